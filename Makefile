@@ -1,0 +1,41 @@
+# The front door.  Every target installs what it needs by itself (tools/setup).
+BUILD ?= build
+NINJA = ninja -C $(BUILD)
+
+all: $(BUILD)/build.ninja ## build build/det and build/libdet.so
+	@$(NINJA)
+
+$(BUILD)/build.ninja:
+	@tools/setup build
+	@meson setup $(BUILD) --buildtype=debugoptimized >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+demo: all ## build, start the platform, run a search, look at it
+	@examples/demo $(BUILD)/det
+
+test: ## everything that must pass; prints the time of each suite
+	@tools/setup test
+	@tools/run-tests
+
+bench: all ## figures beside their limits; PEERS=1 also measures MLflow and the official client
+	@tools/setup bench
+	@tools/bench $(if $(PEERS),--peers)
+
+soak: ## the long tests: more seeds, longer fuzzing
+	@tools/setup test
+	@tools/soak
+
+fmt: ## clang-format on every C file
+	@tools/setup test
+	@git ls-files -co --exclude-standard '*.c' '*.h' | grep -v route_list.h | xargs clang-format -i
+
+install: all ## into /usr/local; DESTDIR and PREFIX are honoured
+	@meson configure $(BUILD) --prefix=$(or $(PREFIX),/usr/local) >/dev/null
+	@meson install -C $(BUILD) --no-rebuild --only-changed
+
+clean: ## throw the builds away
+	rm -rf build build-*
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+.PHONY: all demo test bench soak fmt install clean help

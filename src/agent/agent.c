@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent.c - two lanes around a directory of tasks.
+ *
+ *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to 50
+ * s)
+ *            ^__________ another epoch, or a refusal __|
+ *   look   every second, and after commands: tasks_look()
+ *
+ * A master that cannot be reached is tried for ever, and said so once; one that answers
+ * a hello with a refusal ends the agent.  Commands are idempotent, so that one which is
+ * obeyed but not acknowledged (a crash in between) does no harm when it comes again.
+ *
+ * Stopping: agent_stop() raises a flag and posts both lanes' tasks under the lock; each
+ * lane that sees the flag leaves, and the last one opens the gate that agent_wait()
+ * stands at.  Nothing is posted once the flag is up, so that the struct can be freed.
+ */
+#include "agent/agent.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/outfit.h"
+#include "agent/slots.h"
+#include "agent/talk.h"
+#include "agent/task/place.h"
+#include "agent/tasks.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/task.h"
+#include "data/json.h"
+#include "data/text.h"
+
+enum {
+    MEM_LIMIT = 16 << 20,
+    REPLY_MEM = 256 << 20,
+    POLL_S = 50,
+    POLL_SLACK_MS = 15 * 1000,
+    LOOK_US = 1000 * 1000,
+    LOOK_STOPPING_US = 100 * 1000,
+    STOP_US = 15 * 1000 * 1000, /* a little more than the tasks are given */
+    LANES = 2,
+};
+
+struct agent {
+    struct lock lock; /* guards the stop and the outcome */
+    bool is_stopping;
+    bool is_graceful;
+    uint32_t ended; /* lanes that are done */
+    struct err outcome;
+
+    struct io *io;
+    struct exec *exec;
+    struct arena mem; /* what lives as long as the agent */
+    const char *pool;
+    const char *boot_id;
+    struct outfit outfit;
+    struct io_file *lock_file;
+    struct tasks *tasks;
+    struct gate *over;
+
+    /* the lane that talks */
+    struct lane *poll_lane;
+    struct task poll_task;
+    struct talk *poll_talk;
+    char *epoch; /* NULL: hello is to be said */
+    char *cluster_id;
+    int64_t after;
+    uint32_t failures;
+    struct err trouble; /* the last one logged */
+
+    /* the lane that looks */
+    struct lane *look_lane;
+    struct task look_task;
+    struct talk *look_talk;
+    int64_t stop_us; /* when a graceful stop is given up; 0: not begun */
+};
+
+static int64_t now_us(const struct agent *agent)
+{
+    return clock_mono_us(exec_clock(agent->exec));
+}
+
+/* ---- stopping ----------------------------------------------------------------------
+ */
+
+static bool is_stopping(struct agent *agent)
+{
+    bool is;
+
+    lock_take(&agent->lock);
+    is = agent->is_stopping;
+    lock_give(&agent->lock);
+    return is;
+}
+
+/* A lane's last act; its task must not be queued any more, since it may be freed. */
+static void end_lane(struct agent *agent, struct lane *lane, struct task *task)
+{
+    bool is_last;
+
+    lane_cancel(lane, task);
+    lock_take(&agent->lock);
+    is_last = ++agent->ended == LANES;
+    lock_give(&agent->lock);
+    if (is_last)
+        gate_open(agent->over);
+}
+
+void agent_stop(struct agent *agent, bool is_graceful)
+{
+    lock_take(&agent->lock);
+    if (!agent->is_stopping) {
+        agent->is_stopping = true;
+        agent->is_graceful = is_graceful;
+        /* Under the lock, so that who sees the stop can be sure that nothing is posted
+         * after it. */
+        lane_post(agent->poll_lane, &agent->poll_task);
+        lane_post(agent->look_lane, &agent->look_task);
+    } else if (!is_graceful) {
+        agent->is_graceful = false;
+    }
+    talk_interrupt(agent->poll_talk);
+    if (!is_graceful)
+        talk_interrupt(agent->look_talk);
+    lock_give(&agent->lock);
+}
+
+static void give_up(struct agent *agent, const struct err *err)
+{
+    lock_take(&agent->lock);
+    agent->outcome = *err;
+    lock_give(&agent->lock);
+    agent_stop(agent, false);
+}
+
+/* ---- talking -----------------------------------------------------------------------
+ */
+
+static const char *agent_path(const struct agent *agent, const char *rest,
+                              struct arena *mem)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+
+    buf_puts(&path, "/api/v1/det/agents/");
+    url_encode(&path, agent->outfit.agent_id);
+    buf_puts(&path, rest);
+    return path.status ? NULL : arena_strdup(mem, path.data);
+}
+
+static void write_hello(const struct agent *agent, struct buf *body)
+{
+    struct json_writer w = JSON_WRITER(body);
+
+    jw_object(&w, NULL);
+    jw_str(&w, "resourcePool", agent->pool);
+    slots_write(&w, "devices", &agent->outfit.slots);
+    outfit_write_addresses(&w, "addresses", &agent->outfit);
+    jw_str(&w, "bootId", agent->boot_id);
+    jw_str(&w, "version", DET_VERSION);
+    tasks_write(&w, "tasks", agent->tasks);
+    jw_end_object(&w);
+}
+
+static det_status hello(struct agent *agent, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct talk_request request = {.method = NET_POST, .body = &body};
+    struct json *reply;
+    const char *epoch;
+    det_status status;
+
+    write_hello(agent, &body);
+    request.path = agent_path(agent, "/hello", &mem);
+    if (!request.path)
+        return err_default(err, DET_NOMEM);
+    status = talk_call(agent->poll_talk, &request, &mem, &reply, err);
+    if (status)
+        return status;
+    epoch = json_str(json_get(reply, "epoch"), NULL);
+    if (!epoch)
+        return err_set(err, DET_INVALID, "what answers at %s is no master of det",
+                       agent->outfit.master.url);
+    mem_free(agent->epoch);
+    mem_free(agent->cluster_id);
+    agent->epoch = mem_strdup(epoch);
+    agent->cluster_id = mem_strdup(json_str(json_find(reply, "cluster_id"), ""));
+    if (!agent->epoch || !agent->cluster_id)
+        return err_default(err, DET_NOMEM);
+    agent->outfit.master_id = agent->epoch;
+    agent->outfit.cluster_id = agent->cluster_id;
+    agent->after = 0;
+    log_info("joined the master at %s with %zu slots", agent->outfit.master.url,
+             agent->outfit.slots.count);
+    return DET_OK;
+}
+
+static void obey(struct agent *agent, const struct json *command, struct arena *mem)
+{
+    const char *kind = json_str(json_get(command, "kind"), "");
+    const char *allocation = json_str(json_get(command, "allocation"), NULL);
+    struct json *spec = json_get(command, "spec");
+    struct err err = {0};
+    det_status status;
+
+    if (strcmp(kind, "START") == 0) {
+        status = outfit_complete(&agent->outfit, spec, mem, &err);
+        if (!status)
+            status = tasks_start(agent->tasks, spec, &err);
+    } else if (strcmp(kind, "KILL") == 0 && allocation) {
+        status = tasks_kill(agent->tasks, allocation,
+                            json_i64(json_get(command, "rank"), 0), &err);
+    } else {
+        status = err_set(&err, DET_UNSUPPORTED, "unknown");
+    }
+    if (status)
+        log_error("cannot obey the command %s for '%s': %s", kind,
+                  allocation ? allocation : "", err.text);
+}
+
+/* There is something new to look at. */
+static void look_soon(struct agent *agent)
+{
+    lock_take(&agent->lock);
+    if (!agent->is_stopping)
+        lane_post(agent->look_lane, &agent->look_task);
+    lock_give(&agent->lock);
+}
+
+static det_status poll_commands(struct agent *agent, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(REPLY_MEM);
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct talk_request request = {.method = NET_GET,
+                                   .timeout_ms = POLL_S * 1000 + POLL_SLACK_MS};
+    const char *base = agent_path(agent, "/commands", &mem);
+    struct json *reply;
+    det_status status;
+
+    if (!base)
+        return err_default(err, DET_NOMEM);
+    buf_printf(&path, "%s?after=%" PRId64 "&timeoutSeconds=%d&epoch=", base,
+               agent->after, POLL_S);
+    url_encode(&path, agent->epoch);
+    if (path.status)
+        return err_default(err, path.status);
+    request.path = path.data;
+    status = talk_call(agent->poll_talk, &request, &mem, &reply, err);
+    if (status)
+        return status;
+    if (strcmp(json_str(json_get(reply, "epoch"), ""), agent->epoch) != 0)
+        return err_set(err, DET_NOT_FOUND, "the master has started anew");
+    json_each(command, json_get(reply, "commands")) {
+        if (is_stopping(agent))
+            break;
+        obey(agent, command, &mem);
+        agent->after = MAX(agent->after, json_i64(json_get(command, "seq"), 0));
+    }
+    /* Behind the last one listed there may have been some that are pointless by now. */
+    if (!is_stopping(agent))
+        agent->after = MAX(agent->after, json_i64(json_get(reply, "last"), 0));
+    if (json_first(json_get(reply, "commands")))
+        look_soon(agent);
+    return DET_OK;
+}
+
+/* Said once for each kind of trouble, however long it lasts. */
+static void complain(struct agent *agent, const struct err *err)
+{
+    if (agent->trouble.status == err->status)
+        return;
+    agent->trouble = *err;
+    log_warn("the master at %s cannot be reached, retrying: %s",
+             agent->outfit.master.url, err->text);
+}
+
+/* One call; how long to wait before the next, or -1: never. */
+static int64_t talk_once(struct agent *agent)
+{
+    struct err err = {0};
+    bool is_hello = !agent->epoch;
+    det_status status = is_hello ? hello(agent, &err) : poll_commands(agent, &err);
+
+    if (!status) {
+        /* A hello alone proves little: the next poll may be refused at once. */
+        if (!is_hello)
+            agent->failures = 0;
+        agent->trouble.status = DET_OK;
+        return 0;
+    }
+    if (is_stopping(agent))
+        return 0;
+    if (is_hello && !talk_may_retry(status)) {
+        log_error("the master does not take this agent: %s", err.text);
+        give_up(agent, &err);
+        return -1;
+    }
+    if (!talk_may_retry(status)) {
+        log_info("saying hello again: %s", err.text);
+        mem_free(agent->epoch);
+        agent->epoch = NULL;
+    } else {
+        complain(agent, &err);
+    }
+    return talk_backoff_us(++agent->failures);
+}
+
+static void run_poll(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
+    int64_t wait_us;
+
+    if (is_stopping(agent)) {
+        end_lane(agent, agent->poll_lane, task);
+        return;
+    }
+    wait_us = talk_once(agent);
+    if (is_stopping(agent)) {
+        end_lane(agent, agent->poll_lane, task);
+        return;
+    }
+    if (wait_us)
+        lane_post_at(agent->poll_lane, task, now_us(agent) + wait_us);
+    else
+        lane_post(agent->poll_lane, task);
+}
+
+/* ---- looking -----------------------------------------------------------------------
+ */
+
+static bool is_graceful(struct agent *agent)
+{
+    bool is;
+
+    lock_take(&agent->lock);
+    is = agent->is_graceful;
+    lock_give(&agent->lock);
+    return is;
+}
+
+/* Whether the stop has come to its end. */
+static bool stop_looking(struct agent *agent)
+{
+    if (!is_graceful(agent))
+        return true;
+    if (!agent->stop_us) {
+        agent->stop_us = now_us(agent) + STOP_US;
+        tasks_term(agent->tasks);
+    }
+    return tasks_running(agent->tasks) == 0 || now_us(agent) >= agent->stop_us;
+}
+
+static void run_look(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, look_task);
+    bool is_ending = is_stopping(agent);
+
+    if (is_ending && stop_looking(agent)) {
+        end_lane(agent, agent->look_lane, task);
+        return;
+    }
+    tasks_look(agent->tasks, agent->look_talk);
+    lane_post_at(agent->look_lane, task,
+                 now_us(agent) + (is_ending ? LOOK_STOPPING_US : LOOK_US));
+}
+
+/* ---- life --------------------------------------------------------------------------
+ */
+
+static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
+{
+    char *path = place_path(&agent->mem, dir, "lock");
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_mkdir(agent->io, dir, true, err);
+    if (!status)
+        status = io_open(agent->io, path, IO_WRITE | IO_CREATE | IO_PRIVATE,
+                         &agent->lock_file, err);
+    if (!status)
+        status = io_lock(agent->lock_file, err);
+    return status == DET_BUSY
+               ? err_set(err, DET_BUSY, "another agent works in '%s'", dir)
+               : status;
+}
+
+static det_status equip(struct agent *agent, const struct agent_config *config,
+                        struct err *err)
+{
+    struct tasks_config tasks = {.io = config->io,
+                                 .net = config->net,
+                                 .root =
+                                     place_path(&agent->mem, config->data_dir, "tasks"),
+                                 .program = config->program,
+                                 .agent_id = config->id};
+    det_status status;
+
+    agent->outfit.agent_id = arena_strdup(&agent->mem, config->id);
+    agent->pool = arena_strdup(&agent->mem, config->resource_pool);
+    agent->boot_id = place_boot_id(&agent->mem);
+    if (agent->mem.has_failed)
+        return err_default(err, DET_NOMEM);
+    status = slots_detect(config->slots, &agent->mem, &agent->outfit.slots, err);
+    if (!status)
+        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
+                          &agent->poll_talk, err);
+    if (!status)
+        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
+                          &agent->look_talk, err);
+    if (!status)
+        status = take_directory(agent, config->data_dir, err);
+    if (!status)
+        status = tasks_new(&tasks, &agent->tasks, err);
+    if (!status)
+        agent->outfit.master = talk_address(agent->poll_talk);
+    return status;
+}
+
+static det_status begin(struct agent *agent, struct err *err)
+{
+    det_status status = lock_init(&agent->lock, err);
+
+    if (!status)
+        status = gate_new(agent->exec, &agent->over, err);
+    if (!status)
+        status = lane_new(agent->exec, "agent", 1, &agent->poll_lane, err);
+    if (!status)
+        status = lane_new(agent->exec, "agent-look", 1, &agent->look_lane, err);
+    if (status)
+        return status;
+    agent->poll_task = (struct task)TASK_INIT(run_poll);
+    agent->look_task = (struct task)TASK_INIT(run_look);
+    lane_post(agent->look_lane, &agent->look_task);
+    lane_post(agent->poll_lane, &agent->poll_task);
+    return DET_OK;
+}
+
+static void release(struct agent *agent)
+{
+    tasks_free(agent->tasks);
+    talk_free(agent->poll_talk);
+    talk_free(agent->look_talk);
+    gate_free(agent->over);
+    lock_done(&agent->lock);
+    io_close(agent->lock_file);
+    mem_free(agent->epoch);
+    mem_free(agent->cluster_id);
+    arena_done(&agent->mem);
+    mem_free(agent);
+}
+
+det_status agent_new(const struct agent_config *config, struct agent **ret_agent,
+                     struct err *err)
+{
+    struct agent *agent = mem_new(struct agent);
+    det_status status;
+
+    if (!agent)
+        return err_default(err, DET_NOMEM);
+    agent->io = config->io;
+    agent->exec = config->exec;
+    agent->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
+    status = equip(agent, config, err);
+    if (!status)
+        status = begin(agent, err);
+    if (status) {
+        release(agent);
+        return status;
+    }
+    *ret_agent = agent;
+    return DET_OK;
+}
+
+det_status agent_wait(struct agent *agent, int64_t deadline_us, struct err *err)
+{
+    det_status status;
+
+    if (!gate_wait(agent->over, deadline_us))
+        return err_set(err, DET_TIMEOUT, "the agent has not ended yet");
+    lock_take(&agent->lock);
+    status = agent->outcome.status
+                 ? err_set(err, agent->outcome.status, "%s", agent->outcome.text)
+                 : DET_OK;
+    lock_give(&agent->lock);
+    return status;
+}
+
+void agent_free(struct agent *agent)
+{
+    if (!agent)
+        return;
+    agent_stop(agent, false);
+    (void)agent_wait(agent, 0, NULL);
+    release(agent);
+}

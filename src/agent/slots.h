@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots.h - what this machine can train on.
+ *
+ * GPUs, where NVIDIA's management library is installed and finds some (it is opened at
+ * run time); otherwise one slot for each processor core this process may run on.  A
+ * number asked for makes as many CPU slots: artificial ones, to try things out. */
+#ifndef AGENT_SLOTS_H
+#define AGENT_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct json;
+struct json_writer;
+
+struct slot {
+    int64_t id;
+    const char *brand;
+    const char *uuid; /* "" for CPU slots */
+    const char *type; /* "cpu" or "cuda" */
+};
+
+struct slots {
+    struct slot *at; /* in the arena of slots_detect() */
+    size_t count;
+};
+
+/* `wanted` < 0: detect.  Everything lies in `mem`. */
+det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slots,
+                        struct err *err);
+
+/* [{"id":0,"brand":"..","uuid":"..","type":"cpu"}, ...] */
+void slots_write(struct json_writer *w, const char *key, const struct slots *slots);
+
+/* The uuids of these CUDA slots joined by commas, as CUDA_VISIBLE_DEVICES takes them;
+ * "" where none of them is one; NULL when memory is out. */
+const char *slots_visible(const struct slots *slots, const int64_t *ids, size_t count,
+                          struct arena *mem);
+const struct slot *slots_find(const struct slots *slots, int64_t id);
+
+/* ---- for tests ---------------------------------------------------------------------
+ */
+
+/* The processor's name in the text of /proc/cpuinfo, or "CPU". */
+const char *slots_cpu_brand(const char *cpuinfo, struct arena *mem);
+
+/* The few calls of NVIDIA's library that are needed; each gives 0 for success. */
+struct nvml {
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*count)(unsigned *ret_count);
+    int (*handle)(unsigned index, void **ret_device);
+    int (*name)(void *device, char *text, unsigned size);
+    int (*uuid)(void *device, char *text, unsigned size);
+};
+det_status slots_of_nvml(const struct nvml *nvml, struct arena *mem,
+                         struct slots *ret_slots, struct err *err);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* talk.c - one HTTP client, made when it is first needed and thrown away after every
+ * call that did not come to an answer: who knows what such a connection still holds. */
+#include "agent/talk.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/task.h"
+#include "data/json.h"
+#include "data/text.h"
+
+enum {
+    STRINGS = 64 << 10, /* address and token */
+    REPLY_LIMIT = 64 << 20,
+    BACKOFF_FIRST_US = 100 * 1000,
+    BACKOFF_LAST_US = 5 * 1000 * 1000,
+};
+
+struct talk {
+    struct lock lock;          /* guards client and is_interrupted */
+    struct net_client *client; /* freed only by the thread that calls */
+    bool is_interrupted;
+    struct net *net;
+    struct arena strings;
+    struct url url;
+    const char *base; /* scheme, host, port and path */
+    const char *header;
+};
+
+static det_status set_up(struct talk *talk, const char *url, const char *who,
+                         const char *token, struct err *err)
+{
+    bool is_v6;
+    det_status status = url_parse(url, &talk->strings, &talk->url, err);
+
+    if (status)
+        return status;
+    if (talk->url.is_tls)
+        return err_set(err, DET_UNSUPPORTED,
+                       "the master's address '%s' asks for https, "
+                       "which is not built yet",
+                       url);
+    is_v6 = strchr(talk->url.host, ':') != NULL;
+    talk->base =
+        arena_printf(&talk->strings, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
+                     talk->url.host, talk->url.port, talk->url.path);
+    talk->header = arena_printf(&talk->strings, "%s%s", who, token ? token : "");
+    if (!talk->base || !talk->header)
+        return err_default(err, DET_NOMEM);
+    return lock_init(&talk->lock, err);
+}
+
+det_status talk_new(struct net *net, const char *url, const char *who,
+                    const char *token, struct talk **ret_talk, struct err *err)
+{
+    struct talk *talk = mem_new(struct talk);
+    det_status status;
+
+    if (!talk)
+        return err_default(err, DET_NOMEM);
+    talk->net = net;
+    talk->strings = (struct arena)ARENA_INIT(STRINGS);
+    status = set_up(talk, url, who, token, err);
+    if (status) {
+        talk_free(talk);
+        return status;
+    }
+    *ret_talk = talk;
+    return DET_OK;
+}
+
+void talk_free(struct talk *talk)
+{
+    if (!talk)
+        return;
+    net_client_free(talk->client);
+    lock_done(&talk->lock);
+    arena_done(&talk->strings);
+    mem_free(talk);
+}
+
+struct talk_address talk_address(const struct talk *talk)
+{
+    return (struct talk_address){talk->base, talk->url.host, talk->url.port};
+}
+
+void talk_interrupt(struct talk *talk)
+{
+    lock_take(&talk->lock);
+    talk->is_interrupted = true;
+    if (talk->client)
+        net_client_cancel(talk->client);
+    lock_give(&talk->lock);
+}
+
+void talk_resume(struct talk *talk)
+{
+    lock_take(&talk->lock);
+    talk->is_interrupted = false;
+    lock_give(&talk->lock);
+}
+
+bool talk_may_retry(det_status status)
+{
+    switch (status) {
+    case DET_BUSY:
+    case DET_NOMEM:
+    case DET_IO:
+    case DET_TIMEOUT:
+    case DET_UNREACHABLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int64_t talk_backoff_us(uint32_t failures)
+{
+    int64_t wait_us = BACKOFF_FIRST_US;
+
+    while (failures-- > 1 && wait_us < BACKOFF_LAST_US)
+        wait_us *= 2;
+    return MIN(wait_us, (int64_t)BACKOFF_LAST_US);
+}
+
+static det_status status_of(int http, int64_t grpc)
+{
+    switch (http) {
+    case 401:
+        return DET_UNAUTHENTICATED;
+    case 403:
+        return DET_FORBIDDEN;
+    case 404:
+        return DET_NOT_FOUND;
+    case 408:
+    case 429:
+        return DET_BUSY;
+    case 409:
+        return DET_EXISTS;
+    case 413:
+        return DET_TOO_LARGE;
+    case 501:
+        return DET_UNSUPPORTED;
+    default:
+        break;
+    }
+    if (http >= 500)
+        return DET_BUSY;
+    return grpc == det_status_grpc(DET_STATE) ? DET_STATE : DET_INVALID;
+}
+
+/* {"error": {"code": 9, "reason": "...", "error": "the sentence"}} */
+static det_status refused(int http, const struct buf *body, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct json *tree = NULL;
+    struct json *error;
+    const char *text;
+
+    if (json_parse(body->data, body->len, &mem, &tree, NULL))
+        tree = NULL;
+    error = json_get(tree, "error");
+    text = json_str(json_get(error, "error"), NULL);
+    if (!text)
+        text = json_str(json_get(tree, "message"), NULL);
+    return err_set(err, status_of(http, json_i64(json_get(error, "code"), 0)),
+                   "the master answered %d: %s", http, text ? text : "no reason given");
+}
+
+static det_status interrupted(struct err *err)
+{
+    return err_set(err, DET_TIMEOUT, "the call to the master was given up");
+}
+
+/* A client that was cancelled stays so: it is replaced. */
+static void drop_client(struct talk *talk)
+{
+    struct net_client *old;
+
+    lock_take(&talk->lock);
+    old = talk->client;
+    talk->client = NULL;
+    lock_give(&talk->lock);
+    net_client_free(old);
+}
+
+static det_status get_client(struct talk *talk, struct err *err)
+{
+    struct net_client *client = NULL;
+    det_status status;
+    bool is_interrupted;
+
+    if (!talk->client) {
+        status =
+            net_client_new(talk->net, talk->url.host, talk->url.port, &client, err);
+        if (status)
+            return status;
+    }
+    lock_take(&talk->lock);
+    if (client)
+        talk->client = client;
+    is_interrupted = talk->is_interrupted;
+    lock_give(&talk->lock);
+    return is_interrupted ? interrupted(err) : DET_OK;
+}
+
+static det_status call_once(struct talk *talk, const struct talk_request *request,
+                            const char *path, struct net_reply *reply, struct err *err)
+{
+    const char *const headers[] = {talk->header, "Content-Type: application/json",
+                                   NULL};
+    const struct net_call call = {
+        .method = request->method,
+        .path = path,
+        .headers = headers,
+        .body = request->body ? request->body->data : NULL,
+        .body_len = request->body ? request->body->len : 0,
+        .timeout_ms = request->timeout_ms,
+    };
+    det_status status = get_client(talk, err);
+
+    if (!status)
+        status = net_call(talk->client, &call, reply, err);
+    if (status)
+        drop_client(talk);
+    return status;
+}
+
+det_status talk_call(struct talk *talk, const struct talk_request *request,
+                     struct arena *mem, struct json **ret_reply, struct err *err)
+{
+    CLEANUP(buf_done)
+    struct buf body =
+        BUF_LIMITED(request->reply_limit ? request->reply_limit : REPLY_LIMIT);
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct net_reply reply = {.body = &body};
+    det_status status;
+
+    if (request->body && request->body->status)
+        return err_default(err, request->body->status);
+    buf_puts(&path, talk->url.path);
+    buf_puts(&path, request->path);
+    if (path.status)
+        return err_default(err, path.status);
+    status = call_once(talk, request, path.data, &reply, err);
+    if (status)
+        return status;
+    if (reply.status < 200 || reply.status > 299)
+        return refused(reply.status, &body, err);
+    *ret_reply = NULL;
+    return body.len ? json_parse(body.data, body.len, mem, ret_reply, err) : DET_OK;
+}

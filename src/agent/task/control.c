@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/task/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/task/place.h"
+
+static const char *const words[] = {
+    "",
+    "ping",
+    "term",
+    "kill",
+};
+
+static void closep(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+/* The address of DIR/control by way of a descriptor, which the caller closes. */
+static int address_of(const char *dir, struct sockaddr_un *ret_address)
+{
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(ret_address->sun_path, sizeof(ret_address->sun_path),
+             "/proc/self/fd/%d/" PLACE_CONTROL, fd);
+    return fd;
+}
+
+det_status control_listen(const char *dir, int *ret_fd, struct err *err)
+{
+    struct sockaddr_un address;
+    CLEANUP(closep) int dir_fd = address_of(dir, &address);
+    CLEANUP(closep) int fd = -1;
+
+    if (dir_fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", dir);
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot make a socket");
+    unlinkat(dir_fd, PLACE_CONTROL, 0);
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
+        return err_errno(err, errno, "cannot listen at '%s/" PLACE_CONTROL "'", dir);
+    *ret_fd = fd;
+    fd = -1;
+    return DET_OK;
+}
+
+static enum control_word word_of(const char *text)
+{
+    for (size_t i = CONTROL_PING; i < ARRAY_LEN(words); i++)
+        if (strcmp(text, words[i]) == 0)
+            return (enum control_word)i;
+    return CONTROL_NONE;
+}
+
+enum control_word control_next(int fd)
+{
+    for (;;) {
+        struct sockaddr_un from;
+        socklen_t from_len = sizeof(from);
+        char text[16];
+        enum control_word word;
+        const char *answer;
+        ssize_t len = recvfrom(fd, text, sizeof(text) - 1, 0, (struct sockaddr *)&from,
+                               &from_len);
+
+        if (len < 0 && errno == EINTR)
+            continue;
+        if (len < 0)
+            return CONTROL_NONE;
+        text[len] = '\0';
+        text[strcspn(text, "\r\n ")] = '\0';
+        word = word_of(text);
+        answer = word ? "ok" : "unknown";
+        /* Who does not wait for the answer does not get it. */
+        (void)!sendto(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT,
+                      (struct sockaddr *)&from, from_len);
+        if (word)
+            return word;
+    }
+}
+
+static det_status unreachable(const char *dir, int code, struct err *err)
+{
+    return err_set(err, DET_UNREACHABLE, "no supervisor listens in '%s': %s", dir,
+                   strerror(code));
+}
+
+det_status control_send(const char *dir, enum control_word word, int timeout_ms,
+                        struct err *err)
+{
+    /* An address of its own, picked by the kernel, for the answer to come to. */
+    const struct sockaddr own = {.sa_family = AF_UNIX};
+    struct sockaddr_un address;
+    CLEANUP(closep) int dir_fd = address_of(dir, &address);
+    CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+    char text[16] = "";
+
+    if (dir_fd < 0 || fd < 0)
+        return unreachable(dir, errno, err);
+    if (bind(fd, &own, sizeof(own.sa_family)) ||
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+        send(fd, words[word], strlen(words[word]), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return unreachable(dir, errno, err);
+    if (poll(&answer, 1, timeout_ms) <= 0 || recv(fd, text, sizeof(text) - 1, 0) < 0)
+        return err_set(err, DET_TIMEOUT, "the supervisor in '%s' does not answer", dir);
+    if (strcmp(text, "ok") != 0)
+        return err_set(err, DET_UNSUPPORTED,
+                       "the supervisor in '%s' does not know '%s'", dir, words[word]);
+    return DET_OK;
+}

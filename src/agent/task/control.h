@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control.h - the socket over which a supervisor is told what to do.
+ *
+ * DIR/control is a datagram socket: one word a message, and "ok" comes back.  It is
+ * addressed through a descriptor of DIR, since a socket's path may have only 108 bytes.
+ * DIR is private; so is the socket. */
+#ifndef AGENT_TASK_CONTROL_H
+#define AGENT_TASK_CONTROL_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum control_word {
+    CONTROL_NONE,
+    CONTROL_PING,
+    CONTROL_TERM, /* end: SIGTERM now, SIGKILL 10 s later */
+    CONTROL_KILL, /* end: SIGKILL to the whole tree */
+};
+
+/* Replaces a socket that an earlier life left.  The descriptor never blocks. */
+det_status control_listen(const char *dir, int *ret_fd, struct err *err);
+/* The next word, answered; CONTROL_NONE: there is none now.  Unknown ones are answered
+ * with "unknown" and skipped. */
+enum control_word control_next(int fd);
+
+/* DET_UNREACHABLE: nobody listens; DET_TIMEOUT: no answer in time. */
+det_status control_send(const char *dir, enum control_word word, int timeout_ms,
+                        struct err *err);
+
+#endif

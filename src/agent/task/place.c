@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/task/place.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "data/json.h"
+#include "model/field.h"
+
+enum { SMALL_FILE = 64 << 10 };
+
+static const struct field pid_fields[] = {
+    FIELD_REQUIRED(I64, place_pid, supervisor, "the supervisor"),
+    FIELD(I64, place_pid, group, "the task's first process"),
+    FIELD(I64, place_pid, group_start, "when that began, in ticks"),
+    FIELD(STR, place_pid, boot_id, "the machine's start"),
+    FIELD_END,
+};
+
+static const struct field exit_fields[] = {
+    FIELD_REQUIRED(STR, task_exit, exit, "CLEAN, FAILED, KILLED or TRANSIENT"),
+    FIELD(I64, task_exit, code, "the exit code, or 128 and the signal"),
+    FIELD(STR, task_exit, reason, "the same in words"),
+    FIELD(STR, task_exit, boot_id, "the machine's start"),
+    FIELD_END,
+};
+
+char *place_path(struct arena *mem, const char *dir, const char *name)
+{
+    return arena_printf(mem, "%s/%s", dir, name);
+}
+
+const char *place_boot_id(struct arena *mem)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+
+    if (io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL))
+        return "";
+    return arena_strndup(mem, text.data, strcspn(text.data, "\n"));
+}
+
+static det_status write_record(struct io *io, const char *dir, const char *name,
+                               const struct field *fields, const void *record,
+                               struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SMALL_FILE);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    char *path = place_path(&mem, dir, name);
+
+    fields_write_object(&w, NULL, fields, record);
+    buf_putc(&text, '\n');
+    if (!path || text.status)
+        return err_default(err, path ? text.status : DET_NOMEM);
+    return io_replace(io, path, text.data, text.len, true, err);
+}
+
+static det_status read_record(struct io *io, const char *path,
+                              const struct field *fields, struct arena *mem,
+                              void *record, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(SMALL_FILE);
+    struct json *tree;
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_read_file(io, path, &text, err);
+    if (!status)
+        status = json_parse(text.data, text.len, mem, &tree, err);
+    if (!status)
+        status = fields_read(fields, tree, mem, record, err);
+    if (status == DET_INVALID)
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
+    return status;
+}
+
+det_status place_write_pid(struct io *io, const char *dir, const struct place_pid *pid,
+                           struct err *err)
+{
+    return write_record(io, dir, PLACE_PID, pid_fields, pid, err);
+}
+
+det_status place_read_pid(struct io *io, const char *dir, struct arena *mem,
+                          struct place_pid *ret_pid, struct err *err)
+{
+    struct place_pid pid = {0};
+    det_status status =
+        read_record(io, place_path(mem, dir, PLACE_PID), pid_fields, mem, &pid, err);
+
+    if (!status)
+        *ret_pid = pid;
+    return status;
+}
+
+/* ---- how it ended ------------------------------------------------------------------
+ */
+
+static const char *signal_name(int number, struct arena *mem)
+{
+    const char *abbreviation = sigabbrev_np(number);
+
+    if (abbreviation)
+        return arena_printf(mem, "SIG%s", abbreviation);
+    return arena_printf(mem, "%d", number);
+}
+
+struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *mem)
+{
+    struct task_exit exit = {.exit = "FAILED"};
+    const char *name;
+
+    if (WIFSIGNALED(wait_status)) {
+        exit.code = 128 + WTERMSIG(wait_status);
+        name = signal_name(WTERMSIG(wait_status), mem);
+        exit.reason = arena_printf(mem, "killed by signal %s", name ? name : "?");
+    } else {
+        exit.code = WEXITSTATUS(wait_status);
+        exit.reason = arena_printf(mem, "exited with code %" PRId64, exit.code);
+        if (exit.code == 0)
+            exit.exit = "CLEAN";
+    }
+    if (was_asked)
+        exit.exit = "KILLED";
+    if (!exit.reason)
+        exit.reason = "ended";
+    return exit;
+}
+
+det_status place_write_exit(struct io *io, const char *dir,
+                            const struct task_exit *exit, struct err *err)
+{
+    return write_record(io, dir, PLACE_EXIT, exit_fields, exit, err);
+}
+
+det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
+                           struct task_exit *ret_exit, struct err *err)
+{
+    struct task_exit exit = {0};
+    det_status status =
+        read_record(io, place_path(mem, dir, PLACE_EXIT), exit_fields, mem, &exit, err);
+
+    if (!status)
+        *ret_exit = exit;
+    return status;
+}
+
+/* ---- looking -----------------------------------------------------------------------
+ */
+
+det_status place_look(struct io *io, const char *dir, enum place_state *ret_state,
+                      struct io_file **ret_lock, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SMALL_FILE);
+    char *lock_path = place_path(&mem, dir, PLACE_LOCK);
+    char *exit_path = place_path(&mem, dir, PLACE_EXIT);
+    struct io_file *lock = NULL;
+    struct io_stat found;
+    det_status status;
+
+    if (!lock_path || !exit_path)
+        return err_default(err, DET_NOMEM);
+    status = io_open(io, lock_path, IO_WRITE | IO_CREATE | IO_PRIVATE, &lock, err);
+    if (status)
+        return status;
+    status = io_lock(lock, err);
+    if (status) {
+        io_close(lock);
+        if (status == DET_BUSY) {
+            *ret_lock = NULL;
+            *ret_state = PLACE_ALIVE;
+            return DET_OK;
+        }
+        return status;
+    }
+    status = io_stat(io, exit_path, &found, NULL);
+    *ret_state = status ? PLACE_VANISHED : PLACE_ENDED;
+    *ret_lock = lock;
+    return DET_OK;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/task/spec.h"
+
+#include <string.h>
+
+#include "agent/task/place.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "data/json.h"
+
+enum { SPEC_LIMIT = 64 << 20 };
+
+const struct field task_spec_fields[] = {
+    FIELD_REQUIRED(STR, task_spec, allocation, "the allocation's name"),
+    FIELD(I64, task_spec, rank, "which share of it"),
+    FIELD(I64, task_spec, shares, "how many there are"),
+    FIELD_REQUIRED(STR, task_spec, task_id, "the task"),
+    FIELD(STR, task_spec, container_id, "the share's own id"),
+    FIELD(I64S, task_spec, slots, "its slots on the agent"),
+    FIELD(STR, task_spec, device_type, "cpu or cuda"),
+    FIELD(TREE, task_spec, entrypoint, "what to run"),
+    FIELD(TREE, task_spec, environment, "variables"),
+    FIELD(BOOL, task_spec, context, "whether there are files to fetch"),
+    FIELD(TREE, task_spec, info, "what the trial is"),
+    FIELD(STR, task_spec, tcd_startup_hook, "a script to run first"),
+    FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
+    FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
+    FIELD_END,
+};
+
+static bool is_name(const char *name)
+{
+    return name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 200;
+}
+
+det_status spec_read(const struct json *tree, struct arena *mem,
+                     struct task_spec *ret_spec, struct err *err)
+{
+    struct task_spec spec = {0};
+    det_status status = fields_read(task_spec_fields, tree, mem, &spec, err);
+
+    if (status)
+        return status;
+    if (!is_name(spec.allocation))
+        return err_set(err, DET_INVALID, "'%s' is no name of an allocation",
+                       spec.allocation);
+    if (spec.rank < 0)
+        return err_set(err, DET_INVALID, "a rank cannot be negative");
+    if (spec.shares < 1)
+        spec.shares = 1;
+    if (!spec.container_id)
+        spec.container_id = "";
+    *ret_spec = spec;
+    return DET_OK;
+}
+
+det_status spec_load(struct io *io, const char *dir, struct arena *mem,
+                     struct task_spec *ret_spec, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(SPEC_LIMIT);
+    char *path = place_path(mem, dir, PLACE_SPEC);
+    struct json *tree;
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_read_file(io, path, &text, err);
+    if (!status)
+        status = json_parse(text.data, text.len, mem, &tree, err);
+    return status ? status : spec_read(tree, mem, ret_spec, err);
+}
+
+const char *spec_variable(const struct task_spec *spec, const char *name)
+{
+    return json_str(json_get(spec->environment, name), NULL);
+}
+
+const char *spec_master(const struct task_spec *spec)
+{
+    return spec->master_url ? spec->master_url : spec_variable(spec, "DET_MASTER");
+}

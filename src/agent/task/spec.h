@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.h - what a supervisor is to run: the "spec" of the master's START command, with
+ * the agent's own additions, as it lies in DIR/spec.json. */
+#ifndef AGENT_TASK_SPEC_H
+#define AGENT_TASK_SPEC_H
+
+#include "model/field.h"
+
+struct arena;
+struct io;
+struct json;
+
+struct task_spec {
+    const char *allocation; /* its name, "3.uuid.1" */
+    int64_t rank;
+    int64_t shares; /* of the allocation, one a node; 0 or absent: 1 */
+    const char *task_id;
+    const char *container_id;
+    struct field_i64s slots;
+    const char *device_type;       /* "cpu" or "cuda" */
+    const struct json *entrypoint; /* a string, a list of strings, or null */
+    const struct json *environment;
+    bool context; /* there are files to fetch */
+    const struct json *info;
+    const char *tcd_startup_hook;
+    struct field_strs gpu_uuids; /* by the agent, as the next */
+    const char *master_url;
+};
+extern const struct field task_spec_fields[];
+
+/* DET_INVALID: something is missing or could not be a file's name. */
+det_status spec_read(const struct json *tree, struct arena *mem,
+                     struct task_spec *ret_spec, struct err *err);
+det_status spec_load(struct io *io, const char *dir, struct arena *mem,
+                     struct task_spec *ret_spec, struct err *err);
+
+/* Where the supervisor finds the master, whatever the task is made to believe; NULL:
+ * the spec does not say. */
+const char *spec_master(const struct task_spec *spec);
+
+/* A variable of its environment, or NULL. */
+const char *spec_variable(const struct task_spec *spec, const char *name);
+
+#endif

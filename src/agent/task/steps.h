@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps.h - what a supervisor has to say to the master, and to fetch from it, in order:
+ *
+ *   PULLING -> context -> STARTING -> rendezvous -> (ready) -> RUNNING -> (ended) ->
+ * exit
+ *
+ * The steps run on a lane of their own, one after the other, each again and again while
+ * the master is away.  In brackets they wait for the supervisor's loop, which is woken
+ * whenever something here has changed.
+ *
+ * Threading: the functions are for the loop's thread. */
+#ifndef AGENT_TASK_STEPS_H
+#define AGENT_TASK_STEPS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct exec;
+struct io;
+struct lane;
+struct steps;
+struct talk;
+struct task_exit;
+struct task_spec;
+
+struct steps_config {
+    struct exec *exec;
+    struct lane *lane; /* of width 1 */
+    struct talk *talk;
+    struct io *io;
+    const struct task_spec *spec;
+    const char *dir;
+    void (*on_change)(void *arg); /* called on the lane */
+    void *arg;
+};
+
+/* Borrows everything, and begins. */
+det_status steps_new(const struct steps_config *config, struct steps **ret_steps,
+                     struct err *err);
+void steps_free(struct steps *steps); /* after its lane has stopped */
+
+struct steps_view {
+    bool is_ready;      /* the entrypoint may start */
+    bool has_failed;    /* it cannot: `why` is the sentence */
+    bool is_superseded; /* the master says that this run is over */
+    bool is_over;       /* the exit was reported, or refused for good */
+};
+/* `ret_why` gets the sentence of a failure, if there is one. */
+struct steps_view steps_look(struct steps *steps, struct err *ret_why);
+
+/* No preparation any more: what is under way is broken off and counts as failed. */
+void steps_stop(struct steps *steps);
+/* The entrypoint runs. */
+void steps_running(struct steps *steps);
+/* It ended (copied); nothing comes after this. */
+det_status steps_exit(struct steps *steps, const struct task_exit *exit,
+                      struct err *err);
+/* Do not wait for the rest of a pause. */
+void steps_hurry(struct steps *steps);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* supervisor.c - setting up what watch.c works with, and taking it down.
+ *
+ * Until begin() has succeeded nothing was done that a second attempt, or the agent,
+ * could trip over; then standard output is closed, which tells who started us that the
+ * task is ours now. */
+#include "agent/task/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/talk.h"
+#include "agent/task/control.h"
+#include "agent/task/steps.h"
+#include "agent/task/watch.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/task.h"
+#include "net/net.h"
+
+enum {
+    MEM_LIMIT = 256 << 20,
+    LOCK_TRIES = 40,
+    LOCK_PAUSE_MS = 50,
+};
+
+static bool is_there(struct supervisor *s, const char *name)
+{
+    char *path = place_path(&s->mem, s->dir, name);
+    struct io_stat found;
+
+    return path && io_stat(s->io, path, &found, NULL) == DET_OK;
+}
+
+/* The agent may hold the lock for a moment, to look. */
+static det_status take_lock(struct supervisor *s, struct err *err)
+{
+    char *path = place_path(&s->mem, s->dir, PLACE_LOCK);
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_open(s->io, path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
+    if (status)
+        return status;
+    status = io_lock(s->lock, err);
+    for (int i = 0; status == DET_BUSY && i < LOCK_TRIES; i++) {
+        poll(NULL, 0, LOCK_PAUSE_MS);
+        status = io_lock(s->lock, err);
+    }
+    if (!status && (is_there(s, PLACE_EXIT) || is_there(s, PLACE_PID)))
+        return err_set(err, DET_STATE, "a task ran in '%s' already", s->dir);
+    return status;
+}
+
+static det_status open_log(struct supervisor *s, struct err *err)
+{
+    char *path = place_path(&s->mem, s->dir, PLACE_LOG);
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_open(s->io, path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->log, err);
+    if (!status)
+        log_setup(LOG_INFO, io_fd(s->log));
+    return status;
+}
+
+/* Signals arrive by descriptor; no thread is ever interrupted by one. */
+static det_status open_descriptors(struct supervisor *s, struct err *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    sigdelset(&set, SIGHUP);
+    sigdelset(&set, SIGPIPE);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->signal_fd < 0 || s->wake_fd < 0)
+        return err_errno(err, errno, "cannot make the supervisor's descriptors");
+    return control_listen(s->dir, &s->control_fd, err);
+}
+
+static det_status open_spools(struct supervisor *s, struct err *err)
+{
+    struct spool_config config = {.io = s->io, .dir = s->dir};
+    det_status status = DET_OK;
+
+    for (size_t i = 0; !status && i < SHIP_STREAMS; i++) {
+        config.name = ship_streams[i];
+        status = spool_open(&config, &s->spool[i], err);
+    }
+    return status;
+}
+
+static det_status open_talks(struct supervisor *s, struct err *err)
+{
+    const char *url = spec_master(&s->spec);
+    const char *token = spec_variable(&s->spec, "DET_SESSION_TOKEN");
+    det_status status;
+
+    if (!url)
+        return err_set(err, DET_INVALID, "'%s/" PLACE_SPEC "' names no DET_MASTER",
+                       s->dir);
+    status = talk_new(s->net, url, TALK_TASK, token, &s->steps_talk, err);
+    if (!status)
+        status = talk_new(s->net, url, TALK_TASK, token, &s->ship_talk, err);
+    return status;
+}
+
+static det_status open_lanes(struct supervisor *s, struct err *err)
+{
+    struct steps_config steps = {.io = s->io,
+                                 .spec = &s->spec,
+                                 .dir = s->dir,
+                                 .on_change = watch_wake,
+                                 .arg = s,
+                                 .exec = s->exec,
+                                 .talk = s->steps_talk};
+    struct ship_config ship = {.exec = s->exec,
+                               .talk = s->ship_talk,
+                               .spool = {s->spool[0], s->spool[1]},
+                               .allocation = s->spec.allocation,
+                               .rank = s->spec.rank,
+                               .on_over = watch_wake,
+                               .arg = s};
+    det_status status = lane_new(s->exec, "ship", 1, &ship.lane, err);
+
+    if (!status)
+        status = lane_new(s->exec, "steps", 1, &steps.lane, err);
+    if (!status)
+        status = ship_new(&ship, &s->ship, err);
+    if (!status)
+        status = steps_new(&steps, &s->steps, err);
+    return status;
+}
+
+static det_status find_program(struct supervisor *s, struct err *err)
+{
+    char path[4096];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+    s->program = len > 0 ? arena_strndup(&s->mem, path, (size_t)len) : "det";
+    s->boot_id = place_boot_id(&s->mem);
+    return s->program && s->boot_id ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* Everything that can fail before the task is ours. */
+static det_status begin(struct supervisor *s, struct err *err)
+{
+    det_status status = spec_load(s->io, s->dir, &s->mem, &s->spec, err);
+
+    if (!status)
+        status = take_lock(s, err);
+    if (!status)
+        status = open_log(s, err);
+    if (!status)
+        status = find_program(s, err);
+    if (!status)
+        status = open_descriptors(s, err);
+    if (!status)
+        status = open_spools(s, err);
+    if (!status)
+        status = watch_write_pid(s, err);
+    if (!status)
+        status = exec_threads_new(&clock_system, &s->exec, err);
+    if (!status)
+        status = net_system_new(s->exec, &s->net, err);
+    if (!status)
+        status = open_talks(s, err);
+    return status;
+}
+
+/* On our own: a session of our own, nobody's terminal, and everybody's parent. */
+static void detach(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+    if (null > 2)
+        close(null);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void end(struct supervisor *s)
+{
+    /* The lanes may be in the middle of a call. */
+    if (s->steps_talk)
+        talk_interrupt(s->steps_talk);
+    if (s->ship_talk)
+        talk_interrupt(s->ship_talk);
+    if (s->exec)
+        exec_free(s->exec);
+    ship_free(s->ship);
+    steps_free(s->steps);
+    talk_free(s->steps_talk);
+    talk_free(s->ship_talk);
+    if (s->net)
+        net_free(s->net);
+    for (size_t i = 0; i < SHIP_STREAMS; i++)
+        spool_close(s->spool[i]);
+    close_fd(s->wake_fd);
+    close_fd(s->signal_fd);
+    close_fd(s->control_fd);
+    log_setup(LOG_INFO, -1);
+    io_close(s->log);
+    arena_done(&s->mem);
+    io_close(s->lock); /* last: a free lock says that all is done */
+    mem_free(s);
+}
+
+int supervisor_run(const char *dir)
+{
+    struct supervisor *s = mem_new(struct supervisor);
+    struct err err = {0};
+    det_status status;
+
+    if (!s)
+        return det_status_exit(DET_NOMEM);
+    s->dir = dir;
+    s->io = io_system();
+    s->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
+    s->wake_fd = s->signal_fd = s->control_fd = -1;
+    s->output[0] = s->output[1] = -1;
+    status = begin(s, &err);
+    if (!status)
+        status = open_lanes(s, &err);
+    if (status) {
+        (void)!write(STDOUT_FILENO, err.text, strlen(err.text));
+        end(s);
+        return det_status_exit(status);
+    }
+    detach();
+    watch_task(s);
+    end(s);
+    return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world.c - the one place that knows what the harness expects to find.  What it reads
+ * from files must have exactly these keys; what it reads from variables, the master
+ * sets. */
+#include "agent/task/world.h"
+
+#include <string.h>
+
+#include "agent/task/place.h"
+#include "agent/task/spec.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/vec.h"
+#include "data/archive.h"
+#include "data/json.h"
+#include "data/text.h"
+
+enum { SCRATCH = 1 << 20 };
+
+/* ---- variables ---------------------------------------------------------------------
+ */
+
+/* Where libdet.so lies, as seen from the program's directory: installed, or built. */
+static const char *const library_places[] = {
+    ".",  "../lib", "../lib64", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu",
+    "..", "../..",
+};
+
+struct variables {
+    VEC(const char *) list; /* "NAME=value", in the arena */
+    struct arena *mem;
+};
+
+static size_t name_len(const char *variable)
+{
+    return strcspn(variable, "=");
+}
+
+/* Replaces one of the same name. */
+static void put(struct variables *v, const char *variable)
+{
+    size_t len;
+
+    if (!variable) {
+        v->mem->has_failed = true;
+        return;
+    }
+    len = name_len(variable);
+    for (size_t i = 0; i < v->list.count; i++)
+        if (name_len(v->list.at[i]) == len &&
+            memcmp(v->list.at[i], variable, len) == 0) {
+            v->list.at[i] = variable;
+            return;
+        }
+    if (!vec_push(&v->list, variable))
+        v->mem->has_failed = true;
+}
+
+static void set(struct variables *v, const char *name, const char *value)
+{
+    put(v, arena_printf(v->mem, "%s=%s", name, value));
+}
+
+static const char *value_of(const struct variables *v, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < v->list.count; i++)
+        if (name_len(v->list.at[i]) == len && memcmp(v->list.at[i], name, len) == 0)
+            return v->list.at[i] + len + 1;
+    return NULL;
+}
+
+static void put_in_front(struct variables *v, const char *name, const char *directory,
+                         const char *fallback)
+{
+    const char *old = value_of(v, name);
+
+    old = old && old[0] ? old : fallback;
+    set(v, name, old ? arena_printf(v->mem, "%s:%s", directory, old) : directory);
+}
+
+static void put_program(struct variables *v, const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *directory =
+        slash ? arena_strndup(v->mem, program, (size_t)(slash - program)) : ".";
+    struct io_stat found;
+
+    if (!directory)
+        return;
+    put_in_front(v, "PATH", directory, "/usr/local/bin:/usr/bin:/bin");
+    for (size_t i = 0; i < ARRAY_LEN(library_places); i++) {
+        const char *place = arena_printf(v->mem, "%s/%s", directory, library_places[i]);
+        const char *library = arena_printf(v->mem, "%s/libdet.so", place);
+
+        if (library && io_stat(io_system(), library, &found, NULL) == DET_OK) {
+            put_in_front(v, "LD_LIBRARY_PATH", place, NULL);
+            return;
+        }
+    }
+}
+
+/* JSON numbers and booleans are taken as they are written. */
+static void put_json(struct variables *v, const struct json *value)
+{
+    const char *text = json_str(value, NULL);
+
+    if (!text && !json_is_null(value))
+        text = json_text(v->mem, value);
+    if (text)
+        set(v, value->key, text);
+}
+
+static void put_all(struct variables *v, const struct task_spec *spec, const char *dir,
+                    const char *const *inherited)
+{
+    const char *work = place_path(v->mem, dir, PLACE_WORK);
+    const char *run = place_path(v->mem, dir, PLACE_RUN);
+
+    for (; *inherited; inherited++)
+        if (strncmp(*inherited, "DET_", 4) != 0)
+            put(v, *inherited);
+    json_each(value, spec->environment)
+        put_json(v, value);
+    if (!work || !run)
+        return;
+    set(v, "DET_WORKDIR", work);
+    set(v, "DET_RUN_DIR", run);
+    set(v, "PWD", work);
+}
+
+det_status world_environment(const struct task_spec *spec, const char *dir,
+                             const char *program, const char *const *inherited,
+                             struct arena *mem, const char ***ret_environment,
+                             struct err *err)
+{
+    struct variables v = {.mem = mem};
+    const char **environment;
+
+    put_all(&v, spec, dir, inherited);
+    put_program(&v, program);
+    environment = arena_array(mem, const char *, v.list.count + 1);
+    if (environment && v.list.count)
+        memcpy(environment, v.list.at, v.list.count * sizeof(*environment));
+    vec_done(&v.list);
+    if (!environment || mem->has_failed)
+        return err_default(err, DET_NOMEM);
+    *ret_environment = environment;
+    return DET_OK;
+}
+
+/* ---- directories -------------------------------------------------------------------
+ */
+
+det_status world_make(struct io *io, const struct task_spec *spec, const char *dir,
+                      struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    const char *hook = spec->tcd_startup_hook;
+    char *work = place_path(&mem, dir, PLACE_WORK);
+    char *info = place_path(&mem, dir, PLACE_RUN "/info");
+    char *run = place_path(&mem, dir, PLACE_RUN);
+    char *path = place_path(&mem, dir, PLACE_HOOK);
+    det_status status;
+
+    if (mem.has_failed)
+        return err_default(err, DET_NOMEM);
+    status = io_mkdir(io, work, true, err);
+    if (!status)
+        status = io_mkdir(io, run, true, err);
+    if (!status)
+        status = io_mkdir(io, info, true, err);
+    if (!status && hook && hook[0])
+        status = io_replace(io, path, hook, strlen(hook), true, err);
+    return status;
+}
+
+det_status world_unpack(const struct json *reply, const char *dir, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    const struct json *text = json_find(reply, "b64_tgz");
+    char *work = place_path(&mem, dir, PLACE_WORK);
+    det_status status;
+
+    if (!work)
+        return err_default(err, DET_NOMEM);
+    if (!text || text->kind != JSON_STRING)
+        return err_set(err, DET_INVALID, "the master sent no files");
+    if (!text->string.len)
+        return DET_OK;
+    status = base64_decode(&tgz, text->string.text, text->string.len, err);
+    if (!status)
+        status = archive_unpack(tgz.data, tgz.len, work, err);
+    return status ? err_prefix(err, "cannot unpack the model definition") : DET_OK;
+}
+
+/* ---- info files --------------------------------------------------------------------
+ */
+
+static det_status write_info(struct io *io, const char *dir, const char *name,
+                             struct buf *text, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    char *path = arena_printf(&mem, "%s/" PLACE_RUN "/info/%s", dir, name);
+
+    if (!path || text->status)
+        return err_default(err, path ? text->status : DET_NOMEM);
+    return io_replace(io, path, text->data, text->len, true, err);
+}
+
+static void write_slots(struct json_writer *w, const char *key,
+                        const struct task_spec *spec)
+{
+    jw_array(w, key);
+    for (size_t i = 0; i < spec->slots.count; i++)
+        jw_i64(w, NULL, spec->slots.at[i]);
+    jw_end_array(w);
+}
+
+static det_status write_cluster(struct io *io, const struct task_spec *spec,
+                                const char *dir, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    const char *type = spec_variable(spec, "DET_TASK_TYPE");
+
+    jw_object(&w, NULL);
+    jw_str(&w, "master_url", spec_variable(spec, "DET_MASTER"));
+    jw_str(&w, "cluster_id", spec_variable(spec, "DET_CLUSTER_ID"));
+    jw_str(&w, "agent_id", spec_variable(spec, "DET_AGENT_ID"));
+    write_slots(&w, "slot_ids", spec);
+    jw_str(&w, "task_id", spec->task_id);
+    jw_str(&w, "allocation_id", spec->allocation);
+    jw_str(&w, "session_token", spec_variable(spec, "DET_SESSION_TOKEN"));
+    jw_str(&w, "task_type", type ? type : "TRIAL");
+    jw_str(&w, "master_cert_name", spec_variable(spec, "DET_MASTER_CERT_NAME"));
+    jw_str(&w, "master_cert_file", spec_variable(spec, "DET_MASTER_CERT_FILE"));
+    jw_str(&w, "latest_checkpoint", spec_variable(spec, "DET_LATEST_CHECKPOINT"));
+    jw_end_object(&w);
+    return write_info(io, dir, "cluster.json", &text, err);
+}
+
+/* From the spec's info, else from the variable that says the same. */
+struct trial_key {
+    const char *name;
+    const char *variable;
+    const char *fallback; /* JSON */
+};
+
+static const struct trial_key trial_keys[] = {
+    {"trial_id", "DET_TRIAL_ID", "0"},
+    {"experiment_id", "DET_EXPERIMENT_ID", "0"},
+    {"trial_seed", "DET_TRIAL_SEED", "0"},
+    {"hparams", "DET_HPARAMS", "{}"},
+    {"config", "DET_EXPERIMENT_CONFIG", "{}"},
+    {"steps_completed", "DET_STEPS_COMPLETED", "0"},
+    {"trial_run_id", "DET_TRIAL_RUN_ID", "0"},
+    {"debug", NULL, "false"},
+};
+
+static void write_trial_key(struct json_writer *w, const struct task_spec *spec,
+                            const struct trial_key *key)
+{
+    const struct json *value = json_find(json_get(spec->info, "trial"), key->name);
+    const char *text = key->variable ? spec_variable(spec, key->variable) : NULL;
+
+    if (!json_is_null(value))
+        jw_json(w, key->name, value);
+    else
+        jw_raw(w, key->name, text && text[0] ? text : key->fallback);
+}
+
+static det_status write_trial(struct io *io, const struct task_spec *spec,
+                              const char *dir, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    const struct json *trial = json_get(spec->info, "trial");
+    const char *interface = spec_variable(spec, "DET_INTER_NODE_NETWORK_INTERFACE");
+
+    if (json_is_null(trial))
+        return DET_OK;
+    jw_object(&w, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(trial_keys); i++)
+        write_trial_key(&w, spec, &trial_keys[i]);
+    jw_str(&w, "inter_node_network_interface",
+           json_str(json_find(trial, "inter_node_network_interface"), interface));
+    jw_end_object(&w);
+    return write_info(io, dir, "trial.json", &text, err);
+}
+
+static det_status write_resources(struct io *io, const struct task_spec *spec,
+                                  const char *dir, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+
+    jw_object(&w, NULL);
+    jw_array(&w, "gpu_uuids");
+    for (size_t i = 0; i < spec->gpu_uuids.count; i++)
+        jw_str(&w, NULL, spec->gpu_uuids.at[i]);
+    jw_end_array(&w);
+    jw_end_object(&w);
+    return write_info(io, dir, "resources.json", &text, err);
+}
+
+det_status world_write_info(struct io *io, const struct task_spec *spec,
+                            const char *dir, struct err *err)
+{
+    det_status status = write_cluster(io, spec, dir, err);
+
+    if (!status)
+        status = write_trial(io, spec, dir, err);
+    if (!status)
+        status = write_resources(io, spec, dir, err);
+    return status;
+}
+
+static bool is_list(const struct json *value)
+{
+    return value && value->kind == JSON_ARRAY;
+}
+
+det_status world_write_rendezvous(struct io *io, const struct task_spec *spec,
+                                  const struct json *info, const char *dir,
+                                  struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    const struct json *addresses = json_get(info, "addresses");
+    const struct json *slots = json_get(info, "slots");
+
+    if (info && (!is_list(addresses) || !is_list(slots)))
+        return err_set(err, DET_INVALID, "the master's rendezvous is not complete");
+    jw_object(&w, NULL);
+    if (info) {
+        jw_json(&w, "container_addrs", addresses);
+        jw_i64(&w, "container_rank", json_i64(json_get(info, "rank"), spec->rank));
+        jw_json(&w, "container_slot_counts", slots);
+    } else {
+        jw_array(&w, "container_addrs");
+        jw_str(&w, NULL, "127.0.0.1");
+        jw_end_array(&w);
+        jw_i64(&w, "container_rank", 0);
+        jw_array(&w, "container_slot_counts");
+        jw_i64(&w, NULL, (int64_t)spec->slots.count);
+        jw_end_array(&w);
+    }
+    jw_end_object(&w);
+    return write_info(io, dir, "rendezvous.json", &text, err);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h - what time it is; the only door to the clock.
+ *
+ * Two hands: `wall` is the time of day, for what people read; `mono` never jumps,
+ * for deadlines.  Both in microseconds.  Simulations pass a clock that they move. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct clock {
+    int64_t (*wall_us)(const struct clock *clock);
+    int64_t (*mono_us)(const struct clock *clock);
+};
+
+extern const struct clock clock_system;
+
+/* A clock that stands still until it is moved. */
+struct clock_manual {
+    struct clock clock;
+    int64_t wall_us;
+    int64_t mono_us;
+};
+
+void clock_manual_init(struct clock_manual *manual, int64_t wall_us);
+void clock_manual_advance(struct clock_manual *manual, int64_t by_us);
+
+static inline int64_t clock_wall_us(const struct clock *clock)
+{
+    return clock->wall_us(clock);
+}
+
+static inline int64_t clock_mono_us(const struct clock *clock)
+{
+    return clock->mono_us(clock);
+}
+
+#endif

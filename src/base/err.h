@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.h - how a failure is told: a status and one sentence.
+ *
+ * Every function that can fail returns det_status and takes `struct err *` last
+ * (NULL: the caller does not want the sentence).  The first function that notices
+ * writes it; later ones may put context in front.  The text has a fixed size, so
+ * that reporting a failure never fails itself. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include <stdarg.h>
+
+#include "base/compiler.h"
+#include "det/status.h"
+
+#define ERR_TEXT_SIZE 2048
+
+struct err {
+    det_status status;
+    char text[ERR_TEXT_SIZE];
+};
+
+/* Writes the sentence and returns `status`, so that one line reports and leaves. */
+det_status err_set(struct err *err, det_status status, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+det_status err_setv(struct err *err, det_status status, const char *fmt, va_list args)
+    PRINTF_LIKE(3, 0);
+
+/* The default sentence of `status`; keeps a sentence that is there already. */
+det_status err_default(struct err *err, det_status status);
+
+/* "<what>: <strerror>", with the status that fits errno value `code`: DET_NOMEM,
+ * DET_FULL, DET_NOT_FOUND, DET_FORBIDDEN, else DET_IO. */
+det_status err_errno(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Puts "<context>: " in front of the sentence; returns the status in it. */
+det_status err_prefix(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

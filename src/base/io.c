@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io.c - the door itself: hands calls to a file system and lets faults strike on the
+ * way, so that both twins fail alike.
+ *
+ * What counts as a write for base/fault.h is everything that changes bytes or names;
+ * a struck io_write_at() or io_append() leaves half of its bytes behind, the others
+ * nothing.  A struck sync makes nothing durable. */
+#include "base/io.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fault.h"
+#include "base/io_impl.h"
+#include "base/mem.h"
+
+enum { READ_LEAST = 4096, TEMPORARY_TRIES = 10000 };
+
+det_status io_fail(struct err *err, int code, const char *verb, const char *path)
+{
+    return err_errno(err, code, "cannot %s '%s'", verb, path);
+}
+
+static det_status struck(struct err *err, const char *verb, const char *path)
+{
+    return io_fail(err, EIO, verb, path);
+}
+
+bool io_is_memory(const struct io *io)
+{
+    return io->ops == &io_memory_ops;
+}
+
+void io_free(struct io *io)
+{
+    if (io)
+        io->ops->free(io);
+}
+
+det_status io_open(struct io *io, const char *path, unsigned flags,
+                   struct io_file **ret_file, struct err *err)
+{
+    /* Opening what is there changes nothing, and so is not a write. */
+    if ((flags & (IO_CREATE | IO_TRUNCATE)) && fault_strikes(FAULT_WRITE))
+        return struck(err, "open", path);
+    return io->ops->open(io, path, flags, ret_file, err);
+}
+
+void io_close(struct io_file *file)
+{
+    if (file)
+        file->io->ops->close(file);
+}
+
+void io_closep(struct io_file **file)
+{
+    io_close(*file);
+    *file = NULL;
+}
+
+det_status io_read_at(struct io_file *file, uint64_t offset, void *bytes, size_t len,
+                      size_t *ret_len, struct err *err)
+{
+    return file->io->ops->read_at(file, offset, bytes, len, ret_len, err);
+}
+
+det_status io_write_at(struct io_file *file, uint64_t offset, const void *bytes,
+                       size_t len, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE)) {
+        /* What a torn write leaves; whether this half succeeds does not matter. */
+        (void)file->io->ops->write_at(file, offset, bytes, len / 2, NULL);
+        return struck(err, "write", file->path);
+    }
+    return file->io->ops->write_at(file, offset, bytes, len, err);
+}
+
+det_status io_append(struct io_file *file, const void *bytes, size_t len,
+                     struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE)) {
+        (void)file->io->ops->append(file, bytes, len / 2, NULL);
+        return struck(err, "write", file->path);
+    }
+    return file->io->ops->append(file, bytes, len, err);
+}
+
+det_status io_sync(struct io_file *file, struct err *err)
+{
+    if (fault_strikes(FAULT_SYNC))
+        return struck(err, "sync", file->path);
+    return file->io->ops->sync(file, err);
+}
+
+det_status io_truncate(struct io_file *file, uint64_t size_bytes, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "truncate", file->path);
+    return file->io->ops->truncate(file, size_bytes, err);
+}
+
+det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *err)
+{
+    return file->io->ops->size(file, ret_size_bytes, err);
+}
+
+det_status io_lock(struct io_file *file, struct err *err)
+{
+    return file->io->ops->lock(file, err);
+}
+
+int io_fd(const struct io_file *file)
+{
+    return file->io->ops->fd(file);
+}
+
+det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
+                   struct err *err)
+{
+    return io->ops->stat(io, path, ret_stat, err);
+}
+
+det_status io_mkdir(struct io *io, const char *path, bool is_private, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "make", path);
+    return io->ops->mkdir(io, path, is_private, err);
+}
+
+det_status io_rename(struct io *io, const char *from, const char *to, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "rename", from);
+    return io->ops->rename(io, from, to, err);
+}
+
+det_status io_remove(struct io *io, const char *path, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "remove", path);
+    return io->ops->remove(io, path, err);
+}
+
+/* One write for the whole and not one a file, so that a sweep over its faults ends
+ * soon; a struck one removes nothing. */
+det_status io_remove_tree(struct io *io, const char *path, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "remove", path);
+    return io->ops->remove_tree(io, path, err);
+}
+
+det_status io_sync_dir(struct io *io, const char *path, struct err *err)
+{
+    if (fault_strikes(FAULT_SYNC))
+        return struck(err, "sync", path);
+    return io->ops->sync_dir(io, path, err);
+}
+
+det_status io_list(struct io *io, const char *path, struct arena *mem,
+                   const char ***ret_names, struct err *err)
+{
+    return io->ops->list(io, path, mem, ret_names, err);
+}
+
+/* The buffer is as full as it may be: right only if the file ends here. */
+static det_status check_end(struct io_file *file, uint64_t offset, struct buf *bytes,
+                            struct err *err)
+{
+    char more;
+    size_t got;
+    det_status status = io_read_at(file, offset, &more, 1, &got, err);
+
+    if (status || got == 0)
+        return status;
+    bytes->status = DET_TOO_LARGE;
+    return err_set(err, DET_TOO_LARGE, "'%s' is larger than %zu bytes", file->path,
+                   bytes->limit);
+}
+
+/* Reads until the end rather than for the file's size: files of the kernel have
+ * none, and a file may grow meanwhile. */
+static det_status read_rest(struct io_file *file, uint64_t size_hint, struct buf *bytes,
+                            struct err *err)
+{
+    uint64_t offset = 0;
+
+    for (;;) {
+        size_t want = READ_LEAST;
+        size_t got;
+        det_status status;
+        char *room;
+
+        if (size_hint > offset && size_hint - offset < SIZE_MAX / 2)
+            want = (size_t)(size_hint - offset);
+        if (bytes->limit)
+            want = MIN(want, bytes->limit - MIN(bytes->len, bytes->limit));
+        if (want == 0)
+            return check_end(file, offset, bytes, err);
+        room = buf_room(bytes, want);
+        if (!room)
+            return err_set(err, bytes->status, "cannot read '%s': %s", file->path,
+                           det_status_text(bytes->status));
+        status = io_read_at(file, offset, room, want, &got, err);
+        if (status)
+            return status;
+        buf_took(bytes, got);
+        offset += got;
+        if (got < want)
+            return DET_OK;
+    }
+}
+
+det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
+                        struct err *err)
+{
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    size_t len_before = ret_bytes->len;
+    uint64_t size = 0;
+    det_status status = io_open(io, path, IO_READ, &file, err);
+
+    if (status)
+        return status;
+    status = io_size(file, &size, err);
+    if (status)
+        return status;
+    /* One byte more than the size, so that the first read also sees the end. */
+    status = read_rest(file, size + 1, ret_bytes, err);
+    if (status)
+        buf_cut(ret_bytes, len_before);
+    return status;
+}
+
+/* The directory that `path` lies in, as an owned string. */
+/* Needed because a new name is durable only when its directory is synced. */
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return mem_strdup(".");
+    return slash == path ? mem_strdup("/") : mem_strndup(path, (size_t)(slash - path));
+}
+
+/* Opens a new file beside `path`, and leaves its name in `name`.  A counter rather
+ * than chance: simulations must repeat. */
+static det_status open_temporary(struct io *io, const char *path, unsigned flags,
+                                 struct buf *name, struct io_file **ret_file,
+                                 struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *last = slash ? slash + 1 : path;
+    det_status status = DET_EXISTS;
+
+    for (int i = 0; status == DET_EXISTS && i < TEMPORARY_TRIES; i++) {
+        buf_clear(name);
+        buf_add(name, path, (size_t)(last - path));
+        buf_printf(name, ".%s.tmp%d", last, i);
+        if (name->status)
+            return err_default(err, name->status);
+        status = io_open(io, name->data, flags, ret_file, err);
+    }
+    return status;
+}
+
+static det_status fill(struct io_file *file, const void *bytes, size_t len,
+                       struct err *err)
+{
+    det_status status = io_write_at(file, 0, bytes, len, err);
+
+    return status ? status : io_sync(file, err);
+}
+
+det_status io_replace(struct io *io, const char *path, const void *bytes, size_t len,
+                      bool is_private, struct err *err)
+{
+    unsigned flags =
+        IO_WRITE | IO_CREATE | IO_EXCLUSIVE | (is_private ? IO_PRIVATE : 0);
+    CLEANUP(buf_done) struct buf temporary = BUF_INIT;
+    CLEANUP(mem_freep) char *directory = parent_of(path);
+    struct io_file *file;
+    det_status status;
+
+    if (!directory)
+        return err_default(err, DET_NOMEM);
+    status = open_temporary(io, path, flags, &temporary, &file, err);
+    if (status)
+        return status;
+
+    /* Bytes before name: a crash must not find the new name on empty bytes. */
+    status = fill(file, bytes, len, err);
+    io_close(file);
+    if (!status)
+        status = io_rename(io, temporary.data, path, err);
+    if (status) {
+        /* The first failure is the one to tell. */
+        (void)io_remove(io, temporary.data, NULL);
+        return status;
+    }
+    /* When this fails the new bytes are in place but may not survive a crash. */
+    return io_sync_dir(io, directory, err);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io.h - files; the only door to the file system for master, agent, supervisor and
+ * libdet.
+ *
+ * A `struct io` is a file system: io_system() is the machine's; io_memory_new() is
+ * one in memory that knows which bytes would survive a loss of power, for
+ * simulations and fault sweeps.  All paths are plain strings; errors name the path.
+ *
+ * What a write promises: io_write_at() nothing, io_sync() that the file's bytes and
+ * size are durable, io_sync_dir() that names made, renamed or removed in a directory
+ * are.  io_replace() does all three in the right order. */
+#ifndef BASE_IO_H
+#define BASE_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct buf;
+struct io;
+struct io_file;
+
+enum io_flags {
+    IO_READ = 1,
+    IO_WRITE = 2,     /* implies IO_READ */
+    IO_CREATE = 4,    /* make it when it is not there */
+    IO_EXCLUSIVE = 8, /* with IO_CREATE: DET_EXISTS when it is there */
+    IO_TRUNCATE = 16,
+    IO_PRIVATE = 32, /* with IO_CREATE: only its owner may read it (0600, else 0644) */
+};
+
+enum io_kind { IO_NONE, IO_FILE, IO_DIRECTORY, IO_LINK, IO_OTHER };
+
+struct io_stat {
+    enum io_kind kind;
+    uint32_t mode; /* permission bits */
+    uint64_t size_bytes;
+    int64_t modified_us;
+    uint32_t uid;
+    uint32_t gid;
+};
+
+struct io *io_system(void);
+
+/* io_free() frees the whole memory file system; its files are closed before.
+ * io_crash() is the loss of power: what was not synced is gone, open files are dead
+ * (DET_IO, but for io_close).  Its `modified_us` counts changes instead of time, so
+ * that simulations repeat; relative paths start at its root. */
+det_status io_memory_new(struct io **ret_io, struct err *err);
+void io_free(struct io *io);
+void io_crash(struct io *io);
+/* A limit on all bytes in a memory file system: beyond it writes give DET_FULL.
+ * 0: none. */
+void io_memory_limit(struct io *io, uint64_t size_bytes);
+bool io_is_memory(const struct io *io);
+
+det_status io_open(struct io *io, const char *path, unsigned flags,
+                   struct io_file **ret_file, struct err *err);
+void io_close(struct io_file *file); /* NULL does nothing */
+/* For CLEANUP. */
+void io_closep(struct io_file **file);
+
+/* Short only at the end of the file. */
+det_status io_read_at(struct io_file *file, uint64_t offset, void *bytes, size_t len,
+                      size_t *ret_len, struct err *err);
+/* All or an error; a failed write may have left a part behind. */
+det_status io_write_at(struct io_file *file, uint64_t offset, const void *bytes,
+                       size_t len, struct err *err);
+/* At the end of the file; one appender at a time. */
+det_status io_append(struct io_file *file, const void *bytes, size_t len,
+                     struct err *err);
+det_status io_sync(struct io_file *file, struct err *err);
+det_status io_truncate(struct io_file *file, uint64_t size_bytes, struct err *err);
+det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *err);
+/* An advisory lock on the whole file, held until it is closed or the process dies.
+ * DET_BUSY when somebody else holds it. */
+det_status io_lock(struct io_file *file, struct err *err);
+/* The descriptor, for poll and for children; -1 in a memory file system. */
+int io_fd(const struct io_file *file);
+
+det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
+                   struct err *err); /* does not follow links; DET_NOT_FOUND */
+det_status io_mkdir(struct io *io, const char *path, bool is_private,
+                    struct err *err); /* with its parents; fine when it is there.
+                                         Private: 0700, else 0755; parents 0755 */
+/* Takes the place of a file, or of an empty directory. */
+det_status io_rename(struct io *io, const char *from, const char *to, struct err *err);
+/* A file, a link or an empty directory. */
+det_status io_remove(struct io *io, const char *path, struct err *err);
+/* With all that is in it, links but not what they point to; fine when it is not
+ * there.  A failure leaves the rest. */
+det_status io_remove_tree(struct io *io, const char *path, struct err *err);
+det_status io_sync_dir(struct io *io, const char *path, struct err *err);
+/* The names in a directory, sorted, without "." and "..": an array in `mem` that ends
+ * with NULL. */
+det_status io_list(struct io *io, const char *path, struct arena *mem,
+                   const char ***ret_names, struct err *err);
+
+/* Whole files.  io_read_file() adds to the buffer, and leaves it as it was when it
+ * fails (DET_TOO_LARGE beyond the buffer's limit).  io_replace() writes under a
+ * temporary name, syncs, renames and syncs the directory, so that readers see the old
+ * bytes or the new ones. */
+det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
+                        struct err *err);
+det_status io_replace(struct io *io, const char *path, const void *bytes, size_t len,
+                      bool is_private, struct err *err);
+
+#endif

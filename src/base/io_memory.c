@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io_memory.c - the file system in memory: open files and errors, on the disk of
+ * io_disk.h, which holds the design.  One lock guards it all. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/io_disk.h"
+#include "base/io_impl.h"
+#include "base/mem.h"
+#include "base/task.h"
+
+struct memory_io {
+    struct io io;
+    struct lock lock;
+    struct disk disk;
+    struct memory_file *files; /* all that are open */
+    uint64_t limit_bytes;
+};
+
+struct memory_file {
+    struct io_file file;
+    struct node *node; /* NULL after a crash */
+    bool may_write;
+    struct memory_file *prev;
+    struct memory_file *next;
+};
+
+static struct memory_io *memory_of(struct io *io)
+{
+    return CONTAINER_OF(io, struct memory_io, io);
+}
+
+static struct memory_file *file_of(struct io_file *file)
+{
+    return CONTAINER_OF(file, struct memory_file, file);
+}
+
+/* HOLD takes the lock for as long as the caller's block lasts. */
+static struct lock *hold(struct memory_io *fs)
+{
+    lock_take(&fs->lock);
+    return &fs->lock;
+}
+
+static void unhold(struct lock **lock)
+{
+    lock_give(*lock);
+}
+
+#define HOLD(fs) CLEANUP(unhold) UNUSED struct lock *held = hold(fs)
+
+/* ---- open files ---- */
+
+/* The process that held the file did not survive the crash, in the story that a
+ * simulation tells; using it is an error and not a crash of the test. */
+static det_status check_alive(const struct memory_file *file, struct err *err)
+{
+    if (!file->node)
+        return err_set(err, DET_IO, "'%s' was lost when the power failed",
+                       file->file.path);
+    return DET_OK;
+}
+
+static det_status check_writable(const struct memory_file *file, const char *verb,
+                                 struct err *err)
+{
+    det_status status = check_alive(file, err);
+
+    if (!status && !file->may_write)
+        return io_fail(err, EBADF, verb, file->file.path);
+    return status;
+}
+
+/* In the order in which the kernel looks, since callers tell the codes apart. */
+static struct node *find_or_make(struct disk *disk, const char *path, unsigned flags,
+                                 int *ret_code)
+{
+    uint32_t mode = flags & IO_PRIVATE ? 0600 : 0644;
+    struct word last;
+    struct node *directory = disk_walk_to_parent(disk, path, &last, ret_code);
+    struct node *node;
+
+    if (!directory)
+        return NULL;
+    node = last.len ? disk_step(disk, directory, last, ret_code) : directory;
+    if (!node && *ret_code == ENOENT && (flags & IO_CREATE)) {
+        node = disk_make(disk, directory, last, IO_FILE, mode);
+        *ret_code = node ? 0 : ENOMEM;
+    } else if (node && (flags & IO_CREATE) && (flags & IO_EXCLUSIVE)) {
+        *ret_code = EEXIST;
+    } else if (node && node->kind == IO_DIRECTORY) {
+        *ret_code = EISDIR;
+    }
+    return *ret_code ? NULL : node;
+}
+
+static void file_link(struct memory_io *fs, struct memory_file *file)
+{
+    file->next = fs->files;
+    if (fs->files)
+        fs->files->prev = file;
+    fs->files = file;
+    file->node->open_count++;
+}
+
+static det_status memory_open(struct io *io, const char *path, unsigned flags,
+                              struct io_file **ret_file, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    struct memory_file *file = mem_new(struct memory_file);
+    char *copy = mem_strdup(path);
+    struct node *node = NULL;
+    int code = file && copy ? 0 : ENOMEM;
+    HOLD(fs);
+
+    if (!code)
+        node = find_or_make(&fs->disk, path, flags, &code);
+    if (code) {
+        mem_free(file);
+        mem_free(copy);
+        return io_fail(err, code, "open", path);
+    }
+    /* Shrinking needs no memory. */
+    if (flags & IO_TRUNCATE)
+        (void)node_resize(&fs->disk, node, 0);
+    file->file = (struct io_file){io, copy};
+    file->node = node;
+    file->may_write = flags & IO_WRITE;
+    file_link(fs, file);
+    *ret_file = &file->file;
+    return DET_OK;
+}
+
+/* Also for files that a crash has killed: they still have their memory. */
+static void memory_close(struct io_file *base)
+{
+    struct memory_file *file = file_of(base);
+    struct memory_io *fs = memory_of(base->io);
+    HOLD(fs);
+
+    if (file->prev)
+        file->prev->next = file->next;
+    else
+        fs->files = file->next;
+    if (file->next)
+        file->next->prev = file->prev;
+    if (file->node) {
+        if (file->node->locked_by == file)
+            file->node->locked_by = NULL;
+        file->node->open_count--;
+        /* The file may have lost its name while it was open. */
+        disk_reap(&fs->disk, file->node);
+    }
+    mem_free(base->path);
+    mem_free(file);
+}
+
+static det_status memory_read_at(struct io_file *base, uint64_t offset, void *bytes,
+                                 size_t len, size_t *ret_len, struct err *err)
+{
+    struct memory_file *file = file_of(base);
+    HOLD(memory_of(base->io));
+    const struct bytes *from;
+    det_status status = check_alive(file, err);
+
+    if (status)
+        return status;
+    from = &file->node->bytes[NOW];
+    *ret_len = offset < from->len ? MIN(len, from->len - (size_t)offset) : 0;
+    if (*ret_len)
+        memcpy(bytes, from->data + offset, *ret_len);
+    return DET_OK;
+}
+
+/* How much all files together may still grow. */
+/* Counted anew each time, and only where a limit is set: cheaper to trust than a
+ * sum kept up to date through renames, removals and crashes. */
+static uint64_t growth_left(const struct memory_io *fs)
+{
+    uint64_t used = fs->limit_bytes ? disk_used_bytes(&fs->disk) : 0;
+
+    if (!fs->limit_bytes)
+        return UINT64_MAX / 2;
+    return used < fs->limit_bytes ? fs->limit_bytes - used : 0;
+}
+
+/* Writes what fits, as a disk does. */
+static det_status write_held(struct memory_file *file, uint64_t offset,
+                             const void *bytes, size_t len, struct err *err)
+{
+    struct memory_io *fs = memory_of(file->file.io);
+    struct node *node = file->node;
+    uint64_t most = node->bytes[NOW].len + growth_left(fs);
+    uint64_t end;
+    size_t fits = len;
+
+    if (__builtin_add_overflow(offset, len, &end) || end > SIZE_MAX / 2)
+        return io_fail(err, EFBIG, "write", file->file.path);
+    /* Overwriting always fits: `most` is at least the length. */
+    if (end > most)
+        fits = offset < most ? (size_t)(most - offset) : 0;
+    if (fits && offset + fits > node->bytes[NOW].len &&
+        !node_resize(&fs->disk, node, (size_t)offset + fits))
+        return err_default(err, DET_NOMEM);
+    if (fits)
+        node_overwrite(&fs->disk, node, (size_t)offset, bytes, fits);
+    return fits < len ? io_fail(err, ENOSPC, "write", file->file.path) : DET_OK;
+}
+
+/* Whole under the lock: a reader meets all of a write or nothing.  A disk promises
+ * less, but what it promises less of cannot be repeated from a seed. */
+static det_status memory_write_at(struct io_file *base, uint64_t offset,
+                                  const void *bytes, size_t len, struct err *err)
+{
+    HOLD(memory_of(base->io));
+    det_status status = check_writable(file_of(base), "write", err);
+
+    return status ? status : write_held(file_of(base), offset, bytes, len, err);
+}
+
+static det_status memory_append(struct io_file *base, const void *bytes, size_t len,
+                                struct err *err)
+{
+    struct memory_file *file = file_of(base);
+    HOLD(memory_of(base->io));
+    det_status status = check_writable(file, "write", err);
+
+    if (status)
+        return status;
+    return write_held(file, file->node->bytes[NOW].len, bytes, len, err);
+}
+
+static det_status memory_sync(struct io_file *base, struct err *err)
+{
+    struct memory_file *file = file_of(base);
+    HOLD(memory_of(base->io));
+    det_status status = check_alive(file, err);
+
+    if (!status && !node_sync(file->node))
+        status = err_default(err, DET_NOMEM);
+    return status;
+}
+
+/* Growing counts against the limit although a real disk would leave a hole: simulations
+ * should meet a full disk early rather than late. */
+static det_status memory_truncate(struct io_file *base, uint64_t size_bytes,
+                                  struct err *err)
+{
+    struct memory_io *fs = memory_of(base->io);
+    struct memory_file *file = file_of(base);
+    HOLD(fs);
+    det_status status = check_writable(file, "truncate", err);
+    size_t len;
+
+    if (status)
+        return status;
+    len = file->node->bytes[NOW].len;
+    if (size_bytes > SIZE_MAX / 2)
+        return io_fail(err, EFBIG, "truncate", base->path);
+    if (size_bytes > len && size_bytes - len > growth_left(fs))
+        return io_fail(err, ENOSPC, "truncate", base->path);
+    if (!node_resize(&fs->disk, file->node, (size_t)size_bytes))
+        return err_default(err, DET_NOMEM);
+    return DET_OK;
+}
+
+static det_status memory_size(struct io_file *base, uint64_t *ret_size_bytes,
+                              struct err *err)
+{
+    HOLD(memory_of(base->io));
+    det_status status = check_alive(file_of(base), err);
+
+    if (!status)
+        *ret_size_bytes = file_of(base)->node->bytes[NOW].len;
+    return status;
+}
+
+/* By open file and not by process, as flock() has it: in a simulation master and agent
+ * are one process and must still exclude each other. */
+static det_status memory_lock(struct io_file *base, struct err *err)
+{
+    struct memory_file *file = file_of(base);
+    HOLD(memory_of(base->io));
+    det_status status = check_alive(file, err);
+
+    if (status)
+        return status;
+    if (file->node->locked_by && file->node->locked_by != file)
+        return err_set(err, DET_BUSY, "'%s' is locked by somebody else", base->path);
+    file->node->locked_by = file;
+    return DET_OK;
+}
+
+static int memory_fd(const struct io_file *base UNUSED)
+{
+    return -1;
+}
+
+/* ---- names ---- */
+
+static det_status memory_stat(struct io *io, const char *path, struct io_stat *ret_stat,
+                              struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+    const struct node *node = disk_walk(&fs->disk, path, &code);
+
+    if (!node)
+        return io_fail(err, code, "look at", path);
+    *ret_stat = (struct io_stat){
+        .kind = node->kind,
+        .mode = node->mode,
+        .size_bytes = node->bytes[NOW].len,
+        .modified_us = node->modified,
+        /* So that checks of ownership pass as they would for files of one's own. */
+        .uid = geteuid(),
+        .gid = getegid(),
+    };
+    return DET_OK;
+}
+
+static det_status memory_mkdir(struct io *io, const char *path, bool is_private,
+                               struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = disk_make_directories(&fs->disk, path, is_private ? 0700 : 0755);
+
+    return code ? io_fail(err, code, "make", path) : DET_OK;
+}
+
+static det_status memory_rename(struct io *io, const char *from, const char *to,
+                                struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = disk_rename(&fs->disk, from, to);
+
+    if (code)
+        return err_errno(err, code, "cannot rename '%s' to '%s'", from, to);
+    return DET_OK;
+}
+
+/* The root stays, as the kernel would insist. */
+static det_status memory_remove(struct io *io, const char *path, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+    struct node *node = disk_walk(&fs->disk, path, &code);
+
+    if (node == fs->disk.root)
+        code = EBUSY;
+    else if (node && node->names[NOW].count)
+        code = ENOTEMPTY;
+    if (code)
+        return io_fail(err, code, "remove", path);
+    disk_remove(&fs->disk, node);
+    return DET_OK;
+}
+
+static det_status memory_remove_tree(struct io *io, const char *path, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+    struct node *node = disk_walk(&fs->disk, path, &code);
+
+    if (node == fs->disk.root)
+        code = EBUSY;
+    if (code)
+        return code == ENOENT ? DET_OK : io_fail(err, code, "remove", path);
+    disk_remove_tree(&fs->disk, node);
+    return DET_OK;
+}
+
+static struct node *find_directory(struct memory_io *fs, const char *path,
+                                   int *ret_code)
+{
+    struct node *node = disk_walk(&fs->disk, path, ret_code);
+
+    if (node && node->kind != IO_DIRECTORY) {
+        *ret_code = ENOTDIR;
+        return NULL;
+    }
+    return node;
+}
+
+/* Names of this directory only: not the bytes behind them, and nothing deeper. Programs
+ * that forget either lose it here as they would on a bad day. */
+static det_status memory_sync_dir(struct io *io, const char *path, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+    struct node *directory = find_directory(fs, path, &code);
+
+    if (!directory)
+        return io_fail(err, code, "sync", path);
+    disk_sync(&fs->disk, directory);
+    return DET_OK;
+}
+
+static det_status memory_list(struct io *io, const char *path, struct arena *mem,
+                              const char ***ret_names, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+    const struct node *directory = find_directory(fs, path, &code);
+    const struct place *place;
+    const char **names;
+    size_t count = 0;
+
+    if (!directory)
+        return io_fail(err, code, "list", path);
+    names = arena_array(mem, const char *, directory->names[NOW].count + 1);
+    if (!names)
+        return err_default(err, DET_NOMEM);
+    for (place = node_first_name(directory); place; place = node_next_name(place)) {
+        names[count] = arena_strdup(mem, place->name);
+        if (!names[count++])
+            return err_default(err, DET_NOMEM);
+    }
+    *ret_names = names;
+    return DET_OK;
+}
+
+/* ---- the whole ---- */
+
+void io_memory_limit(struct io *io, uint64_t size_bytes)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+
+    fs->limit_bytes = size_bytes;
+}
+
+void io_crash(struct io *io)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+
+    /* Before the nodes that they point to are freed. */
+    for (struct memory_file *file = fs->files; file; file = file->next)
+        file->node = NULL;
+    disk_crash(&fs->disk);
+}
+
+static void memory_free(struct io *io)
+{
+    struct memory_io *fs = memory_of(io);
+
+    disk_done(&fs->disk);
+    lock_done(&fs->lock);
+    mem_free(fs);
+}
+
+const struct io_ops io_memory_ops = {
+    .open = memory_open,
+    .close = memory_close,
+    .read_at = memory_read_at,
+    .write_at = memory_write_at,
+    .append = memory_append,
+    .sync = memory_sync,
+    .truncate = memory_truncate,
+    .size = memory_size,
+    .lock = memory_lock,
+    .fd = memory_fd,
+    .stat = memory_stat,
+    .mkdir = memory_mkdir,
+    .rename = memory_rename,
+    .remove = memory_remove,
+    .remove_tree = memory_remove_tree,
+    .sync_dir = memory_sync_dir,
+    .list = memory_list,
+    .free = memory_free,
+};
+
+det_status io_memory_new(struct io **ret_io, struct err *err)
+{
+    struct memory_io *fs = mem_new(struct memory_io);
+
+    if (!fs)
+        return err_default(err, DET_NOMEM);
+    fs->io.ops = &io_memory_ops;
+    /* memory_free() copes with what was not made: all of it is still zero. */
+    if (disk_init(&fs->disk) || lock_init(&fs->lock, NULL)) {
+        memory_free(&fs->io);
+        return err_default(err, DET_NOMEM);
+    }
+    *ret_io = &fs->io;
+    return DET_OK;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.c - the whole command line of det, one row a command.
+ *
+ * Help, man pages, completion and the parser read these tables; nothing about a command
+ * is said a second time. */
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "cli/options.h"
+#include "cli/roles.h"
+#include "cli/run.h"
+#include "cli/table_of_commands.h"
+
+/* ---- options ----------------------------------------------------------------------
+ * letter, name, struct, member, ... */
+
+#define FLAG(letter_, name_, struct_, member_, help_)                                  \
+    {                                                                                  \
+        .kind = OPT_FLAG, .letter = (letter_), .name = (name_), .help = (help_),       \
+        .offset = offsetof(struct struct_, member_)                                    \
+    }
+#define TEXT(letter_, name_, struct_, member_, value_, help_, ...)                     \
+    {                                                                                  \
+        .kind = OPT_TEXT, .letter = (letter_), .name = (name_), .value = (value_),     \
+        .help = (help_), .offset = offsetof(struct struct_, member_), __VA_ARGS__      \
+    }
+#define TEXTS(letter_, name_, struct_, member_, value_, help_, ...)                    \
+    {                                                                                  \
+        .kind = OPT_TEXTS, .letter = (letter_), .name = (name_), .value = (value_),    \
+        .help = (help_), .offset = offsetof(struct struct_, member_), __VA_ARGS__      \
+    }
+#define PAIRS(letter_, name_, struct_, member_, value_, help_)                         \
+    {                                                                                  \
+        .kind = OPT_PAIRS, .letter = (letter_), .name = (name_), .value = (value_),    \
+        .help = (help_), .offset = offsetof(struct struct_, member_)                   \
+    }
+#define NUMBER(letter_, name_, struct_, member_, value_, min_, max_, help_, ...)       \
+    {                                                                                  \
+        .kind = OPT_NUMBER, .letter = (letter_), .name = (name_), .value = (value_),   \
+        .help = (help_), .offset = offsetof(struct struct_, member_), .min = (min_),   \
+        .max = (max_), __VA_ARGS__                                                     \
+    }
+#define REAL(letter_, name_, struct_, member_, value_, help_)                          \
+    {                                                                                  \
+        .kind = OPT_REAL, .letter = (letter_), .name = (name_), .value = (value_),     \
+        .help = (help_), .offset = offsetof(struct struct_, member_)                   \
+    }
+#define END                                                                            \
+    {                                                                                  \
+        .kind = OPT_END                                                                \
+    }
+#define CHOICES(...)                                                                   \
+    .choices = (const char *const[])                                                   \
+    {                                                                                  \
+        __VA_ARGS__, NULL                                                              \
+    }
+#define HAS(struct_, member_) .has = offsetof(struct struct_, member_) + 1
+
+enum { COUNT_MOST = 1000000000, DAYS_MOST = 36500 };
+
+const struct cli_opt cli_global_opts[] = {
+    TEXT('m', "master", cli_globals, master, "URL",
+         "the master (default: DET_MASTER, else the local one)"),
+    TEXT('u', "user", cli_globals, user, "NAME", "call as this user"),
+    FLAG('h', "help", cli_globals, wants_help, "print help and exit"),
+    FLAG(0, "version", cli_globals, wants_version, "print the version and exit"),
+    FLAG(0, "json", cli_globals, wants_json, "print JSON"),
+    FLAG(0, "csv", cli_globals, wants_csv, "print comma-separated values"),
+    END,
+};
+
+static const struct cli_opt create_opts[] = {
+    FLAG(0, "paused", create_options, paused, "create it, but do not start it"),
+    FLAG('f', "follow", create_options, follow,
+         "print the first trial's logs until the experiment ends"),
+    PAIRS(0, "config", create_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    NUMBER(0, "project_id", create_options, project_id, "ID", 1, COUNT_MOST,
+           "put it in this project"),
+    TEXT(0, "template", create_options, template_name, "NAME",
+         "complete CONFIG from this template"),
+    FLAG('t', "test", create_options, test, "run a short test first (not built yet)"),
+    END,
+};
+
+static const struct cli_opt list_opts[] = {
+    FLAG('a', "all", list_options, all, "also archived ones and those of other users"),
+    TEXTS('s', "state", list_options, states, "STATE",
+          "only those in this state: ACTIVE, PAUSED, COMPLETED, CANCELED, ERROR"),
+    TEXTS('l', "label", list_options, labels, "LABEL", "only those with this label"),
+    TEXT('n', "name", list_options, name, "TEXT", "only those with this in their name"),
+    NUMBER(0, "limit", list_options, limit, "N", 1, COUNT_MOST, "only the newest N"),
+    END,
+};
+
+static const struct cli_opt yes_opts[] = {
+    FLAG('y', "yes", yes_options, yes, "do not ask"),
+    END,
+};
+
+static const struct cli_opt wait_opts[] = {
+    NUMBER(0, "timeout", wait_options, timeout, "SECONDS", 1, COUNT_MOST,
+           "give up after this time (exit code 9)"),
+    END,
+};
+
+#define LOG_LEVELS "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"
+
+static const struct cli_opt log_opts[] = {
+    FLAG('f', "follow", log_options, follow, "go on until the task ends"),
+    NUMBER(0, "tail", log_options, tail, "N", 1, COUNT_MOST, "only the last N lines"),
+    NUMBER(0, "head", log_options, head, "N", 1, COUNT_MOST, "only the first N lines"),
+    TEXT(0, "level", log_options, level, "LEVEL", "only lines of this level and above",
+         CHOICES(LOG_LEVELS)),
+    TEXTS(0, "rank-id", log_options, rank_ids, "RANK",
+          "only lines of this process; may be repeated"),
+    TEXTS(0, "agent-id", log_options, agent_ids, "AGENT",
+          "only lines from this agent; may be repeated"),
+    TEXTS(0, "container-id", log_options, container_ids, "ID",
+          "only lines from this container; may be repeated"),
+    TEXTS(0, "stdtype", log_options, stdtypes, "STREAM", "only lines of this stream",
+          CHOICES("stdout", "stderr")),
+    TEXT(0, "timestamp-after", log_options, after, "TIME",
+         "only lines after this time (2026-11-15T10:00:00Z)"),
+    TEXT(0, "timestamp-before", log_options, before, "TIME",
+         "only lines up to this time"),
+    TEXT(0, "search", log_options, search, "TEXT", "only lines that contain this"),
+    FLAG(0, "regex", log_options, regex, "--search is a regular expression"),
+    TEXT('o', "output", log_options, output, "FILE", "write the lines to this file"),
+    END,
+};
+
+static const struct cli_opt metric_opts[] = {
+    TEXT('g', "group", metric_options, group, "GROUP",
+         "only this group: training, validation, ..."),
+    TEXTS('n', "name", metric_options, names, "NAME", "only this metric"),
+    NUMBER(0, "trials", metric_options, trials, "N", 1, 64,
+           "draw at most N trials, the best ones", .def = "6"),
+    NUMBER(0, "height", metric_options, height, "ROWS", 3, 100, "height of a chart",
+           .def = "12"),
+    END,
+};
+
+static const struct cli_opt checkpoint_opts[] = {
+    NUMBER(0, "best", checkpoint_options, best, "N", 1, COUNT_MOST,
+           "only the best N by the searcher's metric"),
+    END,
+};
+
+static const struct cli_opt gc_opts[] = {
+    NUMBER(0, "save-experiment-best", gc_options, save_experiment_best, "N", 0,
+           COUNT_MOST, "keep the best N checkpoints of the experiment"),
+    NUMBER(0, "save-trial-best", gc_options, save_trial_best, "N", 0, COUNT_MOST,
+           "keep the best N checkpoints of each trial"),
+    NUMBER(0, "save-trial-latest", gc_options, save_trial_latest, "N", 0, COUNT_MOST,
+           "keep the latest N checkpoints of each trial"),
+    END,
+};
+
+static const struct cli_opt retention_opts[] = {
+    NUMBER(0, "days", retention_options, days, "N", 0, DAYS_MOST,
+           "drop log lines after N days"),
+    FLAG(0, "forever", retention_options, forever, "keep them for ever"),
+    END,
+};
+
+static const struct cli_opt download_opts[] = {
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "unpack into this directory (default: experiment_ID_model_def)"),
+    END,
+};
+
+static const struct cli_opt drain_opts[] = {
+    FLAG(0, "drain", drain_options, drain, "let what runs there end by itself"),
+    END,
+};
+
+static const struct cli_opt job_list_opts[] = {
+    TEXT('p', "resource-pool", job_list_options, resource_pool, "POOL",
+         "only this resource pool"),
+    END,
+};
+
+static const struct cli_opt job_update_opts[] = {
+    NUMBER(0, "priority", job_update_options, priority, "1-99", 1, 99,
+           "a new priority; 1 comes first"),
+    REAL(0, "weight", job_update_options, weight, "W", "a new weight for fair share"),
+    TEXT(0, "resource-pool", job_update_options, resource_pool, "POOL",
+         "move it to this resource pool"),
+    END,
+};
+
+static const struct cli_opt user_create_opts[] = {
+    FLAG(0, "admin", user_create_options, admin, "an administrator"),
+    TEXT(0, "password", user_create_options, password, "PASSWORD",
+         "its password (default: asked for)"),
+    END,
+};
+
+static const struct cli_opt user_list_opts[] = {
+    FLAG('a', "all", user_list_options, all, "also inactive ones"),
+    END,
+};
+
+static const struct cli_opt password_opts[] = {
+    TEXT('p', "password", password_options, password, "PASSWORD",
+         "the password (default: asked for)"),
+    END,
+};
+
+static const struct cli_opt kind_opts[] = {
+    TEXT('k', "kind", kind_options, kind, "KIND", "which kind of file",
+         .def = "experiment", CHOICES("experiment", "master", "agent", "job")),
+    END,
+};
+
+static const struct cli_opt report_opts[] = {
+    NUMBER(0, "steps", report_options, steps, "N", 0, INT64_MAX,
+           "batches trained so far"),
+    FLAG(0, "validation", report_options, validation, "these are validation metrics"),
+    TEXT(0, "group", report_options, group, "GROUP", "their group (default: training)"),
+    REAL(0, "progress", report_options, progress, "P", "how far the trial is, 0 to 1"),
+    END,
+};
+
+#define SERVING_OPTS(struct_)                                                          \
+    NUMBER('p', "port", struct_, port, "PORT", 0, 65535, "listen on this port",        \
+           .def = "8080", HAS(struct_, has_port)),                                     \
+        TEXT(0, "host", struct_, host, "ADDRESS", "listen on this address",            \
+             .def = "127.0.0.1", HAS(struct_, has_host)),                              \
+        TEXT(0, "data-dir", struct_, data_dir, "DIR",                                  \
+             "keep everything here (default: ~/.local/share/det)"),                    \
+        TEXT(0, "config", struct_, config, "FILE", "read this configuration"),         \
+        TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
+             "password of a new master's users")
+
+static const struct cli_opt serve_opts[] = {
+    SERVING_OPTS(serve_options),
+    NUMBER(0, "slots", serve_options, slots, "N", 0, 4096,
+           "offer N slots (default: the GPUs, else one)"),
+    FLAG(0, "background", serve_options, background,
+         "return once it answers, and go on in the background"),
+    FLAG(0, "no-agent", serve_options, no_agent, "start no agent"),
+    END,
+};
+
+static const struct cli_opt master_run_opts[] = {
+    SERVING_OPTS(master_run_options),
+    END,
+};
+
+static const struct cli_opt agent_run_opts[] = {
+    TEXT(0, "id", agent_run_options, id, "ID", "its name (default: the host's)"),
+    NUMBER(0, "slots", agent_run_options, slots, "N", 0, 4096,
+           "offer N slots (default: the GPUs, else one)"),
+    TEXT(0, "resource-pool", agent_run_options, resource_pool, "POOL",
+         "join this resource pool"),
+    TEXT(0, "data-dir", agent_run_options, data_dir, "DIR", "keep tasks here"),
+    TEXT(0, "token-file", agent_run_options, token_file, "FILE",
+         "the token that opens the master to agents"),
+    TEXT(0, "config", agent_run_options, config, "FILE", "read this configuration"),
+    END,
+};
+
+static const struct cli_opt stop_opts[] = {
+    TEXT(0, "data-dir", stop_options, data_dir, "DIR",
+         "the master that keeps its data here"),
+    END,
+};
+
+/* ---- nouns ------------------------------------------------------------------------
+ */
+
+const struct cli_noun cli_nouns[] = {
+    {"experiment", "e", "Submit, watch and steer experiments"},
+    {"trial", "t", "Look at the trials of experiments"},
+    {"agent", NULL, "The machines that offer slots"},
+    {"slot", NULL, "The slots of agents"},
+    {"job", NULL, "The queue"},
+    {"task", NULL, "What runs or waits"},
+    {"master", NULL, "The master itself"},
+    {"user", NULL, "People: log in and out, accounts"},
+    {"config", NULL, "Configuration files: check, explain, defaults"},
+    {"serve", NULL, NULL},
+    {"stop", NULL, NULL},
+    {"preview-search", NULL, NULL},
+    {"report", NULL, NULL},
+    {"hparam", NULL, NULL},
+    {"preempted", NULL, NULL},
+    {"completion", NULL, NULL},
+    {"version", NULL, NULL},
+    {"internal", NULL, NULL},
+    {NULL, NULL, NULL},
+};
+
+/* ---- commands ---------------------------------------------------------------------
+ */
+
+#define COMMAND(noun_, verb_, synopsis_, run_, flags_, summary_, ...)                  \
+    {                                                                                  \
+        .noun = (noun_), .verb = (verb_), .synopsis = (synopsis_), .run = (run_),      \
+        .flags = (flags_), .summary = (summary_), __VA_ARGS__                          \
+    }
+#define OPTS(table_, struct_) .opts = (table_), .opts_size = sizeof(struct struct_)
+
+#define E(verb, synopsis, run, flags, summary, ...)                                    \
+    COMMAND("experiment", verb, synopsis, run, CLI_CALLS | (flags), summary,           \
+            __VA_ARGS__)
+#define ALIAS(words) .aliases = words
+
+const struct cli_command cli_commands[] = {
+    E("create", "CONFIG [CONTEXT]", run_experiment_create, 0, "Submit an experiment",
+      OPTS(create_opts, create_options),
+      .help = "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
+              "the folder with the code; it is sent as it is, without .git and without "
+              "what its .detignore file names (the patterns are those of .gitignore).  "
+              "The configuration is checked before anything is sent.\n\n"
+              "With --follow the exit code says how the experiment ended: 0 when it "
+              "COMPLETED, else 1."),
+    E("list", "", run_experiment_list, CLI_LISTS, "List experiments",
+      OPTS(list_opts, list_options), ALIAS("ls")),
+    E("describe", "ID...", run_experiment_describe, CLI_LISTS,
+      "Show experiments with their trials"),
+    E("config", "ID", run_experiment_config, CLI_SHOWS,
+      "Print the complete configuration"),
+    E("pause", "ID...", run_experiment_pause, 0,
+      "Pause: trials save their state and give their slots back"),
+    E("activate", "ID...", run_experiment_activate, 0, "Let paused experiments go on"),
+    E("cancel", "ID...", run_experiment_cancel, 0, "Stop experiments gracefully"),
+    E("kill", "ID...", run_experiment_kill, 0, "Stop experiments at once"),
+    E("archive", "ID...", run_experiment_archive, 0, "Hide experiments from lists"),
+    E("unarchive", "ID...", run_experiment_unarchive, 0,
+      "Show experiments in lists again"),
+    E("delete", "ID...", run_experiment_delete, 0,
+      "Delete experiments that are over, with their checkpoints",
+      OPTS(yes_opts, yes_options)),
+    E("wait", "ID", run_experiment_wait, 0, "Wait until an experiment ends",
+      OPTS(wait_opts, wait_options),
+      .help = "The exit code is 0 when it COMPLETED, else 1."),
+    E("logs", "ID", run_experiment_logs, CLI_SHOWS, "Print the first trial's logs",
+      OPTS(log_opts, log_options)),
+    E("metrics", "ID", run_experiment_metrics, CLI_LISTS,
+      "Draw an experiment's metrics in the terminal",
+      OPTS(metric_opts, metric_options)),
+    E("list-trials", "ID", run_experiment_list_trials, CLI_LISTS,
+      "List an experiment's trials", ALIAS("lt")),
+    E("list-checkpoints", "ID", run_experiment_list_checkpoints, CLI_LISTS,
+      "List an experiment's checkpoints", OPTS(checkpoint_opts, checkpoint_options),
+      ALIAS("lc")),
+    E("label add", "ID LABEL", run_experiment_label_add, 0, "Add a label"),
+    E("label remove", "ID LABEL", run_experiment_label_remove, 0, "Remove a label"),
+    E("set name", "ID NAME", run_experiment_set_name, 0, "Change the name"),
+    E("set description", "ID TEXT", run_experiment_set_description, 0,
+      "Change the description"),
+    E("set priority", "ID PRIORITY", run_experiment_set_priority, 0,
+      "Change the priority (1 to 99; 1 comes first)"),
+    E("set weight", "ID WEIGHT", run_experiment_set_weight, 0,
+      "Change the weight for fair share"),
+    E("set max-slots", "ID SLOTS", run_experiment_set_max_slots, 0,
+      "Change how many slots it may use at once ('none': no limit)"),
+    E("set gc-policy", "ID", run_experiment_set_gc_policy, 0,
+      "Change which checkpoints are kept", OPTS(gc_opts, gc_options)),
+    E("set log-retention", "ID", run_experiment_set_log_retention, 0,
+      "Change how long its logs are kept", OPTS(retention_opts, retention_options)),
+    E("download-model-def", "ID", run_experiment_download, 0,
+      "Fetch the files it was submitted with", OPTS(download_opts, download_options)),
+
+    COMMAND("trial", "describe", "ID...", run_trial_describe, CLI_CALLS | CLI_LISTS,
+            "Show trials"),
+    COMMAND("trial", "logs", "ID", run_trial_logs, CLI_CALLS | CLI_SHOWS,
+            "Print a trial's logs", OPTS(log_opts, log_options)),
+    COMMAND("trial", "kill", "ID...", run_trial_kill, CLI_CALLS,
+            "Kill trials and free their slots"),
+    COMMAND("trial", "metrics", "ID...", run_trial_metrics, CLI_CALLS | CLI_LISTS,
+            "Draw the metrics of trials in the terminal",
+            OPTS(metric_opts, metric_options)),
+
+    COMMAND("agent", "list", "", run_agent_list, CLI_CALLS | CLI_LISTS, "List agents",
+            ALIAS("ls")),
+    COMMAND("agent", "enable", "AGENT...", run_agent_enable, CLI_CALLS,
+            "Let agents take tasks"),
+    COMMAND("agent", "disable", "AGENT...", run_agent_disable, CLI_CALLS,
+            "Give agents no more tasks", OPTS(drain_opts, drain_options),
+            .help = "What runs there is stopped, unless --drain is given."),
+    COMMAND("agent", "run", "", NULL, CLI_ROLE | CLI_CALLS,
+            "Be an agent: offer this machine's slots to a master",
+            OPTS(agent_run_opts, agent_run_options)),
+
+    COMMAND("slot", "list", "", run_slot_list, CLI_CALLS | CLI_LISTS, "List slots",
+            ALIAS("ls")),
+    COMMAND("slot", "enable", "AGENT SLOT", run_slot_enable, CLI_CALLS,
+            "Let a slot take tasks"),
+    COMMAND("slot", "disable", "AGENT SLOT", run_slot_disable, CLI_CALLS,
+            "Give a slot no more tasks", OPTS(drain_opts, drain_options)),
+
+    COMMAND("job", "list", "", run_job_list, CLI_CALLS | CLI_LISTS, "Show the queue",
+            OPTS(job_list_opts, job_list_options), ALIAS("ls")),
+    COMMAND("job", "update", "JOB", run_job_update, CLI_CALLS,
+            "Change priority, weight or resource pool of a job",
+            OPTS(job_update_opts, job_update_options),
+            .help = "JOB is the number of an experiment, or the job's own id."),
+
+    COMMAND("task", "list", "", run_task_list, CLI_CALLS | CLI_LISTS,
+            "List what runs or waits", ALIAS("ls")),
+    COMMAND("task", "logs", "TASK", run_task_logs, CLI_CALLS | CLI_SHOWS,
+            "Print a task's logs", OPTS(log_opts, log_options)),
+    COMMAND("task", "run", "DIR", NULL, CLI_ROLE | CLI_HIDDEN,
+            "Supervise the task in DIR"),
+
+    COMMAND("master", "info", "", run_master_info, CLI_CALLS | CLI_SHOWS,
+            "Show the master"),
+    COMMAND("master", "config", "", run_master_config, CLI_CALLS | CLI_SHOWS,
+            "Show the master's configuration"),
+    COMMAND("master", "run", "", NULL, CLI_ROLE, "Be a master",
+            OPTS(master_run_opts, master_run_options)),
+
+    COMMAND("user", "login", "[NAME]", run_user_login, CLI_CALLS, "Log in",
+            OPTS(password_opts, password_options),
+            .help = "The password is asked for; where there is no terminal it is read "
+                    "from standard input."),
+    COMMAND("user", "logout", "", run_user_logout, CLI_CALLS, "Log out"),
+    COMMAND("user", "whoami", "", run_user_whoami, CLI_CALLS | CLI_SHOWS,
+            "Show who is calling"),
+    COMMAND("user", "list", "", run_user_list, CLI_CALLS | CLI_LISTS, "List people",
+            OPTS(user_list_opts, user_list_options), ALIAS("ls")),
+    COMMAND("user", "create", "NAME", run_user_create, CLI_CALLS, "Add a user",
+            OPTS(user_create_opts, user_create_options)),
+    COMMAND("user", "change-password", "[NAME]", run_user_change_password, CLI_CALLS,
+            "Change a password", OPTS(password_opts, password_options)),
+
+    COMMAND("config", "check", "FILE", run_config_check, 0, "Check a file",
+            OPTS(kind_opts, kind_options),
+            .help =
+                "Prints every problem with its line and column.  The exit code is 0 "
+                "when there are none, 2 when something is wrong, and 11 when the only "
+                "problems are things that are not built yet."),
+    COMMAND("config", "explain", "[KEY]", run_config_explain, 0,
+            "Say what a key means, or list all keys", OPTS(kind_opts, kind_options)),
+    COMMAND("config", "defaults", "", run_config_defaults, 0,
+            "Print every key with its default, as YAML", OPTS(kind_opts, kind_options)),
+
+    COMMAND("serve", NULL, "", NULL, CLI_ROLE,
+            "Run the whole platform here: master and agent",
+            OPTS(serve_opts, serve_options),
+            .help = "Listens on loopback only, until passwords are set.  Ctrl-C or "
+                    "'det stop' ends it, and what it runs."),
+    COMMAND("stop", NULL, "", NULL, CLI_ROLE, "Stop the platform that runs here",
+            OPTS(stop_opts, stop_options)),
+    COMMAND("preview-search", NULL, "CONFIG", run_preview_search, CLI_LISTS,
+            "Show what a search would run, without running it"),
+
+    COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
+            "Inside a task: report metrics", OPTS(report_opts, report_options),
+            .help = "Values are numbers (NaN and inf too), else strings."),
+    COMMAND(
+        "hparam", NULL, "NAME", run_hparam, 0, "Inside a task: print a hyperparameter",
+        .help = "Nested ones are named with dots: optimizer.lr.  Strings are printed "
+                "as they are, everything else as JSON."),
+    COMMAND("preempted", NULL, "", run_preempted, 0,
+            "Inside a task: say whether it must stop now",
+            .help = "Exits 0 when the task has to save its state and end, else 1."),
+
+    COMMAND("completion", NULL, "SHELL", run_completion, 0,
+            "Print completion for bash, zsh or fish",
+            .help = "bash:  source <(det completion bash)\n"
+                    "zsh:   source <(det completion zsh)\n"
+                    "fish:  det completion fish | source"),
+    COMMAND("version", NULL, "", run_version, CLI_SHOWS, "Print the version"),
+    COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
+            "Write the man pages into DIR"),
+    {.noun = NULL},
+};

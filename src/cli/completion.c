@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* completion.c - scripts that complete command lines, printed from the tables.
+ *
+ * bash and zsh share one function (zsh through bashcompinit): it drops the options
+ * before the cursor and looks the rest up in one `case`.  fish has a line for each
+ * noun, verb and option. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "cli/help.h"
+#include "cli/table_of_commands.h"
+
+static bool is_shown(const struct cli_command *command)
+{
+    return !(command->flags & CLI_HIDDEN);
+}
+
+static bool takes_files(const struct cli_command *command)
+{
+    static const char *const words[] = {"CONFIG", "CONTEXT", "FILE", "DIR"};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strstr(command->synopsis, words[i]))
+            return true;
+    return false;
+}
+
+static const struct cli_noun *noun_row(const char *name)
+{
+    const struct cli_noun *row = cli_nouns;
+
+    while (row->name && strcmp(row->name, name))
+        row++;
+    return row;
+}
+
+static bool noun_is_shown(const struct cli_noun *noun)
+{
+    for (const struct cli_command *c = cli_commands; c->noun; c++)
+        if (!strcmp(c->noun, noun->name) && is_shown(c))
+            return true;
+    return false;
+}
+
+/* ---- bash and zsh -----------------------------------------------------------------
+ */
+
+/* " experiment" | " e", with `verb` behind each. */
+static void pattern(struct buf *out, const char *noun, const char *verb,
+                    const char *rest)
+{
+    const struct cli_noun *row = noun_row(noun);
+
+    buf_printf(out, "    \" %s%s%s\"%s", noun, verb ? " " : "", verb ? verb : "", rest);
+    if (row->alias)
+        buf_printf(out, " | \" %s%s%s\"%s", row->alias, verb ? " " : "",
+                   verb ? verb : "", rest);
+    buf_puts(out, ") ");
+}
+
+/* Verbs of a noun: the first words, or those behind `first`. */
+static void verb_list(struct buf *out, const char *noun, const char *first)
+{
+    size_t len = first ? strlen(first) : 0;
+    const char *last = "";
+    size_t last_len = 0;
+
+    for (const struct cli_command *c = cli_commands; c->noun; c++) {
+        const char *verb = c->verb;
+        size_t here;
+
+        if (strcmp(c->noun, noun) || !verb || !is_shown(c))
+            continue;
+        if (first) {
+            if (strncmp(verb, first, len) || verb[len] != ' ')
+                continue;
+            verb += len + 1;
+        }
+        here = strcspn(verb, " ");
+        if (here == last_len && !memcmp(verb, last, here))
+            continue; /* "set name", "set priority": one word */
+        buf_putc(out, ' ');
+        buf_add(out, verb, here);
+        last = verb;
+        last_len = here;
+    }
+}
+
+static void option_list(struct buf *out, const struct cli_command *command)
+{
+    for (const struct cli_opt *opt = command->opts; opt && opt->kind; opt++)
+        buf_printf(out, " --%s", opt->name);
+    for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++)
+        if (cli_global_applies(opt, command))
+            buf_printf(out, " --%s", opt->name);
+}
+
+static void bash_verbs(struct buf *out, const struct cli_noun *noun)
+{
+    if (!noun->summary || !noun_is_shown(noun))
+        return;
+    pattern(out, noun->name, NULL, "");
+    buf_puts(out, "list=\"");
+    verb_list(out, noun->name, NULL);
+    buf_puts(out, "\" ;;\n");
+}
+
+/* "experiment label": the words that may follow. */
+static void bash_halves(struct buf *out)
+{
+    const char *last = "";
+    size_t last_len = 0;
+
+    for (const struct cli_command *c = cli_commands; c->noun; c++) {
+        const char *space = c->verb ? strchr(c->verb, ' ') : NULL;
+        size_t len = space ? (size_t)(space - c->verb) : 0;
+        char first[32];
+
+        if (!space || len >= sizeof(first) || !is_shown(c))
+            continue;
+        if (len == last_len && !memcmp(c->verb, last, len))
+            continue;
+        memcpy(first, c->verb, len);
+        first[len] = '\0';
+        pattern(out, c->noun, first, "");
+        buf_puts(out, "list=\"");
+        verb_list(out, c->noun, first);
+        buf_puts(out, "\" ;;\n");
+        last = c->verb;
+        last_len = len;
+    }
+}
+
+static void bash_function(struct buf *out)
+{
+    buf_puts(out, "_det() {\n"
+                  "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\" list=\"\" "
+                  "files=\"\" i\n"
+                  "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+                  "        case \"${COMP_WORDS[i]}\" in\n"
+                  "        -*) ;;\n"
+                  "        *) words=\"$words ${COMP_WORDS[i]}\" ;;\n"
+                  "        esac\n"
+                  "    done\n"
+                  "    case \"$words\" in\n"
+                  "    \"\") list=\"");
+    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++)
+        if (noun_is_shown(noun))
+            buf_printf(out, " %s", noun->name);
+    buf_puts(out, " --help --version\" ;;\n");
+    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++)
+        bash_verbs(out, noun);
+    bash_halves(out);
+    for (const struct cli_command *c = cli_commands; c->noun; c++) {
+        if (!is_shown(c))
+            continue;
+        pattern(out, c->noun, c->verb, "*");
+        buf_puts(out, "list=\"");
+        if (!strcmp(c->noun, "completion"))
+            buf_puts(out, " bash zsh fish");
+        option_list(out, c);
+        buf_printf(out, "\"%s ;;\n", takes_files(c) ? "; files=1" : "");
+    }
+    buf_puts(out, "    esac\n"
+                  "    COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n"
+                  "    if [ -n \"$files\" ]; then\n"
+                  "        case \"$cur\" in\n"
+                  "        -*) ;;\n"
+                  "        *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+                  "        esac\n"
+                  "    fi\n"
+                  "}\n"
+                  "complete -o bashdefault -o default -F _det det\n");
+}
+
+/* ---- fish ------------------------------------------------------------------------ */
+
+/* Inside single quotes. */
+static void fish_text(struct buf *out, const char *text)
+{
+    buf_putc(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, *text);
+    }
+    buf_putc(out, '\'');
+}
+
+static void fish_seen(struct buf *out, const struct cli_noun *noun)
+{
+    buf_printf(out, "__fish_seen_subcommand_from %s%s%s", noun->name,
+               noun->alias ? " " : "", noun->alias ? noun->alias : "");
+}
+
+static void fish_options(struct buf *out, const struct cli_command *command)
+{
+    for (const struct cli_opt *opt = command->opts; opt && opt->kind; opt++) {
+        buf_puts(out, "complete -c det -n '");
+        fish_seen(out, noun_row(command->noun));
+        if (command->verb)
+            buf_printf(out, "; and __fish_seen_subcommand_from %s",
+                       strrchr(command->verb, ' ') ? strrchr(command->verb, ' ') + 1
+                                                   : command->verb);
+        buf_printf(out, "' -l %s", opt->name);
+        if (opt->letter)
+            buf_printf(out, " -s %c", opt->letter);
+        if (opt->value)
+            buf_puts(out, " -r");
+        buf_puts(out, " -d ");
+        fish_text(out, opt->help);
+        buf_putc(out, '\n');
+    }
+}
+
+static void fish_verb(struct buf *out, const struct cli_command *command)
+{
+    size_t len = strcspn(command->verb, " ");
+
+    buf_puts(out, "complete -c det -n '");
+    fish_seen(out, noun_row(command->noun));
+    buf_puts(out, "' -a '");
+    buf_add(out, command->verb, len);
+    if (command->verb[len])
+        buf_printf(out, " %s", command->verb + len + 1);
+    buf_puts(out, "' -d ");
+    fish_text(out, command->summary);
+    buf_putc(out, '\n');
+}
+
+static void fish_script(struct buf *out)
+{
+    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++) {
+        if (!noun_is_shown(noun))
+            continue;
+        buf_printf(out, "complete -c det -n __fish_use_subcommand -a %s", noun->name);
+        if (noun->summary) {
+            buf_puts(out, " -d ");
+            fish_text(out, noun->summary);
+        }
+        buf_putc(out, '\n');
+    }
+    for (const struct cli_command *c = cli_commands; c->noun; c++) {
+        if (!is_shown(c))
+            continue;
+        if (c->verb)
+            fish_verb(out, c);
+        fish_options(out, c);
+    }
+}
+
+det_status completion_write(const char *shell, struct buf *out, struct err *err)
+{
+    if (!strcmp(shell, "bash")) {
+        bash_function(out);
+    } else if (!strcmp(shell, "zsh")) {
+        buf_puts(out, "autoload -U +X compinit && compinit\n"
+                      "autoload -U +X bashcompinit && bashcompinit\n");
+        bash_function(out);
+    } else if (!strcmp(shell, "fish")) {
+        fish_script(out);
+    } else {
+        return err_set(err, DET_INVALID,
+                       "there is no completion for '%s'; expected bash, zsh or fish",
+                       shell);
+    }
+    return out->status ? err_default(err, out->status) : DET_OK;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create.c - `det experiment create`: from a file and a folder to a running experiment.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "cli/ctx.h"
+#include "cli/follow.h"
+#include "cli/options.h"
+#include "cli/pack.h"
+#include "cli/run.h"
+#include "cli/table.h"
+#include "config/config.h"
+#include "data/text.h"
+#include "data/yaml.h"
+#include "search/searcher.h"
+
+enum { CONFIG_LIMIT = 16 << 20, PROGRESS_BYTES = 8 << 20 };
+
+/* ---- the file -------------------------------------------------------------------- */
+
+static det_status read_stdin(struct cli *cli, struct buf *text)
+{
+    ssize_t count;
+
+    do {
+        char *room = buf_room(text, 1 << 16);
+
+        if (!room)
+            return cli_fail(cli, text->status, "standard input is too large");
+        count = read(STDIN_FILENO, room, 1 << 16);
+        if (count > 0)
+            buf_took(text, (size_t)count);
+    } while (count > 0);
+    return DET_OK;
+}
+
+static det_status read_config(struct cli *cli, const char *path, struct buf *text)
+{
+    struct io_stat found;
+    det_status st;
+
+    if (!strcmp(path, "-"))
+        return read_stdin(cli, text);
+    st = io_read_file(io_system(), path, text, cli->err);
+    if (st && !io_stat(io_system(), path, &found, NULL) && found.kind == IO_DIRECTORY) {
+        (void)cli_fail(cli, DET_INVALID, "'%s' is a folder; expected a YAML file",
+                       path);
+        return cli_hint(cli, "the file comes first, then the folder with the code");
+    }
+    return st;
+}
+
+/* "a.b.c=VALUE" into the tree; maps on the way are made. */
+static det_status apply_override(struct cli *cli, struct json *tree, const char *pair)
+{
+    const char *equals = strchr(pair, '=');
+    struct json *value;
+    det_status st;
+
+    if (!equals || equals == pair)
+        return cli_fail(cli, DET_INVALID, "--config is '%s'; expected KEY=VALUE", pair);
+    st = yaml_parse(equals + 1, strlen(equals + 1), "--config", &cli->mem, &value,
+                    cli->err);
+    if (st)
+        return st;
+    while (pair < equals) {
+        size_t len = MIN(strcspn(pair, "."), (size_t)(equals - pair));
+        char *key = arena_strndup(&cli->mem, pair, len);
+        struct json *next;
+
+        if (!key)
+            return cli_nomem(cli);
+        if (pair + len >= equals) {
+            json_set(&cli->mem, tree, key, value);
+            break;
+        }
+        next = json_get(tree, key);
+        if (!next || next->kind != JSON_OBJECT)
+            next = json_set(&cli->mem, tree, key, json_new(&cli->mem, JSON_OBJECT));
+        tree = next;
+        pair += len + 1;
+    }
+    return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
+}
+
+/* With overrides the text is written anew; without it is sent as it is. */
+static det_status apply_overrides(struct cli *cli, const char *name,
+                                  const struct field_strs *pairs, struct buf *text)
+{
+    struct json *tree;
+    det_status st;
+
+    if (!pairs->count)
+        return DET_OK;
+    st = yaml_parse(text->data, text->len, name, &cli->mem, &tree, cli->err);
+    if (st)
+        return st;
+    if (tree->kind == JSON_NULL)
+        tree = json_new(&cli->mem, JSON_OBJECT);
+    if (!tree || tree->kind != JSON_OBJECT)
+        return cli_fail(cli, DET_INVALID, "%s does not hold keys and values", name);
+    for (size_t i = 0; i < pairs->count && !st; i++)
+        st = apply_override(cli, tree, pairs->at[i]);
+    if (st)
+        return st;
+    buf_clear(text);
+    yaml_write(text, tree);
+    return text->status ? cli_nomem(cli) : DET_OK;
+}
+
+/* Before anything travels: problems with file name, line and column. */
+static det_status check_config(struct cli *cli, const char *name,
+                               const struct buf *text,
+                               struct experiment_config *ret_config)
+{
+    CLEANUP(buf_done) struct buf lines = BUF_INIT;
+    struct config_report report = CONFIG_REPORT(&cli->mem, name);
+    struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
+                                           .name = "experiment"};
+    det_status st = experiment_config_load(text->data, text->len, &defaults, &cli->mem,
+                                           &report, ret_config, cli->err);
+
+    config_report_write(&report, CONFIG_NOTICE, &lines);
+    if (lines.len)
+        fputs(lines.data, stderr);
+    if (st && report.errors)
+        return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
+                        report.errors == 1 ? "" : "s");
+    return st;
+}
+
+static det_status load_config(struct cli *cli, const char *path,
+                              const struct field_strs *pairs, struct buf *text)
+{
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    struct experiment_config config;
+    det_status st = read_config(cli, path, text);
+
+    if (!st)
+        st = apply_overrides(cli, name, pairs, text);
+    return st ? st : check_config(cli, name, text, &config);
+}
+
+/* ---- the folder ------------------------------------------------------------------ */
+
+/* For ".", the folder by its name, as seen from inside: "../mnist". */
+static const char *folder_name(struct cli *cli, const char *folder)
+{
+    char here[PATH_MAX];
+    const char *slash;
+
+    if (strcmp(folder, ".") && strcmp(folder, "./"))
+        return folder;
+    if (!getcwd(here, sizeof(here)))
+        return folder;
+    slash = strrchr(here, '/');
+    return arena_printf(&cli->mem, "../%s", slash ? slash + 1 : here);
+}
+
+static void show_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
+{
+    int *last = arg;
+    int percent = all_bytes ? (int)(100 * done_bytes / all_bytes) : 100;
+
+    if (percent == *last)
+        return;
+    *last = percent;
+    fprintf(stderr, "\rReading files... %d%%%s", percent,
+            percent == 100 ? "\r\033[K" : "");
+}
+
+static det_status scan_folder(struct cli *cli, const char *folder, struct pack *pack)
+{
+    const char *name = folder_name(cli, folder);
+    char size[16];
+    det_status st;
+
+    if (!name)
+        return cli_nomem(cli);
+    cli_put(cli, "Preparing files (%s) to send to master...", name);
+    if (cli->term.is_terminal) { /* a large folder takes a moment */
+        st = cli_flush(cli);
+        if (st)
+            return st;
+    }
+    st = pack_scan(io_system(), folder, &cli->mem, pack, cli->err);
+    if (st) {
+        buf_clear(&cli->out);
+        cli_put(cli, "%s", cli->term.is_terminal ? "\n" : "");
+        return st;
+    }
+    size_format(pack->size_bytes, size);
+    cli_put(cli, " %s and %zu file%s\n", size, pack->files,
+            pack->files == 1 ? "" : "s");
+    st = cli_flush(cli);
+    for (size_t i = 0; i < pack->left_out.count; i++)
+        cli_note(cli, "left out %s", pack->left_out.at[i]);
+    return st;
+}
+
+/* ---- sending --------------------------------------------------------------------- */
+
+static det_status write_body(struct cli *cli, const struct buf *config,
+                             const struct pack *pack, struct buf *body)
+{
+    const struct create_options *options = cli->in->options;
+    bool shows = isatty(STDERR_FILENO) && pack->size_bytes > PROGRESS_BYTES;
+    struct json_writer w = JSON_WRITER(body);
+    int percent = -1;
+    det_status st;
+
+    jw_object(&w, NULL);
+    jw_strn(&w, "config", config->data, config->len);
+    jw_bool(&w, "activate", !options->paused);
+    if (options->project_id != CLI_UNSET)
+        jw_i64(&w, "projectId", options->project_id);
+    if (options->template_name)
+        jw_str(&w, "template", options->template_name);
+    st = pack_write(pack, &w, "modelDefinition", shows ? show_progress : NULL, &percent,
+                    cli->err);
+    if (shows && st)
+        fputc('\n', stderr);
+    jw_end_object(&w);
+    if (!st && body->status)
+        st = cli_nomem(cli);
+    return st;
+}
+
+static void show_warnings(struct cli *cli, const struct json *reply)
+{
+    json_each(warning, json_get(reply, "warnings")) {
+        const char *text = json_str(warning, "");
+
+        if (!strcmp(text, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"))
+            cli_note(cli,
+                     "warning: it asks for more slots than there are now, and waits "
+                     "until there are");
+        else
+            cli_note(cli, "warning: %s", text);
+    }
+}
+
+static det_status send(struct cli *cli, const struct buf *config, const char *folder,
+                       int64_t *ret_id)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    const struct create_options *options = cli->in->options;
+    struct pack pack = {0};
+    struct json *reply;
+    det_status st = DET_OK;
+
+    if (folder)
+        st = scan_folder(cli, folder, &pack);
+    if (!st)
+        st = write_body(cli, config, &pack, &body);
+    pack_done(&pack);
+    if (!st)
+        st = cli_send(cli, "POST", body.data, &reply, "/api/v1/experiments");
+    if (st)
+        return st;
+    *ret_id = json_i64(json_path(reply, "experiment.id"), 0);
+    show_warnings(cli, reply);
+    cli_put(cli, "Created experiment %" PRId64 "\n", *ret_id);
+    if (!options->paused)
+        cli_put(cli, "Activated experiment %" PRId64 "\n", *ret_id);
+    return cli_flush(cli);
+}
+
+static det_status follow(struct cli *cli, int64_t id)
+{
+    struct log_options options = {.follow = true, .tail = CLI_UNSET, .head = CLI_UNSET};
+    const char *state;
+    det_status st = follow_first_trial(cli, id, &options);
+
+    if (!st)
+        st = follow_experiment(cli, id, CLI_UNSET, &state);
+    if (st)
+        return st;
+    cli->exit_code = strcmp(state, "COMPLETED") != 0;
+    cli_note(cli, "experiment %" PRId64 " is %s", id, state);
+    return DET_OK;
+}
+
+det_status run_experiment_create(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
+    const struct create_options *options = in->options;
+    int64_t id;
+    det_status st;
+
+    if (options->test)
+        return cli_fail(cli, DET_UNSUPPORTED, "--test is not built yet");
+    if (options->follow && options->paused)
+        return cli_fail(cli, DET_INVALID, "--follow and --paused exclude each other");
+    st = load_config(cli, in->args[0], &options->config, &config);
+    if (!st)
+        st = send(cli, &config, in->arg_count > 1 ? in->args[1] : NULL, &id);
+    if (!st && options->follow)
+        st = follow(cli, id);
+    return st;
+}
+
+/* ---- preview --------------------------------------------------------------------- */
+
+static det_status print_preview(struct cli *cli, const struct json *trials)
+{
+    static const struct table_column columns[] = {
+        {"TRIALS", TABLE_RIGHT}, {"LENGTH", TABLE_LEFT}, {0}};
+    struct table table;
+
+    table_init(&table, &cli->mem, columns);
+    json_each(row, trials) {
+        const struct json *unit = json_get(row, "unit");
+        const char *length = "to the end";
+
+        if (!json_bool(json_find(unit, "max_length"), false))
+            length = arena_printf(&cli->mem, "%" PRId64 " %s",
+                                  json_i64(json_get(unit, "value"), 0),
+                                  json_str(json_get(unit, "name"), "units"));
+        table_add(&table, cli_i64(cli, json_i64(json_get(row, "count"), 0)));
+        table_add(&table, length);
+    }
+    return cli_print_table(cli, &table);
+}
+
+det_status run_preview_search(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(CONFIG_LIMIT);
+    const char *name = strcmp(in->args[0], "-") ? in->args[0] : "standard input";
+    struct experiment_config config;
+    struct json *trials;
+    det_status st = read_config(cli, in->args[0], &text);
+
+    if (!st)
+        st = check_config(cli, name, &text, &config);
+    if (!st)
+        st = searcher_preview(config.searcher, config.hyperparameters, &cli->mem,
+                              &trials, cli->err);
+    if (st)
+        return st;
+    if (in->format == CLI_JSON)
+        return cli_print_json(cli, trials);
+    return print_preview(cli, trials);
+}

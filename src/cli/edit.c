@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edit.c - changing what an experiment says about itself, and fetching its files. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/io.h"
+#include "cli/ctx.h"
+#include "cli/options.h"
+#include "cli/run.h"
+#include "data/archive.h"
+#include "data/text.h"
+
+/* ---- labels ---------------------------------------------------------------------- */
+
+static det_status label(struct cli *cli, const char *method, const char *done)
+{
+    const struct cli_invocation *in = cli->in;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (!st && !*in->args[1])
+        st = cli_fail(cli, DET_INVALID, "a label must not be empty");
+    if (!st)
+        st = cli_send(cli, method, NULL, NULL,
+                      "/api/v1/experiments/%" PRId64 "/labels/%s", id,
+                      cli_url(cli, in->args[1]));
+    if (!st)
+        cli_put(cli, "%s label '%s' %s experiment %" PRId64 "\n", done, in->args[1],
+                strcmp(method, "PUT") ? "from" : "to", id);
+    return st;
+}
+
+det_status run_experiment_label_add(struct cli *cli, const struct cli_invocation *in)
+{
+    (void)in;
+    return label(cli, "PUT", "Added");
+}
+
+det_status run_experiment_label_remove(struct cli *cli, const struct cli_invocation *in)
+{
+    (void)in;
+    return label(cli, "DELETE", "Removed");
+}
+
+/* ---- set ------------------------------------------------------------------------- */
+
+/* `member` of the patch, in an object `around` it where there is one. */
+static det_status patch(struct cli *cli, const char *around, const char *member,
+                        struct json *value)
+{
+    const struct cli_invocation *in = cli->in;
+    struct json *body = json_new(&cli->mem, JSON_OBJECT);
+    const char *text;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (st)
+        return st;
+    json_set(&cli->mem, body, "id", json_new_i64(&cli->mem, id));
+    if (around)
+        json_set(&cli->mem,
+                 json_set(&cli->mem, body, around, json_new(&cli->mem, JSON_OBJECT)),
+                 member, value);
+    else
+        json_set(&cli->mem, body, member, value);
+    text = json_text(&cli->mem, body);
+    if (!text || cli->mem.has_failed)
+        return cli_nomem(cli);
+    st = cli_send(cli, "PATCH", text, NULL, "/api/v1/experiments/%" PRId64, id);
+    if (!st)
+        cli_put(cli, "Changed experiment %" PRId64 "\n", id);
+    return st;
+}
+
+det_status run_experiment_set_name(struct cli *cli, const struct cli_invocation *in)
+{
+    return patch(cli, NULL, "name", json_new_str(&cli->mem, in->args[1]));
+}
+
+det_status run_experiment_set_description(struct cli *cli,
+                                          const struct cli_invocation *in)
+{
+    return patch(cli, NULL, "description", json_new_str(&cli->mem, in->args[1]));
+}
+
+det_status run_experiment_set_priority(struct cli *cli, const struct cli_invocation *in)
+{
+    int64_t value;
+
+    if (!parse_i64(in->args[1], &value) || value < 1 || value > 99)
+        return cli_fail(cli, DET_INVALID,
+                        "the priority is '%s'; expected a whole number from 1 to 99",
+                        in->args[1]);
+    return patch(cli, "resources", "priority", json_new_i64(&cli->mem, value));
+}
+
+det_status run_experiment_set_weight(struct cli *cli, const struct cli_invocation *in)
+{
+    double value;
+
+    if (!parse_real(in->args[1], &value) || !(value > 0))
+        return cli_fail(cli, DET_INVALID,
+                        "the weight is '%s'; expected a number above 0", in->args[1]);
+    return patch(cli, "resources", "weight", json_new_real(&cli->mem, value));
+}
+
+det_status run_experiment_set_max_slots(struct cli *cli,
+                                        const struct cli_invocation *in)
+{
+    int64_t value = -1; /* no limit */
+
+    if (strcmp(in->args[1], "none") && (!parse_i64(in->args[1], &value) || value < 0))
+        return cli_fail(cli, DET_INVALID,
+                        "the slots are '%s'; expected a whole number >= 0, or none",
+                        in->args[1]);
+    return patch(cli, "resources", "maxSlots", json_new_i64(&cli->mem, value));
+}
+
+det_status run_experiment_set_gc_policy(struct cli *cli,
+                                        const struct cli_invocation *in)
+{
+    const struct gc_options *options = in->options;
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (st)
+        return st;
+    if (options->save_experiment_best == CLI_UNSET &&
+        options->save_trial_best == CLI_UNSET &&
+        options->save_trial_latest == CLI_UNSET)
+        return cli_fail(cli, DET_INVALID,
+                        "at least one of --save-experiment-best, "
+                        "--save-trial-best and --save-trial-latest is needed");
+    jw_object(&w, NULL);
+    jw_i64(&w, "id", id);
+    jw_object(&w, "checkpointStorage");
+    if (options->save_experiment_best != CLI_UNSET)
+        jw_i64(&w, "saveExperimentBest", options->save_experiment_best);
+    if (options->save_trial_best != CLI_UNSET)
+        jw_i64(&w, "saveTrialBest", options->save_trial_best);
+    if (options->save_trial_latest != CLI_UNSET)
+        jw_i64(&w, "saveTrialLatest", options->save_trial_latest);
+    jw_end_object(&w);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(cli);
+    st = cli_send(cli, "PATCH", body.data, NULL, "/api/v1/experiments/%" PRId64, id);
+    if (!st)
+        cli_put(cli, "Changed experiment %" PRId64 "\n", id);
+    return st;
+}
+
+det_status run_experiment_set_log_retention(struct cli *cli,
+                                            const struct cli_invocation *in)
+{
+    const struct retention_options *options = in->options;
+    const char *body;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (st)
+        return st;
+    if ((options->days == CLI_UNSET) == !options->forever)
+        return cli_fail(cli, DET_INVALID, "either --days or --forever is needed");
+    body = arena_printf(&cli->mem,
+                        "{\"experimentId\":%" PRId64 ",\"numDays\":%" PRId64 "}", id,
+                        options->forever ? -1 : options->days);
+    if (!body)
+        return cli_nomem(cli);
+    st = cli_send(cli, "PUT", body, NULL, "/api/v1/experiments/%" PRId64 "/retain_logs",
+                  id);
+    if (!st)
+        cli_put(cli, "Changed experiment %" PRId64 "\n", id);
+    return st;
+}
+
+/* ---- files ----------------------------------------------------------------------- */
+
+/* A folder that is new or empty, so that nothing is overwritten. */
+static det_status make_folder(struct cli *cli, const char *folder)
+{
+    const char **names;
+    det_status st = io_mkdir(io_system(), folder, false, cli->err);
+
+    if (!st)
+        st = io_list(io_system(), folder, &cli->mem, &names, cli->err);
+    if (!st && *names)
+        st = cli_fail(cli, DET_EXISTS, "the folder '%s' is not empty", folder);
+    return st;
+}
+
+det_status run_experiment_download(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    const struct download_options *options = in->options;
+    const char *folder = options->output;
+    const struct json *text;
+    struct json *reply;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (!st)
+        st = cli_get(cli, &reply, "/api/v1/experiments/%" PRId64 "/model_def", id);
+    if (st)
+        return st;
+    if (!folder)
+        folder = arena_printf(&cli->mem, "experiment_%" PRId64 "_model_def", id);
+    if (!folder)
+        return cli_nomem(cli);
+    text = json_find(reply, "b64_tgz");
+    if (!text || text->kind != JSON_STRING || !text->string.len)
+        return cli_fail(cli, DET_NOT_FOUND,
+                        "experiment %" PRId64 " was submitted without files", id);
+    st = base64_decode(&tgz, text->string.text, text->string.len, cli->err);
+    if (!st)
+        st = make_folder(cli, folder);
+    if (!st)
+        st = archive_unpack(tgz.data, tgz.len, folder, cli->err);
+    if (!st)
+        cli_put(cli, "Wrote the files of experiment %" PRId64 " to %s\n", id, folder);
+    return st;
+}

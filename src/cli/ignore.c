@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/ignore.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+
+/* ---- globs ----------------------------------------------------------------------- */
+
+/* Whether `c` is in the set that begins at `*at` ("[a-z]"); leaves `*at` behind it.
+ * Without a ']' it is no set: false, and `*at` stays. */
+static bool in_set(const char **at, char c, bool *ret_is_set)
+{
+    const char *p = *at + 1;
+    bool is_negated = *p == '!' || *p == '^';
+    bool is_in = false;
+    bool is_first = true;
+
+    p += is_negated;
+    for (; *p && (*p != ']' || is_first); is_first = false) {
+        char low = *p == '\\' && p[1] ? *++p : *p;
+        char high = low;
+
+        p++;
+        if (*p == '-' && p[1] && p[1] != ']') {
+            high = p[1] == '\\' && p[2] ? p[2] : p[1];
+            p += p[1] == '\\' && p[2] ? 3 : 2;
+        }
+        is_in |= (unsigned char)c >= (unsigned char)low &&
+                 (unsigned char)c <= (unsigned char)high;
+    }
+    *ret_is_set = *p == ']';
+    if (*ret_is_set)
+        *at = p + 1;
+    return is_in != is_negated && c != '/';
+}
+
+/* One character of the text against the head of the glob (not '*'). */
+static bool match_one(const char **glob, char c)
+{
+    bool is_set;
+
+    if (**glob == '?') {
+        ++*glob;
+        return c != '/';
+    }
+    if (**glob == '[') {
+        bool is_in = in_set(glob, c, &is_set);
+
+        if (is_set)
+            return is_in;
+    } else if (**glob == '\\' && (*glob)[1]) {
+        ++*glob;
+    }
+    return *(*glob)++ == c;
+}
+
+/* "**" between slashes (or at an end) stands for any folders; `glob` points behind
+ * it. */
+static bool match_folders(const char *glob, const char *text)
+{
+    if (!*glob)
+        return *text != '\0'; /* two stars at the end: everything inside */
+    glob++;                   /* the slash */
+    for (;;) {
+        if (ignore_glob(glob, text))
+            return true;
+        text = strchr(text, '/');
+        if (!text)
+            return false;
+        text++;
+    }
+}
+
+static bool match_star(const char *glob, const char *text)
+{
+    while (*glob == '*')
+        glob++;
+    for (;; text++) {
+        if (ignore_glob(glob, text))
+            return true;
+        if (!*text || *text == '/')
+            return false;
+    }
+}
+
+/* `at_start`: a component of the glob begins here, so that "**" is special. */
+static bool match_from(const char *glob, const char *text, bool at_start)
+{
+    while (*glob) {
+        if (at_start && glob[0] == '*' && glob[1] == '*' &&
+            (glob[2] == '/' || !glob[2]))
+            return match_folders(glob + 2, text);
+        if (*glob == '*')
+            return match_star(glob, text);
+        at_start = *glob == '/';
+        if (!*text || !match_one(&glob, *text++))
+            return false;
+    }
+    return !*text;
+}
+
+bool ignore_glob(const char *glob, const char *text)
+{
+    return match_from(glob, text, true);
+}
+
+/* ---- rules ----------------------------------------------------------------------- */
+
+/* Blanks at the end do not count, unless a backslash stands before them. */
+static size_t trim(const char *line, size_t len)
+{
+    while (len &&
+           (line[len - 1] == '\r' || line[len - 1] == ' ' || line[len - 1] == '\t')) {
+        if (len > 1 && line[len - 2] == '\\')
+            break;
+        len--;
+    }
+    return len;
+}
+
+/* False: the line says nothing. */
+static bool read_rule(const char *line, size_t len, struct arena *mem,
+                      struct ignore_rule *rule)
+{
+    *rule = (struct ignore_rule){0};
+    len = trim(line, len);
+    if (!len || *line == '#')
+        return false;
+    if (*line == '!') {
+        rule->brings_back = true;
+        line++;
+        len--;
+    }
+    if (len && line[len - 1] == '/') {
+        rule->is_for_folders = true;
+        len--;
+    }
+    rule->is_tied = memchr(line, '/', len) != NULL;
+    if (len && *line == '/') {
+        line++;
+        len--;
+    }
+    rule->glob = arena_strndup(mem, line, len);
+    return len && rule->glob;
+}
+
+static size_t count_lines(const char *text, size_t len)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < len; i++)
+        count += text[i] == '\n';
+    return count;
+}
+
+det_status ignore_parse(const char *text, size_t len, struct arena *mem,
+                        struct ignore *ret_ignore, struct err *err)
+{
+    struct ignore_rule *rules =
+        arena_array(mem, struct ignore_rule, count_lines(text, len));
+    size_t count = 0;
+
+    if (!rules)
+        return err_default(err, DET_NOMEM);
+    for (const char *end = text + len; text < end;) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t line = stop ? (size_t)(stop - text) : (size_t)(end - text);
+
+        count += read_rule(text, line, mem, &rules[count]);
+        text += line + 1;
+    }
+    if (mem->has_failed)
+        return err_default(err, DET_NOMEM);
+    *ret_ignore = (struct ignore){.rule = rules, .count = count};
+    return DET_OK;
+}
+
+bool ignore_matches(const struct ignore *ignore, const char *path, bool is_folder)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    for (size_t i = ignore->count; i--;) {
+        const struct ignore_rule *rule = &ignore->rule[i];
+
+        if (rule->is_for_folders && !is_folder)
+            continue;
+        if (ignore_glob(rule->glob, rule->is_tied ? path : name))
+            return !rule->brings_back;
+    }
+    return false;
+}

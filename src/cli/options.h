@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h - the options of commands, one struct each; commands.c has their tables. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/field.h"
+
+struct create_options {
+    bool paused;
+    bool follow;
+    struct field_strs config; /* "key=value" */
+    int64_t project_id;
+    const char *template_name;
+    bool test;
+};
+
+struct list_options {
+    bool all;
+    struct field_strs states;
+    struct field_strs labels;
+    const char *name;
+    int64_t limit;
+};
+
+struct yes_options {
+    bool yes;
+};
+
+struct wait_options {
+    int64_t timeout;
+};
+
+struct log_options {
+    bool follow;
+    int64_t tail;
+    int64_t head;
+    const char *level;
+    struct field_strs rank_ids;
+    struct field_strs agent_ids;
+    struct field_strs container_ids;
+    struct field_strs stdtypes;
+    const char *after;
+    const char *before;
+    const char *search;
+    bool regex;
+    const char *output;
+};
+
+struct metric_options {
+    const char *group;
+    struct field_strs names;
+    int64_t trials;
+    int64_t height;
+};
+
+struct checkpoint_options {
+    int64_t best;
+};
+
+struct gc_options {
+    int64_t save_experiment_best;
+    int64_t save_trial_best;
+    int64_t save_trial_latest;
+};
+
+struct retention_options {
+    int64_t days;
+    bool forever;
+};
+
+struct download_options {
+    const char *output;
+};
+
+struct drain_options {
+    bool drain;
+};
+
+struct job_list_options {
+    const char *resource_pool;
+};
+
+struct job_update_options {
+    int64_t priority;
+    double weight;
+    const char *resource_pool;
+};
+
+struct user_create_options {
+    bool admin;
+    const char *password;
+};
+
+struct password_options {
+    const char *password;
+};
+
+struct user_list_options {
+    bool all;
+};
+
+struct kind_options {
+    const char *kind;
+};
+
+struct report_options {
+    int64_t steps;
+    bool validation;
+    const char *group;
+    double progress;
+};
+
+#endif

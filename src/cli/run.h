@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - what carries out each row of commands.c. */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include "base/err.h"
+
+struct cli;
+struct cli_invocation;
+
+#define RUN(name)                                                                      \
+    det_status run_##name(struct cli *cli, const struct cli_invocation *in)
+
+/* create.c */
+RUN(experiment_create);
+RUN(preview_search);
+/* experiment.c */
+RUN(experiment_list);
+RUN(experiment_describe);
+RUN(experiment_config);
+RUN(experiment_list_trials);
+RUN(experiment_list_checkpoints);
+/* steer.c */
+RUN(experiment_pause);
+RUN(experiment_activate);
+RUN(experiment_cancel);
+RUN(experiment_kill);
+RUN(experiment_archive);
+RUN(experiment_unarchive);
+RUN(experiment_delete);
+RUN(experiment_wait);
+RUN(trial_kill);
+/* edit.c */
+RUN(experiment_label_add);
+RUN(experiment_label_remove);
+RUN(experiment_set_name);
+RUN(experiment_set_description);
+RUN(experiment_set_priority);
+RUN(experiment_set_weight);
+RUN(experiment_set_max_slots);
+RUN(experiment_set_gc_policy);
+RUN(experiment_set_log_retention);
+RUN(experiment_download);
+/* logs.c */
+RUN(experiment_logs);
+RUN(trial_logs);
+RUN(task_logs);
+/* metrics.c */
+RUN(experiment_metrics);
+RUN(trial_metrics);
+/* trial.c */
+RUN(trial_describe);
+/* cluster.c */
+RUN(agent_list);
+RUN(agent_enable);
+RUN(agent_disable);
+RUN(slot_list);
+RUN(slot_enable);
+RUN(slot_disable);
+RUN(job_list);
+RUN(job_update);
+RUN(task_list);
+RUN(master_info);
+RUN(master_config);
+/* user.c */
+RUN(user_login);
+RUN(user_logout);
+RUN(user_whoami);
+RUN(user_list);
+RUN(user_create);
+RUN(user_change_password);
+/* local.c */
+RUN(config_check);
+RUN(config_explain);
+RUN(config_defaults);
+RUN(completion);
+RUN(version);
+RUN(internal_man);
+/* inside.c */
+RUN(report);
+RUN(hparam);
+RUN(preempted);
+
+#undef RUN
+
+#endif

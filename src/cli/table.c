@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/table.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+
+enum { GAP = 2, FLEX_LEAST = 8 };
+
+void table_init(struct table *table, struct arena *mem,
+                const struct table_column *columns)
+{
+    *table = (struct table){.mem = mem};
+    while (columns->title && table->columns < TABLE_COLUMNS)
+        table->column[table->columns++] = *columns++;
+}
+
+void table_done(struct table *table)
+{
+    vec_done(&table->cells);
+}
+
+static void add(struct table *table, struct table_cell cell)
+{
+    if (!vec_push(&table->cells, cell))
+        table->mem->has_failed = true;
+}
+
+void table_add(struct table *table, const char *text)
+{
+    add(table, (struct table_cell){.text = text});
+}
+
+void table_add_colored(struct table *table, const char *text, enum term_color color)
+{
+    add(table, (struct table_cell){.text = text, .color = color});
+}
+
+void table_add_raw(struct table *table, const char *text, const char *raw)
+{
+    add(table, (struct table_cell){.text = text, .raw = raw});
+}
+
+/* ---- for people -------------------------------------------------------------------
+ */
+
+static const char *text_of(const struct table_cell *cell)
+{
+    return cell->text ? cell->text : "";
+}
+
+static void measure(const struct table *table, size_t width[TABLE_COLUMNS])
+{
+    for (size_t c = 0; c < table->columns; c++)
+        width[c] = term_width(table->column[c].title);
+    for (size_t i = 0; i < table->cells.count; i++) {
+        size_t c = i % table->columns;
+
+        width[c] = MAX(width[c], term_width(text_of(&table->cells.at[i])));
+    }
+}
+
+static size_t widest_flex(const struct table *table, const size_t width[TABLE_COLUMNS])
+{
+    size_t widest = table->columns;
+
+    for (size_t c = 0; c < table->columns; c++)
+        if (table->column[c].align == TABLE_FLEX && width[c] > FLEX_LEAST &&
+            (widest == table->columns || width[c] > width[widest]))
+            widest = c;
+    return widest;
+}
+
+/* Takes from the widest flexible column, again and again, until the row fits. */
+static void squeeze(const struct table *table, size_t most, size_t width[TABLE_COLUMNS])
+{
+    size_t total = GAP * (table->columns - 1);
+
+    for (size_t c = 0; c < table->columns; c++)
+        total += width[c];
+    while (total > most) {
+        size_t c = widest_flex(table, width);
+
+        if (c == table->columns)
+            return;
+        width[c]--;
+        total--;
+    }
+}
+
+static void spaces(struct buf *out, size_t count)
+{
+    while (count--)
+        buf_putc(out, ' ');
+}
+
+static void put_cell(const struct table *table, size_t c, const struct table_cell *cell,
+                     size_t width, bool has_color, struct buf *out)
+{
+    enum term_color color = has_color ? cell->color : COLOR_NONE;
+    size_t len = MIN(term_width(text_of(cell)), width);
+    bool is_right = table->column[c].align == TABLE_RIGHT;
+
+    if (is_right)
+        spaces(out, width - len);
+    buf_puts(out, term_color_on(color));
+    term_put(out, text_of(cell), width);
+    buf_puts(out, term_color_off(color));
+    if (!is_right && c + 1 < table->columns)
+        spaces(out, width - len);
+}
+
+static void put_row(const struct table *table, const struct table_cell *cells,
+                    const size_t width[TABLE_COLUMNS], bool has_color, struct buf *out)
+{
+    size_t end;
+
+    for (size_t c = 0; c < table->columns; c++) {
+        if (c)
+            spaces(out, GAP);
+        put_cell(table, c, &cells[c], width[c], has_color, out);
+    }
+    for (end = out->len; end && out->data[end - 1] == ' ';)
+        end--;
+    buf_cut(out, end);
+    buf_putc(out, '\n');
+}
+
+void table_print(const struct table *table, const struct term *term, struct buf *out)
+{
+    struct table_cell head[TABLE_COLUMNS] = {0};
+    size_t width[TABLE_COLUMNS];
+
+    assert(table->columns && table->cells.count % table->columns == 0);
+    measure(table, width);
+    if (term->is_terminal)
+        squeeze(table, term->width, width);
+    for (size_t c = 0; c < table->columns; c++)
+        head[c] =
+            (struct table_cell){.text = table->column[c].title, .color = COLOR_BOLD};
+    put_row(table, head, width, term->has_color, out);
+    for (size_t i = 0; i + table->columns <= table->cells.count; i += table->columns)
+        put_row(table, &table->cells.at[i], width, term->has_color, out);
+}
+
+/* ---- for programs -----------------------------------------------------------------
+ */
+
+static void put_csv(struct buf *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        buf_puts(out, text);
+        return;
+    }
+    buf_putc(out, '"');
+    for (; *text; text++) {
+        if (*text == '"')
+            buf_putc(out, '"');
+        buf_putc(out, *text);
+    }
+    buf_putc(out, '"');
+}
+
+/* "Best metric" -> "best_metric" */
+static void put_csv_title(struct buf *out, const char *title)
+{
+    for (; *title; title++)
+        buf_putc(out, *title == ' ' ? '_' : (char)tolower((unsigned char)*title));
+}
+
+void table_csv(const struct table *table, struct buf *out)
+{
+    for (size_t c = 0; c < table->columns; c++) {
+        if (c)
+            buf_putc(out, ',');
+        put_csv_title(out, table->column[c].title);
+    }
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < table->cells.count; i++) {
+        const struct table_cell *cell = &table->cells.at[i];
+
+        if (i % table->columns)
+            buf_putc(out, ',');
+        put_csv(out, cell->raw ? cell->raw : text_of(cell));
+        if (i % table->columns == table->columns - 1)
+            buf_putc(out, '\n');
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_keys.c - every key of a job that is no experiment (a command, a batch inference),
+ * one row each. */
+#include "base/compiler.h"
+#include "config/key.h"
+#include "config/shared_keys.h"
+
+static const struct config_key keys[] = {
+    KEY(KEY_STR, "name", .def = "null", .help = "shown in every list"),
+    KEY(KEY_STR, "description", .def = "null", .help = "what it is about"),
+    KEY(KEY_STR | KEY_LIST, "entrypoint", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,
+        .help = "the command, or a list of its arguments"),
+    KEY(KEY_STR, "entrypoint[]", .help = "one argument"),
+    KEY(KEY_MAP, "data", .def = "{}", .flags = KEY_FREE,
+        .help = "anything for the program's own use"),
+    ENVIRONMENT_KEYS,
+    KEY(KEY_MAP, "resources", .def = "{}", .help = "what it runs on"),
+    KEY(KEY_INT, "resources.slots", .def = "1", .bounds = FROM_TO(0, 2147483647),
+        .help = "how many slots"),
+    KEY(KEY_INT, "resources.max_slots", .def = "null", .bounds = FROM_TO(0, 2147483647),
+        .help = "not used by jobs"),
+    KEY(KEY_NUM, "resources.weight", .def = "1", .bounds = ABOVE(0),
+        .help = "its share, where the pool shares fairly"),
+    KEY(KEY_BOOL, "resources.native_parallel", .def = "false", .flags = KEY_IGNORED,
+        .help = "old: not used any more"),
+    KEY(KEY_SIZE, "resources.shm_size", .def = "null", .help = "size of /dev/shm"),
+    KEY(KEY_STR, "resources.resource_pool", .def = "\"\"",
+        .help = "the pool; none: the default one"),
+    KEY(KEY_INT, "resources.priority", .def = "null", .bounds = FROM_TO(1, 99),
+        .help = "lower comes first; none: the pool's default"),
+    KEY(KEY_BOOL, "resources.is_single_node", .def = "null",
+        .help = "all slots on one agent"),
+    DEVICE_KEYS("resources.devices"),
+    BIND_MOUNT_KEYS("bind_mounts"),
+    KEY(KEY_STR, "work_dir", .def = "null", .help = "where it starts"),
+    KEY(KEY_BOOL, "debug", .def = "false", .help = "more words in the log"),
+    STRING_LIST("tensorboard_args", "one argument", .def = "[]",
+                .help = "arguments of TensorBoard"),
+    KEY(KEY_DURATION, "idle_timeout", .def = "null",
+        .help = "ends when idle for so long; none: never"),
+    KEY(KEY_STR, "notebook_idle_type", .def = "\"kernels_or_terminals\"",
+        .words = WORDS("kernels_or_terminals", "kernel_connections", "activity"),
+        .help = "what counts as a notebook in use"),
+    KEY(KEY_STR, "project", .def = "\"\"", .help = "the project it belongs to"),
+    KEY(KEY_STR, "workspace", .def = "\"\"", .help = "the workspace it belongs to"),
+    SLURM_KEYS("", .def = "{}", ),
+};
+
+struct key_table job_table(void)
+{
+    return (struct key_table){keys, ARRAY_LEN(keys)};
+}

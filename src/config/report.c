@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config/report.h"
+
+#include <stdarg.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "data/json.h"
+
+/* What has no place in the file comes last. */
+static uint64_t file_order(const struct config_problem *problem)
+{
+    uint64_t line = problem->line ? problem->line : UINT32_MAX;
+
+    return line << 32 | problem->column;
+}
+
+/* Passes find problems in their own order; readers want that of the file. */
+static void insert(struct config_report *report, struct config_problem *problem)
+{
+    struct config_problem **at = &report->first;
+
+    while (*at && file_order(*at) <= file_order(problem))
+        at = &(*at)->next;
+    problem->next = *at;
+    *at = problem;
+    report->count++;
+}
+
+static void add(struct config_report *report, const struct json *at,
+                struct config_problem problem, const char *fmt, va_list args)
+    PRINTF_LIKE(4, 0);
+
+static void add(struct config_report *report, const struct json *at,
+                struct config_problem problem, const char *fmt, va_list args)
+{
+    struct config_problem *copy;
+
+    if (problem.severity == CONFIG_NOTICE)
+        report->notices++;
+    else
+        report->errors++;
+    report->unsupported += problem.is_unsupported;
+    if (report->count >= CONFIG_PROBLEMS_MOST)
+        return;
+
+    problem.line = at ? at->line : 0;
+    problem.column = at ? at->column : 0;
+    problem.path = arena_strdup(report->mem, problem.path);
+    problem.text = arena_vprintf(report->mem, fmt, args);
+    copy = arena_new(report->mem, struct config_problem);
+    if (!copy || !problem.text || !problem.path)
+        return;
+    *copy = problem;
+    insert(report, copy);
+}
+
+void report_error(struct config_report *report, const struct json *at, const char *path,
+                  const char *fmt, ...)
+{
+    struct config_problem problem = {.severity = CONFIG_ERROR, .path = path};
+    va_list args;
+
+    va_start(args, fmt);
+    add(report, at, problem, fmt, args);
+    va_end(args);
+}
+
+void report_unsupported(struct config_report *report, const struct json *at,
+                        const char *path, const char *fmt, ...)
+{
+    struct config_problem problem = {
+        .severity = CONFIG_ERROR, .is_unsupported = true, .path = path};
+    va_list args;
+
+    va_start(args, fmt);
+    add(report, at, problem, fmt, args);
+    va_end(args);
+}
+
+void report_notice(struct config_report *report, const struct json *at,
+                   const char *path, const char *fmt, ...)
+{
+    struct config_problem problem = {.severity = CONFIG_NOTICE, .path = path};
+    va_list args;
+
+    va_start(args, fmt);
+    add(report, at, problem, fmt, args);
+    va_end(args);
+}
+
+void report_out_of_memory(struct config_report *report)
+{
+    report->mem->has_failed = true;
+}
+
+static void write_place(const struct config_report *report,
+                        const struct config_problem *problem, struct buf *out)
+{
+    if (report->name)
+        buf_printf(out, "%s:", report->name);
+    if (problem->line)
+        buf_printf(out, "%u:%u:", problem->line, problem->column);
+    if (report->name || problem->line)
+        buf_putc(out, ' ');
+    if (problem->path[0])
+        buf_printf(out, "%s: ", problem->path);
+}
+
+void config_report_write(const struct config_report *report,
+                         enum config_severity at_least, struct buf *out)
+{
+    for (const struct config_problem *p = report->first; p; p = p->next) {
+        if (p->severity < at_least)
+            continue;
+        write_place(report, p, out);
+        buf_puts(out, p->text);
+        buf_putc(out, '\n');
+    }
+}
+
+det_status config_report_status(const struct config_report *report, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    det_status status = DET_INVALID;
+
+    if (report->mem->has_failed)
+        return err_set(err, DET_NOMEM, "%s", det_status_text(DET_NOMEM));
+    if (!report->errors)
+        return DET_OK;
+    if (report->errors == report->unsupported)
+        status = DET_UNSUPPORTED;
+
+    config_report_write(report, CONFIG_ERROR, &text);
+    if (text.status)
+        return err_default(err, text.status);
+    buf_cut(&text, text.len - 1); /* the last line needs no end */
+    return err_set(err, status, "%s", text.data);
+}

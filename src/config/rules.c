@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.c - rules between keys.  Each looks only at values of the right type: the rest
+ * has been reported by the check of the rows. */
+#include "config/rules.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "config/report.h"
+#include "data/json.h"
+#include "data/text.h"
+
+/* ---- checkpoint storage ---------------------------------------------------------- */
+
+/* Relative without "..", or below `root`. */
+static bool is_below(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+
+    while (len > 1 && root[len - 1] == '/')
+        len--;
+    if (path[0] != '/')
+        return path_is_inside(path);
+    if (strncmp(path, root, len) != 0)
+        return false;
+    path += len;
+    if (*path && *path != '/' && len > 1)
+        return false;
+    while (*path == '/')
+        path++;
+    return !*path || path_is_inside(path);
+}
+
+static void check_shared_fs(const struct json *storage, struct config_report *report)
+{
+    const struct json *path = json_get(storage, "storage_path");
+    const char *root = json_str(json_get(storage, "host_path"), NULL);
+
+    if (!root || !json_str(path, NULL) || !path->string.len)
+        return;
+    if (!is_below(path->string.text, root))
+        report_error(report, path, "checkpoint_storage.storage_path",
+                     "found '%s'; expected a directory below host_path '%s'",
+                     path->string.text, root);
+}
+
+static void check_bucket(const struct json *storage, struct config_report *report)
+{
+    const struct json *prefix = json_get(storage, "prefix");
+    const char *text = json_str(prefix, "");
+
+    while (*text == '/')
+        text++;
+    if (*text && !path_is_inside(text))
+        report_error(report, prefix, "checkpoint_storage.prefix",
+                     "found '%s'; expected a path without '..'", prefix->string.text);
+}
+
+static void check_azure(const struct json *storage, struct config_report *report)
+{
+    bool has_string = !json_is_null(json_get(storage, "connection_string"));
+    bool has_url = !json_is_null(json_get(storage, "account_url"));
+
+    if (has_string == has_url)
+        report_error(report, storage, "checkpoint_storage",
+                     "expected exactly one of connection_string and account_url");
+    if (has_string && !json_is_null(json_get(storage, "credential")))
+        report_error(report, json_get(storage, "credential"),
+                     "checkpoint_storage.credential",
+                     "goes with account_url, not with connection_string");
+}
+
+static void check_storage(const struct json *tree, struct config_report *report)
+{
+    const struct json *storage = json_get(tree, "checkpoint_storage");
+    const char *type = json_str(json_get(storage, "type"), "");
+
+    if (strcmp(type, "shared_fs") == 0)
+        check_shared_fs(storage, report);
+    else if (strcmp(type, "s3") == 0 || strcmp(type, "gcs") == 0)
+        check_bucket(storage, report);
+    else if (strcmp(type, "azure") == 0)
+        check_azure(storage, report);
+}
+
+/* ---- the others
+ * ---------------------------------------------------------------------- */
+
+static void check_log_policies(const struct json *policies,
+                               struct config_report *report)
+{
+    json_each(policy, policies) {
+        const char *name = json_str(json_get(policy, "name"), NULL);
+        bool is_whole = !json_is_null(json_get(policy, "pattern")) &&
+                        !json_is_null(json_get(policy, "action"));
+
+        if (!name && !is_whole)
+            report_error(report, policy, "log_policies",
+                         "expected a name, or both pattern and action");
+        for (const struct json *other = policy->next; name && other;
+             other = other->next) {
+            const char *theirs = json_str(json_get(other, "name"), "");
+
+            if (strcmp(theirs, name) == 0)
+                report_error(report, other, "log_policies",
+                             "log_policies have duplicated names: '%s'", name);
+        }
+    }
+}
+
+static void check_profiling(const struct json *tree, struct config_report *report)
+{
+    const struct json *end = json_path(tree, "profiling.end_after_batch");
+    int64_t begin = json_i64(json_path(tree, "profiling.begin_on_batch"), 0);
+
+    if (end && end->kind == JSON_INT && end->integer < begin)
+        report_error(report, end, "profiling.end_after_batch",
+                     "found %" PRId64 "; expected at least begin_on_batch, %" PRId64,
+                     end->integer, begin);
+}
+
+static void check_variables(const struct json *tree, struct config_report *report)
+{
+    json_each(list, json_path(tree, "environment.environment_variables")) {
+        json_each(variable, list) {
+            const char *text = json_str(variable, "");
+
+            if (text[0] == '=')
+                report_error(report, variable, "environment.environment_variables",
+                             "found '%s'; expected NAME=value", text);
+        }
+    }
+}
+
+static void check_image(const struct json *tree, struct config_report *report)
+{
+    const struct json *image = json_path(tree, "environment.image");
+
+    /* Without a place in the file it is the master's default, not the user's wish. */
+    if (image && image->line && image->kind != JSON_NULL)
+        report_notice(
+            report, image, "environment.image",
+            "is kept, but tasks run directly on the host, not in a container");
+}
+
+void rules_check_job(const struct json *tree, struct config_report *report)
+{
+    check_variables(tree, report);
+    check_image(tree, report);
+}
+
+void rules_check_experiment(const struct json *tree, struct config_report *report)
+{
+    rules_check_job(tree, report);
+    check_storage(tree, report);
+    check_log_policies(json_get(tree, "log_policies"), report);
+    check_profiling(tree, report);
+}
+
+/* ---- the master
+ * ---------------------------------------------------------------------- */
+
+static const struct json *pool_named(const struct json *pools, const char *name)
+{
+    json_each(pool, pools) {
+        if (strcmp(json_str(json_get(pool, "pool_name"), ""), name) == 0)
+            return pool;
+    }
+    return NULL;
+}
+
+static void check_default_pool(const struct json *tree, const char *path,
+                               struct config_report *report)
+{
+    const struct json *pools = json_get(tree, "resource_pools");
+    const struct json *named = json_path(tree, path);
+    const char *name = json_str(named, "default");
+
+    if (!pool_named(pools, name))
+        report_error(report, named, path, "no resource pool '%s'", name);
+}
+
+void rules_check_master(const struct json *tree, struct config_report *report)
+{
+    const struct json *pools = json_get(tree, "resource_pools");
+    const struct json *none =
+        json_path(tree, "resource_manager.no_default_resource_pools");
+
+    check_storage(tree, report);
+    check_log_policies(json_path(tree, "task_container_defaults.log_policies"), report);
+    json_each(pool, pools) {
+        const char *name = json_str(json_get(pool, "pool_name"), NULL);
+
+        if (name && pool_named(pools, name) != pool)
+            report_error(report, pool, "resource_pools",
+                         "there are two pools named '%s'", name);
+    }
+    if (!json_first(pools) || json_bool(none, false))
+        return;
+    check_default_pool(tree, "resource_manager.default_aux_resource_pool", report);
+    check_default_pool(tree, "resource_manager.default_compute_resource_pool", report);
+}

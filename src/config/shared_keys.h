@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared_keys.h - groups of rows that several tables hold, at the path `at`. */
+#ifndef CONFIG_SHARED_KEYS_H
+#define CONFIG_SHARED_KEYS_H
+
+#include "config/key.h"
+
+#define CPU_IMAGE "determinedai/pytorch-ngc-dev:0736b6d"
+#define ROCM_IMAGE                                                                     \
+    "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
+
+#define NO_CONTAINERS "tasks run directly on the host; containers are not built yet"
+
+#define BIND_MOUNT_KEYS(at)                                                            \
+    KEY(KEY_LIST, at, .def = "[]", .not_built = NO_CONTAINERS,                         \
+        .help = "host directories to show inside the container"),                      \
+        KEY(KEY_MAP, at "[]", .help = "one mount"),                                    \
+        KEY(KEY_PATH, at "[].host_path", .flags = KEY_REQUIRED,                        \
+            .help = "the directory on the agent"),                                     \
+        KEY(KEY_STR, at "[].container_path", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,    \
+            .help = "where it appears; relative: below the work dir"),                 \
+        KEY(KEY_BOOL, at "[].read_only", .def = "false", .help = "forbid writing"),    \
+        KEY(KEY_STR, at "[].propagation", .def = "\"rprivate\"",                       \
+            .help = "how mounts below it propagate")
+
+#define DEVICE_KEYS(at)                                                                \
+    KEY(KEY_LIST, at, .def = "[]", .not_built = NO_CONTAINERS,                         \
+        .help = "host devices to show inside the container"),                          \
+        KEY(KEY_MAP, at "[]", .help = "one device, also 'host:container[:mode]'"),     \
+        KEY(KEY_PATH, at "[].host_path", .flags = KEY_REQUIRED,                        \
+            .help = "the device on the agent"),                                        \
+        KEY(KEY_PATH, at "[].container_path", .flags = KEY_REQUIRED,                   \
+            .help = "where it appears"),                                               \
+        KEY(KEY_STR, at "[].mode", .def = "\"mrw\"",                                   \
+            .help = "m: create nodes, r: read, w: write")
+
+#define LOG_POLICY_KEYS(at, ...)                                                       \
+    KEY(KEY_LIST, at, __VA_ARGS__.help = "what to do when a log line matches"),        \
+        KEY(KEY_MAP, at "[]", .help = "one policy; a name, or pattern and action"),    \
+        KEY(KEY_STR, at "[].name", .flags = KEY_NOT_EMPTY,                             \
+            .help = "shown where the policy matched"),                                 \
+        KEY(KEY_STR, at "[].pattern",                                                  \
+            .help = "regular expression for lines; null: switched off"),               \
+        KEY(KEY_STR, at "[].action", .words = WORDS("cancel_retries", "exclude_node"), \
+            .help = "no more restarts, or not on that agent again")
+
+#define REGISTRY_AUTH_KEYS(at, ...)                                                    \
+    KEY(KEY_MAP, at, __VA_ARGS__.flags = KEY_IGNORED,                                  \
+        .help = "how to log in where images come from"),                               \
+        KEY(KEY_STR, at ".username", .help = "the user"),                              \
+        KEY(KEY_STR, at ".password", .flags = KEY_SECRET, .help = "the password"),     \
+        KEY(KEY_STR, at ".auth", .flags = KEY_SECRET, .help = "user and password"),    \
+        KEY(KEY_STR, at ".email", .help = "the user's address"),                       \
+        KEY(KEY_STR, at ".serveraddress", .help = "the registry"),                     \
+        KEY(KEY_STR, at ".identitytoken", .flags = KEY_SECRET, .help = "a token"),     \
+        KEY(KEY_STR, at ".registrytoken", .flags = KEY_SECRET, .help = "a token")
+
+#define SLURM_KEYS(at, ...)                                                            \
+    KEY(KEY_MAP, at "slurm", __VA_ARGS__.flags = KEY_IGNORED,                          \
+        .help = "for clusters run by Slurm"),                                          \
+        KEY(KEY_INT, at "slurm.slots_per_node", .bounds = AT_LEAST(1),                 \
+            .help = "slots on each node"),                                             \
+        KEY(KEY_STR, at "slurm.gpu_type", .help = "the kind of GPU"),                  \
+        KEY(KEY_LIST, at "slurm.sbatch_args", .help = "arguments of sbatch"),          \
+        KEY(KEY_STR, at "slurm.sbatch_args[]", .help = "one argument"),                \
+        KEY(KEY_MAP, at "pbs", __VA_ARGS__.flags = KEY_IGNORED,                        \
+            .help = "for clusters run by PBS"),                                        \
+        KEY(KEY_INT, at "pbs.slots_per_node", .bounds = AT_LEAST(1),                   \
+            .help = "slots on each node"),                                             \
+        KEY(KEY_LIST, at "pbs.pbsbatch_args", .help = "arguments of qsub"),            \
+        KEY(KEY_STR, at "pbs.pbsbatch_args[]", .help = "one argument")
+
+#define STRING_LIST(at, elements, ...)                                                 \
+    KEY(KEY_LIST, at, __VA_ARGS__), KEY(KEY_STR, at "[]", .help = (elements))
+
+#define IMAGE_KEYS(at, cpu_, rocm_, ...)                                               \
+    KEY(KEY_STR | KEY_MAP, at, __VA_ARGS__.help = "container image, or one a device"), \
+        KEY(KEY_STR, at ".cpu", .def = cpu_, .help = "image for tasks without GPUs"),  \
+        KEY(KEY_STR, at ".cuda", .def = cpu_, .help = "image for NVIDIA GPUs"),        \
+        KEY(KEY_STR, at ".rocm", .def = rocm_, .help = "image for AMD GPUs")
+
+#define VARIABLE_KEYS(at, lists, ...)                                                  \
+    KEY(KEY_LIST | KEY_MAP, at, __VA_ARGS__.help = "environment, as NAME=value"),      \
+        KEY(KEY_STR, at "[]", .flags = KEY_NOT_EMPTY, .help = "one variable"),         \
+        STRING_LIST(at ".cpu", "one variable", .def = lists, .help = "without GPUs"),  \
+        STRING_LIST(at ".cuda", "one variable", .def = lists,                          \
+                    .help = "with NVIDIA GPUs"),                                       \
+        STRING_LIST(at ".rocm", "one variable", .def = lists, .help = "with AMD GPUs")
+
+#define ENVIRONMENT_KEYS                                                               \
+    KEY(KEY_MAP, "environment", .def = "{}", .help = "what tasks find around them"),   \
+        IMAGE_KEYS("environment.image", "\"" CPU_IMAGE "\"", "\"" ROCM_IMAGE "\"",     \
+                   .def = "{}", ),                                                     \
+        VARIABLE_KEYS("environment.environment_variables", "[]", .def = "{}", ),       \
+        KEY(KEY_LIST, "environment.proxy_ports", .def = "[]",                          \
+            .not_built = "proxied ports are not built yet",                            \
+            .help = "ports of the task to reach through the master"),                  \
+        KEY(KEY_MAP, "environment.proxy_ports[]", .help = "one port"),                 \
+        KEY(KEY_INT, "environment.proxy_ports[].proxy_port", .flags = KEY_REQUIRED,    \
+            .bounds = FROM_TO(1, 65535), .help = "the port the task listens on"),      \
+        KEY(KEY_BOOL, "environment.proxy_ports[].proxy_tcp", .def = "false",           \
+            .help = "raw TCP instead of HTTP"),                                        \
+        KEY(KEY_BOOL, "environment.proxy_ports[].unauthenticated", .def = "false",     \
+            .help = "for everybody, without logging in"),                              \
+        KEY(KEY_BOOL, "environment.proxy_ports[].default_service_id", .def = "false",  \
+            .help = "use the task's own name for it"),                                 \
+        KEY(KEY_MAP, "environment.ports", .def = "{}", .flags = KEY_IGNORED,           \
+            .help = "names for ports of the container"),                               \
+        KEY(KEY_INT, "environment.ports.*", .bounds = FROM_TO(0, 65535),               \
+            .help = "the number of that port"),                                        \
+        REGISTRY_AUTH_KEYS("environment.registry_auth", .def = "null", ),              \
+        KEY(KEY_BOOL, "environment.force_pull_image", .def = "false",                  \
+            .flags = KEY_IGNORED, .help = "fetch the image even when it is there"),    \
+        KEY(KEY_MAP, "environment.pod_spec", .def = "null", .flags = KEY_FREE,         \
+            .not_built = "Kubernetes is not built yet",                                \
+            .help = "a pod, for Kubernetes"),                                          \
+        STRING_LIST("environment.add_capabilities", "one capability", .def = "[]",     \
+                    .flags = KEY_IGNORED, .help = "Linux capabilities to add"),        \
+        STRING_LIST("environment.drop_capabilities", "one capability", .def = "[]",    \
+                    .flags = KEY_IGNORED, .help = "Linux capabilities to take away"),  \
+        KEY(KEY_STR, "environment.requirements", .flags = KEY_NOT_EMPTY,               \
+            .not_built = "environments from a requirements file are not built yet; "   \
+                         "the task uses the agent's own packages",                     \
+            .help = "a pip requirements file of the model folder"),                    \
+        KEY(KEY_STR, "environment.python", .flags = KEY_NOT_EMPTY,                     \
+            .not_built = "choosing a Python interpreter is not built yet; "            \
+                         "the entrypoint may name one",                                \
+            .help = "the Python interpreter to run, a name or a path")
+
+/* Alphabetical within the union, as the reference writes them. */
+#define CHECKPOINT_STORAGE_KEYS(...)                                                   \
+    KEY(KEY_MAP, "checkpoint_storage", __VA_ARGS__.union_key = "type",                 \
+        .help = "where checkpoints are kept"),                                         \
+        KEY(KEY_STR, "checkpoint_storage.access_key", .kinds = "s3",                   \
+            .flags = KEY_SECRET, .help = "the S3 access key"),                         \
+        KEY(KEY_STR, "checkpoint_storage.account_url", .kinds = "azure",               \
+            .help = "the storage account"),                                            \
+        KEY(KEY_STR, "checkpoint_storage.bucket", .kinds = "s3 gcs",                   \
+            .flags = KEY_REQUIRED | KEY_NOT_EMPTY, .help = "the bucket"),              \
+        KEY(KEY_STR, "checkpoint_storage.checkpoint_path", .kinds = "shared_fs",       \
+            .flags = KEY_IGNORED | KEY_DEPRECATED, .help = "old: use storage_path"),   \
+        KEY(KEY_STR, "checkpoint_storage.connection_string", .kinds = "azure",         \
+            .flags = KEY_SECRET, .help = "how to reach the storage account"),          \
+        KEY(KEY_STR, "checkpoint_storage.container", .kinds = "azure",                 \
+            .flags = KEY_REQUIRED | KEY_NOT_EMPTY, .help = "the container"),           \
+        KEY(KEY_PATH, "checkpoint_storage.container_path", .kinds = "directory",       \
+            .flags = KEY_REQUIRED, .help = "a directory that every agent can see"),    \
+        KEY(KEY_STR, "checkpoint_storage.container_path", .kinds = "shared_fs",        \
+            .flags = KEY_IGNORED | KEY_DEPRECATED, .help = "old: not used any more"),  \
+        KEY(KEY_STR, "checkpoint_storage.credential", .kinds = "azure",                \
+            .flags = KEY_SECRET, .help = "the credential for account_url"),            \
+        KEY(KEY_STR, "checkpoint_storage.endpoint_url", .kinds = "s3",                 \
+            .help = "an S3 service other than Amazon's"),                              \
+        KEY(KEY_PATH, "checkpoint_storage.host_path", .kinds = "shared_fs",            \
+            .flags = KEY_REQUIRED, .help = "a directory on every agent"),              \
+        KEY(KEY_STR, "checkpoint_storage.prefix", .kinds = "s3 gcs",                   \
+            .help = "a path inside the bucket"),                                       \
+        KEY(KEY_STR, "checkpoint_storage.propagation", .kinds = "shared_fs",           \
+            .def = "\"rprivate\"", .help = "how mounts below it propagate"),           \
+        KEY(KEY_INT, "checkpoint_storage.save_experiment_best", .def = "0",            \
+            .bounds = FROM_TO(0, 2147483647),                                          \
+            .help = "best checkpoints to keep of the experiment"),                     \
+        KEY(KEY_INT, "checkpoint_storage.save_trial_best", .def = "1",                 \
+            .bounds = FROM_TO(0, 2147483647),                                          \
+            .help = "best checkpoints to keep of each trial"),                         \
+        KEY(KEY_INT, "checkpoint_storage.save_trial_latest", .def = "1",               \
+            .bounds = FROM_TO(0, 2147483647),                                          \
+            .help = "latest checkpoints to keep of each trial"),                       \
+        KEY(KEY_STR, "checkpoint_storage.secret_key", .kinds = "s3",                   \
+            .flags = KEY_SECRET, .help = "the S3 secret key"),                         \
+        KEY(KEY_STR, "checkpoint_storage.storage_path", .kinds = "shared_fs",          \
+            .def = "null", .help = "a directory below host_path"),                     \
+        KEY(KEY_STR, "checkpoint_storage.tensorboard_path", .kinds = "shared_fs",      \
+            .flags = KEY_IGNORED | KEY_DEPRECATED, .help = "old: not used any more"),  \
+        KEY(KEY_STR, "checkpoint_storage.type", .flags = KEY_REQUIRED,                 \
+            .words = WORDS("shared_fs", "directory", "s3", "gcs", "azure"),            \
+            .later_words = WORDS("s3", "gcs", "azure"), .help = "the kind of storage")
+
+#define SCHEDULER_KEYS(at, ...)                                                        \
+    KEY(KEY_MAP, at, __VA_ARGS__.help = "who runs next, and where"),                   \
+        KEY(KEY_STR, at ".type", .def = "\"priority\"",                                \
+            .words = WORDS("priority", "fair_share"),                                  \
+            .later_words = WORDS("fair_share"), .help = "the rule of the queue"),      \
+        KEY(KEY_BOOL, at ".preemption", .def = "false",                                \
+            .help = "stop less important work for more important"),                    \
+        KEY(KEY_INT, at ".default_priority", .def = "42", .bounds = FROM_TO(1, 99),    \
+            .help = "for jobs without one; lower comes first"),                        \
+        KEY(KEY_STR, at ".fitting_policy", .def = "\"best\"",                          \
+            .words = WORDS("best", "worst"),                                           \
+            .help = "fill agents up, or spread over them"),                            \
+        KEY(KEY_BOOL, at ".allow_heterogeneous_fits", .def = "false",                  \
+            .help = "spread a trial over agents of different sizes")
+
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocation.c - one run of a trial, on the agents it was given.
+ *
+ *   PENDING ---> ASSIGNED ---> PULLING ---> STARTING ---> RUNNING (all shares: ready)
+ *      |            |             |            |             |
+ *      |            +-------------+--- kill ---+--- kill, or preempt (gracefully)
+ *      |                          v
+ *      |                     TERMINATING -- all shares exited --+
+ *      +---------- simply over ------------------------------> TERMINATED
+ *
+ * An order to stop carries a deadline (row.preempt_deadline_us): of a preemption, after
+ * which it is killed; of a kill, after which the kill is repeated; of a trial that
+ * refused its hyperparameters, after which it is killed too.
+ *
+ * The first thing that decides how it ends is kept: a share that fails (or is lost)
+ * while nothing was ordered takes the others with it and gives its exit to the whole;
+ * after a kill, whatever the shares say, it was killed, unless all of them had
+ * finished. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/core_impl.h"
+
+/* ---- making ---------------------------------------------------------------------- */
+
+struct live_allocation *allocation_new(struct core *core, struct live_trial *trial,
+                                       const struct allocation *row)
+{
+    size_t name_size = strlen(row->name) + 1;
+    struct live_allocation *it = mem_alloc(sizeof(*it) + name_size);
+
+    if (!it)
+        return NULL;
+    it->live.kind = LIVE_ALLOCATION;
+    it->trial = trial;
+    it->row = *row;
+    it->row.task_id = trial->row.task_id;
+    it->row.name = memcpy(it + 1, row->name, name_size);
+    it->exit_reason = mem_strdup(row->exit_reason);
+    it->row.exit_reason = it->exit_reason;
+    it->pool = core_find_pool(core, row->resource_pool);
+    it->row.resource_pool = it->pool->name;
+    it->timer.kind = LIVE_ALLOCATION;
+    it->timer.id = row->id;
+    if ((row->exit_reason && !it->exit_reason) ||
+        !map_put(&core->allocations, row->id, it)) {
+        live_free(&it->live);
+        return NULL;
+    }
+    trial->allocation = it;
+    return smap_put(&core->allocation_names, it->row.name, it) ? it : NULL;
+}
+
+void allocation_fill_request(const struct live_allocation *allocation,
+                             struct pool_request *ret_request)
+{
+    const struct live_trial *trial = allocation->trial;
+    const struct live_experiment *experiment = trial->experiment;
+
+    *ret_request = (struct pool_request){
+        .allocation = allocation->row.id,
+        .slots = (uint32_t)allocation->row.slots,
+        .priority = (uint32_t)experiment->row.priority,
+        .position = experiment->row.submitted_us,
+        .is_preemptible = true,
+        .is_single_node = experiment->is_single_node,
+        .blocked = trial->blocked.at,
+        .blocked_count = (uint32_t)trial->blocked.count,
+    };
+}
+
+void allocation_wait(struct core *core, struct live_allocation *allocation)
+{
+    struct pool_request request;
+    struct err err = {0};
+
+    pool_remove(allocation->pool->pool, allocation->row.id);
+    allocation_fill_request(allocation, &request);
+    core_fail(core, pool_add(allocation->pool->pool, &request, &err), &err);
+    allocation->pool->is_dirty = true;
+}
+
+void allocation_request(struct core *core, struct live_trial *trial)
+{
+    const struct live_experiment *experiment = trial->experiment;
+    int64_t run_id = trial->row.run_id + 1;
+    struct allocation row = {
+        .id = core->counters.next_allocation,
+        .trial_id = trial->row.id,
+        .experiment_id = experiment->row.id,
+        .name = arena_printf(&core->scratch, "%s.%" PRId64, trial->row.task_id, run_id),
+        .run_id = run_id,
+        .state = ALLOCATION_PENDING,
+        .resource_pool = experiment->row.resource_pool,
+        .slots = experiment->slots,
+        .request_us = core->now_us,
+    };
+    struct live_allocation *it = row.name ? allocation_new(core, trial, &row) : NULL;
+
+    if (!it) {
+        core_fail_memory(core);
+        return;
+    }
+    core->counters.next_allocation++;
+    core->has_counted = true;
+    trial->row.run_id = run_id;
+    core_touch(core, &trial->live);
+    core_touch(core, &it->live);
+    allocation_wait(core, it);
+    core_log(core, trial, it,
+             "Scheduling Trial %" PRId64 " (Experiment %" PRId64 ") (id: %s)",
+             trial->row.id, experiment->row.id, it->row.name);
+}
+
+/* ---- what it holds --------------------------------------------------------------- */
+
+int share_compare(const struct tree_node *a, const struct tree_node *b)
+{
+    const struct share *x = &CONTAINER_OF(a, struct live_share, node)->row;
+    const struct share *y = &CONTAINER_OF(b, struct live_share, node)->row;
+
+    if (x->allocation_id != y->allocation_id)
+        return x->allocation_id < y->allocation_id ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+det_status allocation_hold(struct core *core, struct live_allocation *allocation,
+                           struct err *err)
+{
+    struct pool *pool = allocation->pool->pool;
+    struct pool_share *held =
+        arena_array(&core->scratch, struct pool_share, (size_t)allocation->row.shares);
+    struct pool_request request;
+    uint32_t count = 0;
+    uint32_t slots = 0;
+    det_status st;
+
+    if (!held)
+        return err_default(err, DET_NOMEM);
+    for (int64_t i = 0; i < allocation->row.shares; i++) {
+        const struct live_share *share = &allocation->share[i];
+
+        if (!share->agent)
+            continue;
+        held[count++] =
+            (struct pool_share){share->agent->row.id, share->slot_count, share->slots};
+        slots += share->slot_count;
+    }
+    allocation_fill_request(allocation, &request);
+    request.slots = slots;
+    st = pool_add_running(pool, &request, held, count, err);
+    if (!st && (allocation->row.is_preempted || allocation->row.is_killed))
+        pool_mark_leaving(pool, allocation->row.id);
+    return st;
+}
+
+void share_detach(struct core *core, struct live_share *share)
+{
+    struct live_allocation *allocation = share->allocation;
+    struct err err = {0};
+
+    tree_remove(&share->agent->shares, &share->node);
+    share->agent = NULL;
+    pool_remove(allocation->pool->pool, allocation->row.id);
+    core_fail(core, allocation_hold(core, allocation, &err), &err);
+    allocation->pool->is_dirty = true;
+}
+
+/* ---- ending ---------------------------------------------------------------------- */
+
+static void set_reason(struct core *core, struct live_allocation *allocation,
+                       const char *reason)
+{
+    char *copy = mem_strdup(reason);
+
+    if (!copy && reason)
+        core_fail_memory(core);
+    mem_free(allocation->exit_reason);
+    allocation->exit_reason = copy;
+    allocation->row.exit_reason = copy;
+}
+
+static void over(struct core *core, struct live_allocation *allocation)
+{
+    struct live_trial *trial = allocation->trial;
+    struct core_effect *effect;
+
+    allocation->row.state = ALLOCATION_TERMINATED;
+    allocation->row.end_us = core->now_us;
+    allocation->row.preempt_deadline_us = 0;
+    timer_set(core, &allocation->timer, 0);
+    core_touch(core, &allocation->live);
+    core_log(core, trial, allocation,
+             "Trial %" PRId64 " (Experiment %" PRId64 ") was terminated: %s",
+             trial->row.id, trial->row.experiment_id,
+             allocation->exit_reason ? allocation->exit_reason : "");
+    effect = core_emit(core, EFFECT_OVER);
+    if (effect)
+        effect->allocation_id = allocation->row.id;
+
+    for (int64_t i = 0; allocation->share && i < allocation->row.shares; i++)
+        if (allocation->share[i].agent)
+            tree_remove(&allocation->share[i].agent->shares,
+                        &allocation->share[i].node);
+    pool_remove(allocation->pool->pool, allocation->row.id);
+    allocation->pool->is_dirty = true;
+    ports_free(core, allocation->row.ports);
+    map_remove(&core->allocations, allocation->row.id);
+    smap_remove(&core->allocation_names, allocation->row.name);
+    core_bury(core, &allocation->live);
+    trial_run_over(core, trial, allocation);
+}
+
+/* All shares have exited: what was it? */
+static void conclude(struct core *core, struct live_allocation *allocation)
+{
+    struct allocation *row = &allocation->row;
+    int64_t clean = 0;
+
+    for (int64_t i = 0; i < row->shares; i++) {
+        clean += allocation->share[i].row.exit == EXIT_CLEAN;
+        if (!row->exit_code)
+            row->exit_code = allocation->share[i].row.exit_code;
+    }
+    if (row->is_acknowledged && row->exit != EXIT_NONE) {
+        row->exit = EXIT_CLEAN; /* it was leaving as it had been asked to */
+        set_reason(core, allocation, "it was preempted");
+    } else if (row->exit == EXIT_NONE && row->is_killed && clean < row->shares) {
+        row->exit = EXIT_KILLED;
+    } else if (row->exit == EXIT_NONE) {
+        row->exit = EXIT_CLEAN;
+        set_reason(core, allocation,
+                   row->is_acknowledged ? "it was preempted" : "it finished");
+    }
+    over(core, allocation);
+}
+
+/* A kill is an order to every share that is left, repeated until they are gone. */
+static void order_kill(struct core *core, struct live_allocation *allocation)
+{
+    struct allocation *row = &allocation->row;
+
+    row->is_killed = true;
+    row->state = ALLOCATION_TERMINATING;
+    row->preempt_deadline_us = core->now_us + KILL_AGAIN_US;
+    timer_set(core, &allocation->timer, row->preempt_deadline_us);
+    core_touch(core, &allocation->live);
+    pool_mark_leaving(allocation->pool->pool, row->id);
+    for (int64_t i = 0; i < row->shares; i++)
+        if (!allocation->share[i].row.has_exited)
+            core_emit_share(core, EFFECT_KILL, &allocation->share[i]);
+}
+
+/* True when it waited, and so is over. */
+static bool end_waiting(struct core *core, struct live_allocation *allocation,
+                        const char *reason)
+{
+    if (allocation->row.state != ALLOCATION_PENDING)
+        return false;
+    allocation->row.exit = EXIT_KILLED;
+    set_reason(core, allocation, reason);
+    over(core, allocation);
+    return true;
+}
+
+void allocation_kill(struct core *core, struct live_allocation *allocation,
+                     const char *reason)
+{
+    if (allocation->row.is_killed || end_waiting(core, allocation, reason))
+        return;
+    set_reason(core, allocation, reason);
+    core_log(core, allocation->trial, allocation,
+             "Killing Trial %" PRId64 " (Experiment %" PRId64 "): %s",
+             allocation->row.trial_id, allocation->row.experiment_id, reason);
+    order_kill(core, allocation);
+}
+
+void allocation_set_deadline(struct core *core, struct live_allocation *allocation,
+                             int64_t at_us)
+{
+    int64_t *deadline = &allocation->row.preempt_deadline_us;
+
+    at_us = MAX(at_us, 1); /* 0 is none */
+    if (*deadline && *deadline <= at_us)
+        return;
+    *deadline = at_us;
+    timer_set(core, &allocation->timer, at_us);
+    core_touch(core, &allocation->live);
+}
+
+void allocation_preempt(struct core *core, struct live_allocation *allocation,
+                        const char *reason)
+{
+    struct allocation *row = &allocation->row;
+    struct core_effect *effect;
+
+    if (row->is_preempted || row->is_killed || end_waiting(core, allocation, reason))
+        return;
+    if (!row->is_ready) {
+        allocation_kill(core, allocation, reason);
+        return;
+    }
+    row->is_preempted = true;
+    row->state = ALLOCATION_TERMINATING;
+    pool_mark_leaving(allocation->pool->pool, row->id);
+    core_touch(core, &allocation->live);
+    allocation_set_deadline(core, allocation,
+                            core->now_us +
+                                allocation->trial->experiment->preemption_timeout_us);
+    core_log(core, allocation->trial, allocation,
+             "Asking Trial %" PRId64 " (Experiment %" PRId64 ") to stop: %s",
+             row->trial_id, row->experiment_id, reason);
+    effect = core_emit(core, EFFECT_PREEMPT);
+    if (effect)
+        effect->allocation_id = row->id;
+}
+
+void allocation_deadline_came(struct core *core, struct live_allocation *allocation)
+{
+    if (allocation->row.is_killed)
+        order_kill(core, allocation);
+    else if (allocation->trial->row.has_invalid_hparams)
+        allocation_kill(core, allocation, "its hyperparameters are invalid");
+    else
+        allocation_kill(core, allocation, "it did not stop in the time it was given");
+}
+
+/* ---- its shares ------------------------------------------------------------------ */
+
+void share_exited(struct core *core, struct live_share *share, enum exit_kind kind,
+                  int64_t code, const char *reason)
+{
+    struct live_allocation *allocation = share->allocation;
+    struct allocation *row = &allocation->row;
+
+    if (share->row.has_exited)
+        return;
+    /* Killed by somebody else than us: the program is not to blame. */
+    if (kind == EXIT_KILLED && !row->is_killed)
+        kind = EXIT_TRANSIENT;
+    share->row.has_exited = true;
+    share->row.exit = kind;
+    share->row.exit_code = code;
+    core_touch(core, &allocation->live);
+    core_touch(core, &share->live);
+    allocation->shares_left--;
+    if ((kind == EXIT_FAILED || kind == EXIT_TRANSIENT) && !row->is_killed) {
+        row->exit = kind;
+        row->exit_code = code;
+        set_reason(core, allocation, reason);
+        if (allocation->shares_left)
+            order_kill(core, allocation);
+    }
+    if (!allocation->shares_left)
+        conclude(core, allocation);
+}
+
+/* NULL when the allocation is over, or never was (then *ret_status says so). */
+static struct live_allocation *find_live(const struct core *core, int64_t id,
+                                         det_status *ret_status, struct err *err)
+{
+    struct live_allocation *it = map_get(&core->allocations, id);
+
+    *ret_status = DET_OK;
+    if (!it && (id < 1 || id >= core->counters.next_allocation))
+        *ret_status = err_set(err, DET_NOT_FOUND, "no allocation %" PRId64, id);
+    return it;
+}
+
+static struct live_share *find_share(const struct live_allocation *allocation,
+                                     int64_t rank)
+{
+    if (!allocation || !allocation->share || rank < 0 || rank >= allocation->row.shares)
+        return NULL;
+    return &allocation->share[rank];
+}
+
+static void all_run(struct core *core, struct live_allocation *allocation)
+{
+    struct allocation *row = &allocation->row;
+
+    row->state = ALLOCATION_RUNNING;
+    row->is_ready = true;
+    core_log(core, allocation->trial, allocation,
+             "Resources for Trial %" PRId64 " (Experiment %" PRId64 ") have started",
+             row->trial_id, row->experiment_id);
+    core_log(core, allocation->trial, allocation,
+             "Service of Trial %" PRId64 " (Experiment %" PRId64 ") is available",
+             row->trial_id, row->experiment_id);
+}
+
+det_status allocation_share_state(struct core *core, const struct core_event *event,
+                                  struct err *err)
+{
+    enum allocation_state state = event->share_state.state;
+    det_status st;
+    struct live_allocation *it =
+        find_live(core, event->share_state.allocation_id, &st, err);
+    struct live_share *share = find_share(it, event->share_state.rank);
+    int64_t running = 0;
+
+    if (!st && (state < ALLOCATION_PULLING || state > ALLOCATION_RUNNING))
+        return err_set(err, DET_INVALID, "a task does not report state %d", (int)state);
+    if (st || !share || share->row.has_exited || it->row.state >= ALLOCATION_RUNNING)
+        return st;
+    if (state < ALLOCATION_RUNNING) {
+        if (state > it->row.state) {
+            it->row.state = state;
+            core_touch(core, &it->live);
+        }
+        return DET_OK;
+    }
+    if (share->row.is_running)
+        return DET_OK;
+    share->row.is_running = true;
+    core_touch(core, &it->live);
+    core_touch(core, &share->live);
+    for (int64_t i = 0; i < it->row.shares; i++)
+        running += it->share[i].row.is_running;
+    if (running == it->row.shares)
+        all_run(core, it);
+    return DET_OK;
+}
+
+det_status allocation_share_exited(struct core *core, const struct core_event *event,
+                                   struct err *err)
+{
+    const char *reason = event->share_exited.reason;
+    int64_t code = event->share_exited.code;
+    det_status st;
+    struct live_allocation *it =
+        find_live(core, event->share_exited.allocation_id, &st, err);
+    struct live_share *share = find_share(it, event->share_exited.rank);
+    enum exit_kind kind = event->share_exited.exit;
+
+    if (!share)
+        return event->journal_seq ? DET_OK : st;
+    if (kind <= EXIT_NONE || kind >= EXIT_KINDS)
+        kind = EXIT_FAILED;
+    if (!reason)
+        reason = arena_printf(&core->scratch, "it exited with code %" PRId64, code);
+    if (!reason)
+        core_fail_memory(core);
+    share_exited(core, share, kind, code, reason);
+    return DET_OK;
+}
+
+det_status allocation_acknowledged(struct core *core, const struct core_event *event,
+                                   struct err *err)
+{
+    det_status st;
+    struct live_allocation *it =
+        find_live(core, event->preempt.allocation_id, &st, err);
+
+    if (st || !it || !it->row.is_preempted || it->row.is_acknowledged ||
+        it->row.is_killed)
+        return st;
+    it->row.is_acknowledged = true;
+    core_touch(core, &it->live);
+    return DET_OK;
+}
+
+det_status allocation_preempt_requested(struct core *core,
+                                        const struct core_event *event, struct err *err)
+{
+    det_status st;
+    struct live_allocation *it =
+        find_live(core, event->preempt.allocation_id, &st, err);
+
+    if (!st && it && it->row.state != ALLOCATION_PENDING)
+        allocation_preempt(core, it, "its node asked for it");
+    return st;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core.c - the doors of the heart: it is made, told of events, asked when to wake. */
+#include "core/core.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/core_impl.h"
+
+/* Scratch memory of one event: metrics, plans, what a searcher wants. */
+enum { SCRATCH_BYTES = 1 << 30 };
+
+static det_status tick(struct core *core, const struct core_event *event,
+                       struct err *err);
+
+typedef det_status handler_fn(struct core *core, const struct core_event *event,
+                              struct err *err);
+
+#define HANDLES(kind_, fn) [EVENT_##kind_] = (fn)
+
+/* Who takes which event.  A handler refuses before it changes anything. */
+static handler_fn *const handlers[] = {
+    HANDLES(EXPERIMENT_SUBMITTED, experiment_submitted),
+    HANDLES(EXPERIMENT_ACTION, experiment_acted),
+    HANDLES(EXPERIMENT_RESOURCES, experiment_resources),
+    HANDLES(TRIAL_KILL, trial_kill),
+    HANDLES(VALIDATED, trial_validated),
+    HANDLES(PROGRESS, trial_progress),
+    HANDLES(CHECKPOINTED, trial_checkpointed),
+    HANDLES(EARLY_EXIT, trial_early_exit),
+    HANDLES(LOG_POLICY, trial_log_policy),
+    HANDLES(SHARE_STATE, allocation_share_state),
+    HANDLES(SHARE_EXITED, allocation_share_exited),
+    HANDLES(PREEMPT_ACKNOWLEDGED, allocation_acknowledged),
+    HANDLES(PREEMPT_REQUESTED, allocation_preempt_requested),
+    HANDLES(AGENT_JOINED, agent_joined),
+    HANDLES(AGENT_SILENT, agent_heard),
+    HANDLES(AGENT_HEARD, agent_heard),
+    HANDLES(AGENT_LOST, agent_heard),
+    HANDLES(AGENT_ENABLE, agent_enabled),
+    HANDLES(SLOT_ENABLE, agent_slot_enabled),
+    HANDLES(TICK, tick),
+};
+
+void core_fail(struct core *core, det_status status, const struct err *err)
+{
+    if (!status || core->status)
+        return;
+    core->status = status;
+    if (err)
+        core->err = *err;
+    else
+        (void)err_default(&core->err, status);
+}
+
+void core_fail_memory(struct core *core)
+{
+    core_fail(core, DET_NOMEM, NULL);
+}
+
+/* ---- timers ---------------------------------------------------------------------- */
+
+static int timer_compare(const struct tree_node *a, const struct tree_node *b)
+{
+    const struct timer *x = CONTAINER_OF(a, struct timer, node);
+    const struct timer *y = CONTAINER_OF(b, struct timer, node);
+
+    if (x->at_us != y->at_us)
+        return x->at_us < y->at_us ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+void timer_set(struct core *core, struct timer *timer, int64_t at_us)
+{
+    if (timer->at_us == at_us)
+        return;
+    if (timer->at_us)
+        tree_remove(&core->timers, &timer->node);
+    timer->at_us = at_us;
+    if (at_us)
+        tree_add(&core->timers, &timer->node);
+}
+
+int64_t core_next_deadline_us(const struct core *core)
+{
+    const struct tree_node *first = tree_first(&core->timers);
+
+    return first ? CONTAINER_OF(first, struct timer, node)->at_us : INT64_MAX;
+}
+
+/* Whatever is due sets its timer later or off, so that this ends. */
+static det_status tick(struct core *core, const struct core_event *event,
+                       struct err *err)
+{
+    (void)event;
+    (void)err;
+    while (core_next_deadline_us(core) <= core->now_us && !core->status) {
+        struct timer *timer =
+            CONTAINER_OF(tree_first(&core->timers), struct timer, node);
+
+        if (timer->kind == LIVE_AGENT)
+            agent_is_lost(core, CONTAINER_OF(timer, struct live_agent, timer));
+        else
+            allocation_deadline_came(
+                core, CONTAINER_OF(timer, struct live_allocation, timer));
+    }
+    return DET_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static det_status copy_pool(const struct core_pool *from, struct pool_entry *to,
+                            struct err *err)
+{
+    to->name = mem_strdup(from->name);
+    if (!to->name)
+        return err_default(err, DET_NOMEM);
+    to->default_priority = from->default_priority;
+    to->agent_reconnect_wait_us = from->agent_reconnect_wait_us;
+    return pool_new(from->name, &from->config, &to->pool, err);
+}
+
+static det_status copy_config(struct core *core, const struct core_config *config,
+                              struct err *err)
+{
+    det_status st = DET_OK;
+
+    core->config = *config;
+    core->config.pool = NULL;
+    core->config.default_compute_pool = mem_strdup(config->default_compute_pool);
+    core->config.default_aux_pool = mem_strdup(config->default_aux_pool);
+    core->pool = mem_array(config->pool_count, sizeof(*core->pool));
+    if (!core->config.default_compute_pool || !core->config.default_aux_pool ||
+        !core->pool)
+        return err_default(err, DET_NOMEM);
+
+    for (uint32_t i = 0; i < config->pool_count && !st; i++)
+        st = copy_pool(&config->pool[i], &core->pool[i], err);
+    return st;
+}
+
+det_status core_new(const struct core_config *config, struct core **ret_core,
+                    struct err *err)
+{
+    struct core *core = mem_new(struct core);
+    det_status st;
+
+    if (!core)
+        return err_default(err, DET_NOMEM);
+    core->timers = (struct tree)TREE_INIT(timer_compare);
+    core->touched_tail = &core->touched;
+    core->scratch = (struct arena)ARENA_INIT(SCRATCH_BYTES);
+    core->counters = (struct core_counters){1, 1, 1, 1, 0};
+    st = copy_config(core, config, err);
+    if (!st && (!core_find_pool(core, config->default_compute_pool) ||
+                !core_find_pool(core, config->default_aux_pool)))
+        st = err_set(err, DET_INVALID, "a default resource pool is not configured");
+    if (st) {
+        core_free(core);
+        return st;
+    }
+    *ret_core = core;
+    return DET_OK;
+}
+
+static void free_all(struct map *map)
+{
+    struct live *live;
+
+    for (size_t i = 0; (live = map_next(map, &i));)
+        live_free(live);
+    map_done(map);
+}
+
+void core_free(struct core *core)
+{
+    if (!core)
+        return;
+    core_free_dead(core);
+    map_done(&core->allocation_names);
+    map_done(&core->agent_names);
+    free_all(&core->allocations);
+    free_all(&core->trials);
+    free_all(&core->experiments);
+    free_all(&core->agents);
+    for (uint32_t i = 0; core->pool && i < core->config.pool_count; i++) {
+        pool_free(core->pool[i].pool);
+        mem_free(core->pool[i].name);
+    }
+    mem_free(core->pool);
+    mem_free((char *)core->config.default_compute_pool);
+    mem_free((char *)core->config.default_aux_pool);
+    vec_done(&core->inputs);
+    arena_done(&core->scratch);
+    mem_free(core);
+}
+
+/* ---- applying -------------------------------------------------------------------- */
+
+static void settle(struct core *core)
+{
+    do
+        search_settle(core);
+    while (!core->status && plan_dirty_pools(core));
+}
+
+/* An entry of the journal is applied once: after a crash the shell sends again what
+ * came after the last one it committed. */
+static det_status admit(const struct core *core, const struct core_event *event,
+                        bool *ret_is_old, struct err *err)
+{
+    int64_t last = core->counters.journal_seq;
+
+    *ret_is_old = event->journal_seq > 0 && event->journal_seq <= last;
+    if (event->journal_seq > last + 1)
+        return err_set(err, DET_CORRUPT,
+                       "entry %" PRId64 " of the journal came after entry %" PRId64,
+                       event->journal_seq, last);
+    return DET_OK;
+}
+
+static det_status finish(struct core *core, struct err *err)
+{
+    core->event = NULL;
+    core->out = NULL;
+    arena_clear(&core->scratch);
+    if (core->status && err)
+        *err = core->err;
+    return core->status;
+}
+
+det_status core_apply(struct core *core, const struct core_event *event, int64_t now_us,
+                      struct core_out *out, struct err *err)
+{
+    bool is_old;
+    det_status st = admit(core, event, &is_old, err);
+
+    if (core->status) /* it is broken already */
+        return finish(core, err);
+    if (!out->count)
+        core_free_dead(core);
+    if (st || is_old)
+        return st;
+    if ((size_t)event->kind >= ARRAY_LEN(handlers))
+        return err_set(err, DET_INVALID, "no event of kind %d", (int)event->kind);
+
+    core->now_us = now_us;
+    core->event = event;
+    core->out = out;
+    st = handlers[event->kind](core, event, err);
+    if (st) {
+        core_fail(core, st == DET_NOMEM ? st : DET_OK, NULL);
+        (void)finish(core, NULL);
+        return st;
+    }
+
+    if (event->journal_seq) {
+        core->counters.journal_seq = event->journal_seq;
+        core->has_counted = true;
+    }
+    settle(core);
+    core_flush(core);
+    return finish(core, err);
+}
+
+/* ---- looking in ------------------------------------------------------------------ */
+
+struct pool_entry *core_find_pool(const struct core *core, const char *name)
+{
+    for (uint32_t i = 0; i < core->config.pool_count; i++)
+        if (!strcmp(core->pool[i].name, name))
+            return &core->pool[i];
+    return NULL;
+}
+
+int64_t core_journal_seq(const struct core *core)
+{
+    return core->counters.journal_seq;
+}
+
+const struct experiment *core_experiment(const struct core *core, int64_t id)
+{
+    const struct live_experiment *it = map_get(&core->experiments, id);
+
+    return it ? &it->row : NULL;
+}
+
+const struct trial *core_trial(const struct core *core, int64_t id)
+{
+    const struct live_trial *it = map_get(&core->trials, id);
+
+    return it ? &it->row : NULL;
+}
+
+const struct allocation *core_allocation(const struct core *core, int64_t id)
+{
+    const struct live_allocation *it = map_get(&core->allocations, id);
+
+    return it ? &it->row : NULL;
+}
+
+const struct allocation *core_allocation_named(const struct core *core,
+                                               const char *name)
+{
+    const struct live_allocation *it = smap_get(&core->allocation_names, name);
+
+    return it ? &it->row : NULL;
+}
+
+const struct agent *core_agent(const struct core *core, const char *name)
+{
+    const struct live_agent *it = smap_get(&core->agent_names, name);
+
+    return it ? &it->row : NULL;
+}
+
+const struct pool *core_pool_named(const struct core *core, const char *name)
+{
+    const struct pool_entry *it = core_find_pool(core, name);
+
+    return it ? it->pool : NULL;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.h - what can happen to the platform.
+ *
+ * Events come from people (through the API), from tasks (through the data road: these
+ * carry a journal number and are applied exactly once), from agents and from time.
+ * Strings borrow from the sender until core_apply() returns. */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/records.h"
+
+enum core_event_kind {
+    EVENT_EXPERIMENT_SUBMITTED,
+    EVENT_EXPERIMENT_ACTION,
+    EVENT_EXPERIMENT_RESOURCES, /* priority, weight, cap or pool changed */
+    EVENT_TRIAL_KILL,
+    EVENT_VALIDATED, /* journal */
+    EVENT_PROGRESS,
+    EVENT_CHECKPOINTED, /* journal */
+    EVENT_EARLY_EXIT,   /* a trial says that its hyperparameters are invalid */
+    EVENT_LOG_POLICY,   /* a line of its log matched a policy */
+    EVENT_SHARE_STATE,  /* a task process got ahead: PULLING, STARTING, RUNNING */
+    EVENT_SHARE_EXITED, /* journal: a task process ended */
+    EVENT_PREEMPT_ACKNOWLEDGED,
+    EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
+    EVENT_AGENT_JOINED,
+    EVENT_AGENT_SILENT, /* not heard for a while */
+    EVENT_AGENT_HEARD,  /* heard again, same agent, nothing lost */
+    EVENT_AGENT_LOST,   /* gone for good: its tasks are transient failures */
+    EVENT_AGENT_ENABLE,
+    EVENT_SLOT_ENABLE,
+    EVENT_TICK, /* core_next_deadline_us() has come */
+};
+
+enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
+
+struct core_event {
+    enum core_event_kind kind;
+    int64_t journal_seq; /* > 0 for journal events: applied only if it is the next */
+    union {
+        struct {
+            int64_t owner_id;
+            int64_t project_id;
+            int64_t parent_id;
+            const char *job_id;          /* a fresh uuid */
+            const char *config;          /* complete, JSON */
+            const char *original_config; /* YAML */
+            const char *name;            /* these three only travel to the row */
+            const char *description;
+            const char *labels; /* JSON list */
+            const void
+                *files; /* the model definition, tar.gz; only travels to the row */
+            uint64_t files_len;
+            const char *warm_start; /* checkpoint uuid its trials begin from, or NULL */
+            bool activate;
+        } submitted;
+        struct {
+            int64_t experiment_id;
+            enum experiment_action action;
+        } action;
+        struct {
+            int64_t experiment_id;
+            int64_t priority;          /* 0: unchanged */
+            double weight;             /* 0: unchanged */
+            int64_t max_slots;         /* -2: unchanged; -1: no cap */
+            const char *resource_pool; /* NULL: unchanged */
+        } resources;
+        struct {
+            int64_t trial_id;
+        } trial_kill;
+        struct {
+            int64_t trial_id;
+            int64_t run_id;
+            int64_t steps;
+            const char *metrics; /* JSON object */
+        } validated;
+        struct {
+            int64_t trial_id;
+            double progress;
+        } progress;
+        struct {
+            int64_t trial_id;
+            int64_t run_id;
+            const char *uuid;
+            int64_t steps;
+        } checkpointed;
+        struct {
+            int64_t trial_id;
+        } early_exit;
+        struct {
+            int64_t trial_id;
+            bool cancels_retries;
+            const char *exclude_agent; /* NULL: none */
+        } log_policy;
+        struct {
+            int64_t allocation_id;
+            int64_t rank;
+            enum allocation_state state;
+        } share_state;
+        struct {
+            int64_t allocation_id;
+            int64_t rank;
+            enum exit_kind exit; /* CLEAN, FAILED, TRANSIENT or KILLED */
+            int64_t code;
+            const char *reason; /* may be NULL */
+        } share_exited;
+        struct {
+            int64_t allocation_id;
+        } preempt; /* both kinds */
+        struct {
+            const char *name;
+            const char *resource_pool;
+            const char *devices;   /* JSON list */
+            const char *addresses; /* JSON list */
+            int64_t slots;
+            const char *boot_id;
+            const char *version;
+            /* names of the allocations whose tasks it has now, each with its rank as
+             * "<allocation name>/<rank>"; what we think it runs and it does not have
+             * was lost with it: a transient failure */
+            const char *const *tasks;
+            uint32_t task_count;
+        } agent_joined;
+        struct {
+            const char *name;
+        } agent; /* SILENT, HEARD, LOST */
+        struct {
+            const char *name;
+            bool is_enabled;
+            bool drains; /* disable: let running tasks end */
+        } agent_enable;
+        struct {
+            const char *name;
+            uint32_t slot;
+            bool is_enabled;
+            bool drains;
+        } slot_enable;
+    };
+};
+
+#endif

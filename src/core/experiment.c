@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* experiment.c - what people do to experiments: submit, activate, pause, cancel, kill,
+ * move in the queue.  What their searchers do is in search.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/core_impl.h"
+#include "data/json.h"
+
+enum { EXPERIMENT_BYTES = 64 << 20, TIMEOUT_MOST_S = 1 << 30 };
+
+/* ---- trials by number ------------------------------------------------------------ */
+
+int experiment_compare_trials(const struct tree_node *a, const struct tree_node *b)
+{
+    int64_t x = CONTAINER_OF(a, struct live_trial, node)->row.number;
+    int64_t y = CONTAINER_OF(b, struct live_trial, node)->row.number;
+
+    return (x > y) - (x < y);
+}
+
+static int compare_number(const void *key, const struct tree_node *node)
+{
+    int64_t x = *(const int64_t *)key;
+    int64_t y = CONTAINER_OF(node, struct live_trial, node)->row.number;
+
+    return (x > y) - (x < y);
+}
+
+struct live_trial *experiment_trial(const struct live_experiment *experiment,
+                                    uint32_t number)
+{
+    int64_t key = number;
+    struct tree_node *node = tree_find(&experiment->trials, &key, compare_number);
+
+    return node ? CONTAINER_OF(node, struct live_trial, node) : NULL;
+}
+
+/* ---- submission ------------------------------------------------------------------ */
+
+/* What the searcher needs of the configuration stays; the rest goes with `config`. */
+static det_status make_searcher(struct live_experiment *experiment,
+                                const struct experiment_config *config, struct err *err)
+{
+    struct json *searcher = json_copy(&experiment->mem, config->searcher);
+    struct json *space = json_copy(&experiment->mem, config->hyperparameters);
+
+    if (experiment->mem.has_failed)
+        return err_default(err, DET_NOMEM);
+    return searcher_new(searcher, space, config->seed, &experiment->searcher, err);
+}
+
+det_status experiment_new(struct core *core, const struct experiment *row,
+                          const struct experiment_config *config,
+                          struct live_experiment **ret_experiment, struct err *err)
+{
+    struct live_experiment *it = mem_new(struct live_experiment);
+    det_status st;
+
+    if (!it)
+        return err_default(err, DET_NOMEM);
+    it->live.kind = LIVE_EXPERIMENT;
+    it->mem = (struct arena)ARENA_INIT(EXPERIMENT_BYTES);
+    it->trials = (struct tree)TREE_INIT(experiment_compare_trials);
+    it->row = *row;
+    it->row.config = NULL;
+    it->row.original_config = NULL;
+    it->row.job_id = arena_strdup(&it->mem, row->job_id);
+    it->slots = config->slots_per_trial;
+    it->max_restarts = config->max_restarts;
+    it->is_single_node = config->is_single_node;
+    it->preemption_timeout_us =
+        config->preemption_timeout_s < 0
+            ? core->config.preemption_timeout_us
+            : MIN(config->preemption_timeout_s, (int64_t)TIMEOUT_MOST_S) * 1000000;
+    st = make_searcher(it, config, err);
+    if (st) {
+        live_free(&it->live);
+        return st;
+    }
+    *ret_experiment = it;
+    return DET_OK;
+}
+
+static det_status find_pool(const struct core *core, const char *name, uint32_t slots,
+                            struct pool_entry **ret_pool, struct err *err)
+{
+    struct pool_entry *pool;
+
+    if (!name || !*name)
+        name =
+            slots ? core->config.default_compute_pool : core->config.default_aux_pool;
+    pool = core_find_pool(core, name);
+    if (!pool)
+        return err_set(err, DET_INVALID,
+                       "resource pool %s does not exist or is not available to this "
+                       "workspace",
+                       name);
+    *ret_pool = pool;
+    return DET_OK;
+}
+
+/* What the pool would not take; a stored configuration was checked, but not by us. */
+static det_status check_request(const struct experiment_config *config, struct err *err)
+{
+    if (config->priority > PRIORITY_MOST)
+        return err_set(err, DET_INVALID, "priority %" PRIu32 " is not between 1 and 99",
+                       config->priority);
+    if (config->slots_per_trial > POOL_REQUEST_SLOTS_MOST)
+        return err_set(err, DET_INVALID, "a trial cannot have %" PRIu32 " slots",
+                       config->slots_per_trial);
+    return DET_OK;
+}
+
+/* Whether trials of that shape could run in the pool as it is now. */
+static det_status check_fit(const struct core *core, const struct pool_entry *pool,
+                            uint32_t slots, bool is_single_node, bool *ret_exceeds,
+                            struct err *err)
+{
+    struct pool_stats stats;
+
+    *ret_exceeds = false;
+    if (!slots)
+        return DET_OK;
+    if (is_single_node && !pool_could_fit(pool->pool, slots, is_single_node))
+        return err_set(err, DET_INVALID,
+                       "request unfulfillable, please try requesting less slots");
+    pool_get_stats(pool->pool, &stats);
+    *ret_exceeds = slots > stats.slots;
+    if (*ret_exceeds && core->config.refuses_unfittable)
+        return err_set(err, DET_INVALID, "slots requested exceeds cluster capacity");
+    return DET_OK;
+}
+
+static det_status add_submitted(struct core *core, const struct core_event *event,
+                                const struct experiment_config *config,
+                                struct pool_entry *pool, struct err *err)
+{
+    struct experiment row = {
+        .id = core->counters.next_experiment,
+        .state = event->submitted.activate ? EXPERIMENT_ACTIVE : EXPERIMENT_PAUSED,
+        .job_id = event->submitted.job_id,
+        .owner_id = event->submitted.owner_id,
+        .project_id = event->submitted.project_id,
+        .parent_id = event->submitted.parent_id,
+        .resource_pool = pool->name,
+        .priority = config->priority ? config->priority : pool->default_priority,
+        .weight = config->weight,
+        .max_slots = config->max_slots,
+        .submitted_us = core->now_us,
+        .start_us = core->now_us,
+    };
+    struct live_experiment *it = NULL;
+    det_status st = experiment_new(core, &row, config, &it, err);
+
+    if (st)
+        return st;
+    if (event->submitted.warm_start)
+        it->warm_start = arena_strdup(&it->mem, event->submitted.warm_start);
+    if (it->mem.has_failed || !map_put(&core->experiments, row.id, it)) {
+        live_free(&it->live);
+        return err_default(err, DET_NOMEM);
+    }
+    it->live.is_new = true;
+    core->counters.next_experiment++;
+    core->has_counted = true;
+    core->out->id = row.id;
+    core_touch(core, &it->live);
+    experiment_unsettle(core, it);
+    search_queue(core, it, &(struct search_input){.kind = SEARCH_INPUT_START});
+    return DET_OK;
+}
+
+det_status experiment_submitted(struct core *core, const struct core_event *event,
+                                struct err *err)
+{
+    const char *text = event->submitted.config;
+    struct experiment_config config;
+    struct pool_entry *pool = NULL;
+    bool exceeds = false;
+    det_status st =
+        experiment_config_open(text, strlen(text), &core->scratch, &config, err);
+
+    /* What is not complete was not stored by us yet: the sender's fault, no damage. */
+    if (st == DET_CORRUPT)
+        return DET_INVALID;
+    if (!st)
+        st = check_request(&config, err);
+    if (!st)
+        st = find_pool(core, config.resource_pool, config.slots_per_trial, &pool, err);
+    if (!st)
+        st = check_fit(core, pool, config.slots_per_trial, config.is_single_node,
+                       &exceeds, err);
+    if (!st)
+        st = add_submitted(core, event, &config, pool, err);
+    if (!st)
+        core->out->exceeds_slots = exceeds;
+    return st;
+}
+
+/* ---- actions --------------------------------------------------------------------- */
+
+static det_status find_live(const struct core *core, int64_t id,
+                            struct live_experiment **ret_experiment, struct err *err)
+{
+    struct live_experiment *it = map_get(&core->experiments, id);
+
+    if (!it && id > 0 && id < core->counters.next_experiment)
+        return err_set(err, DET_STATE, "experiment %" PRId64 " has ended", id);
+    if (!it)
+        return err_set(err, DET_NOT_FOUND, "no experiment %" PRId64, id);
+    *ret_experiment = it;
+    return DET_OK;
+}
+
+static const enum experiment_state action_state[] = {
+    [ACTION_ACTIVATE] = EXPERIMENT_ACTIVE,
+    [ACTION_PAUSE] = EXPERIMENT_PAUSED,
+    [ACTION_CANCEL] = EXPERIMENT_STOPPING_CANCELED,
+    [ACTION_KILL] = EXPERIMENT_STOPPING_KILLED,
+};
+
+det_status experiment_acted(struct core *core, const struct core_event *event,
+                            struct err *err)
+{
+    struct live_experiment *it = NULL;
+    det_status st = find_live(core, event->action.experiment_id, &it, err);
+    enum experiment_state to;
+    uint32_t state;
+
+    if (st)
+        return st;
+    if ((size_t)event->action.action >= ARRAY_LEN(action_state))
+        return err_set(err, DET_INVALID, "no action %d", (int)event->action.action);
+    to = action_state[event->action.action];
+    state = it->row.state;
+    /* To stop what stops already, and more severely, is no mistake. */
+    if (experiment_is_stopping(to) && experiment_is_stopping(state) && to <= state)
+        return DET_OK;
+    st = fsm_move(&experiment_fsm, &state, to, err);
+    if (!st)
+        experiment_move(core, it, to);
+    return st;
+}
+
+/* ---- its place in the queue ------------------------------------------------------ */
+
+static det_status check_resources(const struct core *core,
+                                  const struct core_event *event,
+                                  const struct live_experiment *it,
+                                  struct pool_entry **ret_pool, struct err *err)
+{
+    const char *name = event->resources.resource_pool;
+    int64_t priority = event->resources.priority;
+    bool exceeds;
+    det_status st;
+
+    if (priority < 0 || priority > PRIORITY_MOST)
+        return err_set(err, DET_INVALID, "priority %" PRId64 " is not between 1 and 99",
+                       priority);
+    if (event->resources.weight < 0 ||
+        event->resources.weight != event->resources.weight)
+        return err_set(err, DET_INVALID, "a weight must be greater than 0");
+    if (event->resources.max_slots < -2)
+        return err_set(err, DET_INVALID, "a cap on slots cannot be negative");
+    if (!name)
+        return DET_OK;
+    st = find_pool(core, name, it->slots, ret_pool, err);
+    if (!st)
+        st = check_fit(core, *ret_pool, it->slots, it->is_single_node, &exceeds, err);
+    return st;
+}
+
+/* Runs in another pool than the experiment's end, and come again in the right one. */
+static void move_runs(struct core *core, struct live_experiment *it)
+{
+    struct tree_node *next;
+
+    for (struct tree_node *at = tree_first(&it->trials); at; at = next) {
+        struct live_trial *trial = CONTAINER_OF(at, struct live_trial, node);
+        struct live_allocation *run = trial->allocation;
+        struct err err = {0};
+        det_status st;
+
+        next = tree_next(at);
+        if (!run)
+            continue;
+        st = pool_set_priority(run->pool->pool, run->row.id, (uint32_t)it->row.priority,
+                               &err);
+        core_fail(core, st, &err);
+        run->pool->is_dirty = true;
+        if (strcmp(run->pool->name, it->row.resource_pool))
+            allocation_preempt(core, run, "its resource pool changed");
+    }
+}
+
+det_status experiment_resources(struct core *core, const struct core_event *event,
+                                struct err *err)
+{
+    struct live_experiment *it = NULL;
+    struct pool_entry *pool = NULL;
+    det_status st = find_live(core, event->resources.experiment_id, &it, err);
+
+    if (!st)
+        st = check_resources(core, event, it, &pool, err);
+    if (st)
+        return st;
+    if (event->resources.priority)
+        it->row.priority = event->resources.priority;
+    if (event->resources.weight > 0)
+        it->row.weight = event->resources.weight;
+    if (event->resources.max_slots != -2)
+        it->row.max_slots = event->resources.max_slots;
+    if (pool)
+        it->row.resource_pool = pool->name;
+    core_touch(core, &it->live);
+    move_runs(core, it);
+    return DET_OK;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* archive.c - folders packed: entries in memory to a gzipped tar file in memory.
+ *
+ * The same entries give the same bytes: no time stamp in the gzip header, no owners.
+ * The GNU format is used because it stores names as the bytes they are, whatever the
+ * locale of the process. */
+#include "data/archive.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "data/archive_lib.h"
+#include "data/text.h"
+
+struct archive_writer {
+    struct archive_lib lib;
+    struct archive *archive;
+    struct archive_entry *entry;
+    struct buf out;
+    struct err failure; /* the first; its status is DET_OK before */
+};
+
+static la_ssize_t take_bytes(struct archive *archive, void *ctx, const void *bytes,
+                             size_t len)
+{
+    struct archive_writer *writer = ctx;
+
+    (void)archive;
+    buf_add(&writer->out, bytes, len);
+    return writer->out.status ? -1 : (la_ssize_t)len;
+}
+
+static det_status open_archive(struct archive_writer *writer, struct err *err)
+{
+    const struct archive_lib *lib = &writer->lib;
+    struct archive *archive = lib->call_write_new();
+
+    writer->archive = archive;
+    writer->entry = lib->call_entry_new();
+    if (!archive || !writer->entry)
+        return err_default(err, DET_NOMEM);
+    if (lib->call_write_add_filter_gzip(archive) ||
+        lib->call_write_set_filter_option(archive, "gzip", "timestamp", NULL) ||
+        lib->call_write_set_format_gnutar(archive) ||
+        lib->call_write_set_bytes_in_last_block(archive, 1) ||
+        lib->call_write_open(archive, writer, NULL, take_bytes, NULL))
+        return archive_lib_error(lib, archive, "the archive cannot be begun", err);
+    return DET_OK;
+}
+
+det_status archive_writer_new(struct archive_writer **ret_writer, struct err *err)
+{
+    struct archive_writer *writer = mem_new(struct archive_writer);
+    det_status st;
+
+    if (!writer)
+        return err_default(err, DET_NOMEM);
+    writer->out = (struct buf)BUF_INIT;
+    st = archive_lib_load(&writer->lib, err);
+    if (!st)
+        st = open_archive(writer, err);
+    if (st) {
+        archive_writer_free(writer);
+        return st;
+    }
+    *ret_writer = writer;
+    return DET_OK;
+}
+
+void archive_writer_free(struct archive_writer *writer)
+{
+    if (!writer)
+        return;
+    if (writer->entry)
+        writer->lib.call_entry_free(writer->entry);
+    if (writer->archive)
+        writer->lib.call_write_free(writer->archive);
+    buf_done(&writer->out);
+    mem_free(writer);
+}
+
+/* Remembers the failure that `writer->failure` describes already. */
+static det_status fail(const struct archive_writer *writer, struct err *err)
+{
+    return err_set(err, writer->failure.status, "%s", writer->failure.text);
+}
+
+static det_status library_failed(struct archive_writer *writer, const char *path,
+                                 struct err *err)
+{
+    if (writer->out.status)
+        (void)err_default(&writer->failure, writer->out.status);
+    else
+        (void)archive_lib_error(&writer->lib, writer->archive, path, &writer->failure);
+    return fail(writer, err);
+}
+
+det_status archive_add(struct archive_writer *writer,
+                       const struct archive_entry_in *entry, struct err *err)
+{
+    const struct archive_lib *lib = &writer->lib;
+    struct archive_entry *e = writer->entry;
+    uint64_t size = entry->is_directory ? 0 : entry->size_bytes;
+    la_ssize_t wrote;
+
+    if (writer->failure.status)
+        return fail(writer, err);
+    if (!path_is_inside(entry->path)) {
+        (void)err_set(&writer->failure, DET_INVALID,
+                      "'%s' leads out of the folder that is packed",
+                      entry->path ? entry->path : "");
+        return fail(writer, err);
+    }
+
+    lib->call_entry_clear(e);
+    lib->call_entry_set_pathname(e, entry->path);
+    lib->call_entry_set_filetype(e, entry->is_directory ? AE_IFDIR : AE_IFREG);
+    lib->call_entry_set_perm(e, entry->mode & 0777);
+    lib->call_entry_set_mtime(e, entry->modified_s, 0);
+    lib->call_entry_set_size(e, (la_int64_t)size);
+    if (lib->call_write_header(writer->archive, e) < ARCHIVE_WARN)
+        return library_failed(writer, entry->path, err);
+    wrote = size ? lib->call_write_data(writer->archive, entry->bytes, size) : 0;
+    if (wrote < 0 || (uint64_t)wrote != size)
+        return library_failed(writer, entry->path, err);
+    return DET_OK;
+}
+
+det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
+                          struct err *err)
+{
+    if (writer->failure.status)
+        return fail(writer, err);
+    if (writer->lib.call_write_close(writer->archive) < ARCHIVE_WARN)
+        return library_failed(writer, "the archive cannot be ended", err);
+    buf_add(ret_tgz, writer->out.data, writer->out.len);
+    return ret_tgz->status ? err_default(err, ret_tgz->status) : DET_OK;
+}

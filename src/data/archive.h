@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* archive.h - folders as gzipped tar files, through libarchive, which is loaded when
+ * first needed (it brings a dozen libraries along that no other command wants). */
+#ifndef DATA_ARCHIVE_H
+#define DATA_ARCHIVE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct buf;
+
+struct archive_entry_in {
+    const char *path; /* relative; must stay inside */
+    int is_directory;
+    uint32_t mode;
+    int64_t modified_s;
+    const void *bytes;
+    uint64_t size_bytes;
+};
+
+/* Writing: a sticky builder. */
+struct archive_writer;
+det_status archive_writer_new(struct archive_writer **ret_writer, struct err *err);
+void archive_writer_free(struct archive_writer *writer);
+/* DET_INVALID for a path that escapes. */
+det_status archive_add(struct archive_writer *writer, const struct archive_entry_in *entry,
+                       struct err *err);
+det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
+                          struct err *err);
+
+/* Unpacks below `directory`, which must exist.  Refuses absolute paths, "..", links that
+ * lead outside, devices: DET_INVALID names the entry, and nothing outside was touched. */
+det_status archive_unpack(const void *tgz, uint64_t len, const char *directory,
+                          struct err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* yaml.h - YAML, read into the tree of data/json.h and written from it.
+ *
+ * The dialect is that of Go's YAML-to-JSON converter, which the configuration files of
+ * the world expect: YAML 1.1 scalars (yes, no, on, off, y, n are booleans, also as
+ * keys; 017, 0o17, 0x1F, 0b11, 1_000 are numbers), anchors, merge keys, the last of
+ * equal keys wins, `.inf` and `.nan` are refused. */
+#ifndef DATA_YAML_H
+#define DATA_YAML_H
+
+#include "data/json.h"
+
+/* `name` (a file's name, for messages) may be NULL.  An empty document is null.
+ * Failures: "NAME:4:2: what is wrong".  DET_INVALID or DET_NOMEM. */
+det_status yaml_parse(const char *text, size_t len, const char *name, struct arena *mem,
+                      struct json **ret_json, struct err *err);
+
+/* Block style, keys in the order of the tree; strings quoted where they would read
+ * back as something else. */
+void yaml_write(struct buf *out, const struct json *value);
+
+#endif

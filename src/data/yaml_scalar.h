@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* yaml_scalar.h - what the plain words of YAML mean, by the rules of YAML 1.1 as Go's
+ * converter reads them. */
+#ifndef DATA_YAML_SCALAR_H
+#define DATA_YAML_SCALAR_H
+
+#include "data/json.h"
+
+/* Fills kind and value of `value` from an unquoted scalar; strings borrow `text`, which
+ * ends with a NUL.  Infinities and NaN come out as JSON_REAL: the caller refuses them.
+ */
+void yaml_resolve(const char *text, size_t len, struct json *value);
+
+/* The name that a scalar has as a key: true -> "true", 1e6 -> "1e+06".  32 bytes are
+ * enough for all that are no strings.  NULL when it can be no key. */
+const char *yaml_key_text(const struct json *value, char text[32]);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libdet/auth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "data/json.h"
+#include "data/text.h"
+
+enum { FILE_LIMIT = 1 << 20, TREE_LIMIT = 16 << 20, FORMAT = 2 };
+
+/* Every client and every master of this API uses this salt: it is part of the wire
+ * format, not a secret. */
+static const char salt[] = "GubPEmmotfiK9TMD6Zdw";
+
+void auth_hash(const char *password, char text[AUTH_HASH_TEXT])
+{
+    unsigned char hash[crypto_hash_sha512_BYTES];
+    crypto_hash_sha512_state state;
+
+    text[0] = '\0';
+    if (!*password)
+        return;
+    crypto_hash_sha512_init(&state);
+    crypto_hash_sha512_update(&state, (const unsigned char *)salt, strlen(salt));
+    crypto_hash_sha512_update(&state, (const unsigned char *)password,
+                              strlen(password));
+    crypto_hash_sha512_final(&state, hash);
+    hex_encode(text, hash, sizeof(hash));
+}
+
+det_status auth_file_default(struct arena *mem, const char **ret_path, struct err *err)
+{
+    const char *home = getenv("HOME");
+
+    if (!home || *home != '/')
+        return err_set(err, DET_NOT_FOUND, "HOME is not set");
+    *ret_path = arena_printf(mem, "%s/.config/determined/auth.json", home);
+    return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* ---- the file -------------------------------------------------------------------- */
+
+static struct json *empty_tree(struct arena *mem)
+{
+    struct json *tree = json_new(mem, JSON_OBJECT);
+
+    json_set(mem, tree, "version", json_new_i64(mem, FORMAT));
+    json_set(mem, tree, "masters", json_new(mem, JSON_OBJECT));
+    return tree;
+}
+
+/* Never NULL but when memory is out. */
+static struct json *read_tree(struct io *io, const char *path, struct arena *mem)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
+    struct json *tree = NULL;
+    const struct json *masters;
+
+    if (io_read_file(io, path, &text, NULL) ||
+        json_parse(text.data, text.len, mem, &tree, NULL))
+        return mem->has_failed ? NULL : empty_tree(mem);
+    masters = json_get(tree, "masters");
+    if (json_i64(json_get(tree, "version"), 0) != FORMAT || !masters ||
+        masters->kind != JSON_OBJECT)
+        return empty_tree(mem);
+    return tree;
+}
+
+static const struct json *entry_of(const struct json *tree, const char *url)
+{
+    return json_get(json_get(tree, "masters"), url);
+}
+
+det_status auth_load(struct io *io, const char *path, const char *url, const char *user,
+                     struct arena *mem, struct auth_session *ret_session,
+                     struct err *err)
+{
+    const struct json *tree = read_tree(io, path, mem);
+    const struct json *entry = entry_of(tree, url);
+
+    if (!tree)
+        return err_default(err, DET_NOMEM);
+    if (!user)
+        user = json_str(json_get(entry, "active_user"), NULL);
+    ret_session->user = user;
+    ret_session->token =
+        user ? json_str(json_get(json_get(entry, "tokens"), user), NULL) : NULL;
+    return DET_OK;
+}
+
+/* The member `key` of `object`, made when it is not there or is no object itself. */
+static struct json *object_in(struct arena *mem, struct json *object, const char *key)
+{
+    struct json *found = json_get(object, key);
+
+    if (found && found->kind == JSON_OBJECT)
+        return found;
+    return json_set(mem, object, key, json_new(mem, JSON_OBJECT));
+}
+
+static void apply(struct arena *mem, struct json *tree,
+                  const struct auth_change *change)
+{
+    struct json *entry = object_in(mem, json_get(tree, "masters"), change->url);
+    struct json *tokens = entry ? object_in(mem, entry, "tokens") : NULL;
+
+    if (!tokens)
+        return;
+    if (change->token)
+        json_set(mem, tokens, change->user, json_new_str(mem, change->token));
+    else
+        json_remove(tokens, change->user);
+    if (change->activates)
+        json_set(mem, entry, "active_user", json_new_str(mem, change->user));
+    else if (!change->token &&
+             !strcmp(json_str(json_get(entry, "active_user"), ""), change->user))
+        json_remove(entry, "active_user");
+}
+
+det_status auth_store(struct io *io, const char *path, const struct auth_change *change,
+                      struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TREE_LIMIT);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    struct json *tree = read_tree(io, path, &mem);
+    const char *slash = strrchr(path, '/');
+    char *folder;
+    det_status st = DET_OK;
+
+    if (tree)
+        apply(&mem, tree, change);
+    w.is_pretty = true;
+    jw_json(&w, NULL, tree);
+    buf_putc(&text, '\n');
+    folder = arena_strndup(&mem, path, slash ? (size_t)(slash - path) : 0);
+    if (!tree || mem.has_failed || text.status)
+        return err_default(err, DET_NOMEM);
+    if (*folder)
+        st = io_mkdir(io, folder, true, err);
+    return st ? st : io_replace(io, path, text.data, text.len, true, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.h - what det.h's client is made of, for tests and for the command line. */
+#ifndef LIBDET_CLIENT_H
+#define LIBDET_CLIENT_H
+
+#include "base/err.h"
+#include "det/det.h"
+
+struct io;
+struct net;
+
+/* Where a client lives.  Borrowed; outlives the client. */
+struct client_world {
+    struct io *io;
+    struct net *net;
+};
+
+/* As det_client_open(), in a given world. */
+det_status client_open(const struct client_world *world,
+                       const det_client_options *options, det_client **ret_client,
+                       struct err *err);
+
+/* What an HTTP status other than 2xx means; `grpc` is the code in the body, or 0. */
+det_status client_status_of(int http, int grpc);
+
+/* The whole failure, as det_error_text() has it. */
+const struct err *client_err(const det_client *client);
+
+#endif

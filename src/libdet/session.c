@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c - as whom a client calls.
+ *
+ *   a token that was given                        used as it is
+ *   a task                                        DET_SESSION_TOKEN
+ *   a user that was named, or DET_USER+DET_PASS   its remembered session, else a login
+ *   inside a task                                 DET_USER_TOKEN
+ *   the user who logged in last                   its remembered session, else a login
+ *   nobody                                        `determined` with a blank password
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/json.h"
+#include "libdet/auth.h"
+#include "libdet/client_impl.h"
+
+#define FIRST_USER "determined"
+
+enum { SCRATCH = 4 << 20 };
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+static det_status use_token(det_client *client, const char *format_of,
+                            const char *token)
+{
+    client->header = arena_printf(&client->strings, "%s: Bearer %s", format_of, token);
+    return client->header ? DET_OK : err_default(&client->err, DET_NOMEM);
+}
+
+static det_status use_session(det_client *client, const char *token)
+{
+    return use_token(client, "Authorization", token);
+}
+
+/* ---- logging in ------------------------------------------------------------------ */
+
+static void write_login(struct buf *body, const char *user, const char *password)
+{
+    struct json_writer w = JSON_WRITER(body);
+    char hash[AUTH_HASH_TEXT];
+
+    auth_hash(password, hash);
+    jw_object(&w, NULL);
+    jw_str(&w, "username", user);
+    jw_str(&w, "password", hash);
+    jw_bool(&w, "isHashed", true);
+    jw_end_object(&w);
+}
+
+static det_status post_login(det_client *client, const char *user, const char *password,
+                             struct arena *mem, const char **ret_token)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    CLEANUP(buf_done) struct buf answer = BUF_LIMITED(SCRATCH);
+    struct net_call call = {.method = NET_POST, .path = "/api/v1/auth/login"};
+    struct net_reply reply = {.body = &answer};
+    struct json *tree;
+    det_status st;
+
+    write_login(&body, user, password);
+    if (body.status)
+        return err_default(&client->err, body.status);
+    call.body = body.data;
+    call.body_len = body.len;
+    call.timeout_ms = client->timeout_ms;
+    client->header = NULL;
+    st = client_exchange(client, &call, &reply);
+    if (!st)
+        st = json_parse(answer.data, answer.len, mem, &tree, &client->err);
+    if (st)
+        return st;
+    *ret_token = json_str(json_get(tree, "token"), NULL);
+    if (!*ret_token)
+        return err_set(&client->err, DET_FAILED,
+                       "the master's answer to a login at %s "
+                       "holds no token",
+                       client->address);
+    return DET_OK;
+}
+
+/* Remembering may fail (a home that cannot be written): the login still stands. */
+static void remember(det_client *client, const char *token, bool activates)
+{
+    struct auth_change change = {.url = client->address,
+                                 .user = client->user,
+                                 .token = token,
+                                 .activates = activates};
+
+    if (*client->auth_path)
+        (void)auth_store(client->world.io, client->auth_path, &change, NULL);
+}
+
+static det_status log_in(det_client *client, const char *password, bool activates)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    const char *token;
+    det_status st = post_login(client, client->user, password, &mem, &token);
+
+    if (!st)
+        st = use_session(client, token);
+    if (st)
+        return st;
+    client->is_from_file = false;
+    remember(client, token, activates);
+    return DET_OK;
+}
+
+/* ---- beginning ------------------------------------------------------------------- */
+
+/* With what we know of the user's password, which may be nothing. */
+static det_status log_in_quietly(det_client *client)
+{
+    const char *env_user = env("DET_USER");
+    const char *password = client->password;
+    bool is_known = password != NULL;
+    det_status st;
+
+    if (!password && env_user && !strcmp(env_user, client->user))
+        password = getenv("DET_PASS");
+    is_known = password != NULL;
+    st = log_in(client, password ? password : "", false);
+    if (st == DET_UNAUTHENTICATED && !is_known)
+        return err_set(&client->err, DET_UNAUTHENTICATED,
+                       "user '%s' is not logged in at %s", client->user,
+                       client->address);
+    return st;
+}
+
+/* `name` NULL: whoever logged in last, else the user that every cluster begins with. */
+static det_status find_remembered(det_client *client, const char *name,
+                                  struct arena *mem, struct auth_session *session)
+{
+    det_status st = DET_OK;
+
+    *session = (struct auth_session){.user = name ? name : FIRST_USER};
+    if (!*client->auth_path)
+        return DET_OK;
+    st = auth_load(client->world.io, client->auth_path, client->address, name, mem,
+                   session, &client->err);
+    if (!st && !session->user)
+        st = auth_load(client->world.io, client->auth_path, client->address, FIRST_USER,
+                       mem, session, &client->err);
+    return st;
+}
+
+static det_status use_remembered(det_client *client, const char *name)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    struct auth_session session;
+    det_status st = find_remembered(client, name, &mem, &session);
+
+    if (st)
+        return st;
+    client->user = arena_strdup(&client->strings, session.user);
+    if (!client->user)
+        return err_default(&client->err, DET_NOMEM);
+    if (!session.token)
+        return log_in_quietly(client);
+    client->is_from_file = true;
+    return use_session(client, session.token);
+}
+
+static det_status begin_as_task(det_client *client)
+{
+    const char *token = env("DET_SESSION_TOKEN");
+
+    if (!token)
+        return err_set(&client->err, DET_INVALID,
+                       "DET_SESSION_TOKEN is not set: this only works inside a task");
+    return use_token(client, "Grpc-Metadata-x-allocation-token", token);
+}
+
+static det_status begin_as_user(det_client *client)
+{
+    if (client->token)
+        return use_session(client, client->token);
+    if (client->user)
+        return use_remembered(client, client->user);
+    if (env("DET_USER") && getenv("DET_PASS"))
+        return use_remembered(client, env("DET_USER"));
+    if (env("DET_USER_TOKEN")) {
+        if (env("DET_USER"))
+            client->user = arena_strdup(&client->strings, env("DET_USER"));
+        return use_session(client, env("DET_USER_TOKEN"));
+    }
+    return use_remembered(client, NULL);
+}
+
+det_status session_begin(det_client *client)
+{
+    if (client->header || client->identity == DET_AS_NOBODY)
+        return DET_OK;
+    if (client->identity == DET_AS_TASK)
+        return begin_as_task(client);
+    return begin_as_user(client);
+}
+
+det_status session_renew(det_client *client)
+{
+    client->is_from_file = false;
+    client->header = NULL;
+    remember(client, NULL, false);
+    return log_in_quietly(client);
+}
+
+/* ---- by hand --------------------------------------------------------------------- */
+
+det_status det_login(det_client *client, const char *user, const char *password)
+{
+    memset(&client->err, 0, sizeof(client->err));
+    if (!user || !*user)
+        return err_set(&client->err, DET_INVALID, "a login needs the name of a user");
+    client->user = arena_strdup(&client->strings, user);
+    if (!client->user)
+        return err_default(&client->err, DET_NOMEM);
+    return log_in(client, password ? password : "", true);
+}
+
+det_status det_logout(det_client *client)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    CLEANUP(buf_done) struct buf answer = BUF_LIMITED(SCRATCH);
+    struct auth_session session = {0};
+    struct net_call call = {.method = NET_POST, .path = "/api/v1/auth/logout"};
+    struct net_reply reply = {.body = &answer};
+    det_status st;
+
+    memset(&client->err, 0, sizeof(client->err));
+    st = find_remembered(client, client->user, &mem, &session);
+    if (!st && !session.token)
+        st = err_set(&client->err, DET_NOT_FOUND, "nobody is logged in at %s",
+                     client->address);
+    if (!st)
+        st = use_session(client, session.token);
+    if (st)
+        return st;
+    client->user = arena_strdup(&client->strings, session.user);
+    if (!client->user)
+        return err_default(&client->err, DET_NOMEM);
+    /* A session the master no longer knows is closed all the same. */
+    st = client_exchange(client, &call, &reply);
+    remember(client, NULL, false);
+    client->header = NULL;
+    if (st == DET_UNAUTHENTICATED) {
+        memset(&client->err, 0, sizeof(client->err));
+        st = DET_OK;
+    }
+    return st;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve.c - `det serve` and `det master run`.
+ *
+ *   lock the data directory --> configuration --> master --> run file --> agent
+ *                                                                           |
+ *   SIGINT, SIGTERM: agent ends its tasks and itself, then the master <-----+
+ *
+ * The agent is a process of its own in a session of its own: it outlives a master that
+ * dies, and the next `det serve` adopts it by its lock.  While we live we look after
+ * it: an agent that ends unasked is started again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/task.h"
+#include "cli/cli.h"
+#include "cli/roles.h"
+#include "config/config.h"
+#include "data/json.h"
+#include "libdet/runfile.h"
+#include "main/roles.h"
+#include "master/master.h"
+#include "net/net.h"
+
+enum { DEFAULT_PORT = 8080, LOOK_EVERY_S = 2, AGENT_END_S = 30 };
+
+struct serving {
+    const struct serve_options *options;
+    struct arena *mem;
+    const char *data_dir;
+    const char *agent_dir;
+    const char *program;
+    const char *url;
+    struct io_file *lock;
+    struct exec *exec;
+    struct net *net;
+    struct master *master;
+    const struct json *config;
+    int ready_fd;  /* who started us in the background waits here; -1: nobody */
+    int agent_pid; /* 0: none */
+    bool is_own_child;
+};
+
+/* ---- configuration -------------------------------------------------------------- */
+
+static struct json *overrides_of(const struct serve_options *options, struct arena *mem)
+{
+    struct json *tree = json_new(mem, JSON_OBJECT);
+    struct json *security = json_new(mem, JSON_OBJECT);
+
+    if (options->has_port)
+        json_set(mem, tree, "port", json_new_i64(mem, options->port));
+    if (options->initial_password) {
+        json_set(mem, security, "initial_user_password",
+                 json_new_str(mem, options->initial_password));
+        json_set(mem, tree, "security", security);
+    }
+    return tree;
+}
+
+static det_status load_config(struct serving *s, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf notices = BUF_INIT;
+    const char *file = s->options->config;
+    struct config_report report = CONFIG_REPORT(s->mem, file);
+    struct json *overrides = overrides_of(s->options, s->mem);
+    struct json *tree;
+    det_status st = DET_OK;
+
+    if (file)
+        st = io_read_file(io_system(), file, &text, err);
+    if (!st)
+        st = config_load(CONFIG_MASTER, file ? text.data : NULL, text.len, overrides,
+                         &report, &tree, err);
+    if (st)
+        return st;
+    config_report_write(&report, CONFIG_NOTICE, &notices);
+    if (notices.len)
+        fputs(notices.data, stderr);
+    s->config = tree;
+    return DET_OK;
+}
+
+/* ---- the data directory ---------------------------------------------------------- */
+
+static det_status take_lock(struct serving *s, struct err *err)
+{
+    const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, RUNFILE_LOCK);
+    struct runfile run = {0};
+    det_status st;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    st = io_open(io_system(), path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
+    if (!st)
+        st = io_lock(s->lock, err);
+    if (st != DET_BUSY)
+        return st;
+    (void)runfile_read(io_system(), s->data_dir, s->mem, &run, NULL);
+    return err_set(
+        err, DET_BUSY,
+        "a master already uses '%s'%s%s; stop it with 'det stop', or give this "
+        "one another --data-dir",
+        s->data_dir, run.url ? ", at " : "", run.url ? run.url : "");
+}
+
+/* ---- the master ------------------------------------------------------------------ */
+
+static void fatal(void *arg, const char *sentence)
+{
+    (void)arg;
+    log_error("%s", sentence);
+    _exit(det_status_exit(DET_IO));
+}
+
+static det_status new_master(struct serving *s, uint16_t port, struct err *err)
+{
+    struct master_config config = {
+        .io = io_system(),
+        .exec = s->exec,
+        .net = s->net,
+        .data_dir = s->data_dir,
+        .host = s->options->has_host
+                    ? s->options->host
+                    : json_str(json_get(s->config, "host"), "127.0.0.1"),
+        .port = port,
+        .tree = s->config,
+        .on_fatal = fatal,
+    };
+    const char *host = config.host;
+    det_status st = master_new(&config, &s->master, err);
+
+    if (st == DET_EXISTS)
+        return err_set(
+            err, DET_EXISTS,
+            "port %u of %s is in use by another program; choose another with "
+            "--port",
+            port, host);
+    if (st)
+        return st;
+    if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
+        host = "127.0.0.1";
+    s->url = arena_printf(s->mem, strchr(host, ':') ? "http://[%s]:%u" : "http://%s:%u",
+                          host, master_port(s->master));
+    return s->url ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* The port asked for; started by a command that only needs some master, a free one will
+ * do when the default is taken. */
+static det_status start_master(struct serving *s, struct err *err)
+{
+    int64_t port = json_i64(json_get(s->config, "port"), DEFAULT_PORT);
+    det_status st = new_master(s, (uint16_t)port, err);
+
+    if (st == DET_EXISTS && s->options->background && !s->options->has_port)
+        st = new_master(s, 0, err);
+    return st;
+}
+
+static det_status write_runfile(struct serving *s, struct err *err)
+{
+    struct runfile run = {
+        .url = s->url,
+        .host = "127.0.0.1",
+        .port = master_port(s->master),
+        .pid = getpid(),
+        .cluster_id = master_cluster_id(s->master),
+        .master_id = master_id(s->master),
+        .agent_token_file = master_agent_token_path(s->master),
+    };
+
+    return runfile_write(io_system(), s->data_dir, &run, err);
+}
+
+/* ---- the agent ------------------------------------------------------------------- */
+
+static void exec_agent(const struct serving *s)
+{
+    char slots[24];
+    char log_path[4096];
+    const char *args[16] = {
+        s->program,   "agent",        "run",
+        "--master",   s->url,         "--data-dir",
+        s->agent_dir, "--token-file", master_agent_token_path(s->master)};
+    int count = 9;
+    int fd;
+
+    if (s->options->slots != CLI_UNSET) {
+        snprintf(slots, sizeof(slots), "%lld", (long long)s->options->slots);
+        args[count++] = "--slots";
+        args[count++] = slots;
+    }
+    setsid();
+    snprintf(log_path, sizeof(log_path), "%s/agent.log", s->data_dir);
+    fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    execv(s->program, (char *const *)(uintptr_t)args);
+    _exit(127);
+}
+
+static void start_agent(struct serving *s)
+{
+    sigset_t none;
+    int pid;
+
+    if (s->options->no_agent)
+        return;
+    pid = local_agent_pid(s->agent_dir);
+    if (pid) {
+        const char *master = local_agent_master(s->mem, s->agent_dir);
+
+        if (master && !strcmp(master, s->url)) {
+            log_info("adopting the agent that runs already (pid %d)", pid);
+            s->agent_pid = pid;
+            s->is_own_child = false;
+            return;
+        }
+        kill(pid,
+             SIGHUP); /* it serves another address: its tasks stay for the next one */
+        for (int i = 0; i < 100 && local_agent_pid(s->agent_dir); i++)
+            nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
+    }
+    pid = fork();
+    if (pid == 0) {
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        exec_agent(s);
+    }
+    if (pid < 0)
+        log_error("no agent could be started: %s", strerror(errno));
+    s->agent_pid = pid > 0 ? pid : 0;
+    s->is_own_child = pid > 0;
+}
+
+/* An agent that ended unasked is started again. */
+static void look_after_agent(struct serving *s)
+{
+    bool is_gone;
+    int status;
+
+    if (s->options->no_agent)
+        return;
+    if (s->is_own_child)
+        is_gone = waitpid(s->agent_pid, &status, WNOHANG) == s->agent_pid;
+    else
+        is_gone = !local_agent_pid(s->agent_dir);
+    if (!is_gone)
+        return;
+    log_warn("the agent ended, starting another (see %s/agent.log)", s->data_dir);
+    start_agent(s);
+}
+
+static void stop_agent(struct serving *s)
+{
+    if (!s->agent_pid || s->options->no_agent)
+        return;
+    if (s->is_own_child) {
+        kill(s->agent_pid, SIGTERM);
+        for (int i = 0; i < AGENT_END_S * 50; i++) {
+            if (waitpid(s->agent_pid, NULL, WNOHANG) == s->agent_pid)
+                return;
+            nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+        }
+    } else if (end_process(s->agent_pid, AGENT_END_S)) {
+        return;
+    }
+    log_warn("the agent did not end in %d s; it is left alone", AGENT_END_S);
+}
+
+/* ---- the background ----------------------------------------------------------------
+ */
+
+/* In the child: says how the start went and lets the parent go. */
+static void tell_parent(struct serving *s, int exit_code, const char *text)
+{
+    char line[ERR_TEXT_SIZE + 16];
+    int len = snprintf(line, sizeof(line), "%d %s\n", exit_code, text);
+
+    if (s->ready_fd < 0)
+        return;
+    if (write(s->ready_fd, line, (size_t)MIN(len, (int)sizeof(line) - 1)) < 0)
+        log_warn("who started this master is gone");
+    close(s->ready_fd);
+    s->ready_fd = -1;
+}
+
+static int wait_for_child(int fd)
+{
+    char line[ERR_TEXT_SIZE + 16];
+    FILE *file = fdopen(fd, "r");
+    char *text;
+    int code;
+
+    if (!file || !fgets(line, sizeof(line), file)) {
+        fprintf(stderr,
+                "det: the master ended before it answered; see its master.log\n");
+        return det_status_exit(DET_FAILED);
+    }
+    fclose(file);
+    code = (int)strtol(line, &text, 10);
+    if (code)
+        fprintf(stderr, "det:%s", text);
+    else
+        printf("%s", text + 1);
+    return code;
+}
+
+/* True in the child, which goes on; in the parent *ret_code is the exit code. */
+static bool go_background(struct serving *s, int *ret_code)
+{
+    const char *path = arena_printf(s->mem, "%s/master.log", s->data_dir);
+    int pipes[2];
+    int fd, pid;
+
+    *ret_code = det_status_exit(DET_IO);
+    if (!path || pipe2(pipes, O_CLOEXEC))
+        return false;
+    pid = fork();
+    if (pid) {
+        close(pipes[1]);
+        *ret_code = pid < 0 ? det_status_exit(DET_NOMEM) : wait_for_child(pipes[0]);
+        return false;
+    }
+    close(pipes[0]);
+    setsid();
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    s->ready_fd = pipes[1];
+    return true;
+}
+
+/* ---- life ----------------------------------------------------------------------- */
+
+static void wait_for_signal(struct serving *s, const sigset_t *set)
+{
+    const struct timespec pause = {.tv_sec = LOOK_EVERY_S};
+
+    for (;;) {
+        int sig = sigtimedwait(set, NULL, &pause);
+
+        if (sig == SIGINT || sig == SIGTERM)
+            return;
+        look_after_agent(s);
+    }
+}
+
+static det_status start(struct serving *s, struct err *err)
+{
+    det_status st = load_config(s, err);
+
+    if (!st)
+        st = take_lock(s, err);
+    if (!st)
+        st = program_path(s->mem, &s->program, err);
+    if (!st)
+        st = exec_threads_new(&clock_system, &s->exec, err);
+    if (!st)
+        st = net_system_new(s->exec, &s->net, err);
+    if (!st)
+        st = start_master(s, err);
+    if (!st)
+        st = write_runfile(s, err);
+    return st;
+}
+
+static void stop(struct serving *s)
+{
+    if (s->master) {
+        (void)runfile_remove(io_system(), s->data_dir, NULL);
+        master_stop(s->master);
+    }
+    exec_free(s->exec);
+    master_free(s->master);
+    net_free(s->net);
+    io_close(s->lock);
+}
+
+static int run(struct serving *s, const sigset_t *set)
+{
+    struct err err = {0};
+    det_status st = start(s, &err);
+
+    if (st) {
+        tell_parent(s, det_status_exit(st), err.text);
+        stop(s);
+        return complain(st, &err);
+    }
+    start_agent(s);
+    log_info("serving %s, data in %s", s->url, s->data_dir);
+    if (s->ready_fd < 0 && isatty(2))
+        fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop'\n",
+                s->url);
+    tell_parent(s, 0, s->url);
+    wait_for_signal(s, set);
+    log_info("stopping");
+    stop_agent(s);
+    stop(s);
+    return 0;
+}
+
+int role_serve(const struct serve_options *options)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
+    struct serving s = {.options = options, .mem = &mem, .ready_fd = -1};
+    struct err err = {0};
+    sigset_t set;
+    int code;
+    det_status st = open_data_dir(options->data_dir, &mem, &s.data_dir, &err);
+
+    if (st)
+        return complain(st, &err);
+    s.agent_dir = local_agent_dir(&mem, s.data_dir);
+    if (!s.agent_dir)
+        return complain(DET_NOMEM, &err);
+    if (options->background && !go_background(&s, &code))
+        return code;
+    log_setup(LOG_INFO, 2);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return run(&s, &set);
+}
+
+int role_stop(const struct stop_options *options)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct err err = {0};
+    struct runfile run = {0};
+    const char *data_dir;
+    int agent_pid;
+    det_status st = open_data_dir(options->data_dir, &mem, &data_dir, &err);
+
+    if (st)
+        return complain(st, &err);
+    agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
+    st = runfile_read(io_system(), data_dir, &mem, &run, &err);
+    if (st == DET_NOT_FOUND && !agent_pid) {
+        fprintf(stderr, "nothing runs on '%s'\n", data_dir);
+        return 0;
+    }
+    if (!st && !end_process((int)run.pid, AGENT_END_S + 15))
+        return complain(err_set(&err, DET_TIMEOUT, "the master (pid %lld) did not end",
+                                (long long)run.pid),
+                        &err);
+    if (!st)
+        (void)runfile_remove(io_system(), data_dir, NULL);
+    agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
+    if (agent_pid && !end_process(agent_pid, AGENT_END_S))
+        return complain(DET_TIMEOUT, &err);
+    fprintf(stderr, "stopped\n");
+    return 0;
+}

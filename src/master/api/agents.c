@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agents.c - agents and slots, shown and switched; and the two calls agents themselves
+ * make. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data/text.h"
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "master/rm/agents.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+enum { COMMANDS_WAIT_MOST_S = 60 };
+
+/* ---- showing --------------------------------------------------------------------- */
+
+/* Everything needed to show agents: rows, and who holds which slot. */
+struct board {
+    struct agent *agents;
+    uint32_t agent_count;
+    struct allocation *allocations;
+    uint32_t allocation_count;
+    struct share **shares; /* of each allocation */
+    uint32_t *share_counts;
+};
+
+static det_status load_board(struct request *req, struct board *board)
+{
+    det_status st = store_agent_list(req->db, &req->mem, &board->agents,
+                                     &board->agent_count, req->err);
+
+    if (!st)
+        st = store_allocations_live(req->db, &req->mem, &board->allocations,
+                                    &board->allocation_count, req->err);
+    if (st)
+        return st;
+    board->shares = arena_array(&req->mem, struct share *, board->allocation_count + 1);
+    board->share_counts = arena_array(&req->mem, uint32_t, board->allocation_count + 1);
+    if (!board->shares || !board->share_counts)
+        return DET_NOMEM;
+    for (uint32_t i = 0; i < board->allocation_count && !st; i++)
+        st = store_shares_of(req->db, board->allocations[i].id, &req->mem,
+                             &board->shares[i], &board->share_counts[i], req->err);
+    return st;
+}
+
+static bool list_has(struct request *req, const char *list, int64_t number)
+{
+    struct json *tree;
+
+    if (!list || json_parse(list, strlen(list), &req->mem, &tree, NULL))
+        return false;
+    json_each(item, tree)
+        if (json_i64(item, -1) == number)
+            return true;
+    return false;
+}
+
+static const struct share *holder(struct request *req, const struct board *board,
+                                  const struct agent *agent, int64_t slot)
+{
+    for (uint32_t i = 0; i < board->allocation_count; i++)
+        for (uint32_t j = 0; j < board->share_counts[i]; j++) {
+            const struct share *share = &board->shares[i][j];
+
+            if (share->agent_id == agent->id && !share->has_exited &&
+                list_has(req, share->slots, slot))
+                return share;
+        }
+    return NULL;
+}
+
+static void show_device(struct json_writer *w, const char *key,
+                        const struct json *device)
+{
+    const char *type = json_str(json_get(device, "type"), "cpu");
+
+    jw_object(w, key);
+    jw_i64(w, "id", json_i64(json_get(device, "id"), 0));
+    jw_str(w, "brand", json_str(json_get(device, "brand"), ""));
+    jw_str(w, "uuid", json_str(json_get(device, "uuid"), ""));
+    jw_str(w, "type", strcmp(type, "cuda") ? "TYPE_CPU" : "TYPE_CUDA");
+    jw_end_object(w);
+}
+
+static void show_container(struct json_writer *w, const char *key,
+                           const struct share *share)
+{
+    if (!share) {
+        jw_null(w, key);
+        return;
+    }
+    jw_object(w, key);
+    jw_str(w, "id", share->container_id);
+    jw_str(w, "parent", "");
+    jw_str(w, "state", share->is_running ? "STATE_RUNNING" : "STATE_ASSIGNED");
+    jw_array(w, "devices");
+    jw_end_array(w);
+    jw_bool(w, "permissionDenied", false);
+    jw_end_object(w);
+}
+
+static void show_slot(struct request *req, const char *key, const struct board *board,
+                      const struct agent *agent, const struct json *device)
+{
+    struct json_writer *w = &req->w;
+    int64_t id = json_i64(json_get(device, "id"), 0);
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, id);
+    jw_object(w, key);
+    jw_str(w, "id", text);
+    show_device(w, "device", device);
+    jw_bool(w, "enabled",
+            agent->is_enabled && !list_has(req, agent->disabled_slots, id));
+    jw_bool(w, "draining", agent->is_draining);
+    show_container(w, "container", holder(req, board, agent, id));
+    jw_end_object(w);
+}
+
+static det_status devices_of(struct request *req, const struct agent *agent,
+                             struct json **ret_devices)
+{
+    return json_parse(agent->devices, strlen(agent->devices), &req->mem, ret_devices,
+                      req->err);
+}
+
+static void show_slot_stats(struct json_writer *w, const struct agent *agent,
+                            const char *type, int64_t disabled)
+{
+    jw_object(w, "slotStats");
+    jw_object(w, "typeStats");
+    jw_object(w, type);
+    jw_i64(w, "total", agent->slots);
+    jw_i64(w, "disabled", disabled);
+    jw_i64(w, "draining", agent->is_draining ? agent->slots : 0);
+    jw_object(w, "states");
+    jw_end_object(w);
+    jw_end_object(w);
+    jw_end_object(w);
+    jw_object(w, "brandStats");
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static void show_containers(struct json_writer *w, const struct board *board,
+                            const struct agent *agent)
+{
+    jw_object(w, "containers");
+    for (uint32_t i = 0; i < board->allocation_count; i++)
+        for (uint32_t j = 0; j < board->share_counts[i]; j++)
+            if (board->shares[i][j].agent_id == agent->id &&
+                !board->shares[i][j].has_exited)
+                show_container(w, board->shares[i][j].container_id,
+                               &board->shares[i][j]);
+    jw_end_object(w);
+}
+
+static det_status show_agent(struct request *req, const char *key,
+                             const struct board *board, const struct agent *agent)
+{
+    struct json_writer *w = &req->w;
+    const char *type = "TYPE_CPU";
+    struct json *devices;
+    int64_t disabled = 0;
+    det_status st = devices_of(req, agent, &devices);
+
+    if (st)
+        return st;
+    jw_object(w, key);
+    jw_str(w, "id", agent->name);
+    jw_time(w, "registeredTime", agent->joined_us);
+    jw_object(w, "slots");
+    json_each(device, devices) {
+        int64_t id = json_i64(json_get(device, "id"), 0);
+
+        show_slot(req,
+                  arena_printf(&req->mem, "/agents/%s/slots/%" PRId64, agent->name, id),
+                  board, agent, device);
+        disabled += !agent->is_enabled || list_has(req, agent->disabled_slots, id);
+        if (!strcmp(json_str(json_get(device, "type"), ""), "cuda"))
+            type = "TYPE_CUDA";
+    }
+    jw_end_object(w);
+    show_containers(w, board, agent);
+    jw_raw(w, "addresses", agent->addresses ? agent->addresses : "[]");
+    jw_bool(w, "enabled", agent->is_enabled);
+    jw_bool(w, "draining", agent->is_draining);
+    jw_bool(w, "connected", agent->is_connected);
+    jw_str(w, "version", agent->version);
+    jw_array(w, "resourcePools");
+    jw_str(w, NULL, agent->resource_pool);
+    jw_end_array(w);
+    show_slot_stats(w, agent, type, disabled);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+det_status api_list_agents(struct request *req)
+{
+    const struct list_query *in = req->query;
+    struct page page = {.offset = in->offset, .limit = in->limit};
+    struct board board;
+    det_status st = load_board(req, &board);
+
+    if (!st)
+        st = page_cut(&page, board.agent_count, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "agents");
+    for (int64_t i = page.start; i < page.end && !st; i++)
+        st = show_agent(req, NULL, &board, &board.agents[i]);
+    jw_end_array(&req->w);
+    show_page(&req->w, &page);
+    jw_end_object(&req->w);
+    return st;
+}
+
+static det_status find_agent(struct request *req, const struct board *board,
+                             const struct agent **ret_agent)
+{
+    for (uint32_t i = 0; i < board->agent_count; i++)
+        if (!strcmp(board->agents[i].name, req->arg[0])) {
+            *ret_agent = &board->agents[i];
+            return DET_OK;
+        }
+    return err_set(req->err, DET_NOT_FOUND, "agent '%s' not found", req->arg[0]);
+}
+
+static det_status reply_agent(struct request *req)
+{
+    const struct agent *agent;
+    struct board board;
+    det_status st = load_board(req, &board);
+
+    if (!st)
+        st = find_agent(req, &board, &agent);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    st = show_agent(req, "agent", &board, agent);
+    jw_end_object(&req->w);
+    return st;
+}
+
+det_status api_get_agent(struct request *req)
+{
+    return reply_agent(req);
+}
+
+det_status api_list_slots(struct request *req)
+{
+    const struct agent *agent;
+    struct json *devices;
+    struct board board;
+    det_status st = load_board(req, &board);
+
+    if (!st)
+        st = find_agent(req, &board, &agent);
+    if (!st)
+        st = devices_of(req, agent, &devices);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "slots");
+    json_each(device, devices)
+        show_slot(req, NULL, &board, agent, device);
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static det_status reply_slot(struct request *req)
+{
+    const struct agent *agent;
+    struct json *devices;
+    struct board board;
+    int64_t id;
+    det_status st = request_id(req, 1, &id);
+
+    if (!st)
+        st = load_board(req, &board);
+    if (!st)
+        st = find_agent(req, &board, &agent);
+    if (!st)
+        st = devices_of(req, agent, &devices);
+    if (st)
+        return st;
+    json_each(device, devices) {
+        if (json_i64(json_get(device, "id"), -1) != id)
+            continue;
+        jw_object(&req->w, NULL);
+        show_slot(req, "slot", &board, agent, device);
+        jw_end_object(&req->w);
+        return DET_OK;
+    }
+    return err_set(req->err, DET_NOT_FOUND, "agent '%s' has no slot %" PRId64,
+                   agent->name, id);
+}
+
+det_status api_get_slot(struct request *req)
+{
+    return reply_slot(req);
+}
+
+/* ---- switching ------------------------------------------------------------------- */
+
+det_status api_enable_agent(struct request *req)
+{
+    struct core_event event = {.kind = EVENT_AGENT_ENABLE};
+
+    event.agent_enable.name = req->arg[0];
+    event.agent_enable.is_enabled = true;
+    return request_event(req, &event, reply_agent);
+}
+
+det_status api_disable_agent(struct request *req)
+{
+    const struct enable_body *body = req->body;
+    struct core_event event = {.kind = EVENT_AGENT_ENABLE};
+
+    event.agent_enable.name = req->arg[0];
+    event.agent_enable.drains = body->drain;
+    return request_event(req, &event, reply_agent);
+}
+
+static det_status switch_slot(struct request *req, bool is_enabled, bool drains)
+{
+    struct core_event event = {.kind = EVENT_SLOT_ENABLE};
+    int64_t slot;
+    det_status st = request_id(req, 1, &slot);
+
+    if (st)
+        return st;
+    event.slot_enable.name = req->arg[0];
+    event.slot_enable.slot = (uint32_t)MIN(slot, UINT32_MAX);
+    event.slot_enable.is_enabled = is_enabled;
+    event.slot_enable.drains = drains;
+    return request_event(req, &event, reply_slot);
+}
+
+det_status api_enable_slot(struct request *req)
+{
+    return switch_slot(req, true, false);
+}
+
+det_status api_disable_slot(struct request *req)
+{
+    const struct enable_body *body = req->body;
+
+    return switch_slot(req, false, body->drain);
+}
+
+/* ---- the agents' own calls
+ * ------------------------------------------------------------ */
+
+static det_status welcome(struct request *req)
+{
+    agents_joined(req->master->agents, req->arg[0]);
+    jw_object(&req->w, NULL);
+    jw_str(&req->w, "epoch", req->master->id);
+    jw_str(&req->w, "clusterId", req->master->cluster_id);
+    jw_str(&req->w, "clusterName", req->master->cluster_name);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+det_status api_agent_hello(struct request *req)
+{
+    const struct agent_hello_body *body = req->body;
+    struct core_event event = {.kind = EVENT_AGENT_JOINED};
+
+    if (!*req->arg[0] || strlen(req->arg[0]) > 128 || strpbrk(req->arg[0], "/ \t\n"))
+        return err_set(req->err, DET_INVALID,
+                       "an agent's id has 1 to 128 characters, no spaces and no '/'");
+    if (body->devices->kind != JSON_ARRAY)
+        return err_set(req->err, DET_INVALID, "devices must be a list");
+    event.agent_joined.name = req->arg[0];
+    event.agent_joined.resource_pool =
+        body->resource_pool && *body->resource_pool ? body->resource_pool : "default";
+    event.agent_joined.devices = json_text(&req->mem, body->devices);
+    event.agent_joined.addresses =
+        body->addresses ? json_text(&req->mem, body->addresses) : "[]";
+    event.agent_joined.slots = (int64_t)body->devices->list.count;
+    event.agent_joined.boot_id = body->boot_id ? body->boot_id : "";
+    event.agent_joined.version = body->version ? body->version : "";
+    event.agent_joined.tasks = body->tasks.at;
+    event.agent_joined.task_count = (uint32_t)body->tasks.count;
+    if (req->mem.has_failed)
+        return DET_NOMEM;
+    return request_event(req, &event, welcome);
+}
+
+static det_status show_command(struct request *req, const struct agent_command *command)
+{
+    struct json_writer *w = &req->w;
+    struct allocation row = {0};
+    det_status st = DET_OK;
+
+    if (command->allocation_id)
+        st = store_allocation_by_id(req->db, command->allocation_id, &req->mem, &row,
+                                    req->err);
+    if (st == DET_NOT_FOUND) /* deleted meanwhile */
+        return DET_OK;
+    if (st)
+        return st;
+    if (command->kind == AGENT_START && row.state >= ALLOCATION_TERMINATING)
+        return DET_OK;
+    jw_object(w, NULL);
+    jw_i64(w, "seq", command->seq);
+    jw_str(w, "kind", command->kind == AGENT_START ? "START" : "KILL");
+    if (command->allocation_id) {
+        jw_str(w, "allocation", row.name);
+        jw_i64(w, "rank", command->rank);
+    } else {
+        const char *slash = strrchr(command->task, '/');
+        size_t len = slash ? (size_t)(slash - command->task) : strlen(command->task);
+        int64_t rank = 0;
+
+        if (slash)
+            (void)parse_i64(slash + 1, &rank);
+        jw_strn(w, "allocation", command->task, len);
+        jw_i64(w, "rank", rank);
+    }
+    if (command->kind == AGENT_START)
+        st = spec_write(req->master, req->db, command->allocation_id, command->rank, w,
+                        req->err);
+    jw_end_object(w);
+    return st;
+}
+
+static det_status reply_commands(struct request *req,
+                                 const struct agent_command *commands, uint32_t count)
+{
+    det_status st = DET_OK;
+
+    jw_object(&req->w, NULL);
+    jw_str(&req->w, "epoch", req->master->id);
+    jw_i64(&req->w, "last", count ? commands[count - 1].seq : 0);
+    jw_array(&req->w, "commands");
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = show_command(req, &commands[i]);
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return st;
+}
+
+static det_status look_for_commands(struct request *req)
+{
+    const struct agent_commands_query *query = req->query;
+    const char *key = arena_printf(&req->mem, "agent %s", req->arg[0]);
+    const int64_t *deadline_us = req->state;
+    struct agent_command *commands;
+    uint32_t count;
+    uint64_t mark;
+    det_status st;
+
+    if (!key)
+        return DET_NOMEM;
+    mark = waits_mark(req->master->waits, key);
+    st = agents_commands(req->master->agents, req->arg[0], query->after, &req->mem,
+                         &commands, &count, req->err);
+    if (!st && !count && request_mono_us(req) < *deadline_us)
+        return request_wait(req, key, mark, *deadline_us, look_for_commands);
+    agents_polling(req->master->agents, req->arg[0], -1);
+    return st ? st : reply_commands(req, commands, count);
+}
+
+det_status api_agent_commands(struct request *req)
+{
+    const struct agent_commands_query *query = req->query;
+    int64_t *deadline_us = arena_new(&req->mem, int64_t);
+    int64_t seconds = MAX(MIN(query->timeout_seconds, COMMANDS_WAIT_MOST_S), 0);
+
+    if (!deadline_us)
+        return DET_NOMEM;
+    if (!query->epoch || strcmp(query->epoch, req->master->id))
+        return reply_commands(req, NULL, 0); /* our epoch tells it to say hello again */
+    *deadline_us = request_mono_us(req) + seconds * 1000000;
+    req->state = deadline_us;
+    agents_polling(req->master->agents, req->arg[0], 1);
+    return look_for_commands(req);
+}

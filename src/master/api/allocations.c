@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocations.c - what a task process asks of the master while it runs, and what its
+ * supervisor reports. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "master/gather.h"
+#include "master/heart.h"
+#include "master/journal.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+enum { PREEMPTION_WAIT_MOST_S = 120, MEETING_WAIT_S = 60 };
+
+static det_status find_allocation(struct request *req, struct allocation *ret_row)
+{
+    if (!strchr(req->arg[0], '.'))
+        return err_set(req->err, DET_INVALID, "'%s' is not an allocation's id",
+                       req->arg[0]);
+    return store_allocation_get(req->db, req->arg[0], &req->mem, ret_row, req->err);
+}
+
+det_status api_get_allocation(struct request *req)
+{
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    show_allocation(&req->w, "allocation", &row);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* ---- preemption ------------------------------------------------------------------ */
+
+/* Answers true as soon as the allocation must stop or is over, false at the deadline.
+ */
+static det_status look_at_preemption(struct request *req)
+{
+    const char *key = wait_key_allocation(&req->mem, req->arg[0]);
+    const int64_t *deadline_us = req->state;
+    struct allocation row;
+    uint64_t mark;
+    bool must_stop;
+    det_status st;
+
+    if (!key)
+        return DET_NOMEM;
+    mark = waits_mark(req->master->waits, key);
+    st = find_allocation(req, &row);
+    if (st)
+        return st;
+    must_stop = row.is_preempted || row.is_killed || row.state == ALLOCATION_TERMINATED;
+    if (!must_stop && request_mono_us(req) < *deadline_us)
+        return request_wait(req, key, mark, *deadline_us, look_at_preemption);
+    jw_object(&req->w, NULL);
+    jw_bool(&req->w, "preempt", must_stop);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static det_status set_deadline(struct request *req, int64_t seconds)
+{
+    int64_t *deadline_us = arena_new(&req->mem, int64_t);
+
+    if (!deadline_us)
+        return DET_NOMEM;
+    *deadline_us = request_mono_us(req) + seconds * 1000000;
+    req->state = deadline_us;
+    return DET_OK;
+}
+
+det_status api_get_preemption(struct request *req)
+{
+    const struct preemption_query *query = req->query;
+    int64_t seconds = MAX(MIN(query->timeout_seconds, PREEMPTION_WAIT_MOST_S), 0);
+    det_status st = set_deadline(req, seconds);
+
+    return st ? st : look_at_preemption(req);
+}
+
+static det_status preempt_event(struct request *req, enum core_event_kind kind)
+{
+    struct core_event event = {.kind = kind};
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (st)
+        return st;
+    event.preempt.allocation_id = row.id;
+    return request_event(req, &event, NULL);
+}
+
+det_status api_ack_preemption(struct request *req)
+{
+    return preempt_event(req, EVENT_PREEMPT_ACKNOWLEDGED);
+}
+
+det_status api_pend_preemption(struct request *req)
+{
+    return preempt_event(req, EVENT_PREEMPT_REQUESTED);
+}
+
+/* ---- states and exits of shares
+ * ------------------------------------------------------ */
+
+static det_status state_event(struct request *req, int64_t rank,
+                              enum allocation_state state)
+{
+    struct core_event event = {.kind = EVENT_SHARE_STATE};
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (st)
+        return st;
+    if (row.state == ALLOCATION_TERMINATED)
+        return err_set(req->err, DET_STATE, "allocation %s is over", row.name);
+    event.share_state.allocation_id = row.id;
+    event.share_state.rank = rank;
+    event.share_state.state = state;
+    return request_event(req, &event, NULL);
+}
+
+det_status api_share_state(struct request *req)
+{
+    const struct share_state_body *body = req->body;
+    int state = fsm_find(&allocation_fsm, body->state);
+
+    if (state != ALLOCATION_PULLING && state != ALLOCATION_STARTING &&
+        state != ALLOCATION_RUNNING)
+        return err_set(
+            req->err, DET_INVALID,
+            "the state '%s' is unknown; expected PULLING, STARTING or RUNNING",
+            body->state);
+    return state_event(req, body->rank, (enum allocation_state)state);
+}
+
+/* A harness that says so itself. */
+det_status api_allocation_ready(struct request *req)
+{
+    return state_event(req, 0, ALLOCATION_RUNNING);
+}
+
+det_status api_allocation_waiting(struct request *req)
+{
+    struct allocation row;
+
+    return find_allocation(req, &row);
+}
+
+/* What hardware a task has: known from its share already. */
+det_status api_allocation_accelerators(struct request *req)
+{
+    struct allocation row;
+
+    return find_allocation(req, &row);
+}
+
+struct exit_state {
+    struct core_event event;
+    const char *sender;
+};
+
+/* The first word about an exit counts: it comes from the supervisor or from the agent.
+ */
+static det_status write_exit(struct write_job *job, struct db *db, struct err *err)
+{
+    struct exit_state *state = REQUEST_OF(job)->state;
+    bool is_new;
+    det_status st = store_mark_advance(db, state->sender, 1, &is_new, err);
+
+    return st || !is_new ? st : journal_add(db, &state->event, err);
+}
+
+static det_status exit_written(struct request *req)
+{
+    heart_journal(req->master->heart);
+    return DET_OK;
+}
+
+static det_status report_exit(struct request *req, const struct allocation *row)
+{
+    const struct share_exit_body *body = req->body;
+    struct exit_state *state = arena_new(&req->mem, struct exit_state);
+    uint32_t kind = EXIT_CLEAN;
+
+    while (exit_kind_names[kind] && strcmp(exit_kind_names[kind], body->exit))
+        kind++;
+    if (!exit_kind_names[kind])
+        return err_set(req->err, DET_INVALID, "the exit '%s' is unknown", body->exit);
+    if (!state)
+        return DET_NOMEM;
+    state->event.kind = EVENT_SHARE_EXITED;
+    state->event.share_exited.allocation_id = row->id;
+    state->event.share_exited.rank = body->rank;
+    state->event.share_exited.exit = (enum exit_kind)kind;
+    state->event.share_exited.code = body->code;
+    state->event.share_exited.reason = body->reason;
+    state->sender = arena_printf(&req->mem, "exit %s/%" PRId64, row->name, body->rank);
+    if (!state->sender)
+        return DET_NOMEM;
+    req->state = state;
+    return request_write(req, write_exit, exit_written);
+}
+
+det_status api_share_exit(struct request *req)
+{
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    return st ? st : report_exit(req, &row);
+}
+
+det_status api_agent_exit(struct request *req)
+{
+    struct allocation row;
+    det_status st =
+        store_allocation_get(req->db, req->arg[1], &req->mem, &row, req->err);
+
+    if (st == DET_NOT_FOUND) /* it was deleted with its experiment: all is well */
+        return DET_OK;
+    return st ? st : report_exit(req, &row);
+}
+
+/* ---- meetings -------------------------------------------------------------------- */
+
+struct meeting_state {
+    const char *name;
+    const char *container; /* rendezvous: who asks */
+    int64_t deadline_us;
+    handler_fn *reply;
+    const char **data;
+    uint32_t count;
+};
+
+static det_status wait_for_all(struct request *req)
+{
+    struct meeting_state *state = req->state;
+    uint64_t mark = waits_mark(req->master->waits, state->name);
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (!st && row.state >= ALLOCATION_TERMINATING)
+        st = err_set(req->err, DET_STATE, "allocation %s is ending", row.name);
+    if (!st)
+        st = gathers_read(req->master->gathers, state->name, &req->mem, &state->data,
+                          &state->count, req->err);
+    if (st)
+        return st;
+    if (state->count)
+        return state->reply(req);
+    /* looked at again at the latest then: the allocation may have ended without a word
+     */
+    return request_wait(req, state->name, mark,
+                        request_mono_us(req) + MEETING_WAIT_S * 1000000, wait_for_all);
+}
+
+static det_status join(struct request *req, struct meeting_state *state, uint32_t seats,
+                       const char *guest, const char *data)
+{
+    bool is_full;
+    det_status st = gathers_join(req->master->gathers, state->name, seats, guest, data,
+                                 &is_full, req->err);
+
+    if (st)
+        return st;
+    if (is_full)
+        waits_wake(req->master->waits, state->name);
+    req->state = state;
+    return wait_for_all(req);
+}
+
+static det_status reply_rendezvous(struct request *req)
+{
+    struct meeting_state *state = req->state;
+    int64_t rank = 0;
+
+    jw_object(&req->w, NULL);
+    jw_object(&req->w, "rendezvousInfo");
+    jw_array(&req->w, "addresses");
+    for (uint32_t i = 0; i < state->count; i++) {
+        /* "<container> <slots> <address>" */
+        const char *slots = strchr(state->data[i], ' ');
+
+        if (!strncmp(state->data[i], state->container, strlen(state->container)))
+            rank = i;
+        jw_str(&req->w, NULL, strchr(slots + 1, ' ') + 1);
+    }
+    jw_end_array(&req->w);
+    jw_i64(&req->w, "rank", rank);
+    jw_array(&req->w, "slots");
+    for (uint32_t i = 0; i < state->count; i++)
+        jw_i64(&req->w, NULL, strtoll(strchr(state->data[i], ' '), NULL, 10));
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static const char *address_of(struct request *req, const char *agent)
+{
+    struct agent *rows;
+    struct json *list;
+    uint32_t count;
+
+    if (store_agent_list(req->db, &req->mem, &rows, &count, NULL))
+        return "127.0.0.1";
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(rows[i].name, agent) && rows[i].addresses &&
+            !json_parse(rows[i].addresses, strlen(rows[i].addresses), &req->mem, &list,
+                        NULL))
+            return json_str(json_first(list), "127.0.0.1");
+    return "127.0.0.1";
+}
+
+det_status api_allocation_rendezvous(struct request *req)
+{
+    struct meeting_state *state = arena_new(&req->mem, struct meeting_state);
+    const struct share *mine = NULL;
+    struct share *shares;
+    struct allocation row;
+    struct json *slots;
+    uint32_t count;
+    det_status st = find_allocation(req, &row);
+
+    if (!st)
+        st = store_shares_of(req->db, row.id, &req->mem, &shares, &count, req->err);
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (!strcmp(shares[i].container_id, req->arg[1]))
+            mine = &shares[i];
+    if (!st && !mine)
+        st = err_set(req->err, DET_INVALID, "allocation %s has no resources '%s'",
+                     row.name, req->arg[1]);
+    if (!st)
+        st = json_parse(mine->slots, strlen(mine->slots), &req->mem, &slots, req->err);
+    if (st)
+        return st;
+    if (!state)
+        return DET_NOMEM;
+    state->reply = reply_rendezvous;
+    state->container = mine->container_id;
+    state->name = arena_printf(&req->mem, "%s rendezvous", row.name);
+    return join(req, state, count, arena_printf(&req->mem, "%06" PRId64, mine->rank),
+                arena_printf(&req->mem, "%s %zu %s", mine->container_id,
+                             slots->list.count, address_of(req, mine->agent)));
+}
+
+static det_status reply_gathered(struct request *req)
+{
+    struct meeting_state *state = req->state;
+
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "data");
+    for (uint32_t i = 0; i < state->count; i++)
+        jw_raw(&req->w, NULL, state->data[i]);
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+det_status api_allocation_all_gather(struct request *req)
+{
+    struct meeting_state *state = arena_new(&req->mem, struct meeting_state);
+    const char *guest = json_str(json_find(req->tree, "request_uuid"), "");
+    const struct json *data = json_find(req->tree, "data");
+    int64_t peers = json_i64(json_find(req->tree, "num_peers"), 0);
+
+    if (!*guest || !data || peers < 1 || peers > 100000)
+        return err_set(req->err, DET_INVALID,
+                       "all_gather needs requestUuid, numPeers >= 1 and data");
+    if (!state)
+        return DET_NOMEM;
+    state->reply = reply_gathered;
+    state->name = arena_printf(&req->mem, "%s all_gather", req->arg[0]);
+    return join(req, state, (uint32_t)peers, guest, json_text(&req->mem, data));
+}

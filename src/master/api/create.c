@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create.c - from a YAML text and a folder of files to an experiment. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "data/archive.h"
+#include "data/text.h"
+#include "data/yaml.h"
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "search/searcher.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+
+enum { FILES_LIMIT = 128 << 20 }; /* unpacked bytes of a model definition */
+
+struct create_state {
+    struct experiment_config config;
+    const char *files; /* tar.gz, in the request's memory: it lives until the commit */
+    size_t files_len;
+    char job_id[UUID_TEXT];
+    char name[96];
+};
+
+/* ---- names ----------------------------------------------------------------------- */
+
+/* "Experiment (plain-amber-otter)", for those without a name. */
+static const char *const words_a[] = {
+    "plain", "quick", "calm",   "brave", "bright", "quiet", "keen",  "happy",
+    "light", "noble", "gentle", "sharp", "warm",   "clear", "proud", "steady"};
+static const char *const words_b[] = {
+    "amber",  "azure", "coral",  "green",  "ivory",  "silver", "scarlet", "golden",
+    "cobalt", "olive", "violet", "copper", "indigo", "maroon", "pearl",   "teal"};
+static const char *const words_c[] = {
+    "otter",  "heron", "lynx",   "finch", "ibex", "marten", "raven", "trout",
+    "badger", "crane", "falcon", "hare",  "mole", "newt",   "stoat", "wren"};
+
+static void make_name(const unsigned char random[16], char text[96])
+{
+    snprintf(text, 96, "Experiment (%s-%s-%s)", words_a[random[0] % ARRAY_LEN(words_a)],
+             words_b[random[1] % ARRAY_LEN(words_b)],
+             words_c[random[2] % ARRAY_LEN(words_c)]);
+}
+
+/* ---- files ----------------------------------------------------------------------- */
+
+static det_status add_file(struct archive_writer *writer, const struct json *file,
+                           uint64_t *total, struct err *err)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    const struct json *content = json_find(file, "content");
+    struct archive_entry_in entry = {
+        .path = json_str(json_find(file, "path"), ""),
+        .is_directory = json_i64(json_find(file, "type"), '0') == '5',
+        .mode = (uint32_t)json_i64(json_find(file, "mode"), 0644),
+        .modified_s = json_i64(json_find(file, "mtime"), 0),
+    };
+    det_status st;
+
+    if (!*entry.path)
+        return err_set(err, DET_INVALID, "a file of the model definition has no path");
+    if (!path_is_inside(entry.path))
+        return err_set(err, DET_INVALID, "the path '%s' leads out of the folder",
+                       entry.path);
+    if (content && content->kind == JSON_STRING && !entry.is_directory) {
+        st = base64_decode(&bytes, content->string.text, content->string.len, err);
+        if (st)
+            return err_prefix(err, "the content of '%s'", entry.path);
+    }
+    entry.bytes = bytes.data;
+    entry.size_bytes = bytes.len;
+    *total += bytes.len;
+    if (*total > FILES_LIMIT)
+        return err_set(
+            err, DET_TOO_LARGE,
+            "the folder is larger than %d MB; leave out what is not needed with "
+            "a .detignore file",
+            FILES_LIMIT >> 20);
+    return archive_add(writer, &entry, err);
+}
+
+static det_status pack_files(const struct json *files, struct buf *ret_tgz,
+                             struct err *err)
+{
+    struct archive_writer *writer;
+    uint64_t total = 0;
+    det_status st;
+
+    if (json_is_null(files))
+        return DET_OK;
+    if (files->kind != JSON_ARRAY)
+        return err_set(err, DET_INVALID,
+                       "modelDefinition is %s; expected a list of files",
+                       json_kind_name(files->kind));
+    if (!files->list.count)
+        return DET_OK;
+    st = archive_writer_new(&writer, err);
+    if (st)
+        return st;
+    json_each(file, files) {
+        st = add_file(writer, file, &total, err);
+        if (st)
+            break;
+    }
+    if (!st)
+        st = archive_finish(writer, ret_tgz, err);
+    archive_writer_free(writer);
+    return st;
+}
+
+static det_status take_files(struct request *req, struct create_state *state)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(FILES_LIMIT);
+    const struct create_experiment_body *body = req->body;
+    det_status st;
+
+    if (body->parent_id && json_is_null(body->model_definition))
+        st = store_experiment_files(req->db, body->parent_id, &tgz, req->err);
+    else
+        st = pack_files(body->model_definition, &tgz, req->err);
+    if (st)
+        return st;
+    state->files = arena_strndup(&req->mem, tgz.data, tgz.len);
+    state->files_len = tgz.len;
+    return state->files ? DET_OK : DET_NOMEM;
+}
+
+/* ---- configuration ----------------------------------------------------------------
+ */
+
+static det_status load_config(struct request *req, const char *text,
+                              struct create_state *state)
+{
+    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
+    struct master *master = req->master;
+    struct experiment_defaults defaults = {
+        .checkpoint_storage = json_get(master->config, "checkpoint_storage"),
+        .checkpoint_directory =
+            arena_printf(&req->mem, "%s/checkpoints", master->data_dir),
+        .task_container_defaults = json_get(master->config, "task_container_defaults"),
+        .seed = (uint32_t)(master_now_us(master) / 1000000),
+        .name = state->name,
+    };
+    unsigned char random[16];
+    det_status st = rng_secret(random, sizeof(random), req->err);
+
+    if (st)
+        return st;
+    if (json_is_null(defaults.checkpoint_storage))
+        defaults.checkpoint_storage = NULL;
+    uuid_format(random, state->job_id);
+    make_name(random, state->name);
+    st = experiment_config_load(text, strlen(text), &defaults, &req->mem, &report,
+                                &state->config, req->err);
+    return st ? err_prefix(req->err, "invalid experiment configuration") : DET_OK;
+}
+
+/* ---- warm start ------------------------------------------------------------------ */
+
+/* searcher.source_trial_id wins over searcher.source_checkpoint_uuid. */
+static det_status find_warm_start(struct request *req, const struct create_state *state,
+                                  const char **ret_uuid)
+{
+    const struct experiment_config *config = &state->config;
+    struct checkpoint row;
+    struct trial_view trial;
+    det_status st;
+
+    *ret_uuid = NULL;
+    if (config->source_trial_id) {
+        st = store_trial_get(req->db, config->source_trial_id, &req->mem, &trial,
+                             req->err);
+        if (!st && !trial.row.latest_checkpoint)
+            st = err_set(req->err, DET_INVALID,
+                         "trial %" PRId64
+                         " (searcher.source_trial_id) has no checkpoint",
+                         config->source_trial_id);
+        if (!st)
+            *ret_uuid = trial.row.latest_checkpoint;
+        return st;
+    }
+    if (!config->source_checkpoint_uuid)
+        return DET_OK;
+    st = store_checkpoint_get(req->db, config->source_checkpoint_uuid, &req->mem, &row,
+                              req->err);
+    if (!st)
+        *ret_uuid = row.uuid;
+    return st;
+}
+
+/* ---- the call ----------------------------------------------------------------------
+ */
+
+static det_status reply_created(struct request *req, int64_t id, bool exceeds)
+{
+    struct experiment_view view;
+    det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    st = show_experiment(req, "experiment", &view, true);
+    jw_raw(&req->w, "config", view.row.config);
+    jw_array(&req->w, "warnings");
+    if (exceeds)
+        jw_str(&req->w, NULL, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return st;
+}
+
+static det_status created(struct request *req)
+{
+    return reply_created(req, req->item->id, req->item->exceeds_slots);
+}
+
+static det_status reply_valid(struct request *req, const struct create_state *state)
+{
+    struct experiment_view view = {
+        .row = {.config = state->config.json,
+                .original_config = "",
+                .job_id = "",
+                .resource_pool = state->config.resource_pool,
+                .state = EXPERIMENT_PAUSED,
+                .project_id = 1,
+                .start_us = master_now_us(req->master)},
+        .name = state->config.name,
+        .username = req->caller.username,
+        .searcher_type = state->config.searcher_name,
+    };
+    det_status st;
+
+    jw_object(&req->w, NULL);
+    st = show_experiment(req, "experiment", &view, false);
+    jw_raw(&req->w, "config", state->config.json);
+    jw_array(&req->w, "warnings");
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return st;
+}
+
+static det_status submit(struct request *req, struct create_state *state)
+{
+    const struct create_experiment_body *body = req->body;
+    struct core_event event = {.kind = EVENT_EXPERIMENT_SUBMITTED};
+    det_status st = find_warm_start(req, state, &event.submitted.warm_start);
+
+    if (st)
+        return st;
+    event.submitted.owner_id = req->caller.user_id;
+    event.submitted.project_id = body->project_id ? body->project_id : 1;
+    event.submitted.parent_id = body->parent_id;
+    event.submitted.job_id = state->job_id;
+    event.submitted.config = state->config.json;
+    event.submitted.original_config = body->config;
+    event.submitted.name = state->config.name;
+    event.submitted.description = state->config.description;
+    event.submitted.labels = json_text(&req->mem, state->config.labels);
+    event.submitted.files = state->files;
+    event.submitted.files_len = state->files_len;
+    event.submitted.activate = body->activate;
+    return request_event(req, &event, created);
+}
+
+det_status api_create_experiment(struct request *req)
+{
+    const struct create_experiment_body *body = req->body;
+    struct create_state *state = arena_new(&req->mem, struct create_state);
+    det_status st;
+
+    if (!state)
+        return DET_NOMEM;
+    if (body->unmanaged)
+        return err_set(req->err, DET_UNSUPPORTED,
+                       "unmanaged experiments are not built yet");
+    if (body->template_name && *body->template_name)
+        return err_set(req->err, DET_UNSUPPORTED, "templates are not built yet");
+    if (body->project_id > 1)
+        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
+                       body->project_id);
+    st = load_config(req, body->config, state);
+    if (!st && body->validate_only)
+        return reply_valid(req, state);
+    if (!st)
+        st = take_files(req, state);
+    net_request_drop_body(req->x);
+    return st ? st : submit(req, state);
+}
+
+/* ---- preview --------------------------------------------------------------------- */
+
+det_status api_preview_search(struct request *req)
+{
+    CLEANUP(buf_done) struct buf yaml = BUF_INIT;
+    const struct json *config = json_find(req->tree, "config");
+    struct create_state state = {0};
+    struct json *trials;
+    det_status st;
+
+    if (!config || config->kind != JSON_OBJECT)
+        return err_set(req->err, DET_INVALID, "the body needs a config object");
+    json_write(&yaml, config); /* JSON is YAML */
+    if (yaml.status)
+        return yaml.status;
+    st = load_config(req, yaml.data, &state);
+    if (!st)
+        st = searcher_preview(state.config.searcher, state.config.hyperparameters,
+                              &req->mem, &trials, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_object(&req->w, "summary");
+    jw_json(&req->w, "config", state.config.searcher);
+    jw_json(&req->w, "trials", trials);
+    jw_end_object(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}

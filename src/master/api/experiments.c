@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* experiments.c - showing, changing and steering experiments; create.c makes them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data/text.h"
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "master/janitor.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static void fill_query(struct experiment_query *query,
+                       const struct experiments_query *in)
+{
+    query->name = in->name;
+    query->description = in->description;
+    query->labels = in->labels;
+    query->has_archived = in->has_archived;
+    query->archived = in->archived;
+    query->users = in->users;
+    query->user_ids = in->user_ids;
+    query->ids = in->incl;
+    query->not_ids = in->not_in;
+    query->id_gt = in->gt;
+    query->id_gte = in->gte;
+    query->id_lt = in->lt;
+    query->id_lte = in->lte;
+    query->project_id = in->project_id;
+    query->sort = in->sort_by;
+    query->is_descending = is_descending(in->order_by);
+    query->page.offset = in->offset;
+    query->page.limit = in->limit;
+}
+
+det_status api_list_experiments(struct request *req)
+{
+    const struct experiments_query *in = req->query;
+    struct experiment_query query = {0};
+    struct experiment_view *rows;
+    uint32_t count;
+    det_status st =
+        states_from(&in->states, experiment_state_names, &query.states, req->err);
+
+    fill_query(&query, in);
+    if (!st)
+        st = store_experiment_list(req->db, &query, &req->mem, &rows, &count, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "experiments");
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = show_experiment(req, NULL, &rows[i], false);
+    jw_end_array(&req->w);
+    show_page(&req->w, &query.page);
+    jw_end_object(&req->w);
+    return st;
+}
+
+/* The queue's view of an experiment that is on its way. */
+static void show_job_summary(struct json_writer *w, const struct experiment_view *view)
+{
+    if (view->live_state == LIVE_NONE) {
+        jw_null(w, "jobSummary");
+        return;
+    }
+    jw_object(w, "jobSummary");
+    jw_str(w, "state",
+           view->live_state == LIVE_QUEUED ? "STATE_QUEUED" : "STATE_SCHEDULED");
+    jw_i64(w, "jobsAhead", 0);
+    jw_end_object(w);
+}
+
+static det_status reply_experiment(struct request *req, int64_t id)
+{
+    struct experiment_view view;
+    det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    st = show_experiment(req, "experiment", &view, true);
+    jw_raw(&req->w, "config", view.row.config);
+    show_job_summary(&req->w, &view);
+    jw_end_object(&req->w);
+    return st;
+}
+
+det_status api_get_experiment(struct request *req)
+{
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    return st ? st : reply_experiment(req, id);
+}
+
+det_status api_get_model_def(struct request *req)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st)
+        st = store_experiment_files(req->db, id, &tgz, req->err);
+    if (st)
+        return st;
+    base64_encode(&text, tgz.data, tgz.len);
+    jw_object(&req->w, NULL);
+    jw_strn(&req->w, "b64Tgz", text.data, text.len);
+    jw_end_object(&req->w);
+    return text.status;
+}
+
+det_status api_get_best_metric(struct request *req)
+{
+    int64_t id;
+    double metric;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st)
+        st = store_experiment_best_metric(req->db, id, &metric, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_real(&req->w, "metric", metric);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+det_status api_get_metric_names(struct request *req)
+{
+    struct experiment_view view;
+    struct json *names;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st)
+        st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+    if (!st)
+        st = store_metric_names(req->db, id, &req->mem, &names, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_json(&req->w, "metricNames", names);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* ---- steering -------------------------------------------------------------------- */
+
+/* The heart does not know what is over; the reference's answers for those. */
+static det_status answer_for_ended(struct request *req, int64_t id,
+                                   enum experiment_action action)
+{
+    struct experiment_view view;
+    det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+
+    if (st)
+        return st;
+    switch (action) {
+    case ACTION_CANCEL:
+    case ACTION_KILL:
+        return DET_OK;
+    case ACTION_PAUSE:
+        return err_set(req->err, DET_STATE, "experiment in terminal state");
+    case ACTION_ACTIVATE:
+    default:
+        return err_set(req->err, DET_NOT_FOUND,
+                       "experiment '%" PRId64 "' not found: it is %s already", id,
+                       experiment_state_names[view.row.state]);
+    }
+}
+
+static det_status act(struct request *req, enum experiment_action action)
+{
+    struct core_event event = {.kind = EVENT_EXPERIMENT_ACTION};
+    struct experiment_view view;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st)
+        st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+    if (st)
+        return st;
+    if (experiment_is_terminal(view.row.state))
+        return answer_for_ended(req, id, action);
+    event.action.experiment_id = id;
+    event.action.action = action;
+    return request_event(req, &event, NULL);
+}
+
+det_status api_activate_experiment(struct request *req)
+{
+    return act(req, ACTION_ACTIVATE);
+}
+
+det_status api_pause_experiment(struct request *req)
+{
+    return act(req, ACTION_PAUSE);
+}
+
+det_status api_cancel_experiment(struct request *req)
+{
+    return act(req, ACTION_CANCEL);
+}
+
+det_status api_kill_experiment(struct request *req)
+{
+    return act(req, ACTION_KILL);
+}
+
+/* ---- changing -------------------------------------------------------------------- */
+
+struct patch_state {
+    int64_t id;
+    struct experiment_patch patch;
+    bool is_archived;
+    const char *add_label;
+    const char *drop_label;
+    const char *labels; /* the result */
+};
+
+static det_status patch_state_new(struct request *req, struct patch_state **ret_state)
+{
+    struct patch_state *state = arena_new(&req->mem, struct patch_state);
+    det_status st;
+
+    if (!state)
+        return DET_NOMEM;
+    st = request_id(req, 0, &state->id);
+    state->patch.save_experiment_best = -1;
+    state->patch.save_trial_best = -1;
+    state->patch.save_trial_latest = -1;
+    req->state = state;
+    *ret_state = state;
+    return st;
+}
+
+static det_status write_archived(struct write_job *job, struct db *db, struct err *err)
+{
+    struct patch_state *state = REQUEST_OF(job)->state;
+
+    return store_experiment_archive(db, state->id, state->is_archived, err);
+}
+
+static det_status archive(struct request *req, bool is_archived)
+{
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    if (st)
+        return st;
+    state->is_archived = is_archived;
+    return request_write(req, write_archived, NULL);
+}
+
+det_status api_archive_experiment(struct request *req)
+{
+    return archive(req, true);
+}
+
+det_status api_unarchive_experiment(struct request *req)
+{
+    return archive(req, false);
+}
+
+static det_status write_patch(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    struct patch_state *state = req->state;
+
+    return store_experiment_patch(db, state->id, &state->patch, &req->mem, err);
+}
+
+static det_status reply_patched(struct request *req)
+{
+    struct patch_state *state = req->state;
+
+    return reply_experiment(req, state->id);
+}
+
+static det_status patch_resources(struct request *req)
+{
+    const struct patch_experiment_body *body = req->body;
+    struct patch_state *state = req->state;
+    const struct patch_resources *in = &body->resources;
+    struct core_event event = {.kind = EVENT_EXPERIMENT_RESOURCES};
+
+    event.resources.experiment_id = state->id;
+    event.resources.priority = in->has_priority ? in->priority : 0;
+    event.resources.weight = in->has_weight ? in->weight : 0;
+    event.resources.max_slots = in->has_max_slots ? in->max_slots : -2;
+    if (in->has_priority && (in->priority < 1 || in->priority > 99))
+        return err_set(req->err, DET_INVALID,
+                       "priority is %" PRId64 "; expected 1 to 99", in->priority);
+    if (in->has_weight && !(in->weight > 0))
+        return err_set(req->err, DET_INVALID, "weight must be above 0");
+    return request_event(req, &event, reply_patched);
+}
+
+static det_status after_patch(struct request *req)
+{
+    const struct patch_experiment_body *body = req->body;
+    const struct patch_resources *in = &body->resources;
+
+    if (in->has_priority || in->has_weight || in->has_max_slots)
+        return patch_resources(req);
+    return reply_patched(req);
+}
+
+static det_status check_labels(const struct json *labels, struct err *err)
+{
+    if (labels->kind != JSON_ARRAY)
+        return err_set(err, DET_INVALID, "labels is %s; expected a list of strings",
+                       json_kind_name(labels->kind));
+    json_each(label, labels)
+        if (label->kind != JSON_STRING || !*label->string.text)
+            return err_set(err, DET_INVALID,
+                           "a label must be a string that is not empty");
+    return DET_OK;
+}
+
+det_status api_patch_experiment(struct request *req)
+{
+    const struct patch_experiment_body *body = req->body;
+    const struct patch_storage *gc = &body->checkpoint_storage;
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    if (!st && body->name && !*body->name)
+        st = err_set(req->err, DET_INVALID, "the name must not be empty");
+    if (!st && body->labels)
+        st = check_labels(body->labels, req->err);
+    if (st)
+        return st;
+    state->patch.name = body->name;
+    state->patch.description = body->description;
+    state->patch.notes = body->notes;
+    if (body->labels)
+        state->patch.labels = json_text(&req->mem, body->labels);
+    state->patch.has_gc = gc->has_save_experiment_best || gc->has_save_trial_best ||
+                          gc->has_save_trial_latest;
+    if (gc->has_save_experiment_best)
+        state->patch.save_experiment_best = gc->save_experiment_best;
+    if (gc->has_save_trial_best)
+        state->patch.save_trial_best = gc->save_trial_best;
+    if (gc->has_save_trial_latest)
+        state->patch.save_trial_latest = gc->save_trial_latest;
+    return request_write(req, write_patch, after_patch);
+}
+
+static det_status change_labels(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    struct patch_state *state = req->state;
+    struct experiment_view view;
+    struct json *labels, *result;
+    det_status st = store_experiment_get(db, state->id, &req->mem, &view, err);
+
+    if (!st)
+        st = json_parse(view.labels, strlen(view.labels), &req->mem, &labels, err);
+    if (st)
+        return st;
+    result = json_new(&req->mem, JSON_ARRAY);
+    json_each(label, labels) {
+        const char *text = json_str(label, "");
+
+        if (state->drop_label && !strcmp(text, state->drop_label))
+            continue;
+        if (state->add_label && !strcmp(text, state->add_label))
+            state->add_label = NULL;
+        json_push(result, json_new_str(&req->mem, text));
+    }
+    if (state->add_label)
+        json_push(result, json_new_str(&req->mem, state->add_label));
+    state->labels = state->patch.labels = json_text(&req->mem, result);
+    if (!state->labels)
+        return DET_NOMEM;
+    return store_experiment_patch(db, state->id, &state->patch, &req->mem, err);
+}
+
+static det_status reply_labels(struct request *req)
+{
+    struct patch_state *state = req->state;
+
+    jw_object(&req->w, NULL);
+    jw_raw(&req->w, "labels", state->labels);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+det_status api_put_label(struct request *req)
+{
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    if (st)
+        return st;
+    state->add_label = req->arg[1];
+    return request_write(req, change_labels, reply_labels);
+}
+
+det_status api_delete_label(struct request *req)
+{
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    if (st)
+        return st;
+    state->drop_label = req->arg[1];
+    return request_write(req, change_labels, reply_labels);
+}
+
+static det_status retain(struct request *req, struct patch_state *state)
+{
+    const struct retain_logs_body *body = req->body;
+
+    if (body->num_days < -1 || body->num_days > 32767)
+        return err_set(req->err, DET_INVALID,
+                       "numDays is %" PRId64 "; expected -1 (for ever) to 32767",
+                       body->num_days);
+    state->patch.has_log_retention = true;
+    state->patch.log_retention_days = body->num_days;
+    return request_write(req, write_patch, NULL);
+}
+
+det_status api_retain_experiment_logs(struct request *req)
+{
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    return st ? st : retain(req, state);
+}
+
+/* Retention is kept for the experiment: its trials share one rule. */
+det_status api_retain_trial_logs(struct request *req)
+{
+    struct patch_state *state;
+    struct trial_view trial;
+    det_status st = patch_state_new(req, &state);
+
+    if (!st)
+        st = store_trial_get(req->db, state->id, &req->mem, &trial, req->err);
+    if (st)
+        return st;
+    state->id = trial.row.experiment_id;
+    return retain(req, state);
+}
+
+/* ---- deleting -------------------------------------------------------------------- */
+
+static det_status mark_deleting(struct write_job *job, struct db *db, struct err *err)
+{
+    struct patch_state *state = REQUEST_OF(job)->state;
+
+    return store_experiment_set_deleting(db, state->id, err);
+}
+
+static det_status begin_deleting(struct request *req)
+{
+    janitor_wake(req->master->janitor);
+    return DET_OK;
+}
+
+det_status api_delete_experiment(struct request *req)
+{
+    struct patch_state *state;
+    det_status st = patch_state_new(req, &state);
+
+    return st ? st : request_write(req, mark_deleting, begin_deleting);
+}

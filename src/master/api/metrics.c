@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.c - what trials report, and reading it back whole.
+ *
+ * The hot path of the platform: a training report is decoded here and goes straight to
+ * the store's writer, which answers once it is durable.  A validation is also an event:
+ * the same job writes it into the journal, if the row was new. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "master/api/api.h"
+#include "master/heart.h"
+#include "master/journal.h"
+#include "store/data.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+static det_status write_validation(struct db *db, const struct metric_report *report,
+                                   struct arena *mem, struct err *err)
+{
+    struct core_event event = {.kind = EVENT_VALIDATED};
+    det_status st = store_trial_validated(db, report->trial_id, report->steps,
+                                          report->report_us, report->avg, mem, err);
+
+    if (st)
+        return st;
+    event.validated.trial_id = report->trial_id;
+    event.validated.run_id = report->run_id;
+    event.validated.steps = report->steps;
+    event.validated.metrics = json_text(mem, report->avg);
+    if (!event.validated.metrics)
+        return err_default(err, DET_NOMEM);
+    return journal_add(db, &event, err);
+}
+
+static det_status write_report(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    const struct metric_report *report = req->state;
+    bool is_new;
+    det_status st = store_metric_add(db, report, &req->mem, &is_new, err);
+
+    if (!st && is_new && !strcmp(report->group, "validation"))
+        st = write_validation(db, report, &req->mem, err);
+    return st;
+}
+
+static det_status validated(struct request *req)
+{
+    heart_journal(req->master->heart);
+    return DET_OK;
+}
+
+static det_status check_report(const struct metric_report *report, struct err *err)
+{
+    if (!*report->group || strchr(report->group, '.'))
+        return err_set(err, DET_INVALID,
+                       "the group '%s' must not be empty and must not contain a '.'",
+                       report->group);
+    if (!report->avg || report->avg->kind != JSON_OBJECT)
+        return err_set(err, DET_INVALID, "avgMetrics must be an object: name to value");
+    if (report->has_steps && report->steps < 0)
+        return err_set(err, DET_INVALID, "stepsCompleted is %" PRId64 "; expected >= 0",
+                       report->steps);
+    return DET_OK;
+}
+
+det_status api_report_metrics(struct request *req)
+{
+    const struct report_metrics_body *body = req->body;
+    struct metric_report *report = arena_new(&req->mem, struct metric_report);
+    det_status st;
+
+    if (!report)
+        return DET_NOMEM;
+    st = request_id(req, 0, &report->trial_id);
+    if (st)
+        return st;
+    report->run_id = body->metrics.trial_run_id;
+    report->group = body->group ? body->group : "training";
+    report->has_steps = body->metrics.has_steps_completed;
+    report->steps = body->metrics.steps_completed;
+    report->report_us = body->metrics.report_time ? body->metrics.report_time
+                                                  : master_now_us(req->master);
+    report->avg = body->metrics.metrics.avg_metrics;
+    if (!json_is_null(body->metrics.metrics.batch_metrics))
+        report->batch = body->metrics.metrics.batch_metrics;
+    st = check_report(report, req->err);
+    if (st)
+        return st;
+    req->state = report;
+    return request_write(req, write_report,
+                         strcmp(report->group, "validation") ? NULL : validated);
+}
+
+/* ---- progress and other words of a trial
+ * --------------------------------------------- */
+
+det_status api_report_progress(struct request *req)
+{
+    const struct progress_body *body = req->body;
+    struct core_event event = {.kind = EVENT_PROGRESS};
+    det_status st = request_id(req, 0, &event.progress.trial_id);
+
+    if (st)
+        return st;
+    if (!(body->progress >= 0))
+        return err_set(req->err, DET_INVALID, "progress must be a number from 0 to 1");
+    event.progress.progress = body->progress > 1 ? 1 : body->progress;
+    return request_event(req, &event, NULL);
+}
+
+det_status api_report_early_exit(struct request *req)
+{
+    const struct early_exit_body *body = req->body;
+    struct core_event event = {.kind = EVENT_EARLY_EXIT};
+    det_status st = request_id(req, 0, &event.early_exit.trial_id);
+
+    if (st)
+        return st;
+    if (strcmp(body->reason, "EXITED_REASON_INVALID_HP") &&
+        strcmp(body->reason, "EXITED_REASON_INIT_INVALID_HP"))
+        return err_set(req->err, DET_INVALID,
+                       "the reason '%s' is unknown; expected EXITED_REASON_INVALID_HP",
+                       body->reason);
+    return request_event(req, &event, NULL);
+}
+
+static det_status write_runner(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    const struct runner_metadata_body *body = req->body;
+    const int64_t *id = req->state;
+
+    return store_trial_set_runner_state(db, *id, body->state, err);
+}
+
+/* The trial's number, kept for the job. */
+static det_status keep_id(struct request *req)
+{
+    int64_t *id = arena_new(&req->mem, int64_t);
+
+    if (!id)
+        return DET_NOMEM;
+    req->state = id;
+    return request_id(req, 0, id);
+}
+
+det_status api_report_runner(struct request *req)
+{
+    det_status st = keep_id(req);
+
+    return st ? st : request_write(req, write_runner, NULL);
+}
+
+/* A training process begins; every rank says so.  Storage is always the first. */
+det_status api_start_run(struct request *req)
+{
+    jw_object(&req->w, NULL);
+    jw_i64(&req->w, "storageId", 1);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static void reply_metadata(struct request *req, const char *metadata)
+{
+    jw_object(&req->w, NULL);
+    jw_raw(&req->w, "metadata", metadata ? metadata : "{}");
+    jw_end_object(&req->w);
+}
+
+det_status api_get_run_metadata(struct request *req)
+{
+    struct trial_view trial;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st)
+        st = store_trial_get(req->db, id, &req->mem, &trial, req->err);
+    if (!st)
+        reply_metadata(req, trial.metadata);
+    return st;
+}
+
+static det_status write_metadata(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    const struct run_metadata_body *body = req->body;
+    const int64_t *id = req->state;
+    const char *merged;
+    det_status st =
+        store_trial_merge_metadata(db, *id, body->metadata, &req->mem, &merged, err);
+
+    if (!st)
+        reply_metadata(req, merged);
+    return st;
+}
+
+det_status api_post_run_metadata(struct request *req)
+{
+    const struct run_metadata_body *body = req->body;
+    det_status st = keep_id(req);
+
+    if (!st && (!body->metadata || body->metadata->kind != JSON_OBJECT))
+        st = err_set(req->err, DET_INVALID, "metadata must be an object");
+    return st ? st : request_write(req, write_metadata, NULL);
+}
+
+/* ---- reading ----------------------------------------------------------------------
+ */
+
+enum { REPORTS_AT_ONCE = 500 };
+
+struct reading {
+    struct field_i64s trials;
+    size_t at;
+    struct metric_query query;
+};
+
+static void show_report(struct json_writer *w, const struct metric_row *row)
+{
+    bool is_validation = !strcmp(row->group, "validation");
+
+    jw_object(w, NULL);
+    jw_i64(w, "trialId", row->trial_id);
+    jw_i64(w, "trialRunId", row->run_id);
+    jw_i64(w, "totalBatches", row->steps);
+    jw_time(w, "endTime", row->report_us);
+    jw_i64(w, "id", row->id);
+    jw_bool(w, "archived", row->is_archived);
+    jw_str(w, "group", row->group);
+    jw_object(w, "metrics");
+    jw_raw(w, is_validation ? "validation_metrics" : "avg_metrics", row->avg);
+    if (!is_validation)
+        jw_raw(w, "batch_metrics", row->batch ? row->batch : "[]");
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static det_status next_reports(struct request *req, struct buf *out,
+                               enum net_more *ret_more)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
+    struct reading *reading = req->state;
+    struct metric_query *query = &reading->query;
+    struct json_writer w = JSON_WRITER(out);
+    struct metric_row *rows;
+    uint32_t count;
+    det_status st;
+
+    *ret_more = NET_END;
+    if (reading->at >= reading->trials.count)
+        return DET_OK;
+    query->trial_id = reading->trials.at[reading->at];
+    st = store_metric_read(req->db, query, &mem, &rows, &count, req->err);
+    if (st)
+        return st;
+    if (count) {
+        jw_object(&w, NULL);
+        jw_object(&w, "result");
+        jw_array(&w, "metrics");
+        for (uint32_t i = 0; i < count; i++)
+            show_report(&w, &rows[i]);
+        jw_end_array(&w);
+        jw_end_object(&w);
+        jw_end_object(&w);
+        buf_putc(out, '\n');
+    }
+    if (count == REPORTS_AT_ONCE) {
+        query->has_cursor = true;
+        query->after_run = rows[count - 1].run_id;
+        query->after_steps = rows[count - 1].steps;
+        query->after_group = arena_strdup(&req->mem, rows[count - 1].group);
+        if (!query->after_group)
+            return DET_NOMEM;
+    } else {
+        query->has_cursor = false;
+        reading->at++;
+    }
+    *ret_more = NET_MORE;
+    return out->status;
+}
+
+static det_status stream_reports(struct request *req, const char *group)
+{
+    const struct metrics_query *in = req->query;
+    struct reading *reading = arena_new(&req->mem, struct reading);
+
+    if (!reading)
+        return DET_NOMEM;
+    for (size_t i = 0; i < in->trial_ids.count; i++) {
+        struct trial_view trial;
+        det_status st =
+            store_trial_get(req->db, in->trial_ids.at[i], &req->mem, &trial, req->err);
+
+        if (st)
+            return st;
+    }
+    reading->trials = in->trial_ids;
+    reading->query.group = group && *group ? group : NULL;
+    reading->query.with_batch = true;
+    reading->query.limit = REPORTS_AT_ONCE;
+    req->state = reading;
+    return request_stream(req, next_reports);
+}
+
+det_status api_trial_metrics(struct request *req)
+{
+    const struct metrics_query *in = req->query;
+
+    return stream_reports(req, in->group);
+}
+
+det_status api_training_metrics(struct request *req)
+{
+    return stream_reports(req, "training");
+}
+
+det_status api_validation_metrics(struct request *req)
+{
+    return stream_reports(req, "validation");
+}

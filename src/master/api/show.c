@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/api/show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/field.h"
+
+void show_user(struct json_writer *w, const char *key, const struct user *user)
+{
+    jw_object(w, key);
+    jw_i64(w, "id", user->id);
+    jw_str(w, "username", user->username);
+    jw_bool(w, "admin", user->is_admin);
+    jw_bool(w, "active", user->is_active);
+    jw_bool(w, "remote", user->is_remote);
+    jw_str(w, "displayName", user->display_name ? user->display_name : "");
+    jw_null(w, "agentUserGroup");
+    jw_time(w, "modifiedAt", user->modified_us);
+    jw_time(w, "lastAuthAt", user->last_auth_us);
+    jw_end_object(w);
+}
+
+/* ACTIVE is shown as what its allocations do. */
+static void show_state(struct json_writer *w, const char *stored, uint32_t live)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "STATE_%s",
+             live != LIVE_NONE ? live_state_names[live] : stored);
+    jw_str(w, "state", text);
+}
+
+static void show_experiment_texts(struct json_writer *w,
+                                  const struct experiment_view *v)
+{
+    jw_i64(w, "id", v->row.id);
+    jw_str(w, "jobId", v->row.job_id);
+    jw_str(w, "name", v->name);
+    jw_str(w, "description", v->description ? v->description : "");
+    jw_str(w, "notes", v->notes ? v->notes : "");
+    jw_raw(w, "labels", v->labels ? v->labels : "[]");
+    jw_raw(w, "config", v->row.config);
+    jw_str(w, "originalConfig", v->row.original_config);
+    jw_str(w, "searcherType", v->searcher_type);
+    jw_str(w, "searcherMetric", v->searcher_metric ? v->searcher_metric : "");
+    jw_str(w, "username", v->username);
+    jw_i64(w, "userId", v->row.owner_id);
+    jw_str(w, "displayName", v->display_name ? v->display_name : "");
+    jw_i64(w, "projectId", v->row.project_id);
+    jw_i64(w, "projectOwnerId", 1);
+    jw_str(w, "projectName", "Uncategorized");
+    jw_i64(w, "workspaceId", 1);
+    jw_str(w, "workspaceName", "Uncategorized");
+    jw_str(w, "resourcePool", v->row.resource_pool);
+}
+
+static void show_experiment_numbers(struct json_writer *w,
+                                    const struct experiment_view *v, int64_t now_us)
+{
+    int64_t end_us = v->row.end_us ? v->row.end_us : now_us;
+
+    show_state(w, experiment_state_names[v->row.state], v->live_state);
+    jw_time(w, "startTime", v->row.start_us);
+    jw_time(w, "endTime", v->row.end_us);
+    jw_i64(w, "duration", (end_us - v->row.start_us) / 1000000);
+    jw_bool(w, "archived", v->is_archived);
+    jw_i64(w, "numTrials", v->num_trials);
+    jw_real(w, "progress", v->row.progress);
+    jw_i64(w, "priority", v->row.priority);
+    if (v->row.parent_id)
+        jw_i64(w, "forkedFrom", v->row.parent_id);
+    else
+        jw_null(w, "forkedFrom");
+    if (v->best_trial_id)
+        jw_i64(w, "bestTrialId", v->best_trial_id);
+    else
+        jw_null(w, "bestTrialId");
+    if (v->has_best_metric)
+        jw_real(w, "bestTrialSearcherMetric", v->best_metric);
+    else
+        jw_null(w, "bestTrialSearcherMetric");
+    jw_i64(w, "checkpointCount", v->checkpoint_count);
+    jw_i64_str(w, "checkpointSize", v->checkpoint_size);
+    jw_i64(w, "modelDefinitionSize", v->files_size);
+    jw_bool(w, "unmanaged", false);
+}
+
+det_status show_experiment(struct request *req, const char *key,
+                           const struct experiment_view *view, bool with_trials)
+{
+    struct json_writer *w = &req->w;
+    struct field_i64s ids = {0};
+    det_status st = DET_OK;
+
+    if (with_trials)
+        st = store_experiment_trial_ids(req->db, view->row.id, &req->mem, &ids,
+                                        req->err);
+    if (st)
+        return st;
+    jw_object(w, key);
+    show_experiment_texts(w, view);
+    show_experiment_numbers(w, view, master_now_us(req->master));
+    jw_array(w, "trialIds");
+    for (size_t i = 0; i < ids.count; i++)
+        jw_i64(w, NULL, ids.at[i]);
+    jw_end_array(w);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+static void show_validation(struct json_writer *w, const char *key, const char *metrics,
+                            int64_t steps, int64_t time_us)
+{
+    if (!metrics) {
+        jw_null(w, key);
+        return;
+    }
+    jw_object(w, key);
+    jw_object(w, "metrics");
+    jw_raw(w, "avgMetrics", metrics);
+    jw_array(w, "batchMetrics");
+    jw_end_array(w);
+    jw_end_object(w);
+    jw_i64(w, "numInputs", 0);
+    jw_i64(w, "totalBatches", steps);
+    jw_time(w, "endTime", time_us);
+    jw_end_object(w);
+}
+
+static void show_trial_numbers(struct json_writer *w, const struct trial_view *v)
+{
+    jw_i64(w, "id", v->row.id);
+    jw_i64(w, "experimentId", v->row.experiment_id);
+    show_state(w, trial_state_names[v->row.state], v->live_state);
+    jw_i64(w, "restarts", v->row.restarts);
+    jw_raw(w, "hparams", v->row.hparams);
+    jw_time(w, "startTime", v->row.start_us);
+    jw_time(w, "endTime", v->row.end_us);
+    jw_i64(w, "totalBatchesProcessed", v->total_batches);
+    jw_str(w, "runnerState", v->runner_state ? v->runner_state : "");
+    jw_str(w, "taskId", v->row.task_id);
+    jw_array(w, "taskIds");
+    jw_str(w, NULL, v->row.task_id);
+    jw_end_array(w);
+    jw_i64(w, "checkpointCount", v->checkpoint_count);
+    jw_i64_str(w, "totalCheckpointSize", v->checkpoint_size);
+    jw_real(w, "wallClockTime", (double)v->wall_clock_us / 1e6);
+    jw_str(w, "warmStartCheckpointUuid", v->row.warm_start ? v->row.warm_start : "");
+    jw_str(w, "logPolicyMatched", v->log_policy_matched);
+    jw_raw(w, "metadata", v->metadata);
+    if (v->has_best)
+        jw_real(w, "searcherMetricValue", v->best_metric);
+    else
+        jw_null(w, "searcherMetricValue");
+}
+
+static void show_best_checkpoint(struct json_writer *w, const struct checkpoint *row)
+{
+    char state[64];
+
+    jw_object(w, "bestCheckpoint");
+    jw_str(w, "uuid", row->uuid);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    jw_str(w, "state", state);
+    jw_i64(w, "totalBatches", row->steps_completed);
+    jw_time(w, "endTime", row->report_us);
+    jw_raw(w, "resources", row->resources);
+    jw_raw(w, "metadata", row->metadata);
+    jw_end_object(w);
+}
+
+det_status show_trial(struct request *req, const char *key,
+                      const struct trial_view *view)
+{
+    CLEANUP(buf_done) struct buf summary = BUF_INIT;
+    struct checkpoint_query query = {.trial_id = view->row.id,
+                                     .states = TO(CHECKPOINT_COMPLETED),
+                                     .sort = CHECKPOINT_BY_METRIC,
+                                     .limit = 1};
+    struct checkpoint *best;
+    struct json_writer *w = &req->w;
+    uint32_t count;
+    int64_t total;
+    det_status st = store_metric_summary(req->db, view->row.id, &summary, req->err);
+
+    if (!st)
+        st = store_checkpoint_list(req->db, &query, &req->mem, &best, &count, &total,
+                                   req->err);
+    if (st)
+        return st;
+    jw_object(w, key);
+    show_trial_numbers(w, view);
+    show_validation(w, "bestValidation", view->best_validation, view->best_steps,
+                    view->best_validation_us);
+    show_validation(w, "latestValidation", view->latest_validation,
+                    view->latest_validation_steps, view->latest_validation_us);
+    if (count)
+        show_best_checkpoint(w, &best[0]);
+    else
+        jw_null(w, "bestCheckpoint");
+    jw_raw(w, "summaryMetrics", summary.data);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+static void show_training(struct json_writer *w, const struct checkpoint *row,
+                          const struct experiment_view *experiment,
+                          const struct trial_view *trial, const char *metrics)
+{
+    jw_object(w, "training");
+    jw_i64(w, "trialId", row->trial_id);
+    jw_i64(w, "experimentId", row->experiment_id);
+    jw_raw(w, "experimentConfig", experiment->row.config);
+    jw_raw(w, "hparams", trial->row.hparams);
+    jw_object(w, "trainingMetrics");
+    jw_raw(w, "avgMetrics", "{}");
+    jw_array(w, "batchMetrics");
+    jw_end_array(w);
+    jw_end_object(w);
+    jw_object(w, "validationMetrics");
+    jw_raw(w, "avgMetrics", metrics ? metrics : "{}");
+    jw_array(w, "batchMetrics");
+    jw_end_array(w);
+    jw_end_object(w);
+    if (row->has_searcher_metric)
+        jw_real(w, "searcherMetric", row->searcher_metric);
+    else
+        jw_null(w, "searcherMetric");
+    jw_end_object(w);
+}
+
+/* The validation at exactly the checkpoint's steps; NULL: none. */
+static det_status metrics_at(struct request *req, const struct checkpoint *row,
+                             const char **ret_metrics)
+{
+    struct metric_query query = {.trial_id = row->trial_id,
+                                 .group = "validation",
+                                 .has_cursor = true,
+                                 .after_run = 0,
+                                 .after_steps = row->steps_completed - 1,
+                                 .after_group = "validation"};
+    struct metric_row *rows;
+    uint32_t count;
+    det_status st =
+        store_metric_read(req->db, &query, &req->mem, &rows, &count, req->err);
+
+    *ret_metrics = NULL;
+    for (uint32_t i = 0; i < count && !st; i++)
+        if (rows[i].steps == row->steps_completed)
+            *ret_metrics = rows[i].avg;
+    return st;
+}
+
+det_status show_checkpoint(struct request *req, const char *key,
+                           const struct checkpoint *row)
+{
+    struct json_writer *w = &req->w;
+    struct experiment_view experiment;
+    struct trial_view trial;
+    const char *metrics;
+    char state[64];
+    det_status st =
+        store_trial_get(req->db, row->trial_id, &req->mem, &trial, req->err);
+
+    if (!st)
+        st = store_experiment_get(req->db, row->experiment_id, &req->mem, &experiment,
+                                  req->err);
+    if (!st)
+        st = metrics_at(req, row, &metrics);
+    if (st)
+        return st;
+    jw_object(w, key);
+    jw_str(w, "uuid", row->uuid);
+    jw_str(w, "taskId", row->task_id);
+    jw_str(w, "allocationId", row->allocation_id);
+    jw_time(w, "reportTime", row->report_us);
+    jw_raw(w, "resources", row->resources);
+    jw_raw(w, "metadata", row->metadata);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    jw_str(w, "state", state);
+    jw_i64(w, "storageId", row->storage_id);
+    show_training(w, row, &experiment, &trial, metrics);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+void show_allocation(struct json_writer *w, const char *key,
+                     const struct allocation *row)
+{
+    char state[64];
+
+    snprintf(state, sizeof(state), "STATE_%s",
+             row->state <= ALLOCATION_ASSIGNED ? "QUEUED"
+                                               : allocation_state_names[row->state]);
+    jw_object(w, key);
+    jw_str(w, "allocationId", row->name);
+    jw_str(w, "taskId", row->task_id);
+    jw_str(w, "state", state);
+    jw_bool(w, "isReady", row->is_ready);
+    jw_time(w, "startTime", row->start_us);
+    jw_time(w, "endTime", row->end_us);
+    jw_i64(w, "slots", row->slots);
+    jw_str(w, "exitReason", row->exit_reason);
+    if (row->end_us)
+        jw_i64(w, "statusCode", row->exit_code);
+    else
+        jw_null(w, "statusCode");
+    jw_end_object(w);
+}
+
+void show_page(struct json_writer *w, const struct page *page)
+{
+    jw_object(w, "pagination");
+    jw_i64(w, "offset", page->offset);
+    jw_i64(w, "limit", page->limit);
+    jw_i64(w, "startIndex", page->start);
+    jw_i64(w, "endIndex", page->end);
+    jw_i64(w, "total", page->total);
+    jw_end_object(w);
+}
+
+det_status page_cut(struct page *page, int64_t total, struct err *err)
+{
+    int64_t start = page->offset < 0 ? total + page->offset : page->offset;
+    int64_t left;
+
+    if (start < 0 || start > total)
+        return err_set(err, DET_INVALID, "offset out of bounds");
+    left = total - start;
+    page->total = total;
+    page->start = start;
+    page->end = start + (page->limit > 0 ? MIN(page->limit, left) : left);
+    return DET_OK;
+}
+
+bool is_descending(const char *order_by)
+{
+    return order_by && !strcmp(order_by, "ORDER_BY_DESC");
+}
+
+static int state_index(const char *name, const char *const *known)
+{
+    static const char *const running[] = {"QUEUED", "PULLING", "STARTING", "RUNNING"};
+
+    if (!strncmp(name, "STATE_", 6))
+        name += 6;
+    for (int i = 0; known[i]; i++)
+        if (!strcmp(known[i], name))
+            return i;
+    for (size_t i = 0; i < ARRAY_LEN(running); i++)
+        if (!strcmp(running[i], name))
+            return 0; /* ACTIVE comes first in every machine that has these */
+    return -1;
+}
+
+det_status states_from(const struct field_strs *names, const char *const *known,
+                       uint32_t *ret_set, struct err *err)
+{
+    *ret_set = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        int at = state_index(names->at[i], known);
+
+        if (at < 0)
+            return err_set(err, DET_INVALID, "there is no state '%s'", names->at[i]);
+        *ret_set |= TO((uint32_t)at);
+    }
+    return DET_OK;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.h - records as the API shows them: each function writes one object. */
+#ifndef MASTER_API_SHOW_H
+#define MASTER_API_SHOW_H
+
+#include "master/request.h"
+#include "store/data.h"
+#include "store/views.h"
+
+void show_user(struct json_writer *w, const char *key, const struct user *user);
+/* `with_trials`: also trialIds, from the store. */
+det_status show_experiment(struct request *req, const char *key,
+                           const struct experiment_view *view, bool with_trials);
+det_status show_trial(struct request *req, const char *key,
+                      const struct trial_view *view);
+det_status show_checkpoint(struct request *req, const char *key,
+                           const struct checkpoint *row);
+void show_allocation(struct json_writer *w, const char *key,
+                     const struct allocation *row);
+
+void show_page(struct json_writer *w, const struct page *page);
+/* For lists that are cut here: limit 0 means all; DET_INVALID for an offset outside. */
+det_status page_cut(struct page *page, int64_t total, struct err *err);
+bool is_descending(const char *order_by);
+
+/* The bit set of named states ("STATE_ACTIVE" or "ACTIVE").  Names of running kinds
+ * count as ACTIVE. */
+det_status states_from(const struct field_strs *names, const char *const *known,
+                       uint32_t *ret_set, struct err *err);
+
+#endif

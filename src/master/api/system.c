@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* system.c - the master about itself. */
+#include "master/api/api.h"
+
+/* What official clients compare themselves with. */
+#define API_VERSION "0.38.1"
+
+det_status api_get_info(struct request *req)
+{
+    struct json_writer *w = &req->w;
+
+    jw_object(w, NULL);
+    jw_str(w, "version", API_VERSION);
+    jw_str(w, "det_version", DET_VERSION);
+    jw_str(w, "master_id", req->master->id);
+    jw_str(w, "cluster_id", req->master->cluster_id);
+    jw_str(w, "cluster_name", req->master->cluster_name);
+    jw_object(w, "telemetry");
+    jw_bool(w, "enabled", false);
+    jw_end_object(w);
+    jw_array(w, "sso_providers");
+    jw_end_array(w);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+det_status api_get_health(struct request *req)
+{
+    struct json_writer *w = &req->w;
+
+    jw_object(w, NULL);
+    jw_str(w, "status", "up");
+    jw_str(w, "database", "up");
+    jw_array(w, "resource_managers");
+    jw_object(w, NULL);
+    jw_str(w, "name", "default");
+    jw_str(w, "status", "up");
+    jw_end_object(w);
+    jw_end_array(w);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+det_status api_get_root(struct request *req)
+{
+    req->http_status = 302;
+    req->location = "Location: /docs";
+    req->content_type = "text/html; charset=utf-8";
+    buf_puts(&req->out, "<a href=/docs>the calls of this master</a>\n");
+    return DET_OK;
+}
+
+det_status api_get_docs(struct request *req)
+{
+    req->content_type = "text/html; charset=utf-8";
+    route_html(&req->out);
+    return DET_OK;
+}
+
+det_status api_get_openapi(struct request *req)
+{
+    route_openapi(&req->out);
+    return DET_OK;
+}
+
+det_status api_get_master(struct request *req)
+{
+    struct json_writer *w = &req->w;
+
+    jw_object(w, NULL);
+    jw_str(w, "version", API_VERSION);
+    jw_str(w, "detVersion", DET_VERSION);
+    jw_str(w, "masterId", req->master->id);
+    jw_str(w, "clusterId", req->master->cluster_id);
+    jw_str(w, "clusterName", req->master->cluster_name);
+    jw_bool(w, "telemetryEnabled", false);
+    jw_str(w, "externalLoginUri", "");
+    jw_str(w, "externalLogoutUri", "");
+    jw_str(w, "branding", "determined");
+    jw_bool(w, "rbacEnabled", false);
+    jw_str(w, "product", "PRODUCT_UNSPECIFIED");
+    jw_bool(w, "userManagementEnabled", true);
+    jw_bool(w, "strictJobQueueControl", false);
+    jw_bool(w, "hasCustomLogo", false);
+    jw_array(w, "featureSwitches");
+    jw_end_array(w);
+    jw_array(w, "ssoProviders");
+    jw_end_array(w);
+    jw_null(w, "clusterMessage");
+    jw_end_object(w);
+    return DET_OK;
+}
+
+det_status api_get_telemetry(struct request *req)
+{
+    jw_object(&req->w, NULL);
+    jw_bool(&req->w, "enabled", false);
+    jw_str(&req->w, "segmentKey", "");
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* Secrets are masked where the key tables say that they are. */
+det_status api_get_master_config(struct request *req)
+{
+    jw_object(&req->w, NULL);
+    jw_json(&req->w, "config",
+            config_mask(CONFIG_MASTER, req->master->config, &req->mem));
+    jw_end_object(&req->w);
+    return DET_OK;
+}

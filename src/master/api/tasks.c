@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tasks.c - what runs or waits. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "data/text.h"
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "store/views.h"
+
+static det_status show_resources(struct request *req, const struct allocation *row)
+{
+    struct json_writer *w = &req->w;
+    struct share *shares;
+    uint32_t count;
+    det_status st =
+        store_shares_of(req->db, row->id, &req->mem, &shares, &count, req->err);
+
+    jw_array(w, "resources");
+    for (uint32_t i = 0; i < count && !st; i++) {
+        const struct share *share = &shares[i];
+        struct json *slots;
+
+        st =
+            json_parse(share->slots, strlen(share->slots), &req->mem, &slots, req->err);
+        if (st)
+            break;
+        jw_object(w, NULL);
+        jw_str(w, "resourcesId", share->container_id);
+        jw_str(w, "resourcesType", "docker-container");
+        jw_str(w, "allocationId", row->name);
+        jw_object(w, "agentDevices");
+        jw_object(w, share->agent);
+        jw_array(w, "devices");
+        json_each(slot, slots) {
+            jw_object(w, NULL);
+            jw_i64(w, "id", json_i64(slot, 0));
+            jw_end_object(w);
+        }
+        jw_end_array(w);
+        jw_end_object(w);
+        jw_end_object(w);
+        jw_str(w, "containerId", share->container_id);
+        jw_null(w, "started");
+        jw_null(w, "exited");
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    return st;
+}
+
+static det_status show_summary(struct request *req, const struct allocation *row)
+{
+    struct json_writer *w = &req->w;
+    struct experiment_view experiment;
+    det_status st = store_experiment_get(req->db, row->experiment_id, &req->mem,
+                                         &experiment, req->err);
+
+    if (st)
+        return st;
+    jw_object(w, row->name);
+    jw_str(w, "taskId", row->task_id);
+    jw_str(w, "allocationId", row->name);
+    jw_str(w, "name",
+           arena_printf(&req->mem, "Trial %" PRId64 " (Experiment %" PRId64 ")",
+                        row->trial_id, row->experiment_id));
+    jw_time(w, "registeredTime", row->request_us);
+    jw_str(w, "resourcePool", row->resource_pool);
+    jw_i64(w, "slotsNeeded", row->slots);
+    jw_str(w, "schedulerType", "priority");
+    jw_i64(w, "priority", experiment.row.priority);
+    jw_str(w, "state", allocation_state_names[row->state]);
+    jw_array(w, "proxyPorts");
+    jw_end_array(w);
+    st = show_resources(req, row);
+    jw_end_object(w);
+    return st;
+}
+
+det_status api_list_tasks(struct request *req)
+{
+    struct allocation *rows;
+    uint32_t count;
+    det_status st = store_allocations_live(req->db, &req->mem, &rows, &count, req->err);
+
+    jw_object(&req->w, NULL);
+    jw_object(&req->w, "allocationIdToSummary");
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = show_summary(req, &rows[i]);
+    jw_end_object(&req->w);
+    jw_end_object(&req->w);
+    return st;
+}
+
+det_status api_get_task(struct request *req)
+{
+    struct json_writer *w = &req->w;
+    struct allocation *rows;
+    struct trial_view trial;
+    uint32_t count;
+    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
+                                              &count, req->err);
+
+    if (!st && !count)
+        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
+    if (!st)
+        st = store_trial_get(req->db, rows[0].trial_id, &req->mem, &trial, req->err);
+    if (st)
+        return st;
+    jw_object(w, NULL);
+    jw_object(w, "task");
+    jw_str(w, "taskId", req->arg[0]);
+    jw_str(w, "taskType", "TASK_TYPE_TRIAL");
+    jw_time(w, "startTime", trial.row.start_us);
+    jw_time(w, "endTime", trial.row.end_us);
+    jw_array(w, "allocations");
+    for (uint32_t i = 0; i < count; i++)
+        show_allocation(w, NULL, &rows[i]);
+    jw_end_array(w);
+    jw_end_object(w);
+    jw_end_object(w);
+    return DET_OK;
+}
+
+det_status api_get_context(struct request *req)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct allocation *rows;
+    uint32_t count;
+    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
+                                              &count, req->err);
+
+    if (!st && !count)
+        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
+    if (!st)
+        st = store_experiment_files(req->db, rows[0].experiment_id, &tgz, req->err);
+    if (st)
+        return st;
+    base64_encode(&text, tgz.data, tgz.len);
+    jw_object(&req->w, NULL);
+    jw_strn(&req->w, "b64Tgz", text.data, text.len);
+    jw_end_object(&req->w);
+    return text.status;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/auth.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/text.h"
+#include "master/request.h"
+#include "store/views.h"
+
+/* The salt that clients of this API have always put before a password. */
+static const char client_salt[] = "GubPEmmotfiK9TMD6Zdw";
+
+enum {
+    TOKEN_BYTES = 24, /* of an agent's token */
+    SEAL_OPS = 3,
+    SEAL_BYTES = 32 << 20,
+};
+
+struct auth {
+    unsigned char key[crypto_auth_KEYBYTES];
+    char agent_token[2 * TOKEN_BYTES + 1];
+};
+
+/* ---- files ----------------------------------------------------------------------- */
+
+/* The bytes of a secret file; made with fresh ones when it is not there. */
+static det_status secret_file(struct io *io, const char *path, void *bytes, size_t len,
+                              struct err *err)
+{
+    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    det_status st = io_read_file(io, path, &have, err);
+
+    if (!st && have.len != len)
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is not %zu bytes long; remove it to have a new one made",
+                       path, len);
+    if (!st) {
+        memcpy(bytes, have.data, len);
+        return DET_OK;
+    }
+    if (st != DET_NOT_FOUND)
+        return st;
+    st = rng_secret(bytes, len, err);
+    return st ? st : io_replace(io, path, bytes, len, true, err);
+}
+
+static det_status agent_token_file(struct io *io, const char *path, struct auth *auth,
+                                   struct err *err)
+{
+    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    unsigned char bytes[TOKEN_BYTES];
+    det_status st = io_read_file(io, path, &have, err);
+
+    if (!st) {
+        snprintf(auth->agent_token, sizeof(auth->agent_token), "%.*s",
+                 (int)strcspn(have.data, "\n"), have.data);
+        return DET_OK;
+    }
+    if (st != DET_NOT_FOUND)
+        return st;
+    st = rng_secret(bytes, sizeof(bytes), err);
+    if (st)
+        return st;
+    hex_encode(auth->agent_token, bytes, sizeof(bytes));
+    buf_clear(&have);
+    buf_printf(&have, "%s\n", auth->agent_token);
+    return io_replace(io, path, have.data, have.len, true, err);
+}
+
+det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
+                    struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16384);
+    const char *key_path = arena_printf(&mem, "%s/secret.key", data_dir);
+    const char *token_path = arena_printf(&mem, "%s/agent.token", data_dir);
+    struct auth *auth = mem_new(struct auth);
+    det_status st = DET_OK;
+
+    if (!auth || !key_path || !token_path)
+        st = err_default(err, DET_NOMEM);
+    else if (sodium_init() < 0)
+        st = err_set(err, DET_FAILED, "libsodium cannot start");
+    if (!st)
+        st = secret_file(io, key_path, auth->key, sizeof(auth->key), err);
+    if (!st)
+        st = agent_token_file(io, token_path, auth, err);
+    if (st) {
+        mem_free(auth);
+        return st;
+    }
+    *ret_auth = auth;
+    return DET_OK;
+}
+
+void auth_free(struct auth *auth)
+{
+    if (!auth)
+        return;
+    sodium_memzero(auth, sizeof(*auth));
+    mem_free(auth);
+}
+
+/* ---- tokens -----------------------------------------------------------------------
+ */
+
+enum { MAC_TEXT = 2 * crypto_auth_BYTES + 1 };
+
+static void token_mac(const struct auth *auth, char kind, int64_t id,
+                      char text[MAC_TEXT])
+{
+    unsigned char mac[crypto_auth_BYTES];
+    char message[32];
+    int len = snprintf(message, sizeof(message), "%c%" PRId64, kind, id);
+
+    crypto_auth(mac, (const unsigned char *)message, (unsigned long long)len,
+                auth->key);
+    hex_encode(text, mac, sizeof(mac));
+}
+
+const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
+                       struct arena *mem)
+{
+    char mac[MAC_TEXT];
+
+    token_mac(auth, (char)kind, id, mac);
+    return arena_printf(mem, "%c%" PRId64 ".%s", (char)kind, id, mac);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+
+    return len == strlen(b) && sodium_memcmp(a, b, len) == 0;
+}
+
+/* The kind and number of a token that is really ours. */
+static bool token_open(const struct auth *auth, const char *token, char *ret_kind,
+                       int64_t *ret_id)
+{
+    const char *dot = strchr(token, '.');
+    char number[24];
+    char mac[MAC_TEXT];
+    size_t len = dot ? (size_t)(dot - token) : 0;
+
+    if (len < 2 || len > sizeof(number))
+        return false;
+    memcpy(number, token + 1, len - 1);
+    number[len - 1] = '\0';
+    if (!parse_i64(number, ret_id))
+        return false;
+    token_mac(auth, token[0], *ret_id, mac);
+    *ret_kind = token[0];
+    return same_text(mac, dot + 1);
+}
+
+/* ---- callers --------------------------------------------------------------------- */
+
+static det_status refuse(struct request *req, const char *why)
+{
+    return err_set(req->err, DET_UNAUTHENTICATED, "%s", why);
+}
+
+static det_status caller_by_session(struct request *req, int64_t id,
+                                    struct caller_view *ret_caller)
+{
+    det_status st =
+        store_caller_by_session(req->db, id, &req->mem, ret_caller, req->err);
+
+    if (st == DET_NOT_FOUND)
+        return refuse(req, "this session was closed; log in again");
+    if (!st && ret_caller->expires_us < master_now_us(req->master))
+        return refuse(req, "this session has expired; log in again");
+    req->caller.session_id = id;
+    return st;
+}
+
+/* A task may still tell how it ended and what it had printed when its allocation is
+ * over. */
+static bool is_last_word(enum route_id id)
+{
+    return id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit;
+}
+
+static det_status caller_by_allocation(struct request *req, char kind, int64_t id,
+                                       struct caller_view *ret_caller)
+{
+    det_status st =
+        store_caller_by_allocation(req->db, id, &req->mem, ret_caller, req->err);
+
+    if (st == DET_NOT_FOUND)
+        return refuse(req, "this task's allocation is gone");
+    if (!st && ret_caller->is_over && !is_last_word(req->route->id))
+        return refuse(req, "this task's allocation is over");
+    if (!st && kind == TOKEN_TASK) {
+        req->caller.allocation_id = id;
+        req->caller.allocation = ret_caller->allocation;
+        req->caller.task_id = ret_caller->task_id;
+        req->caller.trial_id = ret_caller->trial_id;
+        req->caller.experiment_id = ret_caller->experiment_id;
+    }
+    return st;
+}
+
+static det_status find_caller(struct request *req, char kind, int64_t id)
+{
+    struct caller_view view;
+    det_status st = kind == TOKEN_SESSION ? caller_by_session(req, id, &view)
+                                          : caller_by_allocation(req, kind, id, &view);
+
+    if (st)
+        return st;
+    if (!view.is_active)
+        return refuse(req, "invalid credentials");
+    req->caller.user_id = view.user_id;
+    req->caller.username = view.username;
+    req->caller.is_admin = view.is_admin;
+    return DET_OK;
+}
+
+static const char *bearer(const char *header)
+{
+    return header && !strncmp(header, "Bearer ", 7) ? header + 7 : NULL;
+}
+
+static const char *cookie_token(struct request *req)
+{
+    const char *cookie = net_request_header(req->x, "Cookie");
+    const char *at = cookie ? strstr(cookie, "auth=") : NULL;
+
+    if (!at || (at != cookie && at[-1] != ' ' && at[-1] != ';'))
+        return NULL;
+    return arena_strndup(&req->mem, at + 5, strcspn(at + 5, "; "));
+}
+
+static const char *find_token(struct request *req)
+{
+    const char *token =
+        bearer(net_request_header(req->x, "Grpc-Metadata-x-allocation-token"));
+
+    if (!token)
+        token = bearer(net_request_header(req->x, "Authorization"));
+    return token ? token : cookie_token(req);
+}
+
+/* Whose thing a path names: a task may only touch its own. */
+static det_status check_own(struct request *req)
+{
+    const struct caller *c = &req->caller;
+    const struct {
+        const char *prefix;
+        const char *text; /* what the first variable part must be, or */
+        int64_t number;
+    } rules[] = {
+        {"/api/v1/trials/{", NULL, c->trial_id},
+        {"/api/v1/runs/{", NULL, c->trial_id},
+        {"/api/v1/experiments/{", NULL, c->experiment_id},
+        {"/api/v1/allocations/{", c->allocation, 0},
+        {"/api/v1/det/allocations/{", c->allocation, 0},
+        {"/api/v1/tasks/{", c->task_id, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        int64_t number = -1;
+
+        if (strncmp(req->route->path, rules[i].prefix, strlen(rules[i].prefix)))
+            continue;
+        if (rules[i].text
+                ? !strcmp(rules[i].text, req->arg[0])
+                : parse_i64(req->arg[0], &number) && number == rules[i].number)
+            return DET_OK;
+        return err_set(req->err, DET_FORBIDDEN,
+                       "a task's token opens only its own task");
+    }
+    return DET_OK;
+}
+
+static det_status check_agent(struct request *req)
+{
+    const char *token = bearer(net_request_header(req->x, "Authorization"));
+
+    if (!token || !same_text(token, req->master->auth->agent_token))
+        return refuse(req, "wrong agent token; it is in the file agent.token of the "
+                           "master's data directory");
+    return DET_OK;
+}
+
+det_status auth_check(struct request *req)
+{
+    enum route_auth auth = req->route->auth;
+    const char *token;
+    char kind;
+    int64_t id;
+    det_status st;
+
+    if (auth == ROUTE_OPEN)
+        return DET_OK;
+    if (auth == ROUTE_AGENT)
+        return check_agent(req);
+    token = find_token(req);
+    if (!token)
+        return refuse(req, "token missing");
+    if (!token_open(req->master->auth, token, &kind, &id))
+        return refuse(req, "invalid credentials");
+
+    st = find_caller(req, kind, id);
+    if (st)
+        return st;
+    if (req->caller.allocation_id && auth != ROUTE_TASK)
+        return err_set(req->err, DET_FORBIDDEN, "this call is not for a task's token");
+    if (auth == ROUTE_ADMIN && !req->caller.is_admin && !peer_is_owner(req->x))
+        return err_set(req->err, DET_FORBIDDEN, "only an administrator may do this");
+    return req->caller.allocation_id ? check_own(req) : DET_OK;
+}
+
+/* ---- passwords ------------------------------------------------------------------- */
+
+const char *password_hash(const char *password, bool is_hashed, struct arena *mem)
+{
+    unsigned char hash[crypto_hash_sha512_BYTES];
+    crypto_hash_sha512_state state;
+    char *text;
+
+    if (is_hashed || !password || !*password)
+        return password ? password : "";
+    crypto_hash_sha512_init(&state);
+    crypto_hash_sha512_update(&state, (const unsigned char *)client_salt,
+                              sizeof(client_salt) - 1);
+    crypto_hash_sha512_update(&state, (const unsigned char *)password,
+                              strlen(password));
+    crypto_hash_sha512_final(&state, hash);
+    text = arena_alloc(mem, 2 * sizeof(hash) + 1);
+    if (text)
+        hex_encode(text, hash, sizeof(hash));
+    return text;
+}
+
+det_status password_seal(const char *hash, struct arena *mem, const char **ret_sealed,
+                         struct err *err)
+{
+    char *sealed;
+
+    if (!*hash) {
+        *ret_sealed = NULL;
+        return DET_OK;
+    }
+    sealed = arena_alloc(mem, crypto_pwhash_STRBYTES);
+    if (!sealed || crypto_pwhash_str(sealed, hash, strlen(hash), SEAL_OPS, SEAL_BYTES))
+        return err_default(err, DET_NOMEM);
+    *ret_sealed = sealed;
+    return DET_OK;
+}
+
+det_status password_check(const struct user *user, const char *hash, struct err *err)
+{
+    bool fits = user->password ? *hash && !crypto_pwhash_str_verify(user->password,
+                                                                    hash, strlen(hash))
+                               : !*hash;
+
+    return fits ? DET_OK : err_set(err, DET_UNAUTHENTICATED, "invalid credentials");
+}
+
+bool peer_is_owner(const struct net_exchange *x)
+{
+    uint32_t uid;
+
+    return net_peer_is_loopback(x) && net_peer_uid(x, &uid) &&
+           (uid == 0 || uid == (uint32_t)geteuid());
+}

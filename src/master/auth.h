@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* auth.h - who calls: tokens and passwords.
+ *
+ * A token is a kind, a number and a message authentication code over both, under a key
+ * that lies in a file only its owner can read: nothing stored is a secret in clear.
+ *
+ *   s<session>.<mac>     a user's session, until it expires or is closed
+ *   u<allocation>.<mac>  DET_USER_TOKEN: acts as the owner until the allocation ends
+ *   a<allocation>.<mac>  DET_SESSION_TOKEN: opens the routes for tasks, for its own
+ * task
+ *
+ * Agents join with one token for all, from a file of its own.
+ *
+ * Passwords arrive as the client's salted SHA-512 and are stored as Argon2id of that. A
+ * blank password works only for callers on this machine whose socket belongs to the
+ * user that runs the master, or to root. */
+#ifndef MASTER_AUTH_H
+#define MASTER_AUTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct auth;
+struct io;
+struct net_exchange;
+struct request;
+struct user;
+
+/* Reads or makes the key and the agents' token in `data_dir`. */
+det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
+                    struct err *err);
+void auth_free(struct auth *auth);
+
+/* Fills req->caller as the route demands.  DET_UNAUTHENTICATED or DET_FORBIDDEN. */
+det_status auth_check(struct request *req);
+
+enum token_kind { TOKEN_SESSION = 's', TOKEN_USER = 'u', TOKEN_TASK = 'a' };
+/* In `mem`; NULL when memory is out. */
+const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
+                       struct arena *mem);
+
+/* The client's hash of a password; "" stays "". */
+const char *password_hash(const char *password, bool is_hashed, struct arena *mem);
+/* What is stored for a client's hash: NULL for the blank one. */
+det_status password_seal(const char *hash, struct arena *mem, const char **ret_sealed,
+                         struct err *err);
+/* DET_OK, or DET_UNAUTHENTICATED with the same sentence whatever is wrong. */
+det_status password_check(const struct user *user, const char *hash, struct err *err);
+/* Whether this caller may use a blank password. */
+bool peer_is_owner(const struct net_exchange *x);
+
+#endif

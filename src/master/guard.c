@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard.c - no web page may talk to a local master.
+ *
+ * A page can make a browser call any address.  Two things give it away: the `Origin` it
+ * comes from, and, when its own name was made to resolve to us, that name in `Host`. An
+ * address in `Host` cannot be forged that way, so addresses are fine; names must be
+ * loopback's or our own. */
+#include "master/guard.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "master/master_impl.h"
+#include "net/net.h"
+
+enum { HOST_MAX = 256 };
+
+/* Cuts "host:port" or "[v6]:port" down to the host. */
+static bool host_of(const char *text, char host[HOST_MAX])
+{
+    size_t len;
+
+    if (*text == '[') {
+        text++;
+        len = strcspn(text, "]");
+    } else {
+        len = strcspn(text, ":");
+    }
+    if (!len || len >= HOST_MAX)
+        return false;
+    memcpy(host, text, len);
+    host[len] = '\0';
+    return true;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, bytes) == 1 ||
+           inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+bool guard_is_loopback(const char *host)
+{
+    return !strcasecmp(host, "localhost") || !strcmp(host, "::1") ||
+           (!strncmp(host, "127.", 4) && is_address(host));
+}
+
+static bool is_ours(const struct master *master, const char *host)
+{
+    char name[HOST_MAX] = "";
+
+    if (guard_is_loopback(host) || is_address(host) || !strcasecmp(host, master->host))
+        return true;
+    if (master->is_loopback || gethostname(name, sizeof(name) - 1))
+        return false;
+    /* the machine's name, with or without its domain */
+    return !strncasecmp(host, name, strlen(name)) &&
+           (!host[strlen(name)] || host[strlen(name)] == '.');
+}
+
+det_status guard_check(const struct master *master, const struct net_exchange *x,
+                       struct err *err)
+{
+    const char *host_header = net_request_header(x, "Host");
+    const char *origin = net_request_header(x, "Origin");
+    const char *origin_host = origin ? strstr(origin, "://") : NULL;
+    char host[HOST_MAX];
+
+    if (!host_header || !host_of(host_header, host) || !is_ours(master, host))
+        return err_set(err, DET_FORBIDDEN,
+                       "the host name '%.100s' is not one of this master's",
+                       host_header ? host_header : "");
+    if (origin && (!origin_host || strcasecmp(origin_host + 3, host_header)))
+        return err_set(err, DET_FORBIDDEN,
+                       "a page of '%.100s' may not call this master", origin);
+    return DET_OK;
+}

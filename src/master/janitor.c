@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* janitor.c - see janitor.h.
+ *
+ *   idle --wake, or the hour--> experiments to delete? --> compact metrics --> compact
+ * logs ^                                                                           |
+ *     +------------- nothing left to do <---- once a day: expire logs <-----------+
+ *
+ * Each arrow is one write job; done() posts the next step to the worker lane. */
+#include "master/janitor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/config.h"
+#include "data/json.h"
+#include "master/master_impl.h"
+#include "store/data.h"
+#include "store/store.h"
+#include "store/views.h"
+
+enum {
+    IDLE_US = 10 * 1000000,  /* between two looks when nobody wakes us */
+    RETRY_US = 60 * 1000000, /* after a failure */
+    EXPIRE_EVERY_US = 600 * 1000000,
+};
+
+enum step { STEP_DELETE, STEP_METRICS, STEP_LOGS, STEP_EXPIRE, STEPS };
+
+struct janitor {
+    struct master *master;
+    struct task task;
+    struct write_job job;
+    enum step step;
+    bool has_result;  /* `job` is a step that was done */
+    bool did;         /* ... and that found something */
+    int64_t deleting; /* the experiment whose rows are being removed */
+    int64_t expire_next_us;
+    struct lock lock; /* guards the two below */
+    bool is_busy;
+    bool is_woken;
+};
+
+static int64_t mono_us(const struct janitor *janitor)
+{
+    return clock_mono_us(exec_clock(janitor->master->exec));
+}
+
+/* ---- deleting: files first, then rows
+ * -------------------------------------------------- */
+
+static det_status delete_files(struct janitor *janitor, struct db *db, int64_t id,
+                               struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    struct checkpoint_query query = {.experiment_id = id};
+    struct experiment_config config;
+    struct experiment_view view;
+    struct checkpoint *rows;
+    uint32_t count;
+    int64_t total;
+    det_status st = store_experiment_get(db, id, &mem, &view, err);
+
+    if (!st)
+        st = experiment_config_open(view.row.config, strlen(view.row.config), &mem,
+                                    &config, err);
+    if (!st)
+        st = store_checkpoint_list(db, &query, &mem, &rows, &count, &total, err);
+    for (uint32_t i = 0; i < count && !st && config.storage_directory; i++) {
+        const char *path =
+            arena_printf(&mem, "%s/%s", config.storage_directory, rows[i].uuid);
+
+        if (!path || !uuid_is_valid(rows[i].uuid))
+            return err_default(err, DET_NOMEM);
+        st = io_remove_tree(janitor->master->io, path, err);
+        if (st == DET_NOT_FOUND)
+            st = DET_OK;
+    }
+    return st;
+}
+
+/* The next experiment to delete, its files gone; 0: none. */
+static det_status next_to_delete(struct janitor *janitor, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct store *store = janitor->master->store;
+    struct field_i64s ids;
+    struct db *db;
+    det_status st = store_reader_take(store, &db, err);
+
+    janitor->deleting = 0;
+    if (st)
+        return st;
+    st = store_experiments_deleting(db, &mem, &ids, err);
+    if (!st && ids.count) {
+        st = delete_files(janitor, db, ids.at[0], err);
+        janitor->deleting = ids.at[0];
+    }
+    store_reader_give(store, db);
+    return st;
+}
+
+static det_status run_delete_failed(struct write_job *job, struct db *db,
+                                    struct err *err)
+{
+    struct janitor *janitor = job->arg;
+
+    return store_experiment_delete_failed(db, janitor->deleting, err);
+}
+
+/* ---- steps ----------------------------------------------------------------------- */
+
+static int64_t retention_days(const struct janitor *janitor)
+{
+    const struct json *days =
+        json_path(janitor->master->config, "retention_policy.log_retention_days");
+
+    return json_i64(days, -1);
+}
+
+static det_status run_step(struct write_job *job, struct db *db, struct err *err)
+{
+    struct janitor *janitor = job->arg;
+    bool is_done = true;
+    int64_t removed;
+    det_status st = DET_OK;
+
+    janitor->did = false;
+    switch (janitor->step) {
+    case STEP_DELETE:
+        st = store_experiment_delete_step(db, janitor->deleting, &is_done, err);
+        janitor->did = true; /* this one goes on, or the next follows */
+        break;
+    case STEP_METRICS:
+        st = store_metric_compact(db, false, &janitor->did, err);
+        break;
+    case STEP_LOGS:
+        st = store_log_compact(db, &janitor->did, err);
+        break;
+    case STEP_EXPIRE:
+    default:
+        st = store_log_expire(db, master_now_us(janitor->master),
+                              retention_days(janitor), &removed, err);
+        break;
+    }
+    return st;
+}
+
+static void step_done(struct write_job *job)
+{
+    struct janitor *janitor = job->arg;
+
+    lane_post(janitor->master->workers, &janitor->task);
+}
+
+static void submit(struct janitor *janitor, write_fn *run)
+{
+    janitor->job = (struct write_job){.run = run, .done = step_done, .arg = janitor};
+    janitor->has_result = true;
+    store_write(janitor->master->store, &janitor->job);
+}
+
+static void sleep_for(struct janitor *janitor, int64_t us)
+{
+    janitor->step = STEP_DELETE;
+    janitor->has_result = false;
+    lock_take(&janitor->lock);
+    janitor->is_busy = false;
+    if (janitor->is_woken) {
+        janitor->is_woken = false;
+        janitor->is_busy = true;
+        lane_post(janitor->master->workers, &janitor->task);
+    } else {
+        lane_post_at(janitor->master->workers, &janitor->task, mono_us(janitor) + us);
+    }
+    lock_give(&janitor->lock);
+}
+
+/* Submits the job of the current step, or moves on to the first that has one. */
+static void begin_step(struct janitor *janitor)
+{
+    struct err err = {0};
+
+    if (janitor->step == STEP_DELETE) {
+        if (next_to_delete(janitor, &err)) {
+            log_warn("experiment %" PRId64 " could not be deleted: %s",
+                     janitor->deleting, err.text);
+            submit(janitor, run_delete_failed);
+            return;
+        }
+        if (janitor->deleting) {
+            submit(janitor, run_step);
+            return;
+        }
+        janitor->step++;
+    }
+    if (janitor->step == STEP_EXPIRE && mono_us(janitor) < janitor->expire_next_us)
+        janitor->step++;
+    if (janitor->step == STEPS) {
+        sleep_for(janitor, IDLE_US);
+        return;
+    }
+    if (janitor->step == STEP_EXPIRE)
+        janitor->expire_next_us = mono_us(janitor) + EXPIRE_EVERY_US;
+    submit(janitor, run_step);
+}
+
+static void go_on(struct task *task)
+{
+    struct janitor *janitor = CONTAINER_OF(task, struct janitor, task);
+
+    lock_take(&janitor->lock);
+    janitor->is_busy = true;
+    lock_give(&janitor->lock);
+
+    if (janitor->has_result && janitor->job.status) {
+        log_warn("housekeeping stopped for a minute: %s", janitor->job.err.text);
+        sleep_for(janitor, RETRY_US);
+        return;
+    }
+    if (janitor->has_result && !janitor->did)
+        janitor->step++;
+    begin_step(janitor);
+}
+
+void janitor_wake(struct janitor *janitor)
+{
+    lock_take(&janitor->lock);
+    if (janitor->is_busy)
+        janitor->is_woken = true;
+    else if (lane_cancel(janitor->master->workers, &janitor->task))
+        lane_post(janitor->master->workers, &janitor->task);
+    lock_give(&janitor->lock);
+}
+
+det_status janitor_new(struct master *master, struct janitor **ret_janitor,
+                       struct err *err)
+{
+    struct janitor *janitor = mem_new(struct janitor);
+    det_status st;
+
+    if (!janitor)
+        return err_default(err, DET_NOMEM);
+    janitor->master = master;
+    janitor->task = (struct task)TASK_INIT(go_on);
+    st = lock_init(&janitor->lock, err);
+    if (st) {
+        mem_free(janitor);
+        return st;
+    }
+    lane_post_at(master->workers, &janitor->task, mono_us(janitor) + 1000000);
+    *ret_janitor = janitor;
+    return DET_OK;
+}
+
+void janitor_free(struct janitor *janitor)
+{
+    if (!janitor)
+        return;
+    lock_done(&janitor->lock);
+    mem_free(janitor);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master.c - puts the master together, in the order in which its parts stand on one
+ * another, and takes it apart in the reverse order. */
+#include "master/master.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/json.h"
+#include "master/auth.h"
+#include "master/gather.h"
+#include "master/guard.h"
+#include "master/heart.h"
+#include "master/janitor.h"
+#include "master/master_impl.h"
+#include "master/policies.h"
+#include "master/request.h"
+#include "master/rm/agents.h"
+#include "net/net.h"
+#include "store/store.h"
+#include "store/views.h"
+
+enum {
+    WORKERS = 3,
+    READERS = WORKERS + 2, /* the heart and the login lane read too */
+    HTTP_THREADS = 1,
+    MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_CONNECTIONS = 16384,
+    MASTER_MEMORY = 1 << 20,
+    STOP_US = 5 * 1000000, /* for calls that are being worked on */
+};
+
+const char *wait_key_task(struct arena *mem, const char *task_id)
+{
+    return arena_printf(mem, "task %s", task_id);
+}
+
+const char *wait_key_allocation(struct arena *mem, const char *name)
+{
+    return arena_printf(mem, "allocation %s", name);
+}
+
+/* ---- what the heart asks for -------------------------------------------------------
+ */
+
+static void deed_start(void *arg, const struct share *share)
+{
+    struct master *master = arg;
+
+    agents_send(master->agents, AGENT_START, share);
+}
+
+static void deed_kill(void *arg, const struct share *share)
+{
+    struct master *master = arg;
+
+    agents_send(master->agents, AGENT_KILL, share);
+}
+
+static void deed_kill_stray(void *arg, const char *agent, const char *task)
+{
+    struct master *master = arg;
+
+    agents_send_stray(master->agents, agent, task);
+}
+
+/* Wakes whoever polls an allocation; its name comes from the store. */
+static void wake_allocation(struct master *master, int64_t id, bool is_over)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 10);
+    struct allocation row;
+    struct db *db;
+    const char *key;
+
+    if (store_reader_take(master->store, &db, NULL))
+        return; /* pollers look again at their deadline */
+    if (!store_allocation_by_id(db, id, &mem, &row, NULL)) {
+        key = wait_key_allocation(&mem, row.name);
+        if (key)
+            waits_wake(master->waits, key);
+        if (is_over)
+            gathers_drop(master->gathers, row.name);
+    }
+    store_reader_give(master->store, db);
+}
+
+static void deed_preempt(void *arg, int64_t allocation_id)
+{
+    wake_allocation(arg, allocation_id, false);
+}
+
+static void deed_over(void *arg, int64_t allocation_id)
+{
+    wake_allocation(arg, allocation_id, true);
+}
+
+static void deed_experiment_over(void *arg, int64_t experiment_id)
+{
+    struct master *master = arg;
+
+    log_info("experiment %" PRId64 " is over", experiment_id);
+    if (master->janitor)
+        janitor_wake(master->janitor);
+}
+
+static void deed_task_moved(void *arg, const char *task_id)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(4096);
+    struct master *master = arg;
+    const char *key = wait_key_task(&mem, task_id);
+
+    if (key)
+        waits_wake(master->waits, key);
+}
+
+static void deed_fatal(void *arg, const char *sentence)
+{
+    struct master *master = arg;
+
+    master->on_fatal(master->fatal_arg, sentence);
+}
+
+/* ---- configuration -------------------------------------------------------------- */
+
+static struct core_pool pool_from(const struct json *scheduler, const struct json *pool)
+{
+    const char *fitting = json_str(json_get(scheduler, "fitting_policy"), "best");
+
+    return (struct core_pool){
+        .name = json_str(json_get(pool, "pool_name"), "default"),
+        .config = {.policy = json_str(json_get(scheduler, "type"), "priority"),
+                   .is_preemptive = json_bool(json_get(scheduler, "preemption"), false),
+                   .fits_worst = !strcmp(fitting, "worst"),
+                   .allows_heterogeneous_fits = json_bool(
+                       json_get(scheduler, "allow_heterogeneous_fits"), false),
+                   .max_aux_per_agent = (uint32_t)json_i64(
+                       json_get(pool, "max_aux_containers_per_agent"), 100)},
+        .default_priority =
+            (uint32_t)json_i64(json_get(scheduler, "default_priority"), 42),
+        .agent_reconnect_wait_us =
+            json_i64(json_get(pool, "agent_reconnect_wait"), 25) * 1000000,
+    };
+}
+
+static det_status read_pools(struct master *master, struct err *err)
+{
+    const struct json *manager = json_get(master->config, "resource_manager");
+    const struct json *pools = json_get(master->config, "resource_pools");
+    size_t count = pools && pools->kind == JSON_ARRAY ? pools->list.count : 0;
+    struct core_pool *made =
+        arena_array(&master->mem, struct core_pool, count ? count : 1);
+    uint32_t at = 0;
+
+    if (!made)
+        return err_default(err, DET_NOMEM);
+    if (!count)
+        made[at++] = pool_from(json_get(manager, "scheduler"), NULL);
+    json_each(pool, count ? pools : NULL) {
+        const struct json *own = json_get(pool, "scheduler");
+
+        made[at++] =
+            pool_from(json_is_null(own) ? json_get(manager, "scheduler") : own, pool);
+    }
+    master->core_config.pool = made;
+    master->core_config.pool_count = at;
+    master->core_config.default_compute_pool =
+        json_str(json_get(manager, "default_compute_resource_pool"), made[0].name);
+    master->core_config.default_aux_pool =
+        json_str(json_get(manager, "default_aux_resource_pool"), made[0].name);
+    return DET_OK;
+}
+
+static det_status read_config(struct master *master, struct err *err)
+{
+    const struct json *timeout =
+        json_path(master->config, "task_container_defaults.preemption_timeout");
+
+    master->cluster_name = json_str(json_get(master->config, "cluster_name"), "");
+    master->core_config.preemption_timeout_us = json_i64(timeout, 3600) * 1000000;
+    master->core_config.refuses_unfittable =
+        json_bool(json_get(master->config, "launch_error"), true);
+    master->core_config.snapshot_every = 256;
+    return read_pools(master, err);
+}
+
+/* ---- first start: identity and people
+ * ------------------------------------------------ */
+
+struct first_start {
+    struct master *master;
+    struct gate *gate;
+    struct write_job job;
+    unsigned char random[32];
+    const char *password; /* sealed; NULL: blank */
+    char cluster_id[UUID_TEXT];
+    int64_t entropy;
+    bool has_blank; /* somebody can log in without a password */
+};
+
+static det_status add_people(struct first_start *first, struct db *db, struct err *err)
+{
+    const struct user people[] = {
+        {.username = "admin", .is_admin = true, .is_active = true},
+        {.username = "determined", .is_active = true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(people); i++) {
+        struct user user = people[i];
+        int64_t id;
+        det_status st;
+
+        user.password = first->password;
+        user.modified_us = master_now_us(first->master);
+        st = store_user_add(db, &user, &id, err);
+        if (st)
+            return st;
+    }
+    return DET_OK;
+}
+
+/* Blank passwords are replaced once an initial password is given. */
+static det_status set_passwords(struct first_start *first, struct db *db,
+                                struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
+    struct user *users;
+    uint32_t count;
+    det_status st = store_user_list(db, &mem, &users, &count, err);
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        if (users[i].password || !users[i].is_active)
+            continue;
+        if (first->password) {
+            users[i].password = first->password;
+            st = store_user_put(db, &users[i], err);
+        } else {
+            first->has_blank = true;
+        }
+    }
+    return st;
+}
+
+static det_status write_first_start(struct write_job *job, struct db *db,
+                                    struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
+    struct first_start *first = job->arg;
+    const char *cluster_id;
+    det_status st = store_text_get(db, "cluster_id", &mem, &cluster_id, err);
+
+    if (st)
+        return st;
+    if (!cluster_id) {
+        uuid_format(first->random, first->cluster_id);
+        memcpy(&first->entropy, first->random + 16, sizeof(first->entropy));
+        st = store_text_put(db, "cluster_id", first->cluster_id, err);
+        if (!st)
+            st = store_number_put(db, "entropy", first->entropy, err);
+        if (!st)
+            st = add_people(first, db, err);
+    } else {
+        snprintf(first->cluster_id, sizeof(first->cluster_id), "%s", cluster_id);
+        st = store_number_get(db, "entropy", 0, &first->entropy, err);
+    }
+    return st ? st : set_passwords(first, db, err);
+}
+
+static void first_start_done(struct write_job *job)
+{
+    struct first_start *first = job->arg;
+
+    gate_open(first->gate);
+}
+
+static det_status seal_initial_password(struct master *master,
+                                        struct first_start *first, struct err *err)
+{
+    const char *password =
+        json_str(json_path(master->config, "security.initial_user_password"), "");
+    const char *hash = password_hash(password, false, &master->mem);
+
+    if (!hash)
+        return err_default(err, DET_NOMEM);
+    return password_seal(hash, &master->mem, &first->password, err);
+}
+
+static det_status settle(struct master *master, struct err *err)
+{
+    struct first_start first = {.master = master};
+    det_status st = rng_secret(first.random, sizeof(first.random), err);
+
+    if (!st)
+        st = seal_initial_password(master, &first, err);
+    if (!st)
+        st = gate_new(master->exec, &first.gate, err);
+    if (st)
+        return st;
+    first.job = (struct write_job){
+        .run = write_first_start, .done = first_start_done, .arg = &first};
+    store_write(master->store, &first.job);
+    (void)gate_wait(first.gate, 0);
+    gate_free(first.gate);
+    if (first.job.status)
+        return err_set(err, first.job.status, "%.1500s", first.job.err.text);
+
+    master->cluster_id = arena_strdup(&master->mem, first.cluster_id);
+    master->core_config.entropy = (uint64_t)first.entropy;
+    if (!master->cluster_id)
+        return err_default(err, DET_NOMEM);
+    if (!master->is_loopback && first.has_blank)
+        return err_set(
+            err, DET_FORBIDDEN,
+            "the users still have blank passwords, so this master listens on "
+            "this machine only, not on '%s'; give them one with "
+            "--initial-password PASSWORD or security.initial_user_password",
+            master->host);
+    return DET_OK;
+}
+
+/* ---- life ----------------------------------------------------------------------- */
+
+static det_status make_id(struct master *master, struct err *err)
+{
+    unsigned char random[16];
+    char text[UUID_TEXT];
+    det_status st = rng_secret(random, sizeof(random), err);
+
+    if (st)
+        return st;
+    uuid_format(random, text);
+    master->id = arena_strdup(&master->mem, text);
+    return master->id ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+static det_status open_store(struct master *master, struct err *err)
+{
+    struct store_config config = {
+        .io = master->io,
+        .exec = master->exec,
+        .directory = master->data_dir,
+        .readers = READERS,
+        .on_fatal = deed_fatal,
+        .arg = master,
+    };
+
+    return store_open(&config, &master->store, err);
+}
+
+static det_status open_heart(struct master *master, struct err *err)
+{
+    struct heart_config config = {
+        .exec = master->exec,
+        .store = master->store,
+        .core = master->core_config,
+        .deeds = {.start = deed_start,
+                  .kill = deed_kill,
+                  .kill_stray = deed_kill_stray,
+                  .preempt = deed_preempt,
+                  .over = deed_over,
+                  .experiment_over = deed_experiment_over,
+                  .task_moved = deed_task_moved,
+                  .fatal = deed_fatal,
+                  .arg = master},
+    };
+
+    return heart_new(&config, &master->heart, err);
+}
+
+static det_status open_server(struct master *master, uint16_t port, struct err *err)
+{
+    struct net_server_config config = {
+        .host = master->host,
+        .port = port,
+        .max_body_bytes = MAX_BODY,
+        .threads = HTTP_THREADS,
+        .max_connections = MAX_CONNECTIONS,
+        .handler = request_arrived,
+        .arg = master,
+    };
+
+    return net_serve(master->net, &config, &master->server, err);
+}
+
+/* What handlers need. */
+static det_status build_tools(struct master *master, struct err *err)
+{
+    det_status st = lane_new(master->exec, "worker", WORKERS, &master->workers, err);
+
+    if (!st)
+        st = lane_new(master->exec, "login", 1, &master->logins, err);
+    if (!st)
+        st = gate_new(master->exec, &master->drained, err);
+    if (!st)
+        st = waits_new(&master->waits, err);
+    if (!st)
+        st = policies_new(&master->policies, err);
+    if (!st)
+        st = gathers_new(&master->gathers, err);
+    if (!st)
+        st = agents_new(master, &master->agents, err);
+    return st;
+}
+
+static det_status build(struct master *master, uint16_t port, struct err *err)
+{
+    det_status st = make_id(master, err);
+
+    if (!st)
+        st = read_config(master, err);
+    if (!st)
+        st = auth_new(master->io, master->data_dir, &master->auth, err);
+    if (!st)
+        st = open_store(master, err);
+    if (!st)
+        st = settle(master, err);
+    if (!st)
+        st = build_tools(master, err);
+    if (!st)
+        st = open_heart(master, err);
+    if (!st)
+        st = janitor_new(master, &master->janitor, err);
+    if (!st)
+        st = open_server(master, port, err);
+    if (!st)
+        agents_watch(master->agents);
+    return st;
+}
+
+det_status master_new(const struct master_config *config, struct master **ret_master,
+                      struct err *err)
+{
+    struct master *master = mem_new(struct master);
+    det_status st;
+
+    if (!master)
+        return err_default(err, DET_NOMEM);
+    master->mem = (struct arena)ARENA_INIT(MASTER_MEMORY);
+    master->io = config->io;
+    master->exec = config->exec;
+    master->net = config->net;
+    master->config = config->tree;
+    master->on_fatal = config->on_fatal;
+    master->fatal_arg = config->arg;
+    master->data_dir = arena_strdup(&master->mem, config->data_dir);
+    master->host = arena_strdup(&master->mem, config->host);
+    master->agent_token_path =
+        arena_printf(&master->mem, "%s/agent.token", config->data_dir);
+    if (!master->data_dir || !master->host || !master->agent_token_path) {
+        st = err_default(err, DET_NOMEM);
+    } else {
+        master->is_loopback = guard_is_loopback(master->host);
+        st = build(master, config->port, err);
+    }
+    if (st) {
+        master_free(master);
+        return st;
+    }
+    *ret_master = master;
+    return DET_OK;
+}
+
+void master_stop(struct master *master)
+{
+    const struct clock *clock = exec_clock(master->exec);
+
+    net_server_free(master->server);
+    master->server = NULL;
+    master->is_stopping = true;
+    waits_close(master->waits);
+    if (master->open_requests)
+        (void)gate_wait(master->drained, clock_mono_us(clock) + STOP_US);
+}
+
+void master_free(struct master *master)
+{
+    if (!master)
+        return;
+    if (master->server)
+        net_server_free(master->server); /* it never got as far as master_stop() */
+    gate_free(master->drained);
+    janitor_free(master->janitor);
+    heart_free(master->heart);
+    agents_free(master->agents);
+    gathers_free(master->gathers);
+    policies_free(master->policies);
+    waits_free(master->waits);
+    store_close(master->store);
+    auth_free(master->auth);
+    arena_done(&master->mem);
+    mem_free(master);
+}
+
+uint16_t master_port(const struct master *master)
+{
+    return net_server_port(master->server);
+}
+
+const char *master_cluster_id(const struct master *master)
+{
+    return master->cluster_id;
+}
+
+const char *master_id(const struct master *master)
+{
+    return master->id;
+}
+
+const char *master_agent_token_path(const struct master *master)
+{
+    return master->agent_token_path;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master_impl.h - what the files of the master share. */
+#ifndef MASTER_MASTER_IMPL_H
+#define MASTER_MASTER_IMPL_H
+
+#include "base/arena.h"
+#include "base/task.h"
+#include "config/config.h"
+#include "core/core.h"
+#include "master/master.h"
+
+struct agents;
+struct auth;
+struct db;
+struct gathers;
+struct heart;
+struct janitor;
+struct net_server;
+struct policies;
+struct store;
+struct waits;
+
+struct master {
+    struct arena mem; /* what lives as long as the master */
+    struct io *io;
+    struct exec *exec;
+    struct net *net;
+    const struct json *config;
+    const char *data_dir;
+    const char *host;
+    const char *cluster_id;
+    const char *cluster_name;
+    const char *id; /* of this start: the epoch of agents' command sequences */
+    const char *agent_token_path;
+    struct core_config core_config;
+    void (*on_fatal)(void *arg, const char *sentence);
+    void *fatal_arg;
+
+    struct lane *workers;
+    struct lane *logins;
+    struct store *store;
+    struct waits *waits;
+    struct auth *auth;
+    struct agents *agents;
+    struct gathers *gathers;
+    struct policies *policies;
+    struct heart *heart;
+    struct janitor *janitor;
+    struct net_server *server;
+    bool is_loopback; /* it listens on this machine only */
+
+    _Atomic int64_t open_requests;
+    _Atomic bool is_stopping; /* nobody waits any more */
+    struct gate *drained;     /* opened by the last request, once stopping */
+};
+
+static inline int64_t master_now_us(const struct master *master)
+{
+    return clock_wall_us(exec_clock(master->exec));
+}
+
+/* The key that followers of a task's log wait on, and pollers of an allocation; in
+ * `mem`. */
+const char *wait_key_task(struct arena *mem, const char *task_id);
+const char *wait_key_allocation(struct arena *mem, const char *name);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.c - see request.h.
+ *
+ * Ownership: the request owns itself.  It is freed by reply() (or by the end of its
+ * stream), after which nobody may touch it.  Between two handlers exactly one of these
+ * holds it: a lane's queue, the writer's queue, the heart's queue, or `struct waits`
+ * together with the timer; the last two race for it, and waits_leave() decides. */
+#include "master/request.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "data/text.h"
+#include "master/api/api.h"
+#include "master/auth.h"
+#include "master/guard.h"
+#include "model/field.h"
+
+enum { REQUEST_MEMORY = 512 << 20 }; /* a model definition comes base64 in JSON */
+
+static const char *const grpc_names[] = {
+    "OK",
+    "Canceled",
+    "Unknown",
+    "InvalidArgument",
+    "DeadlineExceeded",
+    "NotFound",
+    "AlreadyExists",
+    "PermissionDenied",
+    "ResourceExhausted",
+    "FailedPrecondition",
+    "Aborted",
+    "OutOfRange",
+    "Unimplemented",
+    "Internal",
+    "Unavailable",
+    "DataLoss",
+    "Unauthenticated",
+};
+
+void error_write(struct buf *out, det_status status, const char *text)
+{
+    struct json_writer w = JSON_WRITER(out);
+    int code = det_status_grpc(status);
+
+    jw_object(&w, NULL);
+    jw_object(&w, "error");
+    jw_i64(&w, "code", code);
+    jw_str(&w, "reason", grpc_names[code]);
+    jw_str(&w, "error", text && *text ? text : det_status_text(status));
+    jw_end_object(&w);
+    jw_end_object(&w);
+}
+
+static void request_free(struct request *req)
+{
+    struct master *master = req->master;
+
+    buf_done(&req->out);
+    arena_done(&req->mem);
+    mem_free(req);
+    if (atomic_fetch_sub(&master->open_requests, 1) == 1 && master->is_stopping)
+        gate_open(master->drained);
+}
+
+/* Sends what the handlers wrote, or the error, and ends the request. */
+static void reply(struct request *req, det_status status, const char *text)
+{
+    const char *headers[] = {req->location, NULL};
+    const char *type = req->content_type ? req->content_type : "application/json";
+    int http = status ? det_status_http(status) : req->http_status;
+
+    if (!status && req->out.status) {
+        status = req->out.status;
+        http = det_status_http(status);
+        text = NULL;
+    }
+    if (status) {
+        buf_clear(&req->out);
+        error_write(&req->out, status, text);
+        type = "application/json";
+    } else if (!req->out.len && !req->content_type) {
+        buf_puts(&req->out, "{}");
+    }
+    net_answer(req->x, http, type, req->location ? headers : NULL, &req->out);
+    request_free(req);
+}
+
+static void hand_on(struct request *req);
+
+/* Calls a handler on this lane, with a reader and room for a sentence, then hands the
+ * request on. */
+static void run_handler(struct request *req, handler_fn *handler)
+{
+    struct store *store = req->master->store;
+    struct err err = {0};
+    det_status st = store_reader_take(store, &req->db, &err);
+
+    req->err = &err;
+    req->next = NEXT_REPLY;
+    if (!st) {
+        st = handler(req);
+        store_reader_give(store, req->db);
+    }
+    req->db = NULL;
+    req->err = NULL;
+    if (st)
+        reply(req, st, err.text);
+    else
+        hand_on(req);
+}
+
+static void run_then(struct task *task)
+{
+    struct request *req = CONTAINER_OF(task, struct request, task);
+
+    (void)waits_leave(req->master->waits,
+                      &req->waiter); /* when the deadline came first */
+    run_handler(req, req->then);
+}
+
+/* ---- going on elsewhere -------------------------------------------------------------
+ */
+
+/* What was asked for is done (or was refused): the next handler, or the reply. */
+static void go_on(struct request *req, det_status status, const char *text)
+{
+    if (status || !req->then)
+        reply(req, status, text);
+    else
+        lane_post(req->master->workers, &req->task);
+}
+
+static void job_done(struct write_job *job)
+{
+    go_on(REQUEST_OF(job), job->status, job->err.text);
+}
+
+static void item_done(struct heart_item *item)
+{
+    struct request *req = item->event_owner;
+
+    go_on(req, item->status, item->err.text);
+}
+
+/* With the lock of `struct waits` held: the deadline's run waits for it, so the request
+ * cannot vanish meanwhile. */
+static void wake_parked(struct waiter *waiter)
+{
+    struct request *req = CONTAINER_OF(waiter, struct request, waiter);
+
+    if (lane_cancel(req->master->workers, &req->task))
+        lane_post(req->master->workers, &req->task);
+}
+
+static void client_gone(struct net_exchange *x)
+{
+    struct request *req = net_user(x);
+
+    waits_wake_one(req->master->waits, &req->waiter);
+}
+
+/* With the lock of `struct waits` held, so that a deadline in no time waits for us. */
+static void set_deadline(struct waiter *waiter)
+{
+    struct request *req = CONTAINER_OF(waiter, struct request, waiter);
+
+    lane_post_at(req->master->workers, &req->task, req->wait_until_us);
+}
+
+static void park(struct request *req)
+{
+    struct master *master = req->master;
+
+    if (master->is_stopping) {
+        reply(req, DET_BUSY, "the master is stopping");
+        return;
+    }
+    net_request_drop_body(req->x);
+    buf_done(&req->out);
+    req->waiter.wake = wake_parked;
+    req->waiter.parked = set_deadline;
+    if (!waits_park(master->waits, req->wait_key, &req->waiter, req->wait_mark))
+        lane_post(master->workers, &req->task);
+}
+
+static enum net_more stream_next(void *arg, struct buf *out);
+static void stream_done(void *arg);
+
+static void hand_on(struct request *req)
+{
+    const struct net_stream stream = {req->master->workers, stream_next, stream_done,
+                                      req};
+
+    switch (req->next) {
+    case NEXT_REPLY:
+        reply(req, DET_OK, NULL);
+        break;
+    case NEXT_WRITE:
+        store_write(req->master->store, &req->job->job);
+        break;
+    case NEXT_EVENT:
+        heart_submit(req->master->heart, req->item);
+        break;
+    case NEXT_MOVE:
+        lane_post(req->lane, &req->task);
+        break;
+    case NEXT_WAIT:
+        park(req);
+        break;
+    case NEXT_STREAM:
+        net_answer_stream(req->x, "application/json", &stream);
+        break;
+    }
+}
+
+det_status request_write(struct request *req, write_fn *run, handler_fn *then)
+{
+    req->job = arena_new(&req->mem, struct request_job);
+    if (!req->job)
+        return DET_NOMEM;
+    req->job->job.run = run;
+    req->job->job.done = job_done;
+    req->job->req = req;
+    req->then = then;
+    req->next = NEXT_WRITE;
+    return DET_OK;
+}
+
+det_status request_event(struct request *req, const struct core_event *event,
+                         handler_fn *then)
+{
+    req->item = arena_new(&req->mem, struct heart_item);
+    if (!req->item)
+        return DET_NOMEM;
+    req->item->event = *event;
+    req->item->event_owner = req;
+    req->item->done = item_done;
+    req->then = then;
+    req->next = NEXT_EVENT;
+    return DET_OK;
+}
+
+det_status request_move(struct request *req, struct lane *lane, handler_fn *then)
+{
+    req->lane = lane;
+    req->then = then;
+    req->next = NEXT_MOVE;
+    return DET_OK;
+}
+
+int64_t request_mono_us(const struct request *req)
+{
+    return clock_mono_us(exec_clock(req->master->exec));
+}
+
+det_status request_wait(struct request *req, const char *key, uint64_t mark,
+                        int64_t deadline_us, handler_fn *then)
+{
+    if (!key)
+        return DET_NOMEM;
+    req->wait_key = key;
+    req->wait_mark = mark;
+    req->wait_until_us = deadline_us;
+    req->then = then;
+    req->next = NEXT_WAIT;
+    return DET_OK;
+}
+
+/* ---- streams --------------------------------------------------------------------- */
+
+static void wake_stream(struct waiter *waiter)
+{
+    net_stream_wake(CONTAINER_OF(waiter, struct request, waiter)->x);
+}
+
+det_status request_stream(struct request *req, request_next_fn *next)
+{
+    req->stream = next;
+    req->next = NEXT_STREAM;
+    return DET_OK;
+}
+
+enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark)
+{
+    req->wait_key = key;
+    req->wait_mark = mark;
+    return key ? NET_WAIT : NET_END;
+}
+
+/* {"error":{...}}: how a stream says that it broke off. */
+static void write_stream_error(struct buf *out, det_status status, const char *text)
+{
+    struct json_writer w = JSON_WRITER(out);
+    int code = det_status_grpc(status);
+
+    jw_object(&w, NULL);
+    jw_object(&w, "error");
+    jw_i64(&w, "grpcCode", code);
+    jw_i64(&w, "httpCode", det_status_http(status));
+    jw_str(&w, "message", text && *text ? text : det_status_text(status));
+    jw_str(&w, "httpStatus", grpc_names[code]);
+    jw_array(&w, "details");
+    jw_end_array(&w);
+    jw_end_object(&w);
+    jw_end_object(&w);
+    buf_putc(out, '\n');
+}
+
+static enum net_more stream_step(struct request *req, struct buf *out)
+{
+    struct store *store = req->master->store;
+    enum net_more more = NET_END;
+    struct err err = {0};
+    det_status st = store_reader_take(store, &req->db, &err);
+
+    req->err = &err;
+    if (!st) {
+        st = req->stream(req, out, &more);
+        store_reader_give(store, req->db);
+    }
+    req->db = NULL;
+    req->err = NULL;
+    if (!st)
+        return more;
+    write_stream_error(out, st, err.text);
+    return NET_END;
+}
+
+static enum net_more stream_next(void *arg, struct buf *out)
+{
+    struct request *req = arg;
+
+    (void)waits_leave(req->master->waits, &req->waiter);
+    for (;;) {
+        enum net_more more = stream_step(req, out);
+
+        if (more != NET_WAIT || out->len)
+            return more == NET_WAIT ? NET_MORE : more;
+        if (req->master->is_stopping)
+            return NET_END;
+        req->waiter.wake = wake_stream;
+        req->waiter.parked = NULL;
+        if (waits_park(req->master->waits, req->wait_key, &req->waiter, req->wait_mark))
+            return NET_WAIT;
+    }
+}
+
+static void stream_done(void *arg)
+{
+    struct request *req = arg;
+
+    (void)waits_leave(req->master->waits, &req->waiter);
+    request_free(req);
+}
+
+/* ---- arriving -------------------------------------------------------------------- */
+
+det_status request_id(struct request *req, int at, int64_t *ret_id)
+{
+    if (!parse_i64(req->arg[at], ret_id) || *ret_id < 0)
+        return err_set(req->err, DET_INVALID, "'%s' is not a number", req->arg[at]);
+    return DET_OK;
+}
+
+static det_status read_body(struct request *req)
+{
+    size_t len;
+    const char *text = net_request_body(req->x, &len);
+    struct json *tree;
+    void *body;
+    det_status st;
+
+    if (!len)
+        text = "{}", len = 2;
+    st = json_parse(text, len, &req->mem, &tree, req->err);
+    if (st)
+        return err_prefix(req->err, "the body is not JSON");
+    req->tree = tree;
+    body = arena_alloc(&req->mem, req->route->body_size);
+    if (!body)
+        return DET_NOMEM;
+    req->body = body;
+    if (!req->route->body->name)
+        return DET_OK;
+    if (tree->kind != JSON_OBJECT)
+        return err_set(req->err, DET_INVALID, "the body is %s; expected an object",
+                       json_kind_name(tree->kind));
+    return fields_read(req->route->body, tree, &req->mem, body, req->err);
+}
+
+static bool to_route_method(enum net_method method, enum route_method *ret_method)
+{
+    static const int of[] = {
+        [NET_GET] = ROUTE_GET,     [NET_POST] = ROUTE_POST,     [NET_PUT] = ROUTE_PUT,
+        [NET_PATCH] = ROUTE_PATCH, [NET_DELETE] = ROUTE_DELETE, [NET_HEAD] = ROUTE_GET};
+
+    if ((size_t)method >= ARRAY_LEN(of))
+        return false;
+    *ret_method = (enum route_method)of[method];
+    return true;
+}
+
+static det_status find_route(struct request *req)
+{
+    struct route_match match;
+    enum route_method method;
+    det_status st;
+
+    if (!to_route_method(net_request_method(req->x), &method))
+        return err_set(req->err, DET_UNSUPPORTED, "no call here takes this method");
+    st = route_find(method, net_request_path(req->x), &req->mem, &match, req->err);
+    if (st)
+        return st;
+    req->route = match.route;
+    memcpy(req->arg, match.arg, sizeof(req->arg));
+    return DET_OK;
+}
+
+static det_status handle(struct request *req)
+{
+    det_status st = net_request_problem(req->x);
+    void *query;
+
+    if (st == DET_TOO_LARGE)
+        return err_set(req->err, st, "the request is larger than this master accepts");
+    if (st)
+        return err_default(req->err, st);
+    st = guard_check(req->master, req->x, req->err);
+    if (!st)
+        st = find_route(req);
+    if (!st)
+        st = auth_check(req);
+    if (st)
+        return st;
+
+    query = arena_alloc(&req->mem, req->route->query_size);
+    if (!query)
+        return DET_NOMEM;
+    req->query = query;
+    st = route_read_query(req->route, net_request_query(req->x), &req->mem, query,
+                          req->err);
+    if (!st && req->route->method != ROUTE_GET)
+        st = read_body(req);
+    return st ? st : api_handlers[req->route->id](req);
+}
+
+static void run_first(struct task *task)
+{
+    struct request *req = CONTAINER_OF(task, struct request, task);
+
+    req->task.run = run_then;
+    run_handler(req, handle);
+}
+
+void request_arrived(void *arg, struct net_exchange *x)
+{
+    struct master *master = arg;
+    struct request *req = mem_new(struct request);
+
+    if (!req) {
+        struct buf none = BUF_INIT;
+
+        net_answer(x, det_status_http(DET_NOMEM), "application/json", NULL, &none);
+        return;
+    }
+    atomic_fetch_add(&master->open_requests, 1);
+    req->master = master;
+    req->x = x;
+    req->mem = (struct arena)ARENA_INIT(REQUEST_MEMORY);
+    req->out = (struct buf)BUF_INIT;
+    req->w = (struct json_writer)JSON_WRITER(&req->out);
+    req->http_status = 200;
+    req->task = (struct task)TASK_INIT(run_first);
+    net_set_user(x, req);
+    net_on_gone(x, client_gone);
+    lane_post(master->workers, &req->task);
+}

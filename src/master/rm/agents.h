@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agents.h - the agents as the shell sees them: commands on their way, signs of life.
+ *
+ * An agent fetches its commands by a long poll after the last sequence number it has
+ * seen; what it acknowledges that way is forgotten.  Commands are derived from the
+ * heart (again after a restart of the master) and may arrive twice: they are keyed by
+ * allocation and rank.  Sequence numbers belong to one start of the master, its
+ * *epoch*.
+ *
+ * Signs of life: an agent with a poll outstanding is alive; one that has not polled for
+ * SILENT_AFTER is reported to the heart as silent, and as heard when it comes back.
+ *
+ * Threading: everything from any thread; one lock inside. */
+#ifndef MASTER_RM_AGENTS_H
+#define MASTER_RM_AGENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct agents;
+struct arena;
+struct json_writer;
+struct master;
+struct share;
+
+enum agent_command_kind { AGENT_START, AGENT_KILL };
+
+struct agent_command {
+    int64_t seq;
+    enum agent_command_kind kind;
+    int64_t allocation_id; /* 0: `task` says it */
+    int64_t rank;
+    char task[160]; /* "<allocation>/<rank>", for tasks that are nobody's any more */
+};
+
+/* Knows the agents of the store: they have SILENT_AFTER to be heard. */
+det_status agents_new(struct master *master, struct agents **ret_agents,
+                      struct err *err);
+/* Begins to watch for silence; after the heart is there. */
+void agents_watch(struct agents *agents);
+void agents_free(struct agents *agents);
+
+void agents_send(struct agents *agents, enum agent_command_kind kind,
+                 const struct share *share);
+void agents_send_stray(struct agents *agents, const char *agent, const char *task);
+
+/* It joined: it is known from now on. */
+void agents_joined(struct agents *agents, const char *name);
+/* A poll begins (+1) or ends (-1). */
+void agents_polling(struct agents *agents, const char *name, int by);
+/* Forgets commands up to `after`; gives those behind it, in `mem`. */
+det_status agents_commands(struct agents *agents, const char *name, int64_t after,
+                           struct arena *mem, struct agent_command **ret_commands,
+                           uint32_t *ret_count, struct err *err);
+
+/* What an agent needs to start a share. */
+struct db;
+det_status spec_write(struct master *master, struct db *db, int64_t allocation_id,
+                      int64_t rank, struct json_writer *w, struct err *err);
+
+#endif

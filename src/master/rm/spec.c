@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.c - what an agent is told about a share it has to start: the environment that
+ * task processes of this API have always had, the entrypoint, and what the info files
+ * need. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "data/json.h"
+#include "master/auth.h"
+#include "master/master_impl.h"
+#include "master/rm/agents.h"
+#include "store/views.h"
+
+enum { SPEC_MEMORY = 64 << 20 };
+
+struct parts {
+    struct master *master;
+    struct allocation allocation;
+    struct share share;
+    struct trial_view trial;
+    struct experiment_view experiment;
+    struct user owner;
+    struct experiment_config config;
+    struct json *tree; /* of the configuration, for the info files */
+    struct json *hparams;
+    struct arena *mem;
+};
+
+static det_status find_share(struct parts *p, struct db *db, int64_t rank,
+                             struct err *err)
+{
+    struct share *rows;
+    uint32_t count;
+    det_status st = store_shares_of(db, p->allocation.id, p->mem, &rows, &count, err);
+
+    for (uint32_t i = 0; i < count && !st; i++)
+        if (rows[i].rank == rank) {
+            p->share = rows[i];
+            return DET_OK;
+        }
+    return st ? st
+              : err_set(err, DET_NOT_FOUND, "allocation %s has no process %" PRId64,
+                        p->allocation.name, rank);
+}
+
+static det_status load(struct parts *p, struct db *db, int64_t id, int64_t rank,
+                       struct err *err)
+{
+    const char *json;
+    det_status st = store_allocation_by_id(db, id, p->mem, &p->allocation, err);
+
+    if (!st)
+        st = find_share(p, db, rank, err);
+    if (!st)
+        st = store_trial_get(db, p->allocation.trial_id, p->mem, &p->trial, err);
+    if (!st)
+        st = store_experiment_get(db, p->allocation.experiment_id, p->mem,
+                                  &p->experiment, err);
+    if (!st)
+        st = store_user_get(db, p->experiment.row.owner_id, p->mem, &p->owner, err);
+    if (st)
+        return st;
+    json = p->experiment.row.config;
+    return experiment_config_open(json, strlen(json), p->mem, &p->config, err);
+}
+
+static void env_i64(struct json_writer *w, const char *name, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, value);
+    jw_str(w, name, text);
+}
+
+static void write_identity(struct json_writer *w, const struct parts *p)
+{
+    const struct auth *auth = p->master->auth;
+
+    jw_str(w, "DET_TASK_ID", p->allocation.task_id);
+    jw_str(w, "DET_ALLOCATION_ID", p->allocation.name);
+    jw_str(w, "DET_RESOURCES_ID", p->share.container_id);
+    jw_str(w, "DET_CONTAINER_ID", p->share.container_id);
+    jw_str(w, "DET_SESSION_TOKEN",
+           auth_token(auth, TOKEN_TASK, p->allocation.id, p->mem));
+    jw_str(w, "DET_USER_TOKEN", auth_token(auth, TOKEN_USER, p->allocation.id, p->mem));
+    jw_str(w, "DET_USER", p->owner.username);
+    jw_str(w, "DET_USE_TLS", "false");
+    jw_str(w, "DET_SEGMENT_ENABLED", "false");
+    jw_str(w, "DET_TASK_LOGGING_METADATA",
+           arena_printf(p->mem, "{\"allocation_id\": \"%s\", \"task_id\": \"%s\"}",
+                        p->allocation.name, p->allocation.task_id));
+    jw_str(w, "DET_CLUSTER_ID", p->master->cluster_id);
+    jw_str(w, "DET_MASTER_ID", p->master->id);
+    jw_str(w, "DET_SLOT_IDS", p->share.slots);
+}
+
+static void write_trial(struct json_writer *w, const struct parts *p)
+{
+    const struct trial *trial = &p->trial.row;
+    const char *from =
+        trial->latest_checkpoint ? trial->latest_checkpoint : trial->warm_start;
+
+    jw_str(w, "DET_TASK_TYPE", "TRIAL");
+    env_i64(w, "DET_EXPERIMENT_ID", trial->experiment_id);
+    env_i64(w, "DET_TRIAL_ID", trial->id);
+    env_i64(w, "DET_TRIAL_RUN_ID", p->allocation.run_id);
+    env_i64(w, "DET_TRIAL_SEED", trial->seed);
+    jw_str(w, "DET_EXPERIMENT_CONFIG", p->experiment.row.config);
+    jw_str(w, "DET_HPARAMS", trial->hparams);
+    env_i64(w, "DET_STEPS_COMPLETED",
+            trial->latest_checkpoint ? trial->latest_steps : 0);
+    if (from)
+        jw_str(w, "DET_LATEST_CHECKPOINT", from);
+    env_i64(w, "DTRAIN_SSH_PORT", p->allocation.ports[0]);
+    env_i64(w, "INTER_TRAIN_PROCESS_COMM_PORT_1", p->allocation.ports[1]);
+    env_i64(w, "INTER_TRAIN_PROCESS_COMM_PORT_2", p->allocation.ports[2]);
+    env_i64(w, "C10D_PORT", p->allocation.ports[3]);
+}
+
+/* "K=V" strings of the configuration, last, so that they win. */
+static void write_users_own(struct json_writer *w, const struct parts *p)
+{
+    json_each(item, p->config.environment_variables) {
+        const char *text = json_str(item, "");
+        size_t len = strcspn(text, "=");
+        const char *name = arena_strndup(p->mem, text, len);
+
+        if (name && len)
+            jw_str(w, name, text[len] ? text + len + 1 : "");
+    }
+}
+
+static void write_info(struct json_writer *w, const struct parts *p)
+{
+    const struct trial *trial = &p->trial.row;
+
+    jw_object(w, "info");
+    jw_object(w, "trial");
+    jw_i64(w, "trial_id", trial->id);
+    jw_i64(w, "experiment_id", trial->experiment_id);
+    jw_i64(w, "trial_seed", trial->seed);
+    jw_raw(w, "hparams", trial->hparams);
+    jw_raw(w, "config", p->experiment.row.config);
+    jw_i64(w, "steps_completed", trial->latest_checkpoint ? trial->latest_steps : 0);
+    jw_i64(w, "trial_run_id", p->allocation.run_id);
+    jw_bool(w, "debug", json_bool(json_get(p->config.tree, "debug"), false));
+    jw_null(w, "inter_node_network_interface");
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+det_status spec_write(struct master *master, struct db *db, int64_t allocation_id,
+                      int64_t rank, struct json_writer *w, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEMORY);
+    struct parts p = {.master = master, .mem = &mem};
+    det_status st = load(&p, db, allocation_id, rank, err);
+
+    if (st)
+        return st;
+    jw_object(w, "spec");
+    jw_str(w, "allocation", p.allocation.name);
+    jw_i64(w, "rank", rank);
+    jw_i64(w, "shares", p.allocation.shares);
+    jw_str(w, "taskId", p.allocation.task_id);
+    jw_str(w, "containerId", p.share.container_id);
+    jw_raw(w, "slots", p.share.slots);
+    jw_json(w, "entrypoint", p.config.entrypoint);
+    jw_bool(w, "context", p.experiment.files_size > 0);
+    jw_str(w, "tcdStartupHook",
+           json_str(json_path(master->config, "task_container_defaults.startup_hook"),
+                    NULL));
+    jw_object(w, "environment");
+    write_identity(w, &p);
+    write_trial(w, &p);
+    write_users_own(w, &p);
+    jw_end_object(w);
+    write_info(w, &p);
+    jw_end_object(w);
+    return mem.has_failed ? err_default(err, DET_NOMEM) : DET_OK;
+}

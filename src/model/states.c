@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* states.c - the tables behind states.h.
+ *
+ *                        +--------- activate ----------+
+ *                        v                             |
+ *   experiment:       ACTIVE ------- pause -------> PAUSED
+ *                        |                             |
+ *                        +------- stop, in order ------+
+ *                        v     of growing severity
+ *      STOPPING_COMPLETED  STOPPING_CANCELED  STOPPING_KILLED  STOPPING_ERROR
+ *              |                   |                 |               |
+ *              v                   v                 v               v
+ *          COMPLETED            CANCELED          CANCELED         ERROR
+ *              |___________________|_________________|_______________|
+ *                                  v
+ *                              DELETING <--> DELETE_FAILED      (then it is gone)
+ *
+ * A trial moves the same way, without the last line.  An allocation only goes forward:
+ * PENDING, ASSIGNED, PULLING, STARTING, RUNNING, TERMINATING, TERMINATED, skipping what
+ * it does not need. */
+#include "model/states.h"
+
+#include <stddef.h>
+
+#define STATE(machine, name_, to_) [machine##_##name_] = {.name = #name_, .to = (to_)}
+
+#define E(name) TO(EXPERIMENT_##name)
+#define E_STOPS                                                                        \
+    (E(STOPPING_COMPLETED) | E(STOPPING_CANCELED) | E(STOPPING_KILLED) |               \
+     E(STOPPING_ERROR) | E(ERROR))
+
+static const struct fsm_state experiment_states[] = {
+    STATE(EXPERIMENT, ACTIVE, E(PAUSED) | E_STOPS),
+    STATE(EXPERIMENT, PAUSED, E(ACTIVE) | E_STOPS),
+    STATE(EXPERIMENT, STOPPING_COMPLETED,
+          E(COMPLETED) | E(STOPPING_CANCELED) | E(STOPPING_KILLED) | E(STOPPING_ERROR) |
+              E(ERROR)),
+    STATE(EXPERIMENT, STOPPING_CANCELED,
+          E(CANCELED) | E(STOPPING_KILLED) | E(STOPPING_ERROR) | E(ERROR)),
+    STATE(EXPERIMENT, STOPPING_KILLED, E(CANCELED) | E(STOPPING_ERROR) | E(ERROR)),
+    STATE(EXPERIMENT, STOPPING_ERROR, E(ERROR)),
+    STATE(EXPERIMENT, COMPLETED, E(DELETING)),
+    STATE(EXPERIMENT, CANCELED, E(DELETING)),
+    STATE(EXPERIMENT, ERROR, E(DELETING)),
+    STATE(EXPERIMENT, DELETING, E(DELETE_FAILED)),
+    STATE(EXPERIMENT, DELETE_FAILED, E(DELETING)),
+};
+
+#define T(name) TO(TRIAL_##name)
+#define T_STOPS                                                                        \
+    (T(STOPPING_COMPLETED) | T(STOPPING_CANCELED) | T(STOPPING_KILLED) |               \
+     T(STOPPING_ERROR) | T(ERROR))
+
+static const struct fsm_state trial_states[] = {
+    STATE(TRIAL, ACTIVE, T(PAUSED) | T_STOPS | T(COMPLETED)),
+    STATE(TRIAL, PAUSED, T(ACTIVE) | T_STOPS),
+    STATE(TRIAL, STOPPING_COMPLETED,
+          T(COMPLETED) | T(STOPPING_CANCELED) | T(STOPPING_KILLED) | T(STOPPING_ERROR) |
+              T(ERROR)),
+    STATE(TRIAL, STOPPING_CANCELED,
+          T(CANCELED) | T(STOPPING_KILLED) | T(STOPPING_ERROR) | T(ERROR)),
+    STATE(TRIAL, STOPPING_KILLED, T(CANCELED) | T(STOPPING_ERROR) | T(ERROR)),
+    STATE(TRIAL, STOPPING_ERROR, T(ERROR)),
+    STATE(TRIAL, COMPLETED, 0),
+    STATE(TRIAL, CANCELED, 0),
+    STATE(TRIAL, ERROR, 0),
+};
+
+#define A(name) TO(ALLOCATION_##name)
+#define A_END   (A(TERMINATING) | A(TERMINATED))
+
+static const struct fsm_state allocation_states[] = {
+    STATE(ALLOCATION, PENDING, A(ASSIGNED) | A(TERMINATED)),
+    STATE(ALLOCATION, ASSIGNED, A(PULLING) | A(STARTING) | A(RUNNING) | A_END),
+    STATE(ALLOCATION, PULLING, A(STARTING) | A(RUNNING) | A_END),
+    STATE(ALLOCATION, STARTING, A(RUNNING) | A_END),
+    STATE(ALLOCATION, RUNNING, A_END),
+    STATE(ALLOCATION, TERMINATING, A(TERMINATED)),
+    STATE(ALLOCATION, TERMINATED, 0),
+};
+
+const struct fsm experiment_fsm = {"experiment", experiment_states,
+                                   ARRAY_LEN(experiment_states)};
+const struct fsm trial_fsm = {"trial", trial_states, ARRAY_LEN(trial_states)};
+const struct fsm allocation_fsm = {"allocation", allocation_states,
+                                   ARRAY_LEN(allocation_states)};
+
+const char *const experiment_state_names[] = {
+    "ACTIVE",          "PAUSED",         "STOPPING_COMPLETED", "STOPPING_CANCELED",
+    "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED",          "CANCELED",
+    "ERROR",           "DELETING",       "DELETE_FAILED",      NULL,
+};
+
+const char *const trial_state_names[] = {
+    "ACTIVE",
+    "PAUSED",
+    "STOPPING_COMPLETED",
+    "STOPPING_CANCELED",
+    "STOPPING_KILLED",
+    "STOPPING_ERROR",
+    "COMPLETED",
+    "CANCELED",
+    "ERROR",
+    NULL,
+};
+
+const char *const allocation_state_names[] = {
+    "PENDING", "ASSIGNED",    "PULLING",    "STARTING",
+    "RUNNING", "TERMINATING", "TERMINATED", NULL,
+};
+
+const char *const checkpoint_state_names[] = {
+    "ACTIVE", "COMPLETED", "ERROR", "DELETED", "PARTIALLY_DELETED", NULL,
+};
+
+bool experiment_is_terminal(enum experiment_state state)
+{
+    return state >= EXPERIMENT_COMPLETED;
+}
+
+bool experiment_is_stopping(enum experiment_state state)
+{
+    return state >= EXPERIMENT_STOPPING_COMPLETED && state <= EXPERIMENT_STOPPING_ERROR;
+}
+
+bool trial_is_terminal(enum trial_state state)
+{
+    return state >= TRIAL_COMPLETED;
+}
+
+bool trial_is_stopping(enum trial_state state)
+{
+    return state >= TRIAL_STOPPING_COMPLETED && state <= TRIAL_STOPPING_ERROR;
+}
+
+enum experiment_state experiment_end_of(enum experiment_state stopping)
+{
+    switch (stopping) {
+    case EXPERIMENT_STOPPING_COMPLETED:
+        return EXPERIMENT_COMPLETED;
+    case EXPERIMENT_STOPPING_CANCELED:
+    case EXPERIMENT_STOPPING_KILLED:
+        return EXPERIMENT_CANCELED;
+    default:
+        return EXPERIMENT_ERROR;
+    }
+}
+
+enum trial_state trial_end_of(enum trial_state stopping)
+{
+    switch (stopping) {
+    case TRIAL_STOPPING_COMPLETED:
+        return TRIAL_COMPLETED;
+    case TRIAL_STOPPING_CANCELED:
+    case TRIAL_STOPPING_KILLED:
+        return TRIAL_CANCELED;
+    default:
+        return TRIAL_ERROR;
+    }
+}

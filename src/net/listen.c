@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listen.c - opens the socket that a server listens on, rather than leave it to
+ * libmicrohttpd, which would not say why it failed. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/server_http.h"
+
+static det_status listen_on(const struct addrinfo *at, int *ret_fd)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int off = 0;
+    int on = 1;
+    int code;
+
+    if (fd < 0)
+        return DET_IO;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (at->ai_family == AF_INET6) /* "::" takes IPv4 too */
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) {
+        *ret_fd = fd;
+        return DET_OK;
+    }
+    code = errno;
+    close(fd);
+    errno = code;
+    return code == EADDRINUSE ? DET_EXISTS : DET_IO;
+}
+
+det_status http_listen(const struct net_server_config *config, int *ret_fd,
+                       uint16_t *ret_port, struct err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof(own);
+    struct addrinfo *found;
+    struct net_addr addr;
+    char port[8];
+    det_status st;
+    int code;
+
+    snprintf(port, sizeof(port), "%u", config->port);
+    code = getaddrinfo(config->host, port, &hints, &found);
+    if (code)
+        return err_set(err, DET_INVALID, "cannot listen on '%s': %s", config->host,
+                       gai_strerror(code));
+    st = listen_on(found, ret_fd);
+    code = errno;
+    freeaddrinfo(found);
+    if (st == DET_EXISTS)
+        return err_set(err, st, "port %u on %s is taken", config->port, config->host);
+    if (st)
+        return err_errno(err, code, "cannot listen on %s port %u", config->host,
+                         config->port);
+    if (getsockname(*ret_fd, (struct sockaddr *)&own, &size) != 0 ||
+        !net_addr_from((struct sockaddr *)&own, &addr)) {
+        close(*ret_fd);
+        return err_set(err, DET_IO, "cannot listen on %s", config->host);
+    }
+    *ret_port = addr.port;
+    return DET_OK;
+}

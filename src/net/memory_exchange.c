@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_exchange.c - the server's side of a call in memory: its way along the wire,
+ * its answer or stream, its end. */
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/net_memory.h"
+
+enum { LEAST_DELAY_US = 20, DELAY_RANGE_US = 2000 };
+
+/* ---- the wire -------------------------------------------------------------------- */
+
+void memory_send(struct memory_exchange *x, task_fn *arrive)
+{
+    struct memory_net *net = x->net;
+    int64_t delay_us = LEAST_DELAY_US + (int64_t)rng64_below(&net->rng, DELAY_RANGE_US);
+
+    x->task = (struct task)TASK_INIT(arrive);
+    lane_post_at(net->wire, &x->task,
+                 clock_mono_us(exec_clock(net->base.exec)) + delay_us);
+}
+
+void memory_exchange_free(struct memory_exchange *x)
+{
+    struct memory_net *net = x->net;
+
+    if (x->call)
+        x->call->x = NULL;
+    if (x->next)
+        x->next->prev = x->prev;
+    if (x->prev)
+        x->prev->next = x->next;
+    else
+        net->exchanges = x->next;
+    lane_cancel(net->wire, &x->gone_task);
+    net_exchange_done(&x->base);
+    buf_done(&x->out);
+    mem_free(x);
+}
+
+void memory_exchange_unpost(struct memory_exchange *x)
+{
+    lane_cancel(x->net->wire, &x->task);
+    if (x->stream.lane)
+        lane_cancel(x->stream.lane, &x->task);
+}
+
+/* ---- the exchange's side --------------------------------------------------------- */
+
+/* A task of its own, since owners expect the news from outside their own calls. */
+static void on_gone_task(struct task *task)
+{
+    struct memory_exchange *x = CONTAINER_OF(task, struct memory_exchange, gone_task);
+
+    if (x->phase == OPEN && x->gone_fn)
+        x->gone_fn(&x->base);
+}
+
+static void stream_end(struct task *task)
+{
+    struct memory_exchange *x = CONTAINER_OF(task, struct memory_exchange, task);
+    struct memory_server *server = x->server;
+
+    if (x->stream.done)
+        x->stream.done(x->stream.arg);
+    memory_exchange_free(x);
+    if (server)
+        server->is_quiet = true; /* its free looks whether that is so */
+}
+
+static void stream_finish(struct memory_exchange *x)
+{
+    x->phase = ENDS;
+    x->task = (struct task)TASK_INIT(stream_end);
+    lane_post(x->stream.lane, &x->task);
+}
+
+void memory_exchange_gone(struct memory_exchange *x)
+{
+    x->is_gone = true;
+    if (x->phase == OPEN && x->gone_fn)
+        lane_post(x->net->wire, &x->gone_task);
+    if (x->phase == WAITING || x->phase == TAKEN)
+        stream_finish(x);
+}
+
+static void on_stream_step(struct task *task);
+
+void memory_stream_rest(struct memory_exchange *x)
+{
+    buf_clear(&x->out);
+    if (x->is_gone || x->is_last) {
+        stream_finish(x);
+    } else if (!x->may_wait || x->is_woken) {
+        x->phase = WANTED;
+        x->task = (struct task)TASK_INIT(on_stream_step);
+        lane_post(x->stream.lane, &x->task);
+    } else {
+        x->phase = WAITING;
+    }
+}
+
+/* The call looks at the bytes when its caller's thread is back in net_call(). */
+static void on_piece_arrives(struct task *task)
+{
+    struct memory_exchange *x = CONTAINER_OF(task, struct memory_exchange, task);
+    struct memory_call *call = x->call;
+
+    if (!call) {
+        x->is_gone = true;
+        memory_stream_rest(x);
+        return;
+    }
+    call->status = 200;
+    buf_add(&call->bytes, x->out.data, x->out.len);
+    call->is_ready = true;
+    memory_call_rearm(call);
+    x->phase = TAKEN; /* until the call has looked at the bytes */
+    if (x->is_last) {
+        memory_call_over(call, DET_OK);
+        memory_stream_rest(x);
+    }
+}
+
+static void on_stream_step(struct task *task)
+{
+    struct memory_exchange *x = CONTAINER_OF(task, struct memory_exchange, task);
+    enum net_more more;
+
+    if (x->is_gone) {
+        stream_finish(x);
+        return;
+    }
+    x->is_woken = false;
+    more = x->stream.next(x->stream.arg, &x->out);
+    x->is_last = more == NET_END;
+    x->may_wait = more == NET_WAIT;
+    if (x->out.status) {
+        if (x->call)
+            memory_call_over(x->call, DET_UNREACHABLE);
+        stream_finish(x);
+    } else if (x->out.len || x->is_last) {
+        x->phase = PIECE;
+        memory_send(x, on_piece_arrives);
+    } else {
+        memory_stream_rest(x);
+    }
+}
+
+/* Exchange and call part here. */
+static void on_reply_arrives(struct task *task)
+{
+    struct memory_exchange *x = CONTAINER_OF(task, struct memory_exchange, task);
+    struct memory_call *call = x->call;
+
+    if (call) {
+        call->status = x->status;
+        buf_add(&call->bytes, x->out.data, x->out.len);
+        memory_call_over(call, DET_OK);
+    }
+    memory_exchange_free(x);
+}
+
+/* The reply is on its way, and will not arrive. */
+static void lose_reply(struct memory_exchange *x)
+{
+    struct memory_call *call = x->call;
+
+    if (!call)
+        return;
+    if (rng64_below(&x->net->rng, 2))
+        memory_call_over(call, DET_UNREACHABLE);
+    call->x = NULL; /* else its timer tells */
+    x->call = NULL;
+}
+
+void memory_answer(struct net_exchange *base, const struct net_answer_with *answer)
+{
+    struct memory_exchange *x = (struct memory_exchange *)base;
+
+    assert(x->phase == OPEN);
+    x->phase = REPLIES;
+    x->status = answer->status;
+    if (x->loses_reply) /* the work is done all the same */
+        lose_reply(x);
+    if (answer->body && x->call) {
+        x->out = *answer->body;
+        x->out.limit = 0;
+        *answer->body = (struct buf)BUF_INIT;
+    } else if (answer->body) {
+        buf_done(answer->body);
+    }
+    if (x->out.status) { /* the real server answers so, too */
+        x->status = 503;
+        buf_clear(&x->out);
+    }
+    if (x->call)
+        memory_send(x, on_reply_arrives);
+    else
+        memory_exchange_free(x);
+}
+
+void memory_answer_stream(struct net_exchange *base, const char *content_type,
+                          const struct net_stream *stream)
+{
+    struct memory_exchange *x = (struct memory_exchange *)base;
+
+    (void)content_type;
+    assert(x->phase == OPEN);
+    lane_cancel(x->net->wire, &x->gone_task);
+    x->stream = *stream;
+    if (x->loses_reply)
+        lose_reply(x);
+    /* Nobody listens to a second delivery. */
+    x->is_gone = x->is_gone || !x->call;
+    memory_stream_rest(x);
+}
+
+void memory_stream_wake(struct net_exchange *base)
+{
+    struct memory_exchange *x = (struct memory_exchange *)base;
+
+    x->is_woken = true;
+    if (x->phase == WAITING)
+        memory_stream_rest(x);
+}
+
+void memory_on_gone(struct net_exchange *base, net_gone_fn *fn)
+{
+    struct memory_exchange *x = (struct memory_exchange *)base;
+
+    x->gone_fn = fn;
+    if (x->is_gone)
+        memory_exchange_gone(x);
+}
+
+bool memory_peer_uid(const struct net_exchange *x, uint32_t *ret_uid)
+{
+    if (x->is_loopback)
+        *ret_uid = getuid();
+    return x->is_loopback;
+}
+
+/* ---- its beginning --------------------------------------------------------------- */
+
+/* The block of headers as a server sees it. */
+static char *headers_new(const struct memory_client *client,
+                         const struct net_call *call)
+{
+    struct buf block = BUF_INIT;
+    struct net_header header;
+
+    buf_printf(&block, "Host%c%s:%u%c", '\0', client->host, client->port, '\0');
+    for (const char *const *line = call->headers; line && *line; line++) {
+        if (!net_header_split(*line, &header))
+            continue;
+        buf_add(&block, header.name, header.name_len);
+        buf_putc(&block, '\0');
+        buf_add(&block, header.value, strlen(header.value) + 1);
+    }
+    return buf_take(&block); /* ends with a NUL of its own */
+}
+
+struct memory_exchange *memory_exchange_new(const struct memory_client *client,
+                                            const struct net_call *call)
+{
+    struct memory_net *net = client->net;
+    size_t size = strlen(call->path) + 1;
+    struct memory_exchange *x = mem_alloc(sizeof(*x) + size);
+
+    if (!x)
+        return NULL;
+    x->base = (struct net_exchange){
+        .ops = &net_memory_ops,
+        .body = BUF_INIT,
+        .method = call->method,
+        .is_loopback = memory_is_own_host(client->host),
+    };
+    x->net = net;
+    x->out = (struct buf)BUF_INIT;
+    x->gone_task = (struct task)TASK_INIT(on_gone_task);
+    memory_key_format(x->key, client->host, client->port);
+    memcpy(x->uri, call->path, size);
+    net_exchange_set_uri(&x->base, x->uri);
+    x->base.headers = headers_new(client, call);
+    buf_add(&x->base.body, call->body, call->body_len);
+    if (!x->base.headers || x->base.body.status) {
+        net_exchange_done(&x->base);
+        mem_free(x);
+        return NULL;
+    }
+    x->next = net->exchanges;
+    if (x->next)
+        x->next->prev = x;
+    net->exchanges = x;
+    return x;
+}

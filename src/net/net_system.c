@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_system.c - the machine's network: server_http.c and client_http.c behind net.h.
+ */
+#include "base/mem.h"
+#include "net/net_impl.h"
+#include "net/server_http.h"
+
+static void system_free(struct net *net)
+{
+    mem_free(net);
+}
+
+static const struct net_ops net_system_ops = {
+    .free = system_free,
+    .serve = http_serve,
+    .server_free = http_server_free,
+    .peer_uid = http_peer_uid,
+    .on_gone = http_on_gone,
+    .answer = http_answer,
+    .answer_stream = http_answer_stream,
+    .stream_wake = http_stream_wake,
+    .client_new = http_client_new,
+    .client_free = http_client_free,
+    .client_cancel = http_client_cancel,
+    .call = http_call,
+};
+
+det_status net_system_new(struct exec *exec, struct net **ret_net, struct err *err)
+{
+    struct net *net = mem_new(struct net);
+
+    if (!net)
+        return err_default(err, DET_NOMEM);
+    net->ops = &net_system_ops;
+    net->exec = exec;
+    *ret_net = net;
+    return DET_OK;
+}

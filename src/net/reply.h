@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reply.h - reads an HTTP/1.x reply from bytes in any portions; knows no sockets. */
+#ifndef NET_REPLY_H
+#define NET_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* All header lines of a reply, and each other line. */
+enum { REPLY_HEADER_BYTES = 65536 };
+
+/*   STATUS -> HEADERS -+-> BYTES (a length is known) ---------------------> DONE
+ *     ^                +-> UNTIL_CLOSE --(the other side closes)----------> DONE
+ *     +--- 1xx --------+-> SIZE -> CHUNK -> CRLF -> SIZE ... -> TRAILERS -> DONE */
+enum reply_state {
+    REPLY_STATUS,
+    REPLY_HEADERS,
+    REPLY_BYTES,
+    REPLY_UNTIL_CLOSE,
+    REPLY_SIZE,
+    REPLY_CHUNK,
+    REPLY_CRLF,
+    REPLY_TRAILERS,
+    REPLY_DONE,
+};
+
+struct reply {
+    enum reply_state state;
+    int status;       /* from HEADERS on; final once the state is behind HEADERS */
+    bool keeps_alive; /* the connection serves another request */
+    bool is_head;     /* the request was HEAD: no body follows */
+    bool is_chunked;
+    bool has_length;
+    uint64_t left;       /* of the body, or of the chunk */
+    size_t header_bytes; /* so far */
+    struct buf line;     /* that is not complete yet */
+};
+
+struct reply_bytes {
+    const char *at; /* borrowed from what was fed */
+    size_t len;
+};
+
+void reply_init(struct reply *reply, bool is_head);
+void reply_done(struct reply *reply);
+
+/* Reads on, until the bytes are used up, a part of the body was found (`ret_body`, else
+ * empty), or the reply is complete (DONE).  DET_IO: not HTTP.  DET_NOMEM. */
+det_status reply_feed(struct reply *reply, const char *bytes, size_t len,
+                      size_t *ret_used, struct reply_bytes *ret_body, struct err *err);
+
+/* The other side closed: true when the reply is complete by that. */
+bool reply_close(struct reply *reply);
+
+static inline bool reply_has_head(const struct reply *reply)
+{
+    return reply->state > REPLY_HEADERS;
+}
+
+#endif

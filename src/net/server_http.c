@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_http.c - the real server: libmicrohttpd's threads read and write, owners
+ * answer.
+ *
+ *   libmicrohttpd's thread                         any thread
+ *   ----------------------                         ----------
+ *   on_uri       copies the URI, makes the exchange
+ *   on_access    collects the body
+ *                suspends; OPEN; calls the handler --> net_answer(): ANSWERED, resumes
+ *   on_access    queues the response      <--------/
+ *   on_completed frees the exchange
+ *
+ * What keeps it right:
+ *
+ *   1. A connection is suspended before anybody else can know its exchange, so that a
+ *      resume never comes before its suspend.
+ *   2. OPEN is left once, under the server's lock; who leaves it resumes, and touches
+ * the exchange no more.
+ *   3. An exchange is freed by the last of: libmicrohttpd (is_sent), the owner
+ * (!is_held), the stream's done().
+ *   4. `suspended` counts connections until their resume has returned; the daemon is
+ *      stopped only at 0, because it aborts on suspended connections, and because a
+ * resume still writes to the daemon after the connection is its own again.
+ *   5. A server that is freed answers for the owners.  They may hold their exchange on
+ *      (hence the copies) and the last one frees the struct.
+ *
+ * Under the lock no function of libmicrohttpd is called but get_connection_info(),
+ * which only reads.  Lock order: the server's before the watcher's; neither is held
+ * when an owner's function runs.
+ *
+ * An idle long poll costs 5.9 KB in all, of it 5.0 KB libmicrohttpd's (9,000 clients
+ * with a token in their headers).  Each resume makes libmicrohttpd walk all its
+ * suspended connections: with those 9,000 the rate of other requests fell by a third.
+ */
+#include "net/server_http.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum {
+    IDLE_SECONDS = 75,        /* a kept connection, or one that stopped in the middle */
+    DRAIN_SECONDS = 5,        /* for replies under way when a server is freed */
+    CONNECTION_BYTES = 32768, /* also the limit on a request's headers */
+    DEFAULT_CONNECTIONS = 16384,
+};
+
+/* ---- exchanges ------------------------------------------------------------------- */
+
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
+{
+    struct http_server *server = arg;
+    size_t size = strlen(uri) + 1;
+    struct http_exchange *x = mem_alloc(sizeof(*x) + size);
+
+    if (!x)
+        return NULL;
+    x->base = (struct net_exchange){.ops = server->base.ops, .body = BUF_INIT};
+    x->base.body.limit = server->max_body_bytes;
+    x->server = server;
+    x->connection = connection;
+    x->watch.fd = -1;
+    memcpy(x->uri, uri, size);
+    net_exchange_set_uri(&x->base, x->uri);
+
+    pthread_mutex_lock(&server->lock);
+    server->alive++;
+    pthread_mutex_unlock(&server->lock);
+    return x;
+}
+
+/* One for the server's owner or an exchange less; the last one frees it. */
+static void server_leave(struct http_server *server)
+{
+    bool is_last;
+
+    pthread_mutex_lock(&server->lock);
+    is_last = --server->alive == 0;
+    pthread_mutex_unlock(&server->lock);
+    if (!is_last)
+        return;
+    gone_free(server->gone);
+    pthread_mutex_destroy(&server->lock);
+    pthread_cond_destroy(&server->changed);
+    mem_free(server);
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+
+    net_exchange_done(&x->base);
+    buf_done(&x->stream.piece);
+    mem_free(x);
+    server_leave(server);
+}
+
+void http_link(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+
+    x->next = server->list;
+    if (x->next)
+        x->next->prev = x;
+    server->list = x;
+}
+
+void http_unlink(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+
+    if (x->next)
+        x->next->prev = x->prev;
+    if (x->prev)
+        x->prev->next = x->next;
+    else if (server->list == x)
+        server->list = x->next;
+    x->next = x->prev = NULL;
+}
+
+bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status)
+{
+    if (x->phase != HTTP_OPEN)
+        return false;
+    http_unlink(x);
+    x->phase = HTTP_ANSWERED;
+    x->response = response;
+    x->status = status;
+    x->server->unsent++;
+    return true;
+}
+
+void http_resume(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+
+    server->mhd.resume_connection(x->connection);
+    /* From here on `x` may be freed. */
+    pthread_mutex_lock(&server->lock);
+    server->suspended--;
+    if (server->is_closing)
+        pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+int http_socket(const struct http_exchange *x)
+{
+    const union MHD_ConnectionInfo *info = x->server->mhd.get_connection_info(
+        x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    return info ? info->connect_fd : -1;
+}
+
+/* ---- the request ----------------------------------------------------------------- */
+
+struct header_copy {
+    char *at; /* NULL: only counts */
+    size_t size;
+};
+
+static void header_copy_word(struct header_copy *copy, const char *word)
+{
+    size_t size = strlen(word) + 1;
+
+    if (copy->at) {
+        memcpy(copy->at, word, size);
+        copy->at += size;
+    }
+    copy->size += size;
+}
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    (void)kind;
+    if (*name) { /* an empty name would end the block */
+        header_copy_word(arg, name);
+        header_copy_word(arg, value ? value : "");
+    }
+    return MHD_YES;
+}
+
+static void request_start(struct http_exchange *x, const char *method)
+{
+    const struct mhd *mhd = &x->server->mhd;
+    const union MHD_ConnectionInfo *info =
+        mhd->get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct header_copy copy = {0};
+
+    x->is_started = true;
+    x->base.method = net_method_parse(method);
+    if (info && info->client_addr && net_addr_from(info->client_addr, &x->peer))
+        x->base.is_loopback = net_addr_is_loopback(&x->peer);
+
+    mhd->get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &copy);
+    x->base.headers = mem_alloc(copy.size + 1);
+    if (!x->base.headers) {
+        x->base.problem = DET_NOMEM;
+        return;
+    }
+    copy.at = x->base.headers;
+    mhd->get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &copy);
+}
+
+/* A body that is too large is read off to its end: a client that is still sending would
+ * not see an answer that comes before. */
+static void request_add(struct http_exchange *x, const char *bytes, size_t len)
+{
+    struct buf *body = &x->base.body;
+
+    if (x->base.problem)
+        return;
+    buf_add(body, bytes, len);
+    if (!body->status)
+        return;
+    x->base.problem = body->status;
+    buf_done(body);
+    body->status = DET_OK;
+}
+
+/* The request is complete: to the handler with it. */
+static void request_hand_over(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+    net_handler_fn *handler = server->handler;
+    void *arg = server->arg;
+    bool is_late;
+
+    server->mhd.suspend_connection(x->connection);
+    pthread_mutex_lock(&server->lock);
+    server->suspended++;
+    x->phase = HTTP_OPEN;
+    http_link(x);
+    is_late = server->is_closing && http_claim(x, server->sorry, 503);
+    x->is_held = !is_late;
+    pthread_mutex_unlock(&server->lock);
+
+    if (is_late)
+        http_resume(x);
+    else
+        handler(arg, &x->base);
+}
+
+void http_response_free(struct http_server *server, struct MHD_Response *response)
+{
+    if (response && response != server->sorry)
+        server->mhd.destroy_response(response);
+}
+
+static enum MHD_Result request_reply(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    unsigned status;
+
+    pthread_mutex_lock(&server->lock);
+    response = x->response;
+    x->response = NULL;
+    status = (unsigned)x->status;
+    pthread_mutex_unlock(&server->lock);
+
+    result = server->mhd.queue_response(x->connection, status, response);
+    http_response_free(server, response); /* the connection has its own reference */
+    return result;
+}
+
+/* Called when the headers are there, for each piece of the body, when the request is
+ * complete, and again after a resume. */
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
+                                 const char *url, const char *method,
+                                 const char *version, const char *upload,
+                                 size_t *upload_size, void **context)
+{
+    struct http_server *server = arg;
+    struct http_exchange *x = *context;
+    enum http_phase phase;
+
+    (void)url;
+    (void)version;
+    if (!x) /* on_uri() found no memory */
+        return server->mhd.queue_response(connection, 503, server->sorry);
+    if (!x->is_started) {
+        request_start(x, method);
+        return MHD_YES;
+    }
+    if (*upload_size) {
+        request_add(x, upload, *upload_size);
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    pthread_mutex_lock(&server->lock);
+    phase = x->phase;
+    pthread_mutex_unlock(&server->lock);
+    if (phase == HTTP_ANSWERED)
+        return request_reply(x);
+    assert(phase == HTTP_READING);
+    request_hand_over(x);
+    return MHD_YES;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct http_exchange *x = *context;
+    struct http_server *server = arg;
+    struct MHD_Response *unsent;
+    bool is_stream;
+    bool is_over;
+
+    (void)connection;
+    (void)how;
+    *context = NULL;
+    if (!x)
+        return;
+    if (x->is_watched)
+        gone_remove(server->gone, &x->watch);
+
+    pthread_mutex_lock(&server->lock);
+    x->is_sent = true;
+    unsent = x->response; /* the client had left when its connection was resumed */
+    x->response = NULL;
+    is_stream = x->stream.state != STREAM_NONE;
+    is_over = !x->is_held && !is_stream;
+    if (x->phase == HTTP_ANSWERED)
+        server->unsent--;
+    if (is_stream)
+        http_unlink(x);
+    if (server->is_closing)
+        pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+
+    http_response_free(server, unsent);
+    if (is_stream)
+        http_stream_finish(x);
+    else if (is_over)
+        http_exchange_free(x);
+}
+
+bool http_peer_uid(const struct net_exchange *base, uint32_t *ret_uid)
+{
+    const struct http_exchange *x = (const struct http_exchange *)base;
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof(own);
+    bool has_own = false;
+    struct net_addr ours;
+
+    pthread_mutex_lock(&x->server->lock);
+    if (x->phase == HTTP_OPEN) /* else the descriptor may be another's by now */
+        has_own = getsockname(http_socket(x), (struct sockaddr *)&own, &size) == 0;
+    pthread_mutex_unlock(&x->server->lock);
+    return has_own && net_addr_from((struct sockaddr *)&own, &ours) &&
+           peer_find_uid(&x->peer, &ours, ret_uid);
+}
+
+static void on_gone(struct gone_watch *watch)
+{
+    struct http_exchange *x = CONTAINER_OF(watch, struct http_exchange, watch);
+
+    x->gone_fn(&x->base);
+}
+
+void http_on_gone(struct net_exchange *base, net_gone_fn *fn)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+
+    pthread_mutex_lock(&x->server->lock);
+    if (x->phase == HTTP_OPEN && !x->is_watched) {
+        x->gone_fn = fn;
+        x->is_watched = true; /* before: the function may run at once */
+        gone_add(x->server->gone, &x->watch, http_socket(x), on_gone);
+    }
+    pthread_mutex_unlock(&x->server->lock);
+}
+
+/* ---- the reply ------------------------------------------------------------------- */
+
+static bool add_header(const struct mhd *mhd, struct MHD_Response *response,
+                       const char *line)
+{
+    struct net_header header;
+    char *name;
+    bool is_ok;
+
+    if (!net_header_split(line, &header))
+        return false;
+    name = mem_strndup(header.name, header.name_len);
+    is_ok = name && mhd->add_response_header(response, name, header.value) == MHD_YES;
+    mem_free(name);
+    return is_ok;
+}
+
+/* NULL when there is no memory for it. */
+static struct MHD_Response *response_new(const struct mhd *mhd,
+                                         const struct net_answer_with *answer)
+{
+    struct buf none = BUF_INIT;
+    struct buf *body = answer->body ? answer->body : &none;
+    size_t len = body->len;
+    char *bytes = buf_take(body);
+    struct MHD_Response *response = NULL;
+    bool is_ok = true;
+
+    if (bytes)
+        response =
+            mhd->create_response_from_buffer_with_free_callback(len, bytes, mem_free);
+    if (!response) {
+        mem_free(bytes);
+        return NULL;
+    }
+    if (answer->content_type)
+        is_ok = mhd->add_response_header(response, "Content-Type",
+                                         answer->content_type) == MHD_YES;
+    for (const char *const *line = answer->headers; is_ok && line && *line; line++)
+        is_ok = add_header(mhd, response, *line);
+    if (is_ok)
+        return response;
+    mhd->destroy_response(response);
+    return NULL;
+}
+
+void http_answer(struct net_exchange *base, const struct net_answer_with *answer)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+    struct http_server *server = x->server;
+    struct MHD_Response *response = response_new(&server->mhd, answer);
+    int status = response ? answer->status : 503;
+    bool is_claimed;
+    bool is_over;
+
+    if (!response)
+        response = server->sorry;
+    if (x->is_watched)
+        gone_remove(server->gone, &x->watch);
+
+    pthread_mutex_lock(&server->lock);
+    assert(x->is_held);
+    x->is_held = false;
+    is_claimed = http_claim(x, response, status);
+    is_over = x->is_sent;
+    pthread_mutex_unlock(&server->lock);
+
+    if (is_claimed) {
+        http_resume(x);
+        return;
+    }
+    /* The server was freed meanwhile and answered itself. */
+    http_response_free(server, response);
+    if (is_over)
+        http_exchange_free(x);
+}
+
+/* ---- the server ------------------------------------------------------------------ */
+
+/* The path must reach the owner as it was sent. */
+static size_t unescape_nothing(void *arg, struct MHD_Connection *connection, char *text)
+{
+    (void)arg;
+    (void)connection;
+    return strlen(text);
+}
+
+/* Takes `fd`.  Signals are for the program's own threads. */
+static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
+                                       const struct net_server_config *config)
+{
+    unsigned flags =
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+    unsigned threads = MAX(config->threads, 1u);
+    unsigned limit =
+        config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
+    const struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? threads : 0, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, MAX(limit, threads), NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape_nothing, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_Daemon *daemon;
+    sigset_t all;
+    sigset_t old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    daemon = server->mhd.start_daemon(flags, 0, NULL, NULL, on_access, server,
+                                      MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return daemon;
+}
+
+/* The 503 that needs no memory when it is sent. */
+static struct MHD_Response *sorry_new(const struct mhd *mhd)
+{
+    static const char text[] = "the server is stopping or out of memory\n";
+
+    return mhd->create_response_from_buffer(sizeof(text) - 1, (void *)(uintptr_t)text,
+                                            MHD_RESPMEM_PERSISTENT);
+}
+
+/* When it cannot start, libmicrohttpd has closed the socket it was given, or not; by
+ * now the number may be another thread's. */
+static void close_if_same(int fd, ino_t inode)
+{
+    struct stat now;
+
+    if (fstat(fd, &now) == 0 && now.st_ino == inode)
+        close(fd);
+}
+
+static det_status server_start(struct http_server *server,
+                               const struct net_server_config *config, struct err *err)
+{
+    det_status st = mhd_load(&server->mhd, err);
+    struct stat before;
+    int fd = -1;
+
+    if (st)
+        return st;
+    server->sorry = sorry_new(&server->mhd);
+    if (!server->sorry)
+        return err_default(err, DET_NOMEM);
+    st = gone_new(&server->gone, err);
+    if (st)
+        return st;
+    st = http_listen(config, &fd, &server->base.port, err);
+    if (st)
+        return st;
+    if (fstat(fd, &before) != 0)
+        before.st_ino = 0;
+    server->daemon = daemon_start(server, fd, config);
+    if (!server->daemon) {
+        close_if_same(fd, before.st_ino);
+        return err_set(err, DET_FAILED, "cannot start the HTTP server on %s port %u",
+                       config->host, server->base.port);
+    }
+    return DET_OK;
+}
+
+/* What remains when the daemon has stopped, or never started. */
+static void server_drop(struct http_server *server)
+{
+    if (server->sorry)
+        server->mhd.destroy_response(server->sorry);
+    server_leave(server);
+}
+
+det_status http_serve(struct net *net, const struct net_server_config *config,
+                      struct net_server **ret_server, struct err *err)
+{
+    struct http_server *server = mem_new(struct http_server);
+    pthread_condattr_t monotonic;
+    det_status st;
+
+    if (!server)
+        return err_default(err, DET_NOMEM);
+    server->base.ops = net->ops;
+    server->handler = config->handler;
+    server->arg = config->arg;
+    server->max_body_bytes = config->max_body_bytes;
+    server->alive = 1;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    st = server_start(server, config, err);
+    if (st) {
+        server_drop(server);
+        return st;
+    }
+    *ret_server = &server->base;
+    return DET_OK;
+}
+
+/* Answers for the owners and breaks the streams.  Begins at the list's head again after
+ * each, for the lock was given up. */
+static void server_answer_all(struct http_server *server)
+{
+    struct http_exchange *x;
+
+    pthread_mutex_lock(&server->lock);
+    server->is_closing = true;
+    while ((x = server->list)) {
+        bool is_open = http_claim(x, server->sorry, 503);
+        bool is_resumable = is_open || http_stream_break(x);
+        bool is_watched = is_open && x->is_watched;
+
+        http_unlink(x);
+        if (!is_resumable)
+            continue;
+        pthread_mutex_unlock(&server->lock);
+        if (is_watched)
+            gone_remove(server->gone, &x->watch);
+        http_resume(x);
+        pthread_mutex_lock(&server->lock);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void server_drain(struct http_server *server)
+{
+    struct timespec until;
+    int code = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += DRAIN_SECONDS;
+    pthread_mutex_lock(&server->lock);
+    while (server->unsent && code != ETIMEDOUT)
+        code = pthread_cond_timedwait(&server->changed, &server->lock, &until);
+    while (server->suspended)
+        pthread_cond_wait(&server->changed, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_server_free(struct net_server *base)
+{
+    struct http_server *server = (struct http_server *)base;
+
+    server_answer_all(server);
+    server_drain(server);
+    server->mhd.stop_daemon(server->daemon);
+
+    pthread_mutex_lock(&server->lock);
+    while (server->streams)
+        pthread_cond_wait(&server->changed, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+    server_drop(server);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_stream.c - replies that are made piece by piece on an owner's lane.
+ *
+ *               reader finds nothing                 wake
+ *   SENDING  ---------------------->  WANTED  <--------------  WAITING
+ *      ^                              |    |                     ^ |
+ *      |    next() made a piece,      |    |  next() made none,  | |
+ *      +----or said END, or broken----+    +--and said WAIT------+ |
+ *      |                                                           |
+ *      +--------------------------- broken ------------------------+
+ *
+ * SENDING  libmicrohttpd has the connection and asks on_read() for bytes.
+ * WANTED   suspended; the task is on its way to the lane, or runs there.  Only the task
+ *          leaves this state.
+ * WAITING  suspended; nobody works.  Left by net_stream_wake(), or when the stream
+ * breaks.
+ *
+ * When a piece with NET_WAIT was sent, on_read() goes to WAITING straight away.  A wake
+ * at any other moment is remembered in `is_woken`, which the task clears before next()
+ * looks, so that none is lost.  Every move is made under the server's lock; who moves
+ * to SENDING resumes the connection, after giving the lock back.
+ *
+ * The watcher has the socket from the first to the last byte.  A broken stream is
+ * resumed, on_read() says so to libmicrohttpd, the connection closes without the last
+ * chunk, and the client knows that something is missing. */
+#include <assert.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "net/server_http.h"
+
+enum {
+    BLOCK_BYTES = 8192, /* for HTTP/1.0 clients; chunks use the connection's memory */
+    KEEP_BYTES = 4096,  /* of a piece's memory, while the stream waits */
+};
+
+bool http_stream_break(struct http_exchange *x)
+{
+    struct http_stream *s = &x->stream;
+
+    s->is_broken = true;
+    if (s->state != STREAM_WAITING)
+        return false;
+    s->state = STREAM_SENDING;
+    return true;
+}
+
+static void on_stream_gone(struct gone_watch *watch)
+{
+    struct http_exchange *x = CONTAINER_OF(watch, struct http_exchange, watch);
+    bool is_resumable;
+
+    pthread_mutex_lock(&x->server->lock);
+    is_resumable = http_stream_break(x);
+    pthread_mutex_unlock(&x->server->lock);
+    if (is_resumable)
+        http_resume(x);
+}
+
+/* Under the lock, behind a suspend: who works next? */
+static enum stream_state stream_rest(struct http_stream *s)
+{
+    if (s->is_broken)
+        return STREAM_SENDING;
+    if (!s->may_wait || s->is_woken)
+        return STREAM_WANTED;
+    if (s->piece.cap > KEEP_BYTES)
+        buf_done(&s->piece);
+    return STREAM_WAITING;
+}
+
+static ssize_t on_read(void *arg, uint64_t position, char *to, size_t max)
+{
+    struct http_exchange *x = arg;
+    struct http_stream *s = &x->stream;
+    struct http_server *server = x->server;
+    struct lane *lane = s->is.lane;
+    enum stream_state state;
+    bool is_broken;
+    size_t len;
+
+    (void)position;
+    pthread_mutex_lock(&server->lock);
+    is_broken = s->is_broken;
+    len = MIN(s->piece.len - s->sent, max);
+    pthread_mutex_unlock(&server->lock);
+    if (is_broken)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (len) {
+        memcpy(to, s->piece.data + s->sent, len);
+        s->sent += len;
+        return (ssize_t)len;
+    }
+    if (s->is_last)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+
+    server->mhd.suspend_connection(x->connection);
+    pthread_mutex_lock(&server->lock);
+    server->suspended++;
+    buf_clear(&s->piece);
+    s->sent = 0;
+    state = s->state = stream_rest(s);
+    pthread_mutex_unlock(&server->lock);
+
+    if (state == STREAM_WANTED)
+        lane_post(lane, &s->task);
+    else if (state == STREAM_SENDING)
+        http_resume(x);
+    return 0;
+}
+
+/* On the lane: makes the next piece, unless the stream broke meanwhile. */
+static void stream_step(struct task *task)
+{
+    struct http_exchange *x = CONTAINER_OF(task, struct http_exchange, stream.task);
+    struct http_stream *s = &x->stream;
+    struct http_server *server = x->server;
+    struct lane *lane = s->is.lane;
+    enum net_more more = NET_END;
+    enum stream_state state;
+    bool is_broken;
+
+    pthread_mutex_lock(&server->lock);
+    is_broken = s->is_broken;
+    s->is_woken = false;
+    pthread_mutex_unlock(&server->lock);
+    if (!is_broken)
+        more = s->is.next(s->is.arg, &s->piece);
+
+    pthread_mutex_lock(&server->lock);
+    if (s->piece.status)
+        s->is_broken = true;
+    s->is_last = more == NET_END;
+    s->may_wait = more == NET_WAIT;
+    state = s->piece.len || s->is_last ? STREAM_SENDING : stream_rest(s);
+    s->state = state;
+    pthread_mutex_unlock(&server->lock);
+
+    if (state == STREAM_SENDING)
+        http_resume(x);
+    else if (state == STREAM_WANTED)
+        lane_post(lane, task);
+}
+
+/* On the lane: the end.  libmicrohttpd and the owner are done with it already. */
+static void stream_end(struct task *task)
+{
+    struct http_exchange *x = CONTAINER_OF(task, struct http_exchange, stream.task);
+    struct http_server *server = x->server;
+
+    if (x->stream.is.done)
+        x->stream.is.done(x->stream.is.arg);
+    pthread_mutex_lock(&server->lock);
+    server->streams--;
+    if (server->is_closing)
+        pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    http_exchange_free(x);
+}
+
+void http_stream_finish(struct http_exchange *x)
+{
+    x->stream.task = (struct task)TASK_INIT(stream_end);
+    lane_post(x->stream.is.lane, &x->stream.task);
+}
+
+/* NULL when there is no memory for it. */
+static struct MHD_Response *stream_response(struct http_exchange *x,
+                                            const char *content_type)
+{
+    const struct mhd *mhd = &x->server->mhd;
+    struct MHD_Response *response = mhd->create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, x, NULL);
+
+    if (!response || !content_type ||
+        mhd->add_response_header(response, "Content-Type", content_type) == MHD_YES)
+        return response;
+    mhd->destroy_response(response);
+    return NULL;
+}
+
+void http_answer_stream(struct net_exchange *base, const char *content_type,
+                        const struct net_stream *stream)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+    struct http_server *server = x->server;
+    struct MHD_Response *response = stream_response(x, content_type);
+    bool is_claimed;
+    bool is_late;
+
+    if (x->is_watched)
+        gone_remove(server->gone, &x->watch);
+
+    pthread_mutex_lock(&server->lock);
+    assert(x->is_held);
+    x->is_held = false;
+    server->streams++;
+    x->stream.is = *stream;
+    x->stream.state = STREAM_SENDING;
+    x->stream.task = (struct task)TASK_INIT(stream_step);
+    x->stream.piece = (struct buf)BUF_INIT;
+    is_claimed =
+        http_claim(x, response ? response : server->sorry, response ? 200 : 503);
+    is_late = !is_claimed && x->is_sent;
+    if (is_claimed) {
+        http_link(x);
+        x->is_watched = true;
+        gone_add(server->gone, &x->watch, http_socket(x), on_stream_gone);
+    }
+    pthread_mutex_unlock(&server->lock);
+
+    if (is_claimed) {
+        http_resume(x);
+        return;
+    }
+    /* The server was freed meanwhile and answered itself; on_completed() saw no stream,
+     * or will see one. */
+    http_response_free(server, response);
+    if (is_late)
+        http_stream_finish(x);
+}
+
+void http_stream_wake(struct net_exchange *base)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+    struct http_stream *s = &x->stream;
+    struct lane *lane = NULL;
+
+    pthread_mutex_lock(&x->server->lock);
+    s->is_woken = true;
+    if (s->state == STREAM_WAITING) {
+        s->state = STREAM_WANTED;
+        lane = s->is.lane;
+    }
+    pthread_mutex_unlock(&x->server->lock);
+    if (lane)
+        lane_post(lane, &s->task);
+}

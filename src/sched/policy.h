@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.h - how a pool decides who is next.
+ *
+ * A policy is a constant: it keeps nothing between passes.  It walks the queues, asks
+ * fit.c for places and tells pass.c what it decided; carrying out and undoing are not
+ * its business.  To add one: a file with a `const struct sched_policy`, a line here,
+ * a row in policies[] of pool.c. */
+#ifndef SCHED_POLICY_H
+#define SCHED_POLICY_H
+
+#include "base/err.h"
+
+struct pool;
+
+struct sched_policy {
+    const char *name; /* as in the configuration */
+    /* Decides by pass_start(), pass_hold_back() and pass_preempt().  DET_NOMEM is the
+     * only failure. */
+    det_status (*plan)(struct pool *pool);
+};
+
+extern const struct sched_policy sched_priority;
+
+#endif

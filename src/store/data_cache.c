@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_cache.c - see data_cache.h. */
+#include "store/data_cache.h"
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+enum { CACHE_BYTES = 2 << 20, CACHE_LIMIT = 256 << 20 };
+
+static struct data_cache *cache_of(struct db_cache *base)
+{
+    return CONTAINER_OF(base, struct data_cache, base);
+}
+
+static void forget(struct db_cache *base)
+{
+    struct data_cache *cache = cache_of(base);
+
+    map_done(&cache->trials);
+    map_done(&cache->tasks);
+    arena_clear(&cache->mem);
+    cache->next_id = cache->id_end = 0;
+}
+
+static void cache_free(struct db_cache *base)
+{
+    struct data_cache *cache = cache_of(base);
+
+    forget(base);
+    arena_done(&cache->mem);
+    vec_done(&cache->full);
+    vec_done(&cache->small);
+    mem_free(cache);
+}
+
+struct data_cache *data_cache_of(struct db *db)
+{
+    struct data_cache *cache;
+
+    if (db->cache)
+        return cache_of(db->cache);
+    cache = mem_new(struct data_cache);
+    if (!cache)
+        return NULL;
+    cache->base.undone = forget;
+    cache->base.free = cache_free;
+    cache->mem = (struct arena)ARENA_INIT(CACHE_LIMIT);
+    db->cache = &cache->base;
+    return cache;
+}
+
+void data_cache_trim(struct data_cache *cache)
+{
+    if (cache->mem.used > CACHE_BYTES)
+        forget(&cache->base);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* db_sqlite.c - the embedded engine.
+ *
+ * Write-ahead log, full sync: a commit is one append and one sync.  The log is moved
+ * into the file by the writer after it has answered its senders (db_checkpoint()), not
+ * inside somebody's commit, and there a failed sync is noticed too.  Caches are small:
+ * the kernel's is behind them.  Connections are made without SQLite's own lock, since
+ * each belongs to one thread at a time.
+ *
+ * SQLite numbers $1, $2, ... by first appearance; ?1, ?2, ... by their number.  So the
+ * text is prepared with the dollar signs exchanged. */
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "store/db_impl.h"
+#include "store/vfs.h"
+
+enum { BUSY_MS = 5000 };
+
+/* A file that is taken apart by hand should not surprise later: no page of deleted rows
+ * is wiped (it costs a write each), free pages are given back in steps by compaction.
+ */
+static const char writer_pragmas[] = "PRAGMA auto_vacuum = INCREMENTAL;"
+                                     "PRAGMA journal_mode = WAL;"
+                                     "PRAGMA synchronous = FULL;"
+                                     "PRAGMA cache_size = -1024;"
+                                     "PRAGMA temp_store = MEMORY;"
+                                     "PRAGMA secure_delete = OFF;"
+                                     "PRAGMA wal_autocheckpoint = 0;"
+                                     "PRAGMA journal_size_limit = 33554432;";
+static const char reader_pragmas[] = "PRAGMA query_only = ON;"
+                                     "PRAGMA cache_size = -256;"
+                                     "PRAGMA temp_store = MEMORY;"
+                                     "PRAGMA wal_autocheckpoint = 0;";
+
+static det_status constraint(struct db *db, int code, struct err *err)
+{
+    det_status st = DET_FAILED;
+
+    if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY ||
+        code == SQLITE_CONSTRAINT_ROWID)
+        st = DET_EXISTS;
+    return err_set(err, st, "%s", sqlite3_errmsg(db->engine));
+}
+
+static det_status report(struct db *db, int code, struct err *err)
+{
+    const char *text = db->engine ? sqlite3_errmsg(db->engine) : sqlite3_errstr(code);
+
+    if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
+        db->has_failed_sync = true;
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(err, DET_BUSY, "another process is using the database '%s'",
+                       db->path);
+    case SQLITE_NOMEM:
+        return err_default(err, DET_NOMEM);
+    case SQLITE_FULL:
+        return err_set(err, DET_FULL, "no space left on the disk for the database '%s'",
+                       db->path);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(
+            err, DET_CORRUPT,
+            "the database '%s' is damaged (%s): restore a backup of it, or move "
+            "it away to begin anew",
+            db->path, text);
+    case SQLITE_CONSTRAINT:
+        return constraint(db, code, err);
+    case SQLITE_IOERR:
+        if (code == SQLITE_IOERR_NOMEM)
+            return err_default(err, DET_NOMEM);
+        return err_set(err, DET_IO, "reading or writing the database '%s' failed: %s",
+                       db->path, text);
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return err_set(err, DET_IO, "cannot use the database '%s': %s", db->path, text);
+    default:
+        return err_set(err, DET_FAILED, "the database '%s': %s", db->path, text);
+    }
+}
+
+static det_status failure(struct db *db, struct err *err)
+{
+    return report(db, sqlite3_extended_errcode(db->engine), err);
+}
+
+static int committed(void *arg, sqlite3 *engine, const char *name, int pages)
+{
+    struct db *db = arg;
+
+    (void)engine;
+    (void)name;
+    db->backlog_pages = (uint32_t)pages;
+    return SQLITE_OK;
+}
+
+static det_status sqlite_exec(struct db *db, const char *text, struct err *err)
+{
+    int code = sqlite3_exec(db->engine, text, NULL, NULL, NULL);
+
+    return code ? report(db, sqlite3_extended_errcode(db->engine), err) : DET_OK;
+}
+
+static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    const char *vfs = NULL;
+    int code;
+
+    /* Statistics take a lock for every allocation; too late to say no is fine. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    if (io_is_memory(io)) {
+        det_status st = vfs_take(io, (struct vfs **)&db->vfs, &vfs, err);
+
+        if (st)
+            return st;
+    }
+    if (!db->is_read_only)
+        flags |= SQLITE_OPEN_CREATE;
+    code = sqlite3_open_v2(db->path, (sqlite3 **)&db->engine, flags, vfs);
+    if (code)
+        return report(db, code, err);
+    sqlite3_busy_timeout(db->engine, BUSY_MS);
+    sqlite3_wal_hook(db->engine, committed, db);
+    return sqlite_exec(db, db->is_read_only ? reader_pragmas : writer_pragmas, err);
+}
+
+static void sqlite_close(struct db *db)
+{
+    /* The last to leave moves the log into the file, but not on a disk that lied. */
+    if (db->engine && db->has_failed_sync)
+        sqlite3_db_config(db->engine, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (db->engine)
+        sqlite3_close(db->engine);
+    if (db->vfs)
+        vfs_give(db->vfs);
+}
+
+static det_status sqlite_prepare(struct db *db, const char *text, bool is_kept,
+                                 void **ret_handle, struct err *err)
+{
+    size_t len = strlen(text);
+    char *copy = mem_strndup(text, len);
+    sqlite3_stmt *handle = NULL;
+    int code;
+
+    if (!copy)
+        return err_default(err, DET_NOMEM);
+    for (size_t i = 0; i + 1 < len; i++) {
+        if (copy[i] == '$' && copy[i + 1] >= '0' && copy[i + 1] <= '9')
+            copy[i] = '?';
+    }
+    code = sqlite3_prepare_v3(db->engine, copy, (int)len + 1,
+                              is_kept ? SQLITE_PREPARE_PERSISTENT : 0, &handle, NULL);
+    mem_free(copy);
+    if (code)
+        return failure(db, err);
+    *ret_handle = handle;
+    return DET_OK;
+}
+
+static void sqlite_finalize(void *handle)
+{
+    sqlite3_finalize(handle);
+}
+
+static void sqlite_reset(void *handle)
+{
+    sqlite3_reset(handle);
+    sqlite3_clear_bindings(handle);
+}
+
+static bool sqlite_bind_i64(void *handle, int at, int64_t value)
+{
+    return sqlite3_bind_int64(handle, at, value) == SQLITE_OK;
+}
+
+static bool sqlite_bind_f64(void *handle, int at, double value)
+{
+    return sqlite3_bind_double(handle, at, value) == SQLITE_OK;
+}
+
+static bool sqlite_bind_text(void *handle, int at, const char *text)
+{
+    return sqlite3_bind_text(handle, at, text, -1, SQLITE_STATIC) == SQLITE_OK;
+}
+
+static bool sqlite_bind_blob(void *handle, int at, const void *bytes, size_t len)
+{
+    /* A NULL pointer would bind null, and no bytes are not that. */
+    return sqlite3_bind_blob64(handle, at, len ? bytes : "", len, SQLITE_STATIC) ==
+           SQLITE_OK;
+}
+
+static bool sqlite_bind_null(void *handle, int at)
+{
+    return sqlite3_bind_null(handle, at) == SQLITE_OK;
+}
+
+static enum db_step sqlite_step(void *handle)
+{
+    switch (sqlite3_step(handle)) {
+    case SQLITE_ROW:
+        return DB_STEP_ROW;
+    case SQLITE_DONE:
+        return DB_STEP_DONE;
+    default:
+        return DB_STEP_FAILED;
+    }
+}
+
+static int64_t sqlite_col_i64(void *handle, int at)
+{
+    return sqlite3_column_int64(handle, at);
+}
+
+static double sqlite_col_f64(void *handle, int at)
+{
+    return sqlite3_column_double(handle, at);
+}
+
+static bool sqlite_col_is_null(void *handle, int at)
+{
+    return sqlite3_column_type(handle, at) == SQLITE_NULL;
+}
+
+static const char *sqlite_col_text(void *handle, int at, size_t *ret_len)
+{
+    const char *text = (const char *)sqlite3_column_text(handle, at);
+
+    *ret_len = (size_t)sqlite3_column_bytes(handle, at);
+    return text;
+}
+
+static const void *sqlite_col_blob(void *handle, int at, size_t *ret_len)
+{
+    const void *bytes = sqlite3_column_blob(handle, at);
+
+    *ret_len = (size_t)sqlite3_column_bytes(handle, at);
+    return bytes;
+}
+
+static int64_t sqlite_changes(struct db *db)
+{
+    return sqlite3_changes64(db->engine);
+}
+
+static bool sqlite_is_in_transaction(struct db *db)
+{
+    return !sqlite3_get_autocommit(db->engine);
+}
+
+static det_status sqlite_checkpoint(struct db *db, bool is_whole, struct err *err)
+{
+    int mode = is_whole ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+    int code = sqlite3_wal_checkpoint_v2(db->engine, NULL, mode, NULL, NULL);
+
+    if (code)
+        return report(db, code, err);
+    db->backlog_pages = 0;
+    return DET_OK;
+}
+
+static det_status pragma_number(struct db *db, const char *text, int64_t *ret_number,
+                                struct err *err)
+{
+    sqlite3_stmt *handle = NULL;
+    int code = sqlite3_prepare_v2(db->engine, text, -1, &handle, NULL);
+
+    if (!code && sqlite3_step(handle) == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(handle, 0);
+    code = sqlite3_finalize(handle);
+    return code ? failure(db, err) : DET_OK;
+}
+
+/* A step moves at most 512 pages from the end of the file into holes. */
+static det_status sqlite_shrink(struct db *db, bool everything, bool *ret_did,
+                                struct err *err)
+{
+    enum { FEW_PAGES = 256 };
+    int64_t unused = 0;
+    int64_t pages = 0;
+    det_status st = pragma_number(db, "PRAGMA freelist_count", &unused, err);
+
+    if (!st)
+        st = pragma_number(db, "PRAGMA page_count", &pages, err);
+    *ret_did = !st && (everything ? unused > 0 : unused > MAX(FEW_PAGES, pages / 4));
+    if (!*ret_did)
+        return st;
+    return sqlite_exec(db, "PRAGMA incremental_vacuum(512)", err);
+}
+
+const struct db_driver db_sqlite = {
+    .begin_write = "BEGIN IMMEDIATE",
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .exec = sqlite_exec,
+    .prepare = sqlite_prepare,
+    .finalize = sqlite_finalize,
+    .reset = sqlite_reset,
+    .bind_i64 = sqlite_bind_i64,
+    .bind_f64 = sqlite_bind_f64,
+    .bind_text = sqlite_bind_text,
+    .bind_blob = sqlite_bind_blob,
+    .bind_null = sqlite_bind_null,
+    .step = sqlite_step,
+    .failure = failure,
+    .col_i64 = sqlite_col_i64,
+    .col_f64 = sqlite_col_f64,
+    .col_is_null = sqlite_col_is_null,
+    .col_text = sqlite_col_text,
+    .col_blob = sqlite_col_blob,
+    .changes = sqlite_changes,
+    .is_in_transaction = sqlite_is_in_transaction,
+    .checkpoint = sqlite_checkpoint,
+    .shrink = sqlite_shrink,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_chunk.h - lines packed into a chunk.
+ *
+ *   chunk   = section ...
+ *   section = origin (allocation, agent, container, source), lines, bytes of them, line
+ * ... line    = time since the line before, flags, rank where it has one, length, text
+ *
+ * Lines of one origin stand in one section, so that the origin is told once.  Line
+ * numbers are not in the chunk: they follow from its first. */
+#ifndef STORE_LOG_CHUNK_H
+#define STORE_LOG_CHUNK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "store/blob.h"
+#include "store/data.h"
+
+enum {
+    LOG_CHUNK_BYTES = 64 << 10, /* a chunk ends where it would grow beyond this */
+    LOG_SMALL_BYTES = 16 << 10, /* chunks below are merged */
+    LOG_LINE_BITS = 38,         /* of a chunk's id: its first line */
+};
+
+static inline int64_t log_chunk_id(int64_t task, int64_t line)
+{
+    return task << LOG_LINE_BITS | line;
+}
+
+static inline int64_t log_chunk_line(int64_t id)
+{
+    return id & ((INT64_C(1) << LOG_LINE_BITS) - 1);
+}
+
+/* A sticky builder. */
+struct log_writer {
+    struct buf out;
+    struct buf origin; /* of the open section; empty: none is open */
+    struct buf scratch;
+    struct buf lines;
+    uint32_t section_lines;
+    uint32_t count; /* lines in the whole chunk */
+    int64_t before_us;
+    int64_t from_us;
+    int64_t to_us;
+};
+#define LOG_WRITER_INIT                                                                \
+    {                                                                                  \
+        .out = BUF_INIT, .origin = BUF_INIT, .scratch = BUF_INIT, .lines = BUF_INIT    \
+    }
+
+void log_writer_add(struct log_writer *w, const struct log_line *line);
+size_t log_writer_size(const struct log_writer *w);
+/* Closes the chunk: `out` holds it. */
+det_status log_writer_end(struct log_writer *w);
+void log_writer_clear(struct log_writer *w); /* for the next chunk */
+void log_writer_done(struct log_writer *w);
+
+struct log_reader {
+    struct blob blob;
+    uint64_t left; /* lines of the open section */
+    struct log_line line;
+};
+void log_reader_init(struct log_reader *r, const void *bytes, size_t len,
+                     int64_t first_line);
+/* The next line, in r->line, borrowed from the bytes: its text does not end with a NUL,
+ * its origin does.  False at the end, or when the bytes are damaged (r->blob.is_bad).
+ */
+bool log_reader_next(struct log_reader *r);
+
+#endif

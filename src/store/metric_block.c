@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric_block.c - a stretch of reports as columns.
+ *
+ *   rows, names, then the columns: steps, ids, times, one of doubles for each name, the
+ *   rest and the batches as texts
+ *
+ * Whole numbers are first value, smallest difference and what each difference has more,
+ * as varints; when all differences are equal only that one is kept, so that regular
+ * steps and ids cost nothing.  Doubles are kept as the shortest of: one value (all
+ * equal), whole numbers, floats (when all are), doubles.  Columns with holes begin with
+ * a bit a row. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/map.h"
+#include "store/blob.h"
+#include "store/metric.h"
+
+enum ints_form { INTS_EVEN, INTS_UNEVEN };
+enum reals_form { REALS_EQUAL, REALS_WHOLE, REALS_SINGLE, REALS_DOUBLE };
+
+/* ---- writing ------------------------------------------------------------------------
+ */
+
+static void put_ints(struct buf *out, const int64_t *value, uint32_t count)
+{
+    int64_t least = 0;
+    bool is_even = true;
+
+    for (uint32_t i = 1; i < count; i++) {
+        int64_t step = (int64_t)((uint64_t)value[i] - (uint64_t)value[i - 1]);
+
+        if (i > 1 && step != least)
+            is_even = false;
+        if (i == 1 || step < least)
+            least = step;
+    }
+    buf_putc(out, is_even ? INTS_EVEN : INTS_UNEVEN);
+    buf_put_zigzag(out, count ? value[0] : 0);
+    buf_put_zigzag(out, least);
+    for (uint32_t i = 1; i < count && !is_even; i++)
+        buf_put_varint(out,
+                       (uint64_t)value[i] - (uint64_t)value[i - 1] - (uint64_t)least);
+}
+
+static bool all_equal(const double *value, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        if (memcmp(&value[i], &value[0], sizeof(*value)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_single(double value)
+{
+    double back = (double)(float)value;
+
+    return memcmp(&back, &value, sizeof(value)) == 0;
+}
+
+static bool is_whole(double value)
+{
+    double back;
+
+    if (!(fabs(value) <= 9007199254740992.0))
+        return false;
+    back = (double)(int64_t)value; /* also drops the sign of -0 */
+    return memcmp(&back, &value, sizeof(value)) == 0;
+}
+
+static bool each(const double *value, uint32_t count, bool (*is)(double value))
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is(value[i]))
+            return false;
+    }
+    return true;
+}
+
+/* False: it would be no shorter; nothing was written. */
+static bool put_whole(struct buf *out, const double *value, uint32_t count,
+                      size_t otherwise, int64_t *scratch)
+{
+    size_t before = out->len;
+
+    for (uint32_t i = 0; i < count; i++)
+        scratch[i] = (int64_t)value[i];
+    buf_putc(out, REALS_WHOLE);
+    put_ints(out, scratch, count);
+    if (out->len - before <= otherwise)
+        return true;
+    buf_cut(out, before);
+    return false;
+}
+
+static void put_reals(struct buf *out, const double *value, uint32_t count,
+                      int64_t *scratch)
+{
+    bool is_short = each(value, count, is_single);
+
+    if (all_equal(value, count)) {
+        buf_putc(out, REALS_EQUAL);
+        buf_put_f64(out, count ? value[0] : 0);
+        return;
+    }
+    if (each(value, count, is_whole) &&
+        put_whole(out, value, count, (size_t)count * (is_short ? 4 : 8), scratch))
+        return;
+    buf_putc(out, is_short ? REALS_SINGLE : REALS_DOUBLE);
+    if (!is_short) {
+        buf_add(out, value, (size_t)count * sizeof(*value));
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        float single = (float)value[i];
+
+        buf_add(out, &single, sizeof(single));
+    }
+}
+
+/* A bit a row, when not all have one. */
+static void put_holes(struct buf *out, const unsigned char *has, uint32_t rows,
+                      uint32_t present)
+{
+    buf_put_varint(out, present);
+    if (present == rows || !present)
+        return;
+    for (uint32_t at = 0; at < rows; at += 8) {
+        unsigned char bits = 0;
+
+        for (uint32_t i = at; i < rows && i < at + 8; i++)
+            bits |= (unsigned char)(has[i] << (i - at));
+        buf_putc(out, (char)bits);
+    }
+}
+
+/* What encoding needs beside its rows. */
+struct encoder {
+    const struct metric_cells *row;
+    uint32_t count;
+    struct map columns; /* name -> column number + 1 */
+    VEC(const char *) names;
+    uint32_t column_count;
+    double *cell; /* column-major, columns x rows */
+    unsigned char *has;
+    int64_t *ints;
+    double *reals;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool gather_names(struct encoder *e)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        const struct metric_cells *row = &e->row[i];
+
+        if (i && row->name == row[-1].name && row->count == row[-1].count)
+            continue;
+        for (uint32_t k = 0; k < row->count; k++) {
+            if (smap_get(&e->columns, row->name[k]))
+                continue;
+            if (!smap_put(&e->columns, row->name[k], e) ||
+                !vec_push(&e->names, row->name[k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Columns are sorted by name, so that the names of each row are when they come back. */
+static bool name_columns(struct encoder *e, struct buf *out)
+{
+    if (!gather_names(e))
+        return false;
+    if (e->names.count)
+        qsort(e->names.at, e->names.count, sizeof(*e->names.at), by_text);
+    for (size_t i = 0; i < e->names.count; i++) {
+        if (!smap_put(&e->columns, e->names.at[i], (void *)(uintptr_t)(i + 1)))
+            return false;
+        buf_put_bytes(out, e->names.at[i], strlen(e->names.at[i]));
+    }
+    e->column_count = (uint32_t)e->names.count;
+    return true;
+}
+
+static bool fill_columns(struct encoder *e, struct arena *mem)
+{
+    size_t cells = (size_t)e->column_count * e->count;
+
+    e->cell = arena_array(mem, double, cells + 1);
+    e->has = arena_array(mem, unsigned char, cells + e->count + 1);
+    e->ints = arena_array(mem, int64_t, e->count + 1);
+    e->reals = arena_array(mem, double, e->count + 1);
+    if (!e->cell || !e->has || !e->ints || !e->reals)
+        return false;
+    for (uint32_t i = 0; i < e->count; i++) {
+        const struct metric_cells *row = &e->row[i];
+
+        for (uint32_t k = 0; k < row->count; k++) {
+            uintptr_t column = (uintptr_t)smap_get(&e->columns, row->name[k]);
+            size_t at = (column - 1) * e->count + i;
+
+            e->cell[at] = row->value[k];
+            e->has[at] = 1;
+        }
+    }
+    return true;
+}
+
+static void put_column(struct encoder *e, uint32_t column, struct buf *out)
+{
+    const double *cell = e->cell + (size_t)column * e->count;
+    const unsigned char *has = e->has + (size_t)column * e->count;
+    uint32_t present = 0;
+
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (has[i])
+            e->reals[present++] = cell[i];
+    }
+    put_holes(out, has, e->count, present);
+    put_reals(out, e->reals, present, e->ints);
+}
+
+static void put_texts(struct encoder *e, bool is_batch, struct buf *out)
+{
+    unsigned char *has = e->has + (size_t)e->column_count * e->count;
+    uint32_t present = 0;
+
+    for (uint32_t i = 0; i < e->count; i++) {
+        has[i] = (is_batch ? e->row[i].batch : e->row[i].rest) != NULL;
+        present += has[i];
+    }
+    put_holes(out, has, e->count, present);
+    for (uint32_t i = 0; i < e->count; i++) {
+        const char *text = is_batch ? e->row[i].batch : e->row[i].rest;
+
+        if (text)
+            buf_put_bytes(out, text, strlen(text));
+    }
+}
+
+static void put_columns(struct encoder *e, struct buf *out)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        e->ints[i] = e->row[i].steps;
+    put_ints(out, e->ints, e->count);
+    for (uint32_t i = 0; i < e->count; i++)
+        e->ints[i] = e->row[i].id;
+    put_ints(out, e->ints, e->count);
+    for (uint32_t i = 0; i < e->count; i++)
+        e->ints[i] = e->row[i].report_us;
+    put_ints(out, e->ints, e->count);
+    for (uint32_t i = 0; i < e->column_count; i++)
+        put_column(e, i, out);
+    put_texts(e, false, out);
+    put_texts(e, true, out);
+}
+
+static det_status encode_head(const struct metric_cells *row, uint32_t count,
+                              struct arena *mem, struct buf *head, struct err *err)
+{
+    struct metric_stats stats = {.mem = mem};
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = metric_stats_add_row(&stats, 0, &row[i], err);
+    if (!st)
+        metric_stats_encode(&stats, head);
+    metric_stats_done(&stats);
+    return st;
+}
+
+det_status metric_block_encode(const struct metric_cells *row, uint32_t count,
+                               struct arena *mem, struct buf *head, struct buf *data,
+                               struct err *err)
+{
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+    struct encoder e = {.row = row, .count = count};
+    bool is_filled = name_columns(&e, &names) && fill_columns(&e, mem);
+
+    map_done(&e.columns);
+    vec_done(&e.names);
+    if (!is_filled || names.status)
+        return err_default(err, DET_NOMEM);
+    buf_put_varint(data, count);
+    buf_put_varint(data, e.column_count);
+    buf_add(data, names.data, names.len);
+    put_columns(&e, data);
+    if (data->status)
+        return err_default(err, data->status);
+    return encode_head(row, count, mem, head, err);
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+static void get_ints(struct blob *blob, int64_t *value, uint32_t count)
+{
+    const unsigned char *form = blob_bytes(blob, 1);
+    int64_t first = blob_zigzag(blob);
+    int64_t least = blob_zigzag(blob);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t more = i && form && *form == INTS_UNEVEN ? blob_varint(blob) : 0;
+
+        if (i)
+            first = (int64_t)((uint64_t)first + (uint64_t)least + more);
+        value[i] = first;
+    }
+}
+
+static void get_singles(struct blob *blob, double *value, uint32_t count)
+{
+    const char *bytes = blob_bytes(blob, (uint64_t)count * sizeof(float));
+
+    for (uint32_t i = 0; i < count && bytes; i++) {
+        float single;
+
+        memcpy(&single, bytes + i * sizeof(single), sizeof(single));
+        value[i] = (double)single;
+    }
+}
+
+static void get_reals(struct blob *blob, double *value, uint32_t count,
+                      int64_t *scratch)
+{
+    const unsigned char *form = blob_bytes(blob, 1);
+    const void *bytes;
+    double equal;
+
+    switch (form ? *form : REALS_DOUBLE) {
+    case REALS_EQUAL:
+        equal = blob_f64(blob);
+        for (uint32_t i = 0; i < count; i++)
+            value[i] = equal;
+        break;
+    case REALS_WHOLE:
+        get_ints(blob, scratch, count);
+        for (uint32_t i = 0; i < count; i++)
+            value[i] = (double)scratch[i];
+        break;
+    case REALS_SINGLE:
+        get_singles(blob, value, count);
+        break;
+    default:
+        bytes = blob_bytes(blob, (uint64_t)count * sizeof(*value));
+        if (bytes)
+            memcpy(value, bytes, (size_t)count * sizeof(*value));
+    }
+}
+
+struct holes {
+    const unsigned char *bits; /* NULL: none, or nothing is there */
+    uint32_t present;
+};
+
+static struct holes get_holes(struct blob *blob, uint32_t rows)
+{
+    struct holes holes = {0};
+    uint64_t present = blob_varint(blob);
+
+    if (present > rows) {
+        blob->is_bad = true;
+        return holes;
+    }
+    holes.present = (uint32_t)present;
+    if (present && present < rows)
+        holes.bits = blob_bytes(blob, (rows + 7) / 8);
+    return holes;
+}
+
+static bool has_row(const struct holes *holes, uint32_t i)
+{
+    return holes->bits ? holes->bits[i / 8] >> (i % 8) & 1 : holes->present > 0;
+}
+
+struct decoder {
+    struct blob blob;
+    struct arena *mem;
+    struct metric_cells *row;
+    uint32_t count;
+    const char **name;
+    uint32_t column_count;
+    int64_t *ints;
+    double *reals;
+};
+
+/* Every row has room for all columns; rows that have all of them share the names. */
+static bool decoder_room(struct decoder *d)
+{
+    d->row = arena_array(d->mem, struct metric_cells, d->count + 1);
+    d->ints = arena_array(d->mem, int64_t, d->count + 1);
+    d->reals = arena_array(d->mem, double, d->count + 1);
+    if (!d->row || !d->ints || !d->reals)
+        return false;
+    for (uint32_t i = 0; i < d->count; i++) {
+        d->row[i].value = arena_array(d->mem, double, d->column_count + 1);
+        d->row[i].name = d->name;
+        if (!d->row[i].value)
+            return false;
+    }
+    return true;
+}
+
+/* The first row without column `c` needs names of its own from here on. */
+static bool own_names(struct decoder *d, struct metric_cells *row)
+{
+    const char **names;
+
+    if (row->name != d->name)
+        return true;
+    names = arena_array(d->mem, const char *, d->column_count + 1);
+    if (!names)
+        return false;
+    for (uint32_t i = 0; i < row->count; i++)
+        names[i] = d->name[i];
+    row->name = names;
+    return true;
+}
+
+static bool get_column(struct decoder *d, uint32_t column)
+{
+    struct holes holes = get_holes(&d->blob, d->count);
+    uint32_t at = 0;
+
+    get_reals(&d->blob, d->reals, holes.present, d->ints);
+    for (uint32_t i = 0; i < d->count && !d->blob.is_bad; i++) {
+        struct metric_cells *row = &d->row[i];
+
+        if (!has_row(&holes, i)) {
+            if (!own_names(d, row))
+                return false;
+            continue;
+        }
+        if (row->name != d->name)
+            ((const char **)row->name)[row->count] = d->name[column];
+        ((double *)row->value)[row->count++] = d->reals[at++];
+    }
+    return true;
+}
+
+static bool get_texts(struct decoder *d, bool is_batch)
+{
+    struct holes holes = get_holes(&d->blob, d->count);
+
+    for (uint32_t i = 0; i < d->count && !d->blob.is_bad; i++) {
+        const char *bytes;
+        uint64_t len;
+        char *text;
+
+        if (!has_row(&holes, i))
+            continue;
+        len = blob_varint(&d->blob);
+        bytes = blob_bytes(&d->blob, len);
+        if (!bytes)
+            break;
+        text = arena_strndup(d->mem, bytes, len);
+        if (!text)
+            return false;
+        if (is_batch)
+            d->row[i].batch = text;
+        else
+            d->row[i].rest = text;
+    }
+    return true;
+}
+
+static bool get_names(struct decoder *d)
+{
+    d->name = arena_array(d->mem, const char *, d->column_count + 1);
+    if (!d->name)
+        return false;
+    for (uint32_t i = 0; i < d->column_count && !d->blob.is_bad; i++) {
+        uint64_t len = blob_varint(&d->blob);
+        const char *bytes = blob_bytes(&d->blob, len);
+
+        d->name[i] = bytes ? arena_strndup(d->mem, bytes, len) : "";
+        if (!d->name[i])
+            return false;
+    }
+    return true;
+}
+
+static bool get_columns(struct decoder *d)
+{
+    get_ints(&d->blob, d->ints, d->count);
+    for (uint32_t i = 0; i < d->count; i++)
+        d->row[i].steps = d->ints[i];
+    get_ints(&d->blob, d->ints, d->count);
+    for (uint32_t i = 0; i < d->count; i++)
+        d->row[i].id = d->ints[i];
+    get_ints(&d->blob, d->ints, d->count);
+    for (uint32_t i = 0; i < d->count; i++)
+        d->row[i].report_us = d->ints[i];
+    for (uint32_t i = 0; i < d->column_count && !d->blob.is_bad; i++) {
+        if (!get_column(d, i))
+            return false;
+    }
+    return get_texts(d, false) && get_texts(d, true);
+}
+
+det_status metric_block_decode(const void *data, size_t len, struct arena *mem,
+                               struct metric_cells **ret_rows, uint32_t *ret_count,
+                               struct err *err)
+{
+    struct decoder d = {.blob = BLOB_INIT(data, len), .mem = mem};
+    uint64_t count = blob_varint(&d.blob);
+    uint64_t columns = blob_varint(&d.blob);
+
+    /* A damaged count must not ask for memory that a sound block could never fill. */
+    if (d.blob.is_bad || count > 1 << 20 || columns > len)
+        return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
+    d.count = (uint32_t)count;
+    d.column_count = (uint32_t)columns;
+    if (!get_names(&d) || !decoder_room(&d) || !get_columns(&d))
+        return err_default(err, DET_NOMEM);
+    if (d.blob.is_bad)
+        return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
+    *ret_rows = d.row;
+    *ret_count = d.count;
+    return DET_OK;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_log_read.c - pages of a task's log, with filters.
+ *
+ * The reader goes from line to line by number, not from chunk to chunk: chunks may be
+ * merged between two looks, the numbers stay.  A call looks at no more than SCAN_BYTES
+ * of chunks, so that a filter that finds nothing does not hold its caller up: it gets
+ * an empty page and where to go on. */
+#include <regex.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "store/data.h"
+#include "store/db.h"
+#include "store/log_chunk.h"
+#include "store/store_impl.h"
+
+enum { PAGE_BYTES = 64 << 10, SCAN_BYTES = 8 << 20 };
+
+enum { READ_TASK, READ_UPTO, READ_FROM };
+
+static const struct sql log_read_sql[] = {
+    SQL(READ_TASK, "SELECT id FROM log_tasks WHERE task_id = $1"),
+    SQL(READ_UPTO, "SELECT id, last_line, from_us, to_us, size, data FROM log_chunks"
+                   " WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT 1"),
+    SQL(READ_FROM, "SELECT id, last_line, from_us, to_us, size, data FROM log_chunks"
+                   " WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 1"),
+};
+const struct sql_table log_read_sql_table = SQL_TABLE(log_read_sql);
+
+struct page_reader {
+    struct db *db;
+    const struct log_query *query;
+    struct arena *mem;
+    int64_t task;
+    bool has_regex;
+    regex_t regex;
+    VEC(struct log_line) found;
+    size_t found_bytes;
+    size_t scanned_bytes;
+    int64_t next; /* the line up to which all was looked at */
+    bool is_end;
+};
+
+/* ---- filters ------------------------------------------------------------------------
+ */
+
+static bool in_names(const struct field_strs *names, const char *name)
+{
+    if (!names->count)
+        return true;
+    for (size_t i = 0; i < names->count; i++) {
+        if (name && !strcmp(names->at[i], name))
+            return true;
+    }
+    return false;
+}
+
+static bool in_ranks(const struct field_i64s *ranks, int64_t rank)
+{
+    if (!ranks->count)
+        return true;
+    for (size_t i = 0; i < ranks->count; i++) {
+        if (ranks->at[i] == rank)
+            return true;
+    }
+    return false;
+}
+
+static bool has_text(const struct page_reader *r, const struct log_line *line)
+{
+    const char *search = r->query->search;
+    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)line->len};
+
+    if (!search || !*search)
+        return true;
+    if (r->has_regex)
+        return !regexec(&r->regex, line->text, 1, &range, REG_STARTEND);
+    return memmem(line->text, line->len, search, strlen(search)) != NULL;
+}
+
+static bool matches(const struct page_reader *r, const struct log_line *line)
+{
+    static const char *const streams[] = {NULL, "stdout", "stderr", NULL};
+    const struct log_query *query = r->query;
+
+    if (query->after_id && line->id <= query->after_id)
+        return false;
+    if (query->before_id && line->id >= query->before_id)
+        return false;
+    if (query->severities && !(query->severities >> line->severity & 1))
+        return false;
+    if (query->from_us && line->time_us <= query->from_us)
+        return false;
+    if (query->to_us && line->time_us > query->to_us)
+        return false;
+    return in_names(&query->allocations, line->allocation) &&
+           in_names(&query->agents, line->agent) &&
+           in_names(&query->containers, line->container) &&
+           in_names(&query->sources, line->source) &&
+           in_names(&query->streams, streams[line->stream]) &&
+           in_ranks(&query->ranks, line->rank) && has_text(r, line);
+}
+
+static bool time_excludes(const struct log_query *query, int64_t from_us, int64_t to_us)
+{
+    return (query->from_us && to_us <= query->from_us) ||
+           (query->to_us && from_us > query->to_us);
+}
+
+/* ---- pages --------------------------------------------------------------------------
+ */
+
+static bool is_page_full(const struct page_reader *r)
+{
+    if (r->query->limit)
+        return r->found.count >= r->query->limit;
+    return r->found_bytes >= PAGE_BYTES;
+}
+
+static const char *keep_name(struct page_reader *r, const char *name,
+                             const char *before)
+{
+    if (!name)
+        return NULL;
+    if (before && !strcmp(name, before))
+        return before;
+    return arena_strdup(r->mem, name);
+}
+
+/* Copies a line that borrows from its chunk. */
+static det_status keep(struct page_reader *r, const struct log_line *line,
+                       struct err *err)
+{
+    static const struct log_line none;
+    const struct log_line *before =
+        r->found.count ? &r->found.at[r->found.count - 1] : &none;
+    struct log_line copy = *line;
+
+    copy.text = arena_strndup(r->mem, line->text, line->len);
+    copy.allocation = keep_name(r, line->allocation, before->allocation);
+    copy.agent = keep_name(r, line->agent, before->agent);
+    copy.container = keep_name(r, line->container, before->container);
+    copy.source = keep_name(r, line->source, before->source);
+    if (r->mem->has_failed || !vec_push(&r->found, copy))
+        return err_default(err, DET_NOMEM);
+    r->found_bytes += line->len + 64;
+    return DET_OK;
+}
+
+static det_status damaged(struct err *err)
+{
+    return err_set(err, DET_CORRUPT, "a chunk of a log is damaged");
+}
+
+static det_status look_forward(struct page_reader *r, struct log_reader *lines,
+                               struct err *err)
+{
+    det_status st = DET_OK;
+
+    while (!st && !is_page_full(r) && log_reader_next(lines)) {
+        if (matches(r, &lines->line))
+            st = keep(r, &lines->line, err);
+        r->next = lines->line.id;
+    }
+    return st || !lines->blob.is_bad ? st : damaged(err);
+}
+
+/* Backwards: the matching lines of the chunk first, then from the last of them on. */
+static det_status look_backward(struct page_reader *r, struct log_reader *lines,
+                                int64_t first, struct err *err)
+{
+    VEC(struct log_line) all = {0};
+    det_status st = DET_OK;
+
+    while (!st && log_reader_next(lines)) {
+        if (matches(r, &lines->line) && !vec_push(&all, lines->line))
+            st = err_default(err, DET_NOMEM);
+    }
+    if (!st && lines->blob.is_bad)
+        st = damaged(err);
+    r->next = first;
+    for (size_t i = all.count; i-- > 0 && !st;) {
+        if (is_page_full(r)) {
+            r->next = all.at[i].id + 1;
+            break;
+        }
+        st = keep(r, &all.at[i], err);
+    }
+    vec_done(&all);
+    return st;
+}
+
+/* The chunk in the current row; afterwards r->next tells how far it was looked at. */
+static det_status look_at(struct page_reader *r, struct db_query *q)
+{
+    struct log_reader lines;
+    int64_t first = log_chunk_line(db_col_i64(q));
+    int64_t last = db_col_i64(q);
+    int64_t from_us = db_col_i64(q);
+    int64_t to_us = db_col_i64(q);
+    size_t len;
+    const void *bytes;
+
+    r->scanned_bytes += 256;
+    if (time_excludes(r->query, from_us, to_us)) {
+        r->next = r->query->is_descending ? first : last;
+        return DET_OK;
+    }
+    r->scanned_bytes += (size_t)db_col_i64(q);
+    bytes = db_col_blob(q, &len);
+    log_reader_init(&lines, bytes, len, first);
+    if (r->query->is_descending)
+        return look_backward(r, &lines, first, q->err);
+    return look_forward(r, &lines, q->err);
+}
+
+/* Forwards: the chunk that holds line r->next + 1, else the first behind it. */
+static det_status step_forward(struct page_reader *r, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query upto = db_query(r->db, &log_read_sql[READ_UPTO], err);
+    CLEANUP(db_query_done)
+    struct db_query from = db_query(r->db, &log_read_sql[READ_FROM], err);
+    int64_t wanted = r->next + 1;
+
+    db_bind_i64(&upto, log_chunk_id(r->task, 0));
+    db_bind_i64(&upto, log_chunk_id(r->task, wanted));
+    if (db_next(&upto)) {
+        upto.column = 1;
+        if (db_col_i64(&upto) >= wanted) {
+            upto.column = 0;
+            return look_at(r, &upto);
+        }
+    }
+    if (upto.status)
+        return upto.status;
+    db_bind_i64(&from, log_chunk_id(r->task, wanted));
+    db_bind_i64(&from, log_chunk_id(r->task + 1, 0));
+    if (db_next(&from))
+        return look_at(r, &from);
+    r->is_end = !from.status;
+    return from.status;
+}
+
+static det_status step_backward(struct page_reader *r, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(r->db, &log_read_sql[READ_UPTO], err);
+
+    db_bind_i64(&q, log_chunk_id(r->task, 0));
+    db_bind_i64(&q, r->next ? log_chunk_id(r->task, r->next - 1)
+                            : log_chunk_id(r->task + 1, 0) - 1);
+    if (r->next != 1 && db_next(&q))
+        return look_at(r, &q);
+    r->is_end = !q.status;
+    return q.status;
+}
+
+static bool is_out_of_bounds(const struct page_reader *r)
+{
+    const struct log_query *query = r->query;
+
+    if (query->is_descending)
+        return query->after_id && r->next && r->next <= query->after_id + 1;
+    return query->before_id && r->next + 1 >= query->before_id;
+}
+
+static det_status read_page(struct page_reader *r, struct err *err)
+{
+    det_status st = DET_OK;
+
+    r->next = r->query->is_descending ? r->query->before_id : r->query->after_id;
+    while (!st && !r->is_end && !is_page_full(r) && r->scanned_bytes < SCAN_BYTES) {
+        r->is_end = is_out_of_bounds(r);
+        if (r->is_end)
+            break;
+        st = r->query->is_descending ? step_backward(r, err) : step_forward(r, err);
+    }
+    return st;
+}
+
+static det_status find_task(struct page_reader *r, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(r->db, &log_read_sql[READ_TASK], err);
+
+    db_bind_str(&q, r->query->task_id);
+    if (db_next(&q))
+        r->task = db_col_i64(&q);
+    return q.status;
+}
+
+static det_status compile(struct page_reader *r, struct err *err)
+{
+    char text[256];
+    int code;
+
+    if (!r->query->is_regex || !r->query->search || !*r->query->search)
+        return DET_OK;
+    code = regcomp(&r->regex, r->query->search, REG_EXTENDED);
+    if (code == REG_ESPACE)
+        return err_default(err, DET_NOMEM);
+    if (code) {
+        regerror(code, &r->regex, text, sizeof(text));
+        return err_set(err, DET_INVALID, "'%s' is no regular expression: %s",
+                       r->query->search, text);
+    }
+    r->has_regex = true;
+    return DET_OK;
+}
+
+det_status store_log_read(struct db *db, const struct log_query *query,
+                          struct arena *mem, struct log_line **ret_lines,
+                          uint32_t *ret_count, int64_t *ret_next, bool *ret_end,
+                          struct err *err)
+{
+    struct page_reader r = {.db = db, .query = query, .mem = mem, .is_end = true};
+    det_status st = compile(&r, err);
+
+    if (!st)
+        st = find_task(&r, err);
+    r.is_end = !r.task;
+    if (!st)
+        st = read_page(&r, err);
+    if (r.has_regex)
+        regfree(&r.regex);
+    *ret_lines = st ? NULL : arena_array(mem, struct log_line, r.found.count + 1);
+    if (!st && !*ret_lines)
+        st = err_default(err, DET_NOMEM);
+    if (!st && r.found.count)
+        memcpy(*ret_lines, r.found.at, r.found.count * sizeof(*r.found.at));
+    *ret_count = (uint32_t)r.found.count;
+    *ret_next = r.next;
+    *ret_end = r.is_end;
+    vec_done(&r.found);
+    return st;
+}

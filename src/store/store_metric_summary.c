@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_metric_summary.c - a trial's metrics at a glance: summaries, a line for the
+ * screen, the names.
+ *
+ * Heads of blocks stand for their rows wherever a block was not cut in two by a
+ * rollback; so a trial of millions of reports is summed up by looking at thousands of
+ * heads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "data/json.h"
+#include "store/data.h"
+#include "store/db.h"
+#include "store/metric.h"
+#include "store/store_impl.h"
+
+enum { HEADS, ROWS_COUNT, NAMES };
+
+#define OF_KEY "trial_id = $1 AND group_id = $2 AND run_id = $3"
+
+static const struct sql metric_summary_sql[] = {
+    SQL(HEADS,
+        "SELECT first_steps, first_nth, last_steps, head FROM metric_blocks"
+        " WHERE " OF_KEY " AND first_steps < $4 ORDER BY first_steps, first_nth"),
+    SQL(ROWS_COUNT,
+        "SELECT COALESCE(SUM(b.count), 0), COUNT(*) FROM metric_blocks b"
+        "  JOIN metric_runs r ON r.trial_id = b.trial_id AND r.group_id = b.group_id"
+        "   AND r.run_id = b.run_id AND b.first_steps < r.cut"
+        " WHERE b.trial_id = $1"
+        "  AND b.group_id = (SELECT g.id FROM metric_groups g WHERE g.name = $2)"),
+    SQL(NAMES, "SELECT DISTINCT g.name, s.names FROM trials t"
+               "  JOIN metric_shapes s ON s.trial_id = t.id"
+               "  JOIN metric_groups g ON g.id = s.group_id"
+               " WHERE t.experiment_id = $1"),
+};
+const struct sql_table metric_summary_sql_table = SQL_TABLE(metric_summary_sql);
+
+/* ---- adding up ----------------------------------------------------------------------
+ */
+
+/* A block that a rollback cut in two: its rows before the cut, one by one. */
+static det_status add_part(struct db *db, const struct metric_run *run,
+                           struct metric_place first, struct metric_stats *stats,
+                           struct err *err)
+{
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(256 << 20);
+    struct metric_block block = {0};
+    det_status st = metric_block_upto(db, &run->key, first, &scratch, &block, err);
+
+    for (uint32_t i = 0; !st && i < block.rows.count; i++) {
+        if (block.rows.row[i].steps < run->cut)
+            st = metric_stats_add_row(stats, run->key.run_id, &block.rows.row[i], err);
+    }
+    return st;
+}
+
+static det_status add_blocks(struct db *db, const struct metric_run *run,
+                             struct metric_stats *stats, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_summary_sql[HEADS], err);
+    det_status st = DET_OK;
+
+    db_bind_i64(&q, run->key.trial_id);
+    db_bind_i64(&q, run->key.group_id);
+    db_bind_i64(&q, run->key.run_id);
+    db_bind_i64(&q, run->cut);
+    while (!st && db_next(&q)) {
+        struct metric_place first;
+        size_t len;
+
+        first.steps = db_col_i64(&q);
+        first.nth = db_col_i64(&q);
+        if (db_col_i64(&q) < run->cut) {
+            const void *head = db_col_blob(&q, &len);
+
+            st = metric_stats_add_head(stats, run->key.run_id, head, len, err);
+        } else {
+            st = add_part(db, run, first, stats, err);
+        }
+    }
+    return st ? st : q.status;
+}
+
+static det_status add_tail(struct db *db, const struct metric_run *run,
+                           struct metric_stats *stats, struct err *err)
+{
+    enum { PAGE = 512 };
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(256 << 20);
+    struct metric_place after = {-2, 0};
+    struct metric_rows rows = {.count = PAGE};
+    det_status st = DET_OK;
+
+    while (!st && rows.count == PAGE) {
+        arena_clear(&scratch);
+        st = metric_tail_load(db, &run->key, after, PAGE, &scratch, &rows, err);
+        for (uint32_t i = 0; !st && i < rows.count; i++) {
+            after = metric_place_of(&rows.row[i]);
+            if (rows.row[i].steps < run->cut)
+                st = metric_stats_add_row(stats, run->key.run_id, &rows.row[i], err);
+        }
+    }
+    return st;
+}
+
+/* ---- summaries ----------------------------------------------------------------------
+ */
+
+static const char *type_name(uint32_t types)
+{
+    static const char *const names[] = {"number", "string", "boolean", "date",
+                                        "object", "array",  "null"};
+
+    if (types != 1u << METRIC_NULL)
+        types &= ~(1u << METRIC_NULL);
+    for (int i = 0; i < METRIC_TYPES; i++) {
+        if (types == 1u << i)
+            return names[i];
+    }
+    return "string"; /* of several types */
+}
+
+static void write_stat(struct json_writer *w, const struct metric_stat *stat)
+{
+    const char *type = type_name(stat->types);
+
+    jw_object(w, stat->name);
+    jw_str(w, "type", type);
+    if (!strcmp(type, "number")) {
+        jw_i64(w, "count", (int64_t)stat->count);
+        jw_real(w, "sum", stat->sum);
+        jw_real(w, "min", stat->mark[MARK_MIN].value);
+        jw_real(w, "max", stat->mark[MARK_MAX].value);
+        jw_real(w, "mean", stat->sum / (double)stat->count);
+    }
+    if (stat->last)
+        jw_raw(w, "last", stat->last);
+    else
+        jw_real(w, "last", stat->mark[MARK_LAST].value);
+    jw_end_object(w);
+}
+
+static const char *summary_name(const char *group)
+{
+    if (!strcmp(group, "training"))
+        return "avg_metrics";
+    return strcmp(group, "validation") ? group : "validation_metrics";
+}
+
+static det_status write_group(struct db *db, const struct metric_run *runs,
+                              uint32_t count, const char *group, struct json_writer *w,
+                              struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    struct metric_stats stats = {.mem = &mem};
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        if (strcmp(runs[i].group, group) != 0)
+            continue;
+        st = add_blocks(db, &runs[i], &stats, err);
+        if (!st)
+            st = add_tail(db, &runs[i], &stats, err);
+    }
+    if (!st && stats.all.count) {
+        metric_stats_sort(&stats);
+        jw_object(w, summary_name(group));
+        for (size_t i = 0; i < stats.all.count; i++)
+            write_stat(w, stats.all.at[i]);
+        jw_end_object(w);
+    }
+    metric_stats_done(&stats);
+    return st;
+}
+
+static bool is_first_of_group(const struct metric_run *runs, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++) {
+        if (runs[i].key.group_id == runs[at].key.group_id)
+            return false;
+    }
+    return true;
+}
+
+det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret_json,
+                                struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
+    struct json_writer w = JSON_WRITER(ret_json);
+    struct metric_run *runs = NULL;
+    uint32_t count = 0;
+    det_status st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
+
+    if (st)
+        return st;
+    jw_object(&w, NULL);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        if (is_first_of_group(runs, i))
+            st = write_group(db, runs, count, runs[i].group, &w, err);
+    }
+    jw_end_object(&w);
+    if (!st && ret_json->status)
+        st = err_default(err, ret_json->status);
+    return st;
+}
+
+/* ---- a line for the screen ----------------------------------------------------------
+ */
+
+/* Points come in order; each stretch of them keeps its smallest and its largest, the
+ * line its first and last. */
+struct line {
+    struct metric_point *point; /* room for `room` */
+    uint32_t room;
+    uint32_t count;
+    uint64_t expected; /* points to come, about */
+    uint64_t seen;
+    uint64_t stretch; /* the one that is open, from 0 */
+    bool is_open;
+    struct metric_point low;
+    struct metric_point high;
+    struct metric_point last;
+};
+
+static bool is_before(const struct metric_point *a, const struct metric_point *b)
+{
+    return a->steps != b->steps ? a->steps < b->steps : a->report_us < b->report_us;
+}
+
+static void line_put(struct line *line, const struct metric_point *point)
+{
+    const struct metric_point *before =
+        line->count ? &line->point[line->count - 1] : NULL;
+
+    if (before && before->steps == point->steps &&
+        before->report_us == point->report_us)
+        return;
+    if (line->count < line->room)
+        line->point[line->count++] = *point;
+}
+
+static void line_close(struct line *line)
+{
+    bool low_first = is_before(&line->low, &line->high);
+
+    if (!line->is_open)
+        return;
+    line_put(line, low_first ? &line->low : &line->high);
+    line_put(line, low_first ? &line->high : &line->low);
+    line->is_open = false;
+}
+
+static void line_add(struct line *line, struct metric_point point)
+{
+    uint64_t stretches = line->room > 4 ? (line->room - 2) / 2 : 1;
+    uint64_t at = line->seen++ * stretches / (line->expected ? line->expected : 1);
+
+    line->last = point;
+    if (line->seen == 1 || line->expected <= line->room) {
+        line_put(line, &point);
+        return;
+    }
+    if (line->is_open && at != line->stretch && at < stretches)
+        line_close(line);
+    if (!line->is_open) {
+        line->is_open = true;
+        line->stretch = at;
+        line->low = line->high = point;
+        return;
+    }
+    if (point.value < line->low.value || isnan(line->low.value))
+        line->low = point;
+    if (point.value > line->high.value || isnan(line->high.value))
+        line->high = point;
+}
+
+/* The last point has its place even when the room is full. */
+static void line_end(struct line *line)
+{
+    line_close(line);
+    if (!line->seen || !line->room)
+        return;
+    if (line->count == line->room && line->room > 1)
+        line->count--;
+    line_put(line, &line->last);
+}
+
+static bool value_of(const struct metric_cells *row, const char *name,
+                     struct arena *mem, double *ret_value)
+{
+    struct json *rest = NULL;
+
+    for (uint32_t i = 0; i < row->count; i++) {
+        if (!strcmp(row->name[i], name)) {
+            *ret_value = row->value[i];
+            return true;
+        }
+    }
+    if (!row->rest || json_parse(row->rest, strlen(row->rest), mem, &rest, NULL))
+        return false;
+    return json_number(json_get(rest, name), ret_value);
+}
+
+static det_status line_of_rows(struct db *db, const struct metric_query *query,
+                               const char *name, struct line *line, struct err *err)
+{
+    CLEANUP(metric_cursor_freep) struct metric_cursor *cursor = NULL;
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(64 << 20);
+    struct metric_found found = {0};
+    det_status st = metric_cursor_new(db, query, &cursor, err);
+
+    if (!st)
+        st = metric_cursor_next(cursor, &found, err);
+    while (!st && found.row) {
+        double value;
+
+        arena_clear(&scratch);
+        if (value_of(found.row, name, &scratch, &value))
+            line_add(line, (struct metric_point){MAX(found.row->steps, 0),
+                                                 found.row->report_us, value});
+        st = metric_cursor_next(cursor, &found, err);
+    }
+    return st;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct metric_mark *x = a;
+    const struct metric_mark *y = b;
+
+    if (x->steps != y->steps)
+        return x->steps < y->steps ? -1 : 1;
+    return x->report_us == y->report_us ? 0 : x->report_us < y->report_us ? -1 : 1;
+}
+
+static void line_add_marks(struct line *line, const struct metric_stat *stat)
+{
+    struct metric_mark mark[MARKS];
+
+    memcpy(mark, stat->mark, sizeof(mark));
+    qsort(mark, MARKS, sizeof(mark[0]), by_place);
+    for (int i = 0; i < MARKS; i++)
+        line_add(line, (struct metric_point){MAX(mark[i].steps, 0), mark[i].report_us,
+                                             mark[i].value});
+}
+
+/* One head at a time, as a summary of its own. */
+static det_status line_of_heads(struct db *db, const struct metric_run *run,
+                                const char *name, struct line *line, struct err *err)
+{
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(64 << 20);
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_summary_sql[HEADS], err);
+    det_status st = DET_OK;
+
+    db_bind_i64(&q, run->key.trial_id);
+    db_bind_i64(&q, run->key.group_id);
+    db_bind_i64(&q, run->key.run_id);
+    db_bind_i64(&q, run->cut);
+    while (!st && db_next(&q)) {
+        struct metric_stats stats = {.mem = &scratch};
+        const struct metric_stat *stat;
+        const void *head;
+        size_t len;
+
+        arena_clear(&scratch);
+        q.column = 3;
+        head = db_col_blob(&q, &len);
+        st = metric_stats_add_head(&stats, run->key.run_id, head, len, err);
+        stat = smap_get(&stats.by_name, name);
+        if (!st && stat && stat->count && stat->mark[MARK_LAST].steps < run->cut)
+            line_add_marks(line, stat);
+        metric_stats_done(&stats);
+    }
+    return st ? st : q.status;
+}
+
+static det_status line_of_many(struct db *db, const struct metric_query *query,
+                               const char *name, struct line *line, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
+    struct metric_run *runs = NULL;
+    uint32_t count = 0;
+    det_status st =
+        metric_runs_load(db, query->trial_id, query->group, &mem, &runs, &count, err);
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        struct metric_stats tail = {.mem = &mem};
+        const struct metric_stat *stat;
+
+        st = line_of_heads(db, &runs[i], name, line, err);
+        if (!st)
+            st = add_tail(db, &runs[i], &tail, err);
+        stat = st ? NULL : smap_get(&tail.by_name, name);
+        if (stat && stat->count)
+            line_add_marks(line, stat);
+        metric_stats_done(&tail);
+    }
+    return st;
+}
+
+static det_status count_rows(struct db *db, const struct metric_query *query,
+                             int64_t *ret_rows, int64_t *ret_blocks, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_summary_sql[ROWS_COUNT], err);
+
+    db_bind_i64(&q, query->trial_id);
+    db_bind_str(&q, query->group);
+    if (db_next(&q)) {
+        *ret_rows = db_col_i64(&q);
+        *ret_blocks = db_col_i64(&q);
+    }
+    return q.status;
+}
+
+/* How many points there are: counted, since rows may lack the name. */
+static det_status count_points(struct db *db, const struct metric_query *query,
+                               const char *name, uint64_t *ret_count, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    struct metric_stats stats = {.mem = &mem};
+    const struct metric_stat *stat;
+    struct metric_run *runs = NULL;
+    uint32_t count = 0;
+    det_status st =
+        metric_runs_load(db, query->trial_id, query->group, &mem, &runs, &count, err);
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        st = add_blocks(db, &runs[i], &stats, err);
+        if (!st)
+            st = add_tail(db, &runs[i], &stats, err);
+    }
+    stat = st ? NULL : smap_get(&stats.by_name, name);
+    *ret_count = stat ? stat->count : 0;
+    metric_stats_done(&stats);
+    return st;
+}
+
+det_status store_metric_series(struct db *db, int64_t trial_id, const char *group,
+                               const char *name, uint32_t points, struct arena *mem,
+                               struct metric_point **ret_points, uint32_t *ret_count,
+                               struct err *err)
+{
+    struct metric_query query = {.trial_id = trial_id, .group = group};
+    struct line line = {.room = points ? points : 1};
+    int64_t rows = 0;
+    int64_t blocks = 0;
+    det_status st;
+
+    line.point = arena_array(mem, struct metric_point, line.room);
+    if (!line.point)
+        return err_default(err, DET_NOMEM);
+    st = count_rows(db, &query, &rows, &blocks, err);
+    if (!st && blocks * MARKS >= (int64_t)line.room * 2) {
+        line.expected = (uint64_t)blocks * MARKS;
+        st = line_of_many(db, &query, name, &line, err);
+    } else if (!st) {
+        st = count_points(db, &query, name, &line.expected, err);
+        if (!st)
+            st = line_of_rows(db, &query, name, &line, err);
+    }
+    if (st)
+        return st;
+    line_end(&line);
+    *ret_points = line.point;
+    *ret_count = line.count;
+    return DET_OK;
+}
+
+/* ---- names --------------------------------------------------------------------------
+ */
+
+struct pair {
+    const char *group;
+    const char *name;
+};
+
+struct pairs {
+    struct map known; /* "group.name": groups have no '.' */
+    VEC(struct pair) all;
+};
+
+static bool pairs_add(struct pairs *pairs, const char *group, const struct json *names,
+                      struct arena *mem)
+{
+    json_each(item, names) {
+        struct pair pair = {group, json_str(item, "")};
+        char *key = arena_printf(mem, "%s.%s", group, pair.name);
+
+        if (!key)
+            return false;
+        if (smap_get(&pairs->known, key))
+            continue;
+        if (!smap_put(&pairs->known, key, key) || !vec_push(&pairs->all, pair))
+            return false;
+    }
+    return true;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct pair *x = a;
+    const struct pair *y = b;
+    int order = strcmp(x->group, y->group);
+
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static det_status gather_pairs(struct db *db, int64_t experiment_id, struct arena *mem,
+                               struct pairs *pairs, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_summary_sql[NAMES], err);
+
+    db_bind_i64(&q, experiment_id);
+    while (db_next(&q)) {
+        const char *group = db_col_str(&q, mem);
+        const char *text = db_col_str(&q, mem);
+        struct json *names = NULL;
+        det_status st = q.status;
+
+        if (!st)
+            st = json_parse(text, strlen(text), mem, &names, err);
+        if (st)
+            return st;
+        if (!pairs_add(pairs, group, json_get(names, "n"), mem) ||
+            !pairs_add(pairs, group, json_get(names, "o"), mem))
+            return err_default(err, DET_NOMEM);
+    }
+    return q.status;
+}
+
+det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
+                              struct json **ret_names, struct err *err)
+{
+    struct pairs pairs = {0};
+    struct json *list = json_new(mem, JSON_ARRAY);
+    det_status st = gather_pairs(db, experiment_id, mem, &pairs, err);
+
+    if (!st && pairs.all.count)
+        qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
+    for (size_t i = 0; i < pairs.all.count && !st; i++) {
+        struct json *item = json_new(mem, JSON_OBJECT);
+
+        (void)json_set(mem, item, "group", json_new_str(mem, pairs.all.at[i].group));
+        (void)json_set(mem, item, "name", json_new_str(mem, pairs.all.at[i].name));
+        if (!json_push(list, item))
+            st = err_default(err, DET_NOMEM);
+    }
+    if (!st && (!list || mem->has_failed))
+        st = err_default(err, DET_NOMEM);
+    map_done(&pairs.known);
+    vec_done(&pairs.all);
+    if (!st)
+        *ret_names = list;
+    return st;
+}

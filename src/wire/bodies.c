@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bodies.c - the field tables of bodies.h. */
+#include "wire/bodies.h"
+
+#include <stddef.h>
+
+/* A field whose name on the wire is not its name in C. */
+#define FIELD_NAMED(type_, struct_, member_, name_, help_)                             \
+    {                                                                                  \
+        .name = (name_), .help = (help_), .type = FIELD_##type_,                       \
+        .offset = offsetof(struct struct_, member_)                                    \
+    }
+
+const struct field none_fields[] = {
+    FIELD_END,
+};
+
+const struct field login_body_fields[] = {
+    FIELD(STR, login_body, username, "who"),
+    FIELD(STR, login_body, password, "the password, or its salted SHA-512"),
+    FIELD(BOOL, login_body, is_hashed, "it is the hash"),
+    FIELD_END,
+};
+
+static const struct field user_part_fields[] = {
+    FIELD_REQUIRED(STR, user_part, username, "the name to log in with"),
+    FIELD(STR, user_part, display_name, "the name to show"),
+    FIELD_OPTIONAL(BOOL, user_part, admin, "an administrator"),
+    FIELD_OPTIONAL(BOOL, user_part, active, "may log in"),
+    FIELD(BOOL, user_part, remote, "comes from elsewhere"),
+    FIELD_END,
+};
+
+const struct field create_user_body_fields[] = {
+    FIELD_OF(RECORD, create_user_body, user, user_part_fields, struct user_part, "who"),
+    FIELD(STR, create_user_body, password, "the password, or its salted SHA-512"),
+    FIELD(BOOL, create_user_body, is_hashed, "it is the hash"),
+    FIELD_END,
+};
+
+const struct field patch_user_body_fields[] = {
+    FIELD(STR, patch_user_body, username, "the name to log in with"),
+    FIELD(STR, patch_user_body, display_name, "the name to show"),
+    FIELD_OPTIONAL(BOOL, patch_user_body, admin, "an administrator"),
+    FIELD_OPTIONAL(BOOL, patch_user_body, active, "may log in"),
+    FIELD_OPTIONAL(STR, patch_user_body, password, "a new password"),
+    FIELD(BOOL, patch_user_body, is_hashed, "it is the salted SHA-512"),
+    FIELD_END,
+};
+
+const struct field create_experiment_body_fields[] = {
+    FIELD_REQUIRED(STR, create_experiment_body, config, "the configuration, YAML"),
+    FIELD(TREE, create_experiment_body, model_definition, "files: path, type, content"),
+    FIELD(BOOL, create_experiment_body, activate, "start at once"),
+    FIELD(I64, create_experiment_body, project_id, "the project it belongs to"),
+    FIELD_NAMED(STR, create_experiment_body, template_name, "template", "a template"),
+    FIELD(BOOL, create_experiment_body, validate_only, "check, submit nothing"),
+    FIELD(I64, create_experiment_body, parent_id, "the experiment it is forked from"),
+    FIELD(BOOL, create_experiment_body, unmanaged, "somebody else runs it"),
+    FIELD_END,
+};
+
+static const struct field patch_resources_fields[] = {
+    FIELD_OPTIONAL(I64, patch_resources, max_slots, "cap on its slots"),
+    FIELD_OPTIONAL(F64, patch_resources, weight, "its share under fair share"),
+    FIELD_OPTIONAL(I64, patch_resources, priority, "1..99, lower first"),
+    FIELD_END,
+};
+
+static const struct field patch_storage_fields[] = {
+    FIELD_OPTIONAL(I64, patch_storage, save_experiment_best, "best of the experiment"),
+    FIELD_OPTIONAL(I64, patch_storage, save_trial_best, "best of each trial"),
+    FIELD_OPTIONAL(I64, patch_storage, save_trial_latest, "latest of each trial"),
+    FIELD_END,
+};
+
+const struct field patch_experiment_body_fields[] = {
+    FIELD(STR, patch_experiment_body, name, "a new name"),
+    FIELD(STR, patch_experiment_body, description, "a new description"),
+    FIELD(STR, patch_experiment_body, notes, "new notes"),
+    FIELD(TREE, patch_experiment_body, labels, "a new set of labels"),
+    FIELD_OF(RECORD, patch_experiment_body, resources, patch_resources_fields,
+             struct patch_resources, "its place in the queue"),
+    FIELD_OF(RECORD, patch_experiment_body, checkpoint_storage, patch_storage_fields,
+             struct patch_storage, "which checkpoints are kept"),
+    FIELD_END,
+};
+
+const struct field retain_logs_body_fields[] = {
+    FIELD_REQUIRED(I64, retain_logs_body, num_days, "-1: for ever"),
+    FIELD_END,
+};
+
+static const struct field metrics_part_fields[] = {
+    FIELD(TREE, metrics_part, avg_metrics, "name: value"),
+    FIELD(TREE, metrics_part, batch_metrics, "the same for each batch"),
+    FIELD_END,
+};
+
+static const struct field trial_metrics_part_fields[] = {
+    FIELD(I64, trial_metrics_part, trial_id, "the trial"),
+    FIELD(I64, trial_metrics_part, trial_run_id, "its run"),
+    FIELD_OPTIONAL(I64, trial_metrics_part, steps_completed, "batches trained so far"),
+    FIELD(TIME, trial_metrics_part, report_time, "when it was measured"),
+    FIELD_OF(RECORD, trial_metrics_part, metrics, metrics_part_fields,
+             struct metrics_part, "what was measured"),
+    FIELD_END,
+};
+
+const struct field report_metrics_body_fields[] = {
+    FIELD_OF(RECORD, report_metrics_body, metrics, trial_metrics_part_fields,
+             struct trial_metrics_part, "the report"),
+    FIELD(STR, report_metrics_body, group, "training, validation or another"),
+    FIELD_END,
+};
+
+const struct field progress_body_fields[] = {
+    FIELD_REQUIRED(F64, progress_body, progress, "0..1"),
+    FIELD_END,
+};
+
+const struct field early_exit_body_fields[] = {
+    FIELD_REQUIRED(STR, early_exit_body, reason, "EXITED_REASON_INVALID_HP"),
+    FIELD_END,
+};
+
+const struct field runner_metadata_body_fields[] = {
+    FIELD_REQUIRED(STR, runner_metadata_body, state, "training, validating, ..."),
+    FIELD_END,
+};
+
+const struct field checkpoint_body_fields[] = {
+    FIELD_REQUIRED(STR, checkpoint_body, uuid, "its id"),
+    FIELD(STR, checkpoint_body, task_id, "the task that made it"),
+    FIELD(STR, checkpoint_body, allocation_id, "the allocation that made it"),
+    FIELD(TREE, checkpoint_body, metadata, "with steps_completed"),
+    FIELD(TREE, checkpoint_body, resources, "path: size"),
+    FIELD(STR, checkpoint_body, state, "STATE_COMPLETED"),
+    FIELD(TIME, checkpoint_body, report_time, "when it was made"),
+    FIELD(I64, checkpoint_body, storage_id, "where it lies"),
+    FIELD_END,
+};
+
+const struct field run_metadata_body_fields[] = {
+    FIELD_REQUIRED(TREE, run_metadata_body, metadata, "any object"),
+    FIELD_END,
+};
+
+const struct field agent_hello_body_fields[] = {
+    FIELD(STR, agent_hello_body, resource_pool, "the pool it serves"),
+    FIELD_REQUIRED(TREE, agent_hello_body, devices, "its slots: id, brand, uuid, type"),
+    FIELD(TREE, agent_hello_body, addresses, "where it can be reached"),
+    FIELD(STR, agent_hello_body, boot_id, "this start of its machine"),
+    FIELD(STR, agent_hello_body, version, "its version of det"),
+    FIELD(STRS, agent_hello_body, tasks, "what it runs: allocation/rank"),
+    FIELD_END,
+};
+
+const struct field agent_commands_query_fields[] = {
+    FIELD(I64, agent_commands_query, after, "the last command seen"),
+    FIELD(I64, agent_commands_query, timeout_seconds, "how long to wait"),
+    FIELD(STR, agent_commands_query, epoch, "from hello"),
+    FIELD_END,
+};
+
+const struct field share_state_body_fields[] = {
+    FIELD(I64, share_state_body, rank, "which process"),
+    FIELD_REQUIRED(STR, share_state_body, state, "PULLING, STARTING or RUNNING"),
+    FIELD_END,
+};
+
+const struct field share_exit_body_fields[] = {
+    FIELD(I64, share_exit_body, rank, "which process"),
+    FIELD_REQUIRED(STR, share_exit_body, exit, "CLEAN, FAILED, TRANSIENT or KILLED"),
+    FIELD(I64, share_exit_body, code, "its exit code; 128 and the signal"),
+    FIELD(STR, share_exit_body, reason, "the same as a sentence"),
+    FIELD_END,
+};
+
+const struct field share_logs_body_fields[] = {
+    FIELD(I64, share_logs_body, rank, "which process"),
+    FIELD_REQUIRED(STR, share_logs_body, stream, "stdout or stderr"),
+    FIELD_REQUIRED(I64, share_logs_body, offset, "of the first byte"),
+    FIELD_REQUIRED(I64, share_logs_body, end_offset, "behind the last byte"),
+    FIELD_REQUIRED(TREE, share_logs_body, lines, "[[microseconds, text], ...]"),
+    FIELD_END,
+};
+
+const struct field enable_body_fields[] = {
+    FIELD(BOOL, enable_body, drain, "let running tasks end"),
+    FIELD_END,
+};

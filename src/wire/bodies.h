@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bodies.h - what travels in queries and bodies: structs and their field tables. */
+#ifndef WIRE_BODIES_H
+#define WIRE_BODIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/field.h"
+
+/* A call that takes nothing. */
+struct none {
+    char nothing;
+};
+extern const struct field none_fields[];
+
+/* ---- people ---------------------------------------------------------------------- */
+
+struct login_body {
+    const char *username;
+    const char *password;
+    bool is_hashed;
+};
+extern const struct field login_body_fields[];
+
+struct user_part {
+    const char *username;
+    const char *display_name;
+    bool admin;
+    bool has_admin;
+    bool active;
+    bool has_active;
+    bool remote;
+};
+struct create_user_body {
+    struct user_part user;
+    const char *password;
+    bool is_hashed;
+};
+extern const struct field create_user_body_fields[];
+
+struct patch_user_body {
+    const char *username;
+    const char *display_name;
+    bool admin;
+    bool has_admin;
+    bool active;
+    bool has_active;
+    const char *password;
+    bool has_password;
+    bool is_hashed;
+};
+extern const struct field patch_user_body_fields[];
+
+/* ---- experiments ----------------------------------------------------------------- */
+
+struct create_experiment_body {
+    const char *config;
+    const struct json *model_definition;
+    bool activate;
+    int64_t project_id;
+    const char *template_name;
+    bool validate_only;
+    int64_t parent_id;
+    bool unmanaged;
+};
+extern const struct field create_experiment_body_fields[];
+
+struct patch_resources {
+    int64_t max_slots;
+    bool has_max_slots;
+    double weight;
+    bool has_weight;
+    int64_t priority;
+    bool has_priority;
+};
+struct patch_storage {
+    int64_t save_experiment_best;
+    bool has_save_experiment_best;
+    int64_t save_trial_best;
+    bool has_save_trial_best;
+    int64_t save_trial_latest;
+    bool has_save_trial_latest;
+};
+struct patch_experiment_body {
+    const char *name;
+    const char *description;
+    const char *notes;
+    const struct json *labels;
+    struct patch_resources resources;
+    struct patch_storage checkpoint_storage;
+};
+extern const struct field patch_experiment_body_fields[];
+
+struct retain_logs_body {
+    int64_t num_days;
+};
+extern const struct field retain_logs_body_fields[];
+
+/* ---- what tasks report -------------------------------------------------------------
+ */
+
+struct metrics_part {
+    const struct json *avg_metrics;
+    const struct json *batch_metrics;
+};
+struct trial_metrics_part {
+    int64_t trial_id;
+    int64_t trial_run_id;
+    int64_t steps_completed;
+    bool has_steps_completed;
+    int64_t report_time;
+    struct metrics_part metrics;
+};
+struct report_metrics_body {
+    struct trial_metrics_part metrics;
+    const char *group;
+};
+extern const struct field report_metrics_body_fields[];
+
+struct progress_body {
+    double progress;
+};
+extern const struct field progress_body_fields[];
+
+struct early_exit_body {
+    const char *reason;
+};
+extern const struct field early_exit_body_fields[];
+
+struct runner_metadata_body {
+    const char *state;
+};
+extern const struct field runner_metadata_body_fields[];
+
+struct checkpoint_body {
+    const char *uuid;
+    const char *task_id;
+    const char *allocation_id;
+    const struct json *metadata;
+    const struct json *resources;
+    const char *state;
+    int64_t report_time;
+    int64_t storage_id;
+};
+extern const struct field checkpoint_body_fields[];
+
+struct run_metadata_body {
+    const struct json *metadata;
+};
+extern const struct field run_metadata_body_fields[];
+
+/* ---- our own: agents and supervisors ------------------------------------------------
+ */
+
+struct agent_hello_body {
+    const char *resource_pool;
+    const struct json *devices;
+    const struct json *addresses;
+    const char *boot_id;
+    const char *version;
+    struct field_strs tasks; /* "<allocation>/<rank>" */
+};
+extern const struct field agent_hello_body_fields[];
+
+struct agent_commands_query {
+    int64_t after;
+    int64_t timeout_seconds;
+    const char *epoch; /* the master's start the sequence belongs to */
+};
+extern const struct field agent_commands_query_fields[];
+
+/* The agent, or the supervisor itself, about one share of an allocation. */
+struct share_state_body {
+    int64_t rank;
+    const char *state; /* PULLING, STARTING, RUNNING */
+};
+extern const struct field share_state_body_fields[];
+
+struct share_exit_body {
+    int64_t rank;
+    const char *exit; /* CLEAN, FAILED, TRANSIENT, KILLED */
+    int64_t code;
+    const char *reason;
+};
+extern const struct field share_exit_body_fields[];
+
+/* A stretch of a task's output. */
+struct share_logs_body {
+    int64_t rank;
+    const char *stream; /* stdout, stderr */
+    int64_t offset;
+    int64_t end_offset;
+    const struct json *lines; /* [[time_us, text], ...]; text without its newline */
+};
+extern const struct field share_logs_body_fields[];
+
+struct enable_body {
+    bool drain;
+};
+extern const struct field enable_body_fields[];
+
+#endif

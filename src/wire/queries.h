@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queries.h - what travels behind the '?': structs and their field tables. */
+#ifndef WIRE_QUERIES_H
+#define WIRE_QUERIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/field.h"
+
+struct list_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *sort_by;
+    struct field_strs states;
+};
+extern const struct field list_query_fields[];
+
+struct experiments_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *sort_by;
+    const char *name;
+    const char *description;
+    struct field_strs labels;
+    struct field_strs states;
+    struct field_strs users;
+    struct field_i64s user_ids;
+    bool archived;
+    bool has_archived;
+    int64_t project_id;
+    struct field_i64s incl; /* experimentIdFilter.incl and its kin */
+    struct field_i64s not_in;
+    int64_t gt;
+    int64_t gte;
+    int64_t lt;
+    int64_t lte;
+};
+extern const struct field experiments_query_fields[];
+
+struct checkpoints_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *sort_by_attr;
+    const char *sort_by_metric;
+    struct field_strs states;
+};
+extern const struct field checkpoints_query_fields[];
+
+struct workloads_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *filter;
+    bool include_batch_metrics;
+    const char *group;
+};
+extern const struct field workloads_query_fields[];
+
+struct logs_query {
+    bool follow;
+    int64_t limit;
+    const char *order_by;
+    struct field_strs agent_ids;
+    struct field_strs allocation_ids;
+    struct field_strs container_ids;
+    struct field_i64s rank_ids;
+    struct field_strs levels;
+    struct field_strs sources;
+    struct field_strs stdtypes;
+    int64_t timestamp_before;
+    int64_t timestamp_after;
+    const char *search_text;
+    bool enable_regex;
+};
+extern const struct field logs_query_fields[];
+
+struct metrics_query {
+    struct field_i64s trial_ids;
+    const char *group;
+};
+extern const struct field metrics_query_fields[];
+
+struct series_query {
+    struct field_i64s trial_ids;
+    struct field_strs metric_names; /* "loss" */
+    struct field_strs metric_ids;   /* "validation.loss" */
+    const char *group;
+    const char *metric_type;
+    int64_t max_datapoints;
+    int64_t start_batches;
+    int64_t end_batches;
+};
+extern const struct field series_query_fields[];
+
+struct users_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *name;
+    bool active;
+    bool has_active;
+    bool admin;
+    bool has_admin;
+};
+extern const struct field users_query_fields[];
+
+struct preemption_query {
+    int64_t timeout_seconds;
+};
+extern const struct field preemption_query_fields[];
+
+struct jobs_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *resource_pool;
+    struct field_strs states;
+};
+extern const struct field jobs_query_fields[];
+
+#endif

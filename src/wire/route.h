@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route.h - every call the master answers, one row each.
+ *
+ * A row says method, path, who may call, what travels in the query and in the body
+ * (field tables over structs of bodies.h) and one line of summary.  From the rows come
+ * dispatch (master/api), the pages under /docs, the OpenAPI document and the
+ * meta-tests.
+ *
+ * To add a call: a row in route_list.h, its structs and tables in bodies.[ch] when it
+ * takes any, and a function api_<id>() in src/master/api. */
+#ifndef WIRE_ROUTE_H
+#define WIRE_ROUTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct buf;
+struct field;
+
+enum route_method { ROUTE_GET, ROUTE_POST, ROUTE_PUT, ROUTE_PATCH, ROUTE_DELETE };
+
+enum route_auth {
+    ROUTE_OPEN,  /* anybody who reaches the port */
+    ROUTE_USER,  /* a user's session */
+    ROUTE_TASK,  /* a user's session, or a task's own token */
+    ROUTE_ADMIN, /* an administrator's session */
+    ROUTE_AGENT, /* the agents' token */
+};
+
+enum route_id {
+#define ROUTE(id, ...) ROUTE_ID_##id,
+#include "wire/route_list.h"
+#undef ROUTE
+    ROUTE_COUNT,
+};
+
+struct route {
+    enum route_id id;
+    const char *name; /* "get_trial" */
+    enum route_method method;
+    const char *path; /* with {names} for its variable parts */
+    enum route_auth auth;
+    const struct field *query; /* NULL: none */
+    size_t query_size;
+    const struct field *body; /* NULL: none, or the handler reads the tree itself */
+    size_t body_size;
+    const char *reply; /* what comes back, in words */
+    const char *summary;
+};
+
+extern const struct route routes[ROUTE_COUNT];
+extern const char *const route_method_names[];
+extern const char *const route_auth_names[];
+
+enum { ROUTE_ARGS = 4 };
+
+struct route_match {
+    const struct route *route;
+    const char *arg[ROUTE_ARGS]; /* the variable parts, decoded */
+};
+
+/* DET_NOT_FOUND: no such path.  DET_UNSUPPORTED: the path is there, not with this
+ * method. `path` is percent-encoded, without the query. */
+det_status route_find(enum route_method method, const char *path, struct arena *mem,
+                      struct route_match *ret_match, struct err *err);
+
+/* Fills `record` (zeroed, query_size bytes) from a query string. */
+det_status route_read_query(const struct route *route, const char *query,
+                            struct arena *mem, void *record, struct err *err);
+
+/* All rows as an OpenAPI 3 document, and as a page for people. */
+void route_openapi(struct buf *out);
+void route_html(struct buf *out);
+
+#endif

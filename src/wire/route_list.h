@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route_list.h - the rows of route.h; included with ROUTE() defined, hence no guard.
+ *
+ *    id, method, path, auth, query, body, reply, summary
+ *
+ * A literal part wins over a {name}; nothing else depends on the order. */
+
+/* clang-format off */
+
+/* the master itself */
+ROUTE(get_info, GET, "/info", OPEN, none, none, "version, cluster and master ids", "What is running here")
+ROUTE(get_health, GET, "/health", OPEN, none, none, "status", "Whether it is well")
+ROUTE(get_root, GET, "/", OPEN, none, none, "a page", "Where to go from here")
+ROUTE(get_docs, GET, "/docs", OPEN, none, none, "a page", "This list of calls")
+ROUTE(get_openapi, GET, "/docs/openapi.json", OPEN, none, none, "OpenAPI 3", "The same for programs")
+ROUTE(get_master, GET, "/api/v1/master", OPEN, none, none, "v1GetMasterResponse", "Show the master")
+ROUTE(get_telemetry, GET, "/api/v1/master/telemetry", OPEN, none, none, "v1GetTelemetryResponse", "Whether usage is reported to anybody (never)")
+ROUTE(get_master_config, GET, "/api/v1/master/config", ADMIN, none, none, "config", "Show the master's configuration, secrets masked")
+
+/* people */
+ROUTE(login, POST, "/api/v1/auth/login", OPEN, none, login_body, "token and user", "Open a session")
+ROUTE(logout, POST, "/api/v1/auth/logout", USER, none, none, "nothing", "Close this session")
+ROUTE(get_me, GET, "/api/v1/me", TASK, none, none, "user", "Who is calling")
+ROUTE(list_users, GET, "/api/v1/users", USER, users_query, none, "users", "List people")
+ROUTE(create_user, POST, "/api/v1/users", ADMIN, none, create_user_body, "user", "Add a user")
+ROUTE(get_user, GET, "/api/v1/users/{id}", USER, none, none, "user", "Show a user")
+ROUTE(get_user_by_name, GET, "/api/v1/users/{name}/by-username", USER, none, none, "user", "Show a user by name")
+ROUTE(patch_user, PATCH, "/api/v1/users/{id}", USER, none, patch_user_body, "user", "Change a user")
+ROUTE(set_password, POST, "/api/v1/users/{id}/password", USER, none, none, "user", "Change a password; the body is the new one")
+
+/* experiments */
+ROUTE(list_experiments, GET, "/api/v1/experiments", USER, experiments_query, none, "experiments", "List experiments")
+ROUTE(create_experiment, POST, "/api/v1/experiments", USER, none, create_experiment_body, "experiment and config", "Submit an experiment")
+ROUTE(get_experiment, GET, "/api/v1/experiments/{id}", USER, none, none, "experiment", "Show an experiment")
+ROUTE(patch_experiment, PATCH, "/api/v1/experiments/{id}", USER, none, patch_experiment_body, "experiment", "Change name, notes, labels, resources or retention")
+ROUTE(delete_experiment, DELETE, "/api/v1/experiments/{id}", USER, none, none, "nothing", "Delete an experiment that is over, with its checkpoints")
+ROUTE(activate_experiment, POST, "/api/v1/experiments/{id}/activate", USER, none, none, "nothing", "Let a paused experiment go on")
+ROUTE(pause_experiment, POST, "/api/v1/experiments/{id}/pause", USER, none, none, "nothing", "Pause: trials checkpoint and give their slots back")
+ROUTE(cancel_experiment, POST, "/api/v1/experiments/{id}/cancel", USER, none, none, "nothing", "Stop gracefully")
+ROUTE(kill_experiment, POST, "/api/v1/experiments/{id}/kill", USER, none, none, "nothing", "Stop at once")
+ROUTE(archive_experiment, POST, "/api/v1/experiments/{id}/archive", USER, none, none, "nothing", "Hide from lists")
+ROUTE(unarchive_experiment, POST, "/api/v1/experiments/{id}/unarchive", USER, none, none, "nothing", "Show in lists again")
+ROUTE(list_trials, GET, "/api/v1/experiments/{id}/trials", USER, list_query, none, "trials", "List an experiment's trials")
+ROUTE(list_experiment_checkpoints, GET, "/api/v1/experiments/{id}/checkpoints", USER, checkpoints_query, none, "checkpoints", "List an experiment's checkpoints")
+ROUTE(get_model_def, GET, "/api/v1/experiments/{id}/model_def", USER, none, none, "b64Tgz", "The submitted files")
+ROUTE(put_label, PUT, "/api/v1/experiments/{id}/labels/{label}", USER, none, none, "labels", "Add a label")
+ROUTE(delete_label, DELETE, "/api/v1/experiments/{id}/labels/{label}", USER, none, none, "labels", "Remove a label")
+ROUTE(retain_experiment_logs, PUT, "/api/v1/experiments/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
+ROUTE(get_best_metric, GET, "/api/v1/experiments/{id}/searcher/best_searcher_validation_metric", TASK, none, none, "metric", "The best validation so far")
+ROUTE(get_metric_names, GET, "/api/v1/det/experiments/{id}/metric-names", USER, none, none, "names", "Groups and names of its metrics")
+ROUTE(preview_search, POST, "/api/v1/preview-hp-search", USER, none, none, "summary", "What a search would run")
+
+/* trials */
+ROUTE(get_trial, GET, "/api/v1/trials/{id}", TASK, none, none, "trial", "Show a trial")
+ROUTE(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, none, none, "nothing", "Kill a trial and free its slots")
+ROUTE(trial_logs, GET, "/api/v1/trials/{id}/logs", USER, logs_query, none, "stream of lines", "A trial's logs")
+ROUTE(trial_logs_fields, GET, "/api/v1/trials/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
+ROUTE(trial_workloads, GET, "/api/v1/trials/{id}/workloads", USER, workloads_query, none, "workloads", "Training, validations and checkpoints in order")
+ROUTE(list_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, checkpoints_query, none, "checkpoints", "List a trial's checkpoints")
+ROUTE(retain_trial_logs, PUT, "/api/v1/trials/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
+ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none, "trials with points", "Metrics of trials, downsampled")
+ROUTE(trial_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, metrics_query, none, "stream of reports", "Metrics of trials, any group")
+ROUTE(training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, metrics_query, none, "stream of reports", "Training metrics of trials")
+ROUTE(validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, metrics_query, none, "stream of reports", "Validation metrics of trials")
+
+/* what tasks report */
+ROUTE(report_metrics, POST, "/api/v1/trials/{id}/metrics", TASK, none, report_metrics_body, "nothing", "Report metrics")
+ROUTE(report_progress, POST, "/api/v1/trials/{id}/progress", TASK, none, progress_body, "nothing", "Report how far a trial is")
+ROUTE(report_early_exit, POST, "/api/v1/trials/{id}/early_exit", TASK, none, early_exit_body, "nothing", "Say that the hyperparameters are invalid")
+ROUTE(report_runner, POST, "/api/v1/trials/{id}/runner/metadata", TASK, none, runner_metadata_body, "nothing", "Say what the trial is doing")
+ROUTE(report_checkpoint, POST, "/api/v1/checkpoints", TASK, none, checkpoint_body, "nothing", "Report a checkpoint that is whole")
+ROUTE(start_run, POST, "/api/v1/runs/start", TASK, none, none, "storageId", "A training process begins")
+ROUTE(get_run_metadata, GET, "/api/v1/runs/{id}/metadata", TASK, none, none, "metadata", "Show a trial's own notes")
+ROUTE(post_run_metadata, POST, "/api/v1/runs/{id}/metadata", TASK, none, run_metadata_body, "metadata", "Add to a trial's own notes")
+ROUTE(post_task_logs, POST, "/api/v1/task/logs", TASK, none, none, "nothing", "Store log lines of a task")
+ROUTE(get_context, GET, "/api/v1/tasks/{id}/context_directory", TASK, none, none, "b64Tgz", "The files a task works on")
+
+/* checkpoints */
+ROUTE(get_checkpoint, GET, "/api/v1/checkpoints/{uuid}", TASK, none, none, "checkpoint", "Show a checkpoint")
+ROUTE(patch_checkpoints, PATCH, "/api/v1/checkpoints", TASK, none, none, "nothing", "Say which files of checkpoints are left")
+ROUTE(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{uuid}/metadata", USER, none, none, "checkpoint", "Replace a checkpoint's metadata")
+
+/* allocations and tasks */
+ROUTE(get_allocation, GET, "/api/v1/allocations/{id}", USER, none, none, "allocation", "Show an allocation")
+ROUTE(get_preemption, GET, "/api/v1/allocations/{id}/signals/preemption", TASK, preemption_query, none, "preempt", "Wait to be told to stop")
+ROUTE(ack_preemption, POST, "/api/v1/allocations/{id}/signals/ack_preemption", TASK, none, none, "nothing", "The task will stop")
+ROUTE(pend_preemption, POST, "/api/v1/allocations/{id}/signals/pending_preemption", TASK, none, none, "nothing", "The task asks to be stopped")
+ROUTE(allocation_ready, POST, "/api/v1/allocations/{id}/ready", TASK, none, none, "nothing", "The task is ready")
+ROUTE(allocation_waiting, POST, "/api/v1/allocations/{id}/waiting", TASK, none, none, "nothing", "The task waits for something")
+ROUTE(allocation_accelerators, POST, "/api/v1/allocations/{id}/acceleratorData", TASK, none, none, "nothing", "Which devices the task has")
+ROUTE(allocation_rendezvous, GET, "/api/v1/allocations/{id}/resources/{resources}/rendezvous", TASK, none, none, "rendezvousInfo", "Wait for the other nodes")
+ROUTE(allocation_all_gather, POST, "/api/v1/allocations/{id}/all_gather", TASK, none, none, "data", "Exchange data with the other nodes")
+ROUTE(list_tasks, GET, "/api/v1/tasks", USER, none, none, "allocationIdToSummary", "List what runs or waits")
+ROUTE(get_task, GET, "/api/v1/tasks/{id}", USER, none, none, "task", "Show a task")
+ROUTE(task_logs, GET, "/api/v1/tasks/{id}/logs", USER, logs_query, none, "stream of lines", "A task's logs")
+ROUTE(task_logs_fields, GET, "/api/v1/tasks/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
+
+/* agents, slots, queue */
+ROUTE(list_agents, GET, "/api/v1/agents", USER, list_query, none, "agents", "List agents")
+ROUTE(get_agent, GET, "/api/v1/agents/{agent}", USER, none, none, "agent", "Show an agent")
+ROUTE(enable_agent, POST, "/api/v1/agents/{agent}/enable", ADMIN, none, none, "agent", "Let an agent take tasks")
+ROUTE(disable_agent, POST, "/api/v1/agents/{agent}/disable", ADMIN, none, enable_body, "agent", "No tasks for an agent; drain lets running ones end")
+ROUTE(list_slots, GET, "/api/v1/agents/{agent}/slots", USER, none, none, "slots", "List an agent's slots")
+ROUTE(get_slot, GET, "/api/v1/agents/{agent}/slots/{slot}", USER, none, none, "slot", "Show a slot")
+ROUTE(enable_slot, POST, "/api/v1/agents/{agent}/slots/{slot}/enable", ADMIN, none, none, "slot", "Let a slot take tasks")
+ROUTE(disable_slot, POST, "/api/v1/agents/{agent}/slots/{slot}/disable", ADMIN, none, enable_body, "slot", "No tasks for a slot")
+ROUTE(list_jobs, GET, "/api/v1/job-queues-v2", USER, jobs_query, none, "jobs", "The queue")
+ROUTE(update_jobs, POST, "/api/v1/job-queues", USER, none, none, "nothing", "Change priority, weight or pool of jobs")
+ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resourcePools", "List resource pools")
+
+/* our own: agents and supervisors */
+ROUTE(agent_hello, POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, agent_hello_body, "epoch", "An agent joins, with the tasks it has")
+ROUTE(agent_commands, GET, "/api/v1/det/agents/{agent}/commands", AGENT, agent_commands_query, none, "commands", "Wait for commands")
+ROUTE(share_state, POST, "/api/v1/det/allocations/{id}/state", TASK, none, share_state_body, "nothing", "A task process got ahead")
+ROUTE(share_exit, POST, "/api/v1/det/allocations/{id}/exit", TASK, none, share_exit_body, "nothing", "A task process ended")
+ROUTE(share_logs, POST, "/api/v1/det/allocations/{id}/logs", TASK, none, share_logs_body, "offset", "A stretch of a task's output")
+ROUTE(agent_exit, POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, share_exit_body, "nothing", "An agent found a task process ended")
+
+/* clang-format on */

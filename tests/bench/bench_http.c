@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_http.c - how many POSTs a second a server answers.
+ *
+ *   bench_http PORT CONNECTIONS SECONDS FIRST PATH TOKEN BODY
+ *
+ * Each connection is kept and has one request under way: the next is sent when the
+ * answer to the last is whole.  Every '@' in BODY becomes a number that grows from
+ * FIRST with each request, so that no two are alike.  One thread, raw sockets: the
+ * client should cost the server's machine little.  Prints one line:
+ *
+ *   answers a second, median and 99th percentile of their time in microseconds, the
+ *   number to begin the next run with
+ *
+ * An answer that is not 2xx ends the program with its text. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+enum { TEXT_MAX = 8192, CONNECTIONS_MAX = 4096, EVENTS = 256, TIMES_MAX = 1 << 20 };
+
+struct connection {
+    int fd;
+    int64_t sent_us;
+    size_t have;
+    char reply[TEXT_MAX];
+};
+
+struct load {
+    uint16_t port;
+    const char *path;
+    const char *token;
+    const char *body;
+    int64_t number;
+    uint64_t answers;
+    uint32_t *time_us; /* of the first TIMES_MAX answers */
+    int poll;
+    struct connection *connection;
+};
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void fail(const char *what, const char *text)
+{
+    fprintf(stderr, "bench_http: %s: %s\n", what, text);
+    exit(1);
+}
+
+/* Returns the length. */
+static size_t make_request(struct load *load, char text[static 2 * TEXT_MAX])
+{
+    char body[TEXT_MAX];
+    size_t len = 0;
+    int total;
+
+    for (const char *at = load->body; *at && len + 24 < sizeof(body); at++) {
+        if (*at == '@')
+            len += (size_t)snprintf(body + len, 24, "%" PRId64, load->number);
+        else
+            body[len++] = *at;
+    }
+    load->number++;
+    total = snprintf(text, 2 * TEXT_MAX,
+                     "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
+                     "Authorization: Bearer %s\r\nContent-Type: application/json\r\n"
+                     "Content-Length: %zu\r\n\r\n%.*s",
+                     load->path, load->port, load->token, len, (int)len, body);
+    return (size_t)total;
+}
+
+static void ask(struct load *load, struct connection *c)
+{
+    char text[2 * TEXT_MAX];
+    size_t len = make_request(load, text);
+
+    c->have = 0;
+    c->sent_us = now_us();
+    if (send(c->fd, text, len, MSG_NOSIGNAL) != (ssize_t)len)
+        fail("cannot send", strerror(errno));
+}
+
+static void dial(struct load *load, struct connection *c)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(load->port)};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+    int on = 1;
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
+        fail("cannot connect", strerror(errno));
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (epoll_ctl(load->poll, EPOLL_CTL_ADD, c->fd, &event))
+        fail("cannot wait", strerror(errno));
+}
+
+/* Whether the reply is whole: its head, and as many bytes behind as it says. */
+static bool is_whole(const struct connection *c)
+{
+    const char *end = strstr(c->reply, "\r\n\r\n");
+    const char *length = strcasestr(c->reply, "\r\nContent-Length:");
+    size_t body;
+
+    if (!end)
+        return false;
+    if (!length || length > end)
+        fail("an answer without a length", c->reply);
+    body = (size_t)strtoul(length + 17, NULL, 10);
+    return c->have >= (size_t)(end + 4 - c->reply) + body;
+}
+
+static void hear(struct load *load, struct connection *c)
+{
+    ssize_t got = recv(c->fd, c->reply + c->have, sizeof(c->reply) - 1 - c->have, 0);
+
+    if (got <= 0)
+        fail("the server hung up", got ? strerror(errno) : "end of file");
+    c->have += (size_t)got;
+    c->reply[c->have] = '\0';
+    if (!is_whole(c))
+        return;
+    if (strncmp(c->reply, "HTTP/1.1 2", 10))
+        fail("refused", c->reply);
+    if (load->answers < TIMES_MAX)
+        load->time_us[load->answers] = (uint32_t)(now_us() - c->sent_us);
+    load->answers++;
+    ask(load, c);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void run(struct load *load, uint32_t connections, double seconds)
+{
+    struct epoll_event events[EVENTS];
+    int64_t from_us = now_us();
+    int64_t until_us = from_us + (int64_t)(seconds * 1e6);
+    size_t times;
+    double took;
+
+    for (uint32_t i = 0; i < connections; i++)
+        ask(load, &load->connection[i]);
+    while (now_us() < until_us) {
+        int count = epoll_wait(load->poll, events, EVENTS, 100);
+
+        for (int i = 0; i < count; i++)
+            hear(load, events[i].data.ptr);
+    }
+    took = (double)(now_us() - from_us) / 1e6;
+    times = (size_t)MIN(load->answers, (uint64_t)TIMES_MAX);
+    if (!times)
+        fail("no answer", "in time");
+    qsort(load->time_us, times, sizeof(*load->time_us), by_size);
+    printf("%.0f %u %u %" PRId64 "\n", (double)load->answers / took,
+           load->time_us[times / 2], load->time_us[times - 1 - times / 100],
+           load->number);
+}
+
+int main(int argc, char **argv)
+{
+    struct load load = {.poll = epoll_create1(EPOLL_CLOEXEC)};
+    uint32_t connections;
+
+    if (argc != 8)
+        fail("usage", "bench_http PORT CONNECTIONS SECONDS FIRST PATH TOKEN BODY");
+    load.port = (uint16_t)strtoul(argv[1], NULL, 10);
+    connections = (uint32_t)strtoul(argv[2], NULL, 10);
+    load.number = strtoll(argv[4], NULL, 10);
+    load.path = argv[5];
+    load.token = argv[6];
+    load.body = argv[7];
+    if (!connections || connections > CONNECTIONS_MAX)
+        fail("connections", "from 1 to 4096");
+    load.connection = mem_array(connections, sizeof(*load.connection));
+    load.time_us = mem_array(TIMES_MAX, sizeof(*load.time_us));
+    if (!load.connection || !load.time_us || load.poll < 0)
+        fail("cannot begin", strerror(errno));
+    for (uint32_t i = 0; i < connections; i++)
+        dial(&load, &load.connection[i]);
+    run(&load, connections, strtod(argv[3], NULL));
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_archive.c - nothing is unpacked outside of the folder, and a refused archive
+ * leaves the folder empty. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "data/archive.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static size_t name_count(const char *path)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const char **names;
+    size_t count = 0;
+
+    if (io_list(io_system(), path, &mem, &names, NULL))
+        __builtin_trap();
+    while (names[count])
+        count++;
+    return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    char outer[] = "/tmp/det-fuzz-XXXXXX";
+    char inner[sizeof(outer) + 3];
+    det_status st;
+
+    if (!mkdtemp(outer))
+        return 0;
+    snprintf(inner, sizeof(inner), "%s/in", outer);
+    if (mkdir(inner, 0700) != 0)
+        __builtin_trap();
+    st = archive_unpack(bytes, len, inner, NULL);
+    if (name_count(outer) != 1)
+        __builtin_trap();
+    if (st == DET_INVALID && name_count(inner) != 0)
+        __builtin_trap();
+    if (io_remove_tree(io_system(), outer, NULL))
+        __builtin_trap();
+    return 0;
+}

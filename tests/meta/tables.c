@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tables.c - the tables of the program as JSON, one row a line, for tools/check-tables.
+ *
+ *   {"table": "route", "name": ..., "method": ..., "path": ..., "auth": ..., ...}
+ *   {"table": "key", "kind": "experiment", "path": ..., "help": ...}
+ *   {"table": "reference", "kind": "experiment", "text": the generated page's table}
+ *   {"table": "command", "words": "experiment label add", "summary": ...} */
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "cli/table_of_commands.h"
+#include "config/config.h"
+#include "config/key.h"
+#include "data/json.h"
+#include "wire/route.h"
+
+static const char *const kind_names[] = {
+    [CONFIG_EXPERIMENT] = "experiment",
+    [CONFIG_MASTER] = "master",
+    [CONFIG_AGENT] = "agent",
+    [CONFIG_JOB] = "job",
+};
+
+static struct json_writer start_row(struct buf *out, const char *table)
+{
+    struct json_writer w = {.out = out};
+
+    jw_object(&w, NULL);
+    jw_str(&w, "table", table);
+    return w;
+}
+
+static void end_row(struct json_writer *w)
+{
+    jw_end_object(w);
+    buf_putc(w->out, '\n');
+}
+
+static void write_routes(struct buf *out)
+{
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        struct json_writer w = start_row(out, "route");
+
+        jw_str(&w, "name", routes[i].name);
+        jw_str(&w, "method", route_method_names[routes[i].method]);
+        jw_str(&w, "path", routes[i].path);
+        jw_str(&w, "auth", route_auth_names[routes[i].auth]);
+        jw_str(&w, "summary", routes[i].summary);
+        end_row(&w);
+    }
+}
+
+static void write_keys(enum config_kind kind, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf page = BUF_INIT;
+    struct json_writer w;
+    size_t count;
+    const struct config_key *keys = config_keys(kind, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        w = start_row(out, "key");
+        jw_str(&w, "kind", kind_names[kind]);
+        jw_str(&w, "path", keys[i].path);
+        jw_str(&w, "help", keys[i].help);
+        jw_bool(&w, "is_refused", keys[i].refuse != NULL);
+        end_row(&w);
+    }
+    config_reference_write(kind, &page);
+    w = start_row(out, "reference");
+    jw_str(&w, "kind", kind_names[kind]);
+    jw_str(&w, "text", page.data);
+    end_row(&w);
+    if (page.status)
+        out->status = page.status;
+}
+
+static void write_commands(struct buf *out)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+
+    for (const struct cli_command *c = cli_commands; c->noun; c++) {
+        struct json_writer w = start_row(out, "command");
+
+        jw_str(&w, "words", cli_command_words(c, &mem));
+        jw_str(&w, "summary", c->summary);
+        jw_bool(&w, "is_hidden", c->flags & CLI_HIDDEN);
+        end_row(&w);
+    }
+}
+
+int main(void)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    write_routes(&out);
+    for (size_t kind = 0; kind < ARRAY_LEN(kind_names); kind++)
+        write_keys((enum config_kind)kind, &out);
+    write_commands(&out);
+    if (out.status)
+        return 1;
+    return fwrite(out.data, 1, out.len, stdout) == out.len ? 0 : 1;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* people.c - who submits experiments and meddles with them; and how a life ends:
+ * nothing goes wrong any more, and all that can end must end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/json.h"
+#include "search/searcher.h"
+#include "tests/sim/world.h"
+
+enum { CONFIG_SIZE = 1024 };
+
+/* ---- submissions ----------------------------------------------------------------- */
+
+static bool is_built(const char *searcher)
+{
+    for (const char *const *name = searcher_names(); *name; name++)
+        if (!strcmp(*name, searcher))
+            return true;
+    return false;
+}
+
+static void write_searcher(struct world *w, char text[CONFIG_SIZE])
+{
+    static const char *const names[] = {"single", "random",        "random",
+                                        "grid",   "async_halving", "adaptive_asha"};
+    const char *name = names[world_below(w, ARRAY_LEN(names))];
+    int trials = 1 + (int)world_below(w, 6);
+    int at_once = (int)world_below(w, 4);
+
+    if (!is_built(name))
+        name = "random";
+    snprintf(
+        text, CONFIG_SIZE,
+        "{\"name\":\"%s\",\"metric\":\"loss\",\"smaller_is_better\":true,"
+        "\"max_trials\":%d,\"max_concurrent_trials\":%d,\"time_metric\":\"batches\","
+        "\"max_time\":40,\"num_rungs\":3,\"max_rungs\":3,\"divisor\":3,"
+        "\"mode\":\"standard\"}",
+        name, trials, at_once);
+}
+
+/* A complete configuration, as the store would have it; returns max_restarts.  One draw
+ * a statement: a seed must mean the same to every compiler. */
+static int64_t write_config(struct world *w, char text[CONFIG_SIZE])
+{
+    static const int slots[] = {0, 1, 1, 2, 3, 4, 8, 16};
+    static const int priorities[] = {1, 10, 42, 42, 42, 99};
+    static const char *const pools[] = {"", "", "", "compute", "aux", "nowhere"};
+    char searcher[CONFIG_SIZE];
+    int64_t restarts = (int64_t)world_below(w, 4);
+    int slot_count = slots[world_below(w, ARRAY_LEN(slots))];
+    int priority = priorities[world_below(w, ARRAY_LEN(priorities))];
+    const char *single_node = world_below(w, 6) ? "false" : "true";
+    const char *pool = pools[world_below(w, ARRAY_LEN(pools))];
+
+    write_searcher(w, searcher);
+    snprintf(text, CONFIG_SIZE,
+             "{\"name\":\"sim\",\"searcher\":%s,\"hyperparameters\":{\"lr\":{\"type\":"
+             "\"double\",\"minval\":0,\"maxval\":1,\"count\":3},\"units\":{\"type\":"
+             "\"categorical\",\"vals\":[1,2]}},\"checkpoint_storage\":{\"type\":"
+             "\"shared_fs\"},\"max_restarts\":%d,\"resources\":{\"slots_per_trial\":%d,"
+             "\"priority\":%d,\"is_single_node\":%s,\"resource_pool\":\"%s\"},"
+             "\"reproducibility\":{\"experiment_seed\":%d}}",
+             searcher, (int)restarts, slot_count, priority, single_node, pool,
+             (int)world_below(w, 1000));
+    return restarts;
+}
+
+static void submit(struct world *w, struct message *message)
+{
+    char text[CONFIG_SIZE];
+
+    message->number = write_config(w, text);
+    message->long_text = mem_strdup(text);
+    message->event.kind = EVENT_EXPERIMENT_SUBMITTED;
+    message->event.submitted.job_id = "job";
+    message->event.submitted.owner_id = 1;
+    message->event.submitted.project_id = 1;
+    message->event.submitted.config = message->long_text;
+    message->event.submitted.original_config = "";
+    message->event.submitted.name = "sim";
+    message->event.submitted.activate = world_below(w, 5) != 0;
+    if (!world_below(w, 3))
+        message->event.submitted.warm_start = "warm";
+}
+
+/* ---- meddling -------------------------------------------------------------------- */
+
+static int64_t some_id(struct world *w, int64_t next)
+{
+    /* one more than there are: also what does not exist */
+    return 1 + (int64_t)world_below(w, (uint64_t)next + 1);
+}
+
+static void change_resources(struct world *w, struct core_event *event)
+{
+    event->kind = EVENT_EXPERIMENT_RESOURCES;
+    event->resources.experiment_id = some_id(w, w->store.counters.next_experiment);
+    event->resources.max_slots = -2;
+    if (world_below(w, 2))
+        event->resources.priority = (int64_t)world_below(w, 101);
+    else
+        event->resources.resource_pool = world_below(w, 2) ? "aux" : "compute";
+}
+
+static void meddle_with_agent(struct world *w, struct core_event *event)
+{
+    const struct sim_agent *agent = &w->agent[world_below(w, w->agents)];
+
+    if (world_below(w, 2)) {
+        event->kind = EVENT_AGENT_ENABLE;
+        event->agent_enable.name = agent->name;
+        event->agent_enable.is_enabled = world_below(w, 3) != 0;
+        event->agent_enable.drains = world_below(w, 2);
+    } else {
+        event->kind = EVENT_SLOT_ENABLE;
+        event->slot_enable.name = agent->name;
+        event->slot_enable.slot = (uint32_t)world_below(w, 9);
+        event->slot_enable.is_enabled = world_below(w, 2);
+        event->slot_enable.drains = world_below(w, 2);
+    }
+}
+
+static void meddle(struct world *w, struct core_event *event)
+{
+    static const enum experiment_action actions[] = {
+        ACTION_PAUSE,    ACTION_PAUSE,    ACTION_PAUSE,  ACTION_ACTIVATE,
+        ACTION_ACTIVATE, ACTION_ACTIVATE, ACTION_CANCEL, ACTION_KILL};
+    uint64_t what = world_below(w, 10);
+
+    if (what < 5) {
+        event->kind = EVENT_EXPERIMENT_ACTION;
+        event->action.experiment_id = some_id(w, w->store.counters.next_experiment);
+        event->action.action = actions[world_below(w, ARRAY_LEN(actions))];
+    } else if (what < 6) {
+        event->kind = EVENT_TRIAL_KILL;
+        event->trial_kill.trial_id = some_id(w, w->store.counters.next_trial);
+    } else if (what < 8) {
+        change_resources(w, event);
+    } else {
+        meddle_with_agent(w, event);
+    }
+}
+
+void people_act(struct world *w)
+{
+    struct message *message;
+
+    if (w->is_calm || !w->actions_left)
+        return;
+    w->actions_left--;
+    world_send(w, PERSON_ACTS, 1, 30);
+    message = world_send(w, SAYS_USER, 0, 0);
+    if (world_below(w, 3) == 0)
+        submit(w, message);
+    else
+        meddle(w, &message->event);
+}
+
+void people_init(struct world *w)
+{
+    w->actions_left = 15 + (uint32_t)world_below(w, 30);
+    world_send(w, PERSON_ACTS, 3, 5);
+}
+
+/* ---- coming to rest -------------------------------------------------------------- */
+
+static struct core_event *say(struct world *w, enum core_event_kind kind)
+{
+    struct message *message = world_send(w, SAYS_USER, 5, 6);
+
+    message->event.kind = kind;
+    return &message->event;
+}
+
+static void heal_agent(struct world *w, const struct sim_agent *agent)
+{
+    struct core_event *event = say(w, EVENT_AGENT_ENABLE);
+
+    event->agent_enable.name = agent->name;
+    event->agent_enable.is_enabled = true;
+    for (uint32_t i = 0; i < 9; i++) {
+        event = say(w, EVENT_SLOT_ENABLE);
+        event->slot_enable.name = agent->name;
+        event->slot_enable.slot = i;
+        event->slot_enable.is_enabled = true;
+    }
+}
+
+/* Whether the agents of its pool, all well and idle, could ever run its trials.  What
+ * excluded agents by its logs may be left with too few. */
+static bool could_run(const struct world *w, const struct experiment *row)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct json *config = NULL;
+    const struct trial *trial;
+    int64_t slots;
+    int64_t room = 0;
+
+    if (json_parse(row->config, strlen(row->config), &mem, &config, NULL))
+        abort();
+    slots = json_i64(json_path(config, "resources.slots_per_trial"), 0);
+    for (uint32_t i = 0; i < w->agents; i++)
+        if (!strcmp(w->agent[i].pool, row->resource_pool))
+            room = MAX(room, w->agent[i].slots);
+    for (size_t i = 0; (trial = map_next(&w->store.trials.rows, &i));)
+        if (trial->experiment_id == row->id && trial->blocked_agents)
+            return false;
+    return slots <= room;
+}
+
+void people_calm(struct world *w)
+{
+    const struct experiment *row;
+
+    world_trace(w, "the world calms down");
+    w->is_calm = true;
+    w->skew_us = 0;
+    agents_calm(w);
+    for (uint32_t i = 0; i < w->agents; i++)
+        heal_agent(w, &w->agent[i]);
+    for (size_t i = 0; (row = map_next(&w->store.experiments.rows, &i));) {
+        struct core_event *event;
+
+        if (experiment_is_terminal(row->state))
+            continue;
+        event = say(w, EVENT_EXPERIMENT_ACTION);
+        event->action.experiment_id = row->id;
+        event->action.action = could_run(w, row) ? ACTION_ACTIVATE : ACTION_KILL;
+    }
+}
+
+void people_check_rest(struct world *w)
+{
+    const struct experiment *row;
+    const struct trial *trial;
+
+    for (size_t i = 0; (row = map_next(&w->store.experiments.rows, &i));)
+        if (!experiment_is_terminal(row->state))
+            world_fail(w, "experiment %" PRId64 " hangs in %s", row->id,
+                       experiment_state_names[row->state]);
+    for (size_t i = 0; (trial = map_next(&w->store.trials.rows, &i));)
+        if (trial->restarts > w->max_restarts.at[trial->experiment_id - 1])
+            world_fail(w, "trial %" PRId64 " restarted too often", trial->id);
+    if (w->store.inputs.rows.count || w->store.snapshots.rows.count)
+        world_fail(w, "a search left rows behind");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.h - a store that forgets nothing and can be looked at: tables of rows in
+ * memory.
+ *
+ * It holds what was committed, as the real one would, and says at once when a row
+ * breaks a promise: a terminal state that changes, a run number that jumps, a second
+ * run of a trial while the first is not over, a slot held twice. */
+#ifndef TESTS_SIM_STORE_H
+#define TESTS_SIM_STORE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/core.h"
+
+enum { WHY_SIZE = 512 };
+
+struct sim_table {
+    const struct field *fields;
+    size_t size;
+    struct map rows; /* owned */
+};
+
+struct sim_store {
+    struct sim_table experiments;
+    struct sim_table trials;
+    struct sim_table allocations; /* the latest of each trial only */
+    struct sim_table shares;
+    struct sim_table agents;
+    struct sim_table inputs;
+    struct sim_table snapshots;
+    struct map run_of; /* by trial: its latest allocation */
+    struct core_counters counters;
+    char why[WHY_SIZE]; /* what was broken first; "": nothing */
+};
+
+void sim_store_init(struct sim_store *store);
+void sim_store_done(struct sim_store *store);
+
+/* Writes the rows among the effects; store->why says what they break. */
+void sim_store_commit(struct sim_store *store, const struct core_out *out);
+
+/* The heart that these rows give. */
+det_status sim_store_restore(const struct sim_store *store,
+                             const struct core_config *config, int64_t now_us,
+                             struct core **ret_core, struct core_out *out,
+                             struct err *err);
+
+const struct experiment *sim_store_experiment(const struct sim_store *store,
+                                              int64_t id);
+const struct trial *sim_store_trial(const struct sim_store *store, int64_t id);
+const struct allocation *sim_store_allocation(const struct sim_store *store,
+                                              int64_t id);
+
+#endif

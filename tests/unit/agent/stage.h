@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.h - tests with real processes: what a fake master was told, tasks' directories,
+ * and supervisors to run in them.
+ *
+ * The test executable is also the program that is run: with the arguments `task run
+ * DIR` it is a supervisor. */
+#ifndef TESTS_UNIT_AGENT_STAGE_H
+#define TESTS_UNIT_AGENT_STAGE_H
+
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/task/place.h"
+#include "agent/task/supervisor.h"
+#include "tests/unit/agent/fake_master.h"
+
+enum { PATIENCE_MS = 60 * 1000 };
+
+/* ---- the program -------------------------------------------------------------------
+ */
+
+__attribute__((constructor)) static void be_the_program(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "task") == 0 && strcmp(argv[2], "run") == 0)
+        exit(supervisor_run(argv[3]));
+}
+
+/* ---- asking ------------------------------------------------------------------------
+ */
+
+/* How many calls had `path` at their end and `part` in their body. */
+static inline size_t fake_count(struct fake_master *m, const char *path,
+                                const char *part)
+{
+    size_t count = 0;
+
+    lock_take(&m->lock);
+    for (size_t i = 0; i < m->calls.count; i++)
+        count += ends_with(m->calls.at[i].path, path) &&
+                 strstr(m->calls.at[i].body, part) != NULL;
+    lock_give(&m->lock);
+    return count;
+}
+
+/* The bodies of all calls that end with `path`, each on a line. */
+static inline void fake_bodies(struct fake_master *m, const char *path, struct buf *out)
+{
+    lock_take(&m->lock);
+    for (size_t i = 0; i < m->calls.count; i++)
+        if (ends_with(m->calls.at[i].path, path)) {
+            buf_puts(out, m->calls.at[i].body);
+            buf_putc(out, '\n');
+        }
+    lock_give(&m->lock);
+}
+
+/* Until `x` is true; a test that waits for nothing fails after a minute. */
+#define WAIT_UNTIL(x)                                                                  \
+    do {                                                                               \
+        int wait_left = PATIENCE_MS / 5;                                               \
+        while (!(x) && wait_left-- > 0)                                                \
+            poll(NULL, 0, 5);                                                          \
+        if (!(x))                                                                      \
+            fail_msg("waited in vain for %s", #x);                                     \
+    } while (0)
+
+/* What was set before is seen by its threads, and what they did by us. */
+static inline void fake_sync(struct fake_master *m)
+{
+    lock_take(&m->lock);
+    lock_give(&m->lock);
+}
+
+/* Where it is with stdout. */
+static inline uint64_t fake_offset(struct fake_master *m)
+{
+    uint64_t offset;
+
+    lock_take(&m->lock);
+    offset = m->offset[0];
+    lock_give(&m->lock);
+    return offset;
+}
+
+static inline size_t fake_held(struct fake_master *m)
+{
+    size_t held;
+
+    lock_take(&m->lock);
+    held = m->held_count;
+    lock_give(&m->lock);
+    return held;
+}
+
+/* ---- supervisors -------------------------------------------------------------------
+ */
+
+/* A task's directory with its spec; `more` is further members, with a comma in front.
+ */
+static inline void fake_place(struct fake_master *m, const char *entrypoint,
+                              const char *more, char dir[128])
+{
+    CLEANUP(buf_done) struct buf spec = BUF_INIT;
+    char path[160];
+
+    fake_sync(m);
+    snprintf(dir, 128, "%s/t", m->dir);
+    CHECK_OK(io_mkdir(io_system(), dir, true, &test_err));
+    buf_printf(&spec,
+               "{\"allocation\":\"3.u.1\",\"rank\":0,\"taskId\":\"3.u\","
+               "\"containerId\":\"c\",\"slots\":[0],\"entrypoint\":%s,"
+               "\"environment\":{\"DET_MASTER\":\"http://127.0.0.1:%u\","
+               "\"DET_SESSION_TOKEN\":\"secret\",\"MARK\":\"here\"}%s}",
+               entrypoint, m->port, more);
+    snprintf(path, sizeof(path), "%s/" PLACE_SPEC, dir);
+    CHECK_OK(io_replace(io_system(), path, spec.data, spec.len, true, &test_err));
+}
+
+static inline pid_t fake_spawn(const char *dir)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(STDOUT_FILENO); /* a sentence there would not be TAP */
+        execl("/proc/self/exe", "det", "task", "run", dir, (char *)NULL);
+        _exit(99);
+    }
+    CHECK(pid > 0);
+    return pid;
+}
+
+static inline int fake_wait(struct fake_master *m, pid_t pid)
+{
+    int status;
+
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    fake_sync(m);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static inline bool file_is_there(const char *dir, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <unistd.h>
+
+#include "tests/support/test.h"
+
+/* Lines go into a pipe that is read back. */
+struct capture {
+    int fds[2];
+    char text[16384];
+};
+
+static void capture_begin(struct capture *capture, enum log_level level)
+{
+    CHECK_EQ(pipe2(capture->fds, O_CLOEXEC | O_NONBLOCK), 0);
+    log_setup(level, capture->fds[1]);
+}
+
+static const char *capture_end(struct capture *capture)
+{
+    ssize_t got = read(capture->fds[0], capture->text, sizeof(capture->text) - 1);
+
+    log_setup(LOG_INFO, STDERR_FILENO);
+    close(capture->fds[0]);
+    close(capture->fds[1]);
+    capture->text[got > 0 ? got : 0] = '\0';
+    return capture->text;
+}
+
+static void check_like(const char *text, const char *pattern)
+{
+    regex_t regex;
+
+    CHECK_EQ(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    if (regexec(&regex, text, 0, NULL, 0))
+        fail_msg("'%s' is not like '%s'", text, pattern);
+    regfree(&regex);
+}
+
+#define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z "
+
+TEST(a_line_has_time_level_and_sentence)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    log_warn("agent %s lost", "a1");
+    check_like(capture_end(&capture), "^" TIME "WARN  agent a1 lost\n$");
+}
+
+TEST(what_is_below_the_level_is_not_written)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_WARN);
+    log_info("quiet");
+    log_debug("quieter");
+    log_trace("quietest");
+    log_error("loud");
+    check_like(capture_end(&capture), "^" TIME "ERROR loud\n$");
+}
+
+TEST(a_closed_mouth_says_nothing)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_TRACE);
+    log_setup(LOG_TRACE, -1);
+    log_error("nobody hears it");
+    CHECK_STR(capture_end(&capture), "");
+}
+
+static void inner(void)
+{
+    LOG_SCOPE("trial", "%d", 7);
+    LOG_SCOPE("run", "%d", 2);
+
+    log_info("inside");
+}
+
+TEST(scopes_put_fields_behind_the_lines_of_their_block)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    {
+        LOG_SCOPE("experiment", "%s", "e1");
+        inner();
+        log_info("between");
+    }
+    log_info("outside");
+    check_like(capture_end(&capture),
+               "INFO  inside experiment=e1 trial=7 run=2\n" TIME
+               "INFO  between experiment=e1\n" TIME "INFO  outside\n$");
+}
+
+TEST(an_event_is_one_line_whatever_it_quotes)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    log_info("a\nb\tc\x1b[31md");
+    check_like(capture_end(&capture), "INFO  a b c \\[31md\n$");
+}
+
+TEST(a_long_line_is_cut_and_shows_it)
+{
+    struct capture capture;
+    const char *text;
+
+    capture_begin(&capture, LOG_INFO);
+    log_info("%9000d", 1);
+    text = capture_end(&capture);
+    CHECK(strlen(text) < 4200);
+    check_like(text, "  \\.\\.\\.\n$");
+}
+
+TEST(a_scope_with_a_long_value_is_cut)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    {
+        LOG_SCOPE("name", "%200d", 1);
+        log_info("x");
+    }
+    CHECK(strlen(capture_end(&capture)) < 150);
+}
+
+TEST(a_log_that_cannot_be_written_disturbs_nobody)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    close(capture.fds[0]);
+    close(capture.fds[1]);
+    errno = ENOENT;
+    log_info("into the void");
+    CHECK_EQ(errno, ENOENT);
+    log_setup(LOG_INFO, STDERR_FILENO);
+}
+
+TEST(levels_are_read_by_name)
+{
+    enum log_level level = LOG_ERROR;
+
+    CHECK(log_level_parse("Debug", &level));
+    CHECK_EQ(level, LOG_DEBUG);
+    CHECK(log_level_parse("warning", &level));
+    CHECK_EQ(level, LOG_WARN);
+    CHECK(!log_level_parse("loud", &level));
+    CHECK_EQ(level, LOG_WARN);
+}

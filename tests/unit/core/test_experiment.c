@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/core/events.h"
+
+TEST(an_unknown_pool_is_refused)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+
+    CHECK_EQ(bed_try_submit(&bed, &(struct job){.slots = 1, .pool = "moon"}),
+             DET_INVALID);
+    CHECK_HAS(bed.err.text, "resource pool moon does not exist or is not available");
+}
+
+TEST(trials_without_slots_go_to_the_aux_pool)
+{
+    BED(bed);
+    CHECK_EQ(bed_join_with(&bed, "a", "aux", 0, NULL), DET_OK);
+
+    bed_submit(&bed, &(struct job){.slots = 0});
+
+    CHECK_STR(core_experiment(bed.core, 1)->resource_pool, "aux");
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+}
+
+TEST(more_slots_than_there_are_is_an_error_or_a_warning_as_configured)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+    CHECK_EQ(bed_try_submit(&bed, &(struct job){.slots = 16}), DET_INVALID);
+    CHECK_HAS(bed.err.text, "slots requested exceeds cluster capacity");
+    bed_done(&bed);
+
+    bed_init(&bed);
+    bed.config.refuses_unfittable = false;
+    bed_open(&bed);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct job){.slots = 16});
+
+    CHECK_EQ(bed.out.exceeds_slots, true);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
+}
+
+TEST(a_single_node_job_needs_an_agent_that_is_large_enough)
+{
+    BED(bed);
+    struct job job = {.slots = 16, .is_single_node = true};
+
+    bed_join(&bed, "a", 8);
+    bed_join(&bed, "b", 8);
+
+    CHECK_EQ(bed_try_submit(&bed, &job), DET_INVALID);
+    CHECK_HAS(bed.err.text, "request unfulfillable, please try requesting less slots");
+    job.is_single_node = false;
+    bed_submit(&bed, &job);
+    CHECK_EQ(bed.allocation[bed_run(&bed, 1)].shares, 2);
+}
+
+TEST(a_refused_submission_leaves_no_trace)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+
+    CHECK_EQ(bed_try_submit(
+                 &bed, &(struct job){.slots = 1, .searcher = "{\"name\":\"oracle\"}"}),
+             DET_UNSUPPORTED);
+
+    CHECK_EQ(bed_submit(&bed, &(struct job){.slots = 1}), 1);
+}
+
+TEST(trials_of_a_paused_experiment_exist_and_ask_for_nothing)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+
+    bed_submit(&bed, &(struct job){.slots = 1, .is_paused = true});
+    CHECK_EQ(bed.trial[1].state, TRIAL_PAUSED);
+    CHECK_EQ(bed_count(&bed, EFFECT_PUT_ALLOCATION), 0);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_ACTIVATE), DET_OK);
+
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+}
+
+TEST(rows_are_written_once_an_event_and_in_an_order_that_fits)
+{
+    BED(bed);
+    int at[32];
+    int count = 0;
+    static const int expected[] = {EFFECT_ADD_EXPERIMENT, EFFECT_ADD_TRIAL,
+                                   EFFECT_PUT_ALLOCATION, EFFECT_PUT_SHARE};
+
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct job){.slots = 1});
+
+    for (uint32_t i = 0; i < bed.out.count; i++)
+        for (size_t k = 0; k < ARRAY_LEN(expected); k++)
+            if ((int)bed.out.effect[i].kind == expected[k])
+                at[count++] = expected[k];
+    CHECK_EQ(count, ARRAY_LEN(expected));
+    CHECK(!memcmp(at, expected, sizeof(expected)));
+    CHECK_EQ(bed_count(&bed, EFFECT_PUT_EXPERIMENT), 0);
+    CHECK_EQ(bed_count(&bed, EFFECT_PUT_TRIAL), 0);
+    CHECK_STR(bed.out.effect[0].experiment.name, "test");
+    CHECK_HAS(bed.out.effect[0].experiment.row.config, "slots_per_trial");
+}
+
+TEST(a_paused_experiment_that_is_canceled_ends_at_once)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed,
+               &(struct job){.searcher = RANDOM(5, 3), .slots = 1, .is_paused = true});
+
+    CHECK_EQ(bed_act(&bed, 1, ACTION_CANCEL), DET_OK);
+
+    for (int i = 1; i <= 3; i++)
+        CHECK_EQ(bed.trial[i].state, TRIAL_CANCELED);
+    CHECK_EQ(bed.experiment[1].state, EXPERIMENT_CANCELED);
+    CHECK_EQ(bed.trial[4].id, 0); /* a search that is stopped gets no new trials */
+}
+
+TEST(actions_that_make_no_sense_are_refused)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_start(&bed, 1);
+
+    CHECK_EQ(bed_act(&bed, 7, ACTION_PAUSE), DET_NOT_FOUND);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_KILL), DET_OK);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_ACTIVATE), DET_STATE);
+    CHECK_HAS(bed.err.text, "STOPPING_KILLED");
+    CHECK_EQ(bed_act(&bed, 1, ACTION_CANCEL), DET_OK); /* it stops already */
+    CHECK_EQ(bed.out.count, 0);
+    bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_KILLED);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_STATE);
+    CHECK_HAS(bed.err.text, "experiment 1 has ended");
+}
+
+TEST(an_experiment_is_an_error_only_when_all_trials_failed)
+{
+    for (int failures = 1; failures <= 2; failures++) {
+        BED(bed);
+        bed_join(&bed, "a", 8);
+        bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+
+        bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_FAILED);
+        CHECK_EQ(bed.experiment[1].state, EXPERIMENT_ACTIVE);
+        bed_exit(&bed, bed_run(&bed, 2), 0, failures == 2 ? EXIT_FAILED : EXIT_CLEAN);
+
+        CHECK_EQ(bed.experiment[1].state,
+                 failures == 2 ? EXPERIMENT_ERROR : EXPERIMENT_COMPLETED);
+    }
+}
+
+TEST(an_experiment_is_canceled_only_when_all_trials_were)
+{
+    for (int kills = 1; kills <= 2; kills++) {
+        BED(bed);
+        bed_join(&bed, "a", 8);
+        bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+
+        for (int i = 1; i <= 2; i++) {
+            if (i <= kills)
+                bed_kill_trial(&bed, i);
+            bed_exit(&bed, bed_run(&bed, i), 0, i <= kills ? EXIT_KILLED : EXIT_CLEAN);
+        }
+
+        CHECK_EQ(bed.experiment[1].state,
+                 kills == 2 ? EXPERIMENT_CANCELED : EXPERIMENT_COMPLETED);
+    }
+}
+
+static struct core_event resources(const char *pool, int64_t priority)
+{
+    struct core_event event = {.kind = EVENT_EXPERIMENT_RESOURCES};
+
+    event.resources.experiment_id = 1;
+    event.resources.priority = priority;
+    event.resources.max_slots = -2;
+    event.resources.resource_pool = pool;
+    return event;
+}
+
+TEST(another_pool_means_another_run_there)
+{
+    BED(bed);
+    struct core_event event = resources("aux", 0);
+    int64_t run;
+
+    bed_join(&bed, "a", 8);
+    CHECK_EQ(bed_join_with(&bed, "b", "aux", 8, NULL), DET_OK);
+    bed_submit(&bed, &(struct job){.slots = 1});
+    run = bed_start(&bed, 1);
+
+    bed_do(&bed, &event);
+    CHECK_EQ(bed_count(&bed, EFFECT_PREEMPT), 1);
+    bed_acknowledge(&bed, run);
+    bed_exit(&bed, run, 0, EXIT_CLEAN);
+
+    CHECK_EQ(bed.trial[1].run_id, 2);
+    CHECK_STR(core_allocation(bed.core, bed_run(&bed, 1))->resource_pool, "aux");
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+}
+
+TEST(a_waiting_run_moves_to_another_pool_at_once)
+{
+    BED(bed);
+    struct core_event event = resources("aux", 0);
+
+    bed_join(&bed, "a", 1);
+    bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
+    CHECK_EQ(bed_join_with(&bed, "b", "aux", 8, NULL), DET_OK);
+
+    bed_do(&bed, &event);
+
+    CHECK_EQ(bed.trial[2].run_id, 2);
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_ASSIGNED);
+}
+
+TEST(a_better_priority_passes_others_in_the_queue)
+{
+    BED(bed);
+    struct core_event event = resources(NULL, 1);
+
+    event.resources.experiment_id = 3;
+    bed_join(&bed, "a", 1);
+    for (int i = 0; i < 3; i++)
+        bed_submit(&bed, &(struct job){.slots = 1});
+    bed_do(&bed, &event);
+    bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_CLEAN);
+
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
+    CHECK_EQ(bed_run_state(&bed, 3), ALLOCATION_ASSIGNED);
+    event.resources.priority = 100;
+    CHECK_EQ(bed_try(&bed, &event), DET_INVALID);
+}
+
+TEST(jobs_are_listed_in_the_order_of_the_queue)
+{
+    BED(bed);
+    struct core_job *jobs;
+    uint32_t count;
+
+    bed_join(&bed, "a", 2);
+    bed_submit(&bed, &(struct job){.slots = 2, .priority = 50});
+    bed.now_us++;
+    bed_submit(&bed, &(struct job){.slots = 2, .priority = 50});
+    bed.now_us++;
+    bed_submit(&bed, &(struct job){.slots = 1, .priority = 10});
+
+    CHECK_OK(core_jobs(bed.core, "compute", &bed.mem, &jobs, &count, &test_err));
+    CHECK_EQ(count, 3);
+    CHECK_EQ(jobs[0].experiment_id, 3);
+    CHECK_EQ(jobs[0].is_scheduled, false);
+    CHECK_EQ(jobs[0].ahead, 0);
+    CHECK_EQ(jobs[1].experiment_id, 1);
+    CHECK_EQ(jobs[1].is_scheduled, true);
+    CHECK_EQ(jobs[1].is_backfilled, false); /* it was there before */
+    CHECK_EQ(jobs[1].allocated_slots, 2);
+    CHECK_EQ(jobs[2].experiment_id, 2);
+    CHECK_EQ(jobs[2].ahead, 1);
+    CHECK_EQ(jobs[2].requested_slots, 2);
+    CHECK_EQ(core_jobs(bed.core, "moon", &bed.mem, &jobs, &count, NULL), DET_NOT_FOUND);
+}
+
+TEST(what_starts_while_something_more_important_waits_is_backfilled)
+{
+    CLEANUP(bed_done) struct bed bed = {0};
+    struct core_job *jobs;
+    uint32_t count;
+
+    bed_init(&bed);
+    bed.pool[0].config.is_preemptive = true;
+    bed.config.refuses_unfittable = false;
+    bed_open(&bed);
+    bed_join(&bed, "a", 2);
+    bed_submit(&bed, &(struct job){.slots = 4, .priority = 10});
+    bed.now_us++;
+    bed_submit(&bed, &(struct job){.slots = 1, .priority = 50});
+
+    CHECK_OK(core_jobs(bed.core, "compute", &bed.mem, &jobs, &count, &test_err));
+    CHECK_EQ(jobs[0].is_scheduled, false);
+    CHECK_EQ(jobs[1].is_scheduled, true);
+    CHECK_EQ(jobs[1].is_backfilled, true);
+}
+
+TEST(an_entry_of_the_journal_is_applied_once_and_none_is_skipped)
+{
+    BED(bed);
+    struct core_event event = {.kind = EVENT_SHARE_EXITED, .journal_seq = 1};
+
+    bed_join(&bed, "a", 1);
+    bed_submit(&bed, &(struct job){.slots = 1, .max_restarts = 5});
+    event.share_exited.allocation_id = 1;
+    event.share_exited.exit = EXIT_FAILED;
+
+    bed_do(&bed, &event);
+    CHECK_EQ(bed.trial[1].restarts, 1);
+    bed_do(&bed, &event);
+    CHECK_EQ(bed.out.count, 0);
+    event.journal_seq = 3;
+    CHECK_EQ(bed_try(&bed, &event), DET_CORRUPT);
+    CHECK_HAS(bed.err.text, "entry 3 of the journal came after entry 1");
+}
+
+TEST(many_inputs_make_a_snapshot)
+{
+    CLEANUP(bed_done) struct bed bed = {0};
+    uint32_t snapshots = 0;
+
+    bed_init(&bed);
+    bed.config.snapshot_every = 4;
+    bed_open(&bed);
+    bed_join(&bed, "a", 1);
+    bed_submit(&bed, &(struct job){.slots = 1});
+    for (int i = 0; i < 10; i++) {
+        bed_validate(&bed, 1, 1, "{\"loss\":0.5}");
+        snapshots += bed_count(&bed, EFFECT_PUT_SNAPSHOT);
+        if (bed_count(&bed, EFFECT_PUT_SNAPSHOT))
+            CHECK_EQ(bed.experiment[1].snapshot_seq, bed.experiment[1].search_seq);
+    }
+
+    CHECK_EQ(snapshots, 3); /* 12 inputs: start, created, ten validations */
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_log.c - paging, filters, merging and retention of logs against a plain list. */
+#include "store/log_chunk.h"
+#include "tests/unit/store/world.h"
+
+enum { LINES = 6000 };
+
+static const char *const words[] = {"loss went down", "epoch 3", "error: no such file", "",
+                                    "a longer line that says a little more than others do"};
+static const char *const agents[] = {"agent-1", "agent-2", NULL};
+
+struct plain {
+    struct log_line line[LINES];
+    uint32_t count;
+};
+
+static struct log_line some_line(struct rng64 *rng, int64_t time_us)
+{
+    struct log_line line = {.time_us = time_us,
+                            .severity = (enum log_severity)rng64_below(rng, 7),
+                            .stream = (enum log_stream)rng64_below(rng, 3),
+                            .rank = (int64_t)rng64_below(rng, 4) - 1,
+                            .text = words[rng64_below(rng, ARRAY_LEN(words))],
+                            .allocation = "1.r.1",
+                            .container = "c",
+                            .source = "task"};
+
+    line.len = (uint32_t)strlen(line.text);
+    return line;
+}
+
+static det_status add_batch(struct world *w, const struct log_batch *batch,
+                            uint32_t *ret_stored)
+{
+    det_status st;
+
+    CHECK_OK(db_begin(w->db, &test_err));
+    st = store_log_add(w->db, batch, &w->mem, ret_stored, &test_err);
+    if (st)
+        db_rollback(w->db);
+    else
+        CHECK_OK(db_commit(w->db, &test_err));
+    return st;
+}
+
+static void merge_all(struct world *w)
+{
+    bool did = true;
+
+    while (did) {
+        CHECK_OK(db_begin(w->db, &test_err));
+        CHECK_OK(store_log_compact(w->db, &did, &test_err));
+        CHECK_OK(db_commit(w->db, &test_err));
+    }
+}
+
+/* Batches of 1..200 lines from changing agents; some jobs fail in between. */
+static void fill(struct world *w, struct plain *plain, uint64_t seed, uint32_t upto)
+{
+    struct rng64 rng = {.state = seed};
+
+    while (plain->count < upto) {
+        uint32_t count = 1 + (uint32_t)rng64_below(&rng, rng64_below(&rng, 5) ? 20 : 200);
+        struct log_batch batch = {.task_id = "1.r", .line = &plain->line[plain->count]};
+        const char *agent = agents[rng64_below(&rng, 3)];
+        uint32_t stored = 0;
+
+        count = MIN(count, upto - plain->count);
+        for (uint32_t i = 0; i < count; i++) {
+            struct log_line *line = &plain->line[plain->count + i];
+
+            *line = some_line(&rng, INT64_C(1000000000) + plain->count * 1000 + i);
+            line->agent = agent;
+            line->id = plain->count + i + 1;
+        }
+        batch.count = count;
+        CHECK_OK(add_batch(w, &batch, &stored));
+        CHECK_EQ(stored, count);
+        plain->count += count;
+        if (!rng64_below(&rng, 10)) { /* the cache is forgotten, the numbers go on */
+            CHECK_OK(db_begin(w->db, &test_err));
+            CHECK_OK(store_log_add(w->db, &batch, &w->mem, &stored, &test_err));
+            db_rollback(w->db);
+        }
+        if (!rng64_below(&rng, 8))
+            merge_all(w);
+    }
+}
+
+static bool wanted(const struct log_query *query, const struct log_line *line)
+{
+    if (query->after_id && line->id <= query->after_id)
+        return false;
+    if (query->before_id && line->id >= query->before_id)
+        return false;
+    if (query->severities && !(query->severities >> line->severity & 1))
+        return false;
+    if (query->agents.count && (!line->agent || strcmp(query->agents.at[0], line->agent)))
+        return false;
+    if (query->ranks.count && query->ranks.at[0] != line->rank)
+        return false;
+    if (query->streams.count &&
+        (line->stream == LOG_STREAM_NONE ||
+         strcmp(query->streams.at[0], line->stream == LOG_STREAM_STDOUT ? "stdout" : "stderr")))
+        return false;
+    if (query->from_us && line->time_us <= query->from_us)
+        return false;
+    if (query->to_us && line->time_us > query->to_us)
+        return false;
+    return !query->search || strstr(line->text, query->search);
+}
+
+static void check_line(const struct log_line *got, const struct log_line *want)
+{
+    CHECK_EQ(got->id, want->id);
+    CHECK_EQ(got->time_us, want->time_us);
+    CHECK_EQ(got->severity, want->severity);
+    CHECK_EQ(got->stream, want->stream);
+    CHECK_EQ(got->rank, want->rank);
+    CHECK_EQ(got->len, want->len);
+    CHECK_STR(got->text, want->text);
+    CHECK_EQ(!got->agent, !want->agent);
+    if (got->agent)
+        CHECK_STR(got->agent, want->agent);
+    CHECK_STR(got->allocation, "1.r.1");
+}
+
+/* Pages of any size give the plain list's lines, all of them and in its order. */
+static void check_query(struct world *w, const struct plain *plain, struct log_query query)
+{
+    struct log_query first = query;
+    struct arena mem = ARENA_INIT(64 << 20);
+    bool is_end = false;
+    uint32_t at = 0;
+    int pages = 0;
+
+    while (!is_end) {
+        struct log_line *lines;
+        uint32_t count;
+        int64_t next;
+
+        CHECK_OK(store_log_read(w->db, &query, &mem, &lines, &count, &next, &is_end,
+                                &test_err));
+        if (query.limit)
+            CHECK(count <= query.limit);
+        for (uint32_t i = 0; i < count; i++, at++) {
+            const struct log_line *want = NULL;
+
+            for (; at < plain->count; at++) {
+                want = query.is_descending ? &plain->line[plain->count - 1 - at]
+                                           : &plain->line[at];
+                if (wanted(&first, want))
+                    break;
+            }
+            CHECK(at < plain->count);
+            check_line(&lines[i], want);
+        }
+        if (query.is_descending)
+            query.before_id = next;
+        else
+            query.after_id = next;
+        arena_clear(&mem);
+        CHECK(++pages < 10000);
+    }
+    for (; at < plain->count; at++)
+        CHECK(!wanted(&first, query.is_descending ? &plain->line[plain->count - 1 - at]
+                                                  : &plain->line[at]));
+    arena_done(&mem);
+}
+
+static void check_queries(struct world *w, const struct plain *plain)
+{
+    const char *agent[] = {"agent-2"};
+    const char *stream[] = {"stderr"};
+    int64_t rank[] = {-1};
+    struct field_strs one_agent = {agent, 1};
+    struct field_strs one_stream = {stream, 1};
+    struct field_i64s no_rank = {rank, 1};
+    uint32_t limits[] = {0, 7, 100};
+
+    for (int way = 0; way < 2; way++) {
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+            struct log_query all = {.task_id = "1.r", .limit = limits[i], .is_descending = way};
+            struct log_query query = all;
+
+            check_query(w, plain, query);
+            query.after_id = 500;
+            query.before_id = 800;
+            check_query(w, plain, query);
+            query = all;
+            query.severities = 1u << LOG_SEVERITY_ERROR | 1u << LOG_SEVERITY_WARNING;
+            query.agents = one_agent;
+            check_query(w, plain, query);
+            query = all;
+            query.streams = one_stream;
+            query.ranks = no_rank;
+            check_query(w, plain, query);
+            query = all;
+            query.from_us = INT64_C(1000000000) + 700000;
+            query.to_us = INT64_C(1000000000) + 900000;
+            check_query(w, plain, query);
+            query = all;
+            query.search = "no such";
+            check_query(w, plain, query);
+            query.search = "nothing has this";
+            check_query(w, plain, query);
+        }
+    }
+}
+
+static void play(bool is_memory, uint32_t lines)
+{
+    struct world w;
+    struct plain *plain = calloc(1, sizeof(*plain));
+
+    CHECK(plain != NULL);
+    world_init(&w, is_memory);
+    fill(&w, plain, 7, lines / 3);
+    check_queries(&w, plain);
+    fill(&w, plain, 8, lines);
+    check_queries(&w, plain);
+    merge_all(&w);
+    check_queries(&w, plain);
+    if (lines == LINES) /* 300 KB in batches of about 1 KB */
+        CHECK(count_of(w.db, "log_chunks") < 100);
+    free(plain);
+    world_done(&w);
+}
+
+TEST(pages_and_filters_agree_with_a_plain_list)
+{
+    play(true, LINES);
+}
+
+TEST(pages_and_filters_agree_on_disk_too)
+{
+    play(false, 1500);
+}
+
+TEST(a_batch_that_comes_again_is_stored_once)
+{
+    struct world w;
+    struct log_line line[4] = {{.text = "one", .len = 3, .rank = -1},
+                               {.text = "two", .len = 3, .rank = -1},
+                               {.text = "three", .len = 5, .rank = -1},
+                               {.text = "four", .len = 4, .rank = -1}};
+    struct log_batch batch = {.task_id = "t",
+                              .line = line,
+                              .count = 2,
+                              .sender = "a/0/stdout",
+                              .offset = 0,
+                              .end_offset = 8};
+    int64_t offset = -1;
+    uint32_t stored = 9;
+
+    world_init(&w, true);
+    CHECK_OK(store_log_offset(w.db, "a/0/stdout", &offset, &test_err));
+    CHECK_EQ(offset, 0);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 2);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 0);
+    batch.count = 4; /* the same again and two more */
+    batch.end_offset = 19;
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 2);
+    CHECK_OK(store_log_offset(w.db, "a/0/stdout", &offset, &test_err));
+    CHECK_EQ(offset, 19);
+    batch.line = line + 3; /* behind a gap: the sender dropped lines */
+    batch.count = 1;
+    batch.offset = 100;
+    batch.end_offset = 105;
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 1);
+    {
+        struct log_query query = {.task_id = "t"};
+        struct log_line *lines;
+        uint32_t count;
+        int64_t next;
+        bool is_end;
+
+        CHECK_OK(store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end,
+                                &test_err));
+        CHECK_EQ(count, 5);
+        CHECK_STR(lines[2].text, "three");
+        CHECK_STR(lines[4].text, "four");
+        CHECK_NULL(lines[0].agent);
+    }
+    world_done(&w);
+}
+
+TEST(regular_expressions_find_and_wrong_ones_are_named)
+{
+    struct world w;
+    struct log_line line[2] = {{.text = "epoch 12 done", .len = 13, .rank = -1},
+                               {.text = "epoch x", .len = 7, .rank = -1}};
+    struct log_batch batch = {.task_id = "t", .line = line, .count = 2};
+    struct log_query query = {.task_id = "t", .search = "^epoch [0-9]+", .is_regex = true};
+    struct log_line *lines;
+    uint32_t count;
+    int64_t next;
+    bool is_end;
+
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &count));
+    CHECK_OK(
+        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
+    CHECK_EQ(count, 1);
+    CHECK_EQ(lines[0].id, 1);
+    query.search = "(";
+    CHECK_EQ(store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err),
+             DET_INVALID);
+    CHECK_HAS(test_err.text, "'('");
+    query.task_id = "another";
+    query.search = NULL;
+    CHECK_OK(
+        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
+    CHECK_EQ(count, 0);
+    CHECK(is_end);
+    world_done(&w);
+}
+
+TEST(large_lines_and_batches_are_cut_into_chunks)
+{
+    struct world w;
+    struct log_line *line = calloc(3000, sizeof(*line));
+    struct log_batch batch = {.task_id = "t", .line = line, .count = 3000};
+    struct log_query query = {.task_id = "t", .limit = 5000};
+    char *big = malloc(200001);
+    struct log_line *lines;
+    uint32_t count;
+    int64_t next;
+    bool is_end;
+
+    CHECK(line && big);
+    memset(big, 'x', 200000);
+    big[200000] = '\0';
+    for (int i = 0; i < 3000; i++)
+        line[i] = (struct log_line){.text = "0123456789 0123456789 0123456789 0123456789",
+                                    .len = 43,
+                                    .rank = 100};
+    line[1500].text = big;
+    line[1500].len = 200000;
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &count));
+    CHECK(count_of(w.db, "log_chunks") >= 4);
+    CHECK_EQ(count_of(w.db, "log_chunks WHERE size > 65536"), 1);
+    CHECK_OK(
+        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
+    CHECK_EQ(count, 3000);
+    CHECK_STR(lines[1500].text, big);
+    CHECK_EQ(lines[2999].rank, 100);
+    free(line);
+    free(big);
+    world_done(&w);
+}
+
+static void add_at(struct world *w, const char *task_id, int64_t time_us)
+{
+    struct log_line line = {.text = "x", .len = 1, .time_us = time_us, .rank = -1};
+    struct log_batch batch = {.task_id = task_id, .line = &line, .count = 1};
+    uint32_t stored;
+
+    CHECK_OK(add_batch(w, &batch, &stored));
+}
+
+TEST(old_lines_go_by_their_experiments_days_and_numbers_go_on)
+{
+    const int64_t day = INT64_C(86400000000);
+    struct world w;
+    struct log_query query = {.task_id = "1.r"};
+    struct log_line *lines;
+    int64_t removed = -1;
+    uint32_t count;
+    int64_t next;
+    bool is_end;
+
+    world_init(&w, true);
+    add_experiment(&w, 1, "{\"retention_policy\":{\"log_retention_days\":10}}");
+    add_trial(&w, 1, 1); /* task 1.r */
+    add_at(&w, "1.r", 5 * day);
+    add_at(&w, "1.r", 18 * day);
+    add_at(&w, "other", 5 * day);
+    CHECK_OK(store_log_expire(w.db, 20 * day, -1, &removed, &test_err));
+    CHECK_EQ(removed, 1);
+    CHECK_OK(store_log_expire(w.db, 20 * day, 14, &removed, &test_err));
+    CHECK_EQ(removed, 1);
+    CHECK_EQ(count_of(w.db, "log_chunks"), 1);
+    CHECK_OK(store_log_expire(w.db, 100 * day, -1, &removed, &test_err));
+    CHECK_EQ(removed, 1);
+    db_close(w.db);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    add_at(&w, "1.r", 100 * day);
+    CHECK_OK(
+        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
+    CHECK_EQ(count, 1);
+    CHECK_EQ(lines[0].id, 3);
+    world_done(&w);
+}
+
+TEST(fields_list_what_the_lines_have_had)
+{
+    struct world w;
+    struct buf text = BUF_INIT;
+    struct log_line line[3] = {
+        {.text = "a", .len = 1, .rank = 11, .stream = LOG_STREAM_STDERR, .agent = "b"},
+        {.text = "a", .len = 1, .rank = 2, .agent = "a", .source = "task"},
+        {.text = "a", .len = 1, .rank = 100, .agent = "a", .source = "task"}};
+    struct log_batch batch = {.task_id = "t", .line = line, .count = 3};
+    uint32_t stored;
+
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_OK(store_log_fields(w.db, "t", &text, &test_err));
+    CHECK_STR(text.data, "{\"allocationIds\":[],\"agentIds\":[\"a\",\"b\"],\"containerIds\":[],"
+                         "\"rankIds\":[2,11,100],\"sources\":[\"task\"],\"stdtypes\":"
+                         "[\"stderr\"]}");
+    buf_done(&text);
+    world_done(&w);
+}
+
+TEST(damaged_chunks_are_refused_or_read_without_harm)
+{
+    struct rng64 rng = {.state = 5};
+    struct log_writer w = LOG_WRITER_INIT;
+
+    for (int i = 0; i < 100; i++) {
+        struct log_line line = some_line(&rng, 1000 * i);
+
+        line.agent = agents[rng64_below(&rng, 3)];
+        log_writer_add(&w, &line);
+    }
+    CHECK_EQ(log_writer_end(&w), DET_OK);
+    for (int round = 0; round < 3000; round++) {
+        struct buf bad = BUF_INIT;
+        struct log_reader r;
+        int lines = 0;
+
+        buf_add(&bad, w.out.data, w.out.len);
+        for (int i = 0; i < 3; i++)
+            bad.data[rng64_below(&rng, bad.len)] = (char)rng64_next(&rng);
+        log_reader_init(&r, bad.data, 1 + rng64_below(&rng, bad.len), 1);
+        while (log_reader_next(&r) && lines < 100000)
+            lines++;
+        CHECK(lines < 100000);
+        buf_done(&bad);
+    }
+    log_writer_done(&w);
+}
+
+TEST(adding_merging_and_reading_survive_each_failing_allocation)
+{
+    EACH_ALLOCATION_FAILS()
+    {
+        struct world w;
+        int64_t nth = fault_state.left[FAULT_MEMORY];
+        struct log_line line[2] = {{.text = "a", .len = 1, .rank = 1, .agent = "x"},
+                                   {.text = "b", .len = 1, .rank = 2, .agent = "y"}};
+        struct log_batch batch = {
+            .task_id = "t", .line = line, .count = 2, .sender = "s", .end_offset = 4};
+        struct log_query query = {.task_id = "t"};
+        struct arena mem = ARENA_INIT(1 << 20);
+        struct log_line *lines;
+        uint32_t count;
+        int64_t next;
+        bool flag;
+        det_status st;
+
+        fault_disarm(FAULT_MEMORY);
+        world_init(&w, true);
+        fault_arm(FAULT_MEMORY, nth);
+        st = store_log_add(w.db, &batch, &mem, &count, &test_err);
+        if (!st)
+            st = store_log_compact(w.db, &flag, NULL);
+        if (!st)
+            st = store_log_read(w.db, &query, &mem, &lines, &count, &next, &flag, NULL);
+        if (fault_fired())
+            CHECK(st == DET_NOMEM || st == DET_OK);
+        else
+            CHECK_EQ(st, DET_OK);
+        fault_state.left[FAULT_MEMORY] = 0;
+        arena_done(&mem);
+        world_done(&w);
+    }
+}

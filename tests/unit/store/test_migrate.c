@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/migrate.h"
+
+#include "tests/unit/store/old_schema.h"
+#include "tests/unit/store/world.h"
+
+static void add_schema(struct db *db, struct buf *out)
+{
+    struct arena mem = ARENA_INIT(1 << 20);
+    struct db_query q = db_query_text(
+        db, "SELECT COALESCE(sql, name) FROM sqlite_master ORDER BY type, name", &test_err);
+
+    while (db_next(&q))
+        buf_printf(out, "%s\n", db_col_str(&q, &mem));
+    CHECK_OK(q.status);
+    db_query_done(&q);
+    arena_done(&mem);
+}
+
+TEST_ON_BOTH(an_old_database_becomes_what_a_new_one_is)
+{
+    struct world old;
+    struct world new;
+    struct buf old_schema = BUF_INIT;
+    struct buf new_schema = BUF_INIT;
+
+    world_init(&new, is_memory);
+    world_place(&old, is_memory);
+    CHECK_OK(db_open(old.io, old.path, false, &old.db, &test_err));
+    CHECK_OK(db_exec(old.db, old_schema_1, &test_err));
+    CHECK_OK(db_exec(old.db, "INSERT INTO texts (name, value) VALUES ('k', 'v')",
+                     &test_err));
+    CHECK_OK(db_migrate(old.db, migration_count, &test_err));
+    add_schema(old.db, &old_schema);
+    add_schema(new.db, &new_schema);
+    CHECK_STR(old_schema.data, new_schema.data);
+    CHECK_EQ(count_of(old.db, "texts"), 1);
+    CHECK_EQ(count_of(old.db, "schema_versions"), migration_count);
+    buf_done(&old_schema);
+    buf_done(&new_schema);
+    world_done(&old);
+    world_done(&new);
+}
+
+TEST(migrating_twice_changes_nothing)
+{
+    struct world w;
+
+    world_init(&w, true);
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    CHECK_EQ(count_of(w.db, "schema_versions"), migration_count);
+    world_done(&w);
+}
+
+TEST(a_newer_database_asks_for_a_newer_program)
+{
+    struct world w;
+
+    world_init(&w, true);
+    CHECK_OK(db_exec(w.db, "INSERT INTO schema_versions VALUES (999, 'future')", &test_err));
+    CHECK_EQ(db_migrate(w.db, migration_count, &test_err), DET_STATE);
+    CHECK_HAS(test_err.text, "999");
+    CHECK_HAS(test_err.text, "use a newer det");
+    CHECK_HAS(test_err.text, w.path);
+    world_done(&w);
+}
+
+TEST(a_migration_that_fails_leaves_nothing_behind)
+{
+    struct world w;
+    int failures = 0;
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    for (int nth = 1;; nth++) {
+        det_status st;
+
+        fault_arm(FAULT_QUERY, nth);
+        st = db_migrate(w.db, migration_count, &test_err);
+        if (!fault_disarm(FAULT_QUERY)) {
+            CHECK_OK(st);
+            break;
+        }
+        failures++;
+        CHECK_EQ(st, DET_IO);
+    }
+    CHECK(failures > 3);
+    CHECK_EQ(count_of(w.db, "schema_versions"), migration_count);
+    world_done(&w);
+}
