@@ -75,7 +75,9 @@ class Outline:
         self.table = 0
         nesting = self._statement(body, 0)[1]
         first, last = self.tokens[head[0]].line, self.tokens[end - 1].line
-        complexity = 1 + sum(t.text in BRANCHES for t in self.tokens[body:end])
+        # labels of one and the same branch (`case A: case B:`) count once
+        complexity = 1 + sum(t.text in BRANCHES and not (t.text == "case" and self._at(i - 1) == ":")
+                             for i, t in enumerate(self.tokens[body:end], body))
         self.functions.append(Function(self._at(opened - 1), first, last, last - first + 1 - self.table,
                                        complexity, nesting, count))
         return end

@@ -83,8 +83,7 @@ static int64_t now_us(const struct agent *agent)
     return clock_mono_us(exec_clock(agent->exec));
 }
 
-/* ---- stopping ----------------------------------------------------------------------
- */
+/* ---- stopping -------------------------------------------------------------------- */
 
 static bool is_stopping(struct agent *agent)
 {
@@ -136,8 +135,7 @@ static void give_up(struct agent *agent, const struct err *err)
     agent_stop(agent, false);
 }
 
-/* ---- talking -----------------------------------------------------------------------
- */
+/* ---- talking --------------------------------------------------------------------- */
 
 static const char *agent_path(const struct agent *agent, const char *rest,
                               struct arena *mem)
@@ -328,8 +326,7 @@ static void run_poll(struct task *task)
         lane_post(agent->poll_lane, task);
 }
 
-/* ---- looking -----------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------- */
 
 static bool is_graceful(struct agent *agent)
 {
@@ -367,8 +364,7 @@ static void run_look(struct task *task)
                  now_us(agent) + (is_ending ? LOOK_STOPPING_US : LOOK_US));
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
 {

@@ -15,8 +15,7 @@
 #include "base/arena.h"
 #include "data/json.h"
 
-/* ---- addresses ---------------------------------------------------------------------
- */
+/* ---- addresses ------------------------------------------------------------------- */
 
 static bool is_loopback_host(const char *host)
 {
@@ -58,8 +57,7 @@ void outfit_write_addresses(struct json_writer *w, const char *key,
     jw_end_array(w);
 }
 
-/* ---- tasks -------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 struct dressing {
     struct json *variables;

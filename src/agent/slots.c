@@ -15,8 +15,7 @@
 
 enum { NVML_NAME = 96, NVML_UUID = 96, CPUINFO_LIMIT = 4 << 20, SLOTS_MOST = 4096 };
 
-/* ---- GPUs --------------------------------------------------------------------------
- */
+/* ---- GPUs ------------------------------------------------------------------------ */
 
 static det_status slot_of_gpu(const struct nvml *nvml, unsigned index,
                               struct arena *mem, struct slot *ret_slot, struct err *err)
@@ -94,8 +93,7 @@ static det_status detect_gpus(struct arena *mem, struct slots *ret_slots,
     return status == DET_NOT_FOUND ? DET_OK : status;
 }
 
-/* ---- processors --------------------------------------------------------------------
- */
+/* ---- processors ------------------------------------------------------------------ */
 
 const char *slots_cpu_brand(const char *cpuinfo, struct arena *mem)
 {
@@ -165,8 +163,7 @@ det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slo
     return DET_OK;
 }
 
-/* ---- use ---------------------------------------------------------------------------
- */
+/* ---- use ------------------------------------------------------------------------- */
 
 void slots_write(struct json_writer *w, const char *key, const struct slots *slots)
 {

@@ -41,8 +41,7 @@ const char *slots_visible(const struct slots *slots, const int64_t *ids, size_t 
                           struct arena *mem);
 const struct slot *slots_find(const struct slots *slots, int64_t id);
 
-/* ---- for tests ---------------------------------------------------------------------
- */
+/* ---- for tests ------------------------------------------------------------------- */
 
 /* The processor's name in the text of /proc/cpuinfo, or "CPU". */
 const char *slots_cpu_brand(const char *cpuinfo, struct arena *mem);

@@ -16,11 +16,13 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
 #include "agent/task/family.h"
+#include "agent/task/identity.h"
 #include "agent/task/place.h"
 #include "agent/task/ship.h"
 #include "agent/task/spec.h"
@@ -71,8 +73,7 @@ struct tasks {
     const char *boot_id;
 };
 
-/* ---- entries -----------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------- */
 
 static void entry_free(struct entry *entry)
 {
@@ -165,8 +166,7 @@ static det_status add(struct tasks *tasks, const char *allocation, int64_t rank,
     return is_kept || is_old ? DET_OK : err_default(err, DET_NOMEM);
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 /* "<allocation>-<rank>" */
 static det_status adopt(struct tasks *tasks, const char *name, struct err *err)
@@ -249,8 +249,7 @@ void tasks_free(struct tasks *tasks)
     mem_free(tasks);
 }
 
-/* ---- commands ----------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------- */
 
 static det_status lay_down(struct tasks *tasks, const struct entry *entry,
                            const struct json *spec, struct err *err)
@@ -272,6 +271,22 @@ static det_status lay_down(struct tasks *tasks, const struct entry *entry,
     return status;
 }
 
+/* A task of another user has to get through the agent's directory and the one of its
+ * tasks (identity.c).  Where that fails, it is the task that says why. */
+static void open_way(const struct tasks *tasks)
+{
+    const char *slash = strrchr(tasks->root, '/');
+    CLEANUP(mem_freep)
+    char *above =
+        slash ? mem_strndup(tasks->root, (size_t)(slash - tasks->root)) : NULL;
+    struct err err = {0};
+
+    if (above && *above && identity_open(above, &err))
+        log_warn("%s", err.text);
+    if (identity_open(tasks->root, &err))
+        log_warn("%s", err.text);
+}
+
 det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
@@ -288,6 +303,8 @@ det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err 
     const char *argv[] = {tasks->program, "task", "run", entry->dir, NULL};
 
     status = lay_down(tasks, entry, spec, &why);
+    if (!status && read.user.uid && geteuid() == 0)
+        open_way(tasks);
     if (!status)
         status = child_detach(argv, START_MS, &why);
     /* One that is slow may still come: its lock will tell. */
@@ -338,8 +355,7 @@ void tasks_write(struct json_writer *w, const char *key, struct tasks *tasks)
     jw_end_array(w);
 }
 
-/* ---- looking -----------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------- */
 
 static void pass_kill(struct tasks *tasks, struct entry *entry)
 {
@@ -565,8 +581,7 @@ bool tasks_look(struct tasks *tasks, struct talk *talk)
     return is_master_there;
 }
 
-/* ---- the agent ends ----------------------------------------------------------------
- */
+/* ---- the agent ends -------------------------------------------------------------- */
 
 void tasks_term(struct tasks *tasks)
 {

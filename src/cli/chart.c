@@ -53,8 +53,7 @@ static void axis_number(double value, char text[CHART_NUMBER])
     snprintf(text, CHART_NUMBER, "%.4g", value);
 }
 
-/* ---- where things are --------------------------------------------------------------
- */
+/* ---- where things are ------------------------------------------------------------ */
 
 static struct bounds find_bounds(const struct chart *chart)
 {

@@ -268,8 +268,7 @@ static const struct cli_opt stop_opts[] = {
     END,
 };
 
-/* ---- nouns ------------------------------------------------------------------------
- */
+/* ---- nouns ----------------------------------------------------------------------- */
 
 const struct cli_noun cli_nouns[] = {
     {"experiment", "e", "Submit, watch and steer experiments"},
@@ -293,8 +292,7 @@ const struct cli_noun cli_nouns[] = {
     {NULL, NULL, NULL},
 };
 
-/* ---- commands ---------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------- */
 
 #define COMMAND(noun_, verb_, synopsis_, run_, flags_, summary_, ...)                  \
     {                                                                                  \

@@ -43,8 +43,7 @@ static bool noun_is_shown(const struct cli_noun *noun)
     return false;
 }
 
-/* ---- bash and zsh -----------------------------------------------------------------
- */
+/* ---- bash and zsh ---------------------------------------------------------------- */
 
 /* " experiment" | " e", with `verb` behind each. */
 static void pattern(struct buf *out, const char *noun, const char *verb,

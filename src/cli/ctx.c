@@ -15,8 +15,6 @@
 
 enum { CALL_TIMEOUT_MS = 120 * 1000 };
 
-extern char **environ;
-
 /* ---- failing --------------------------------------------------------------------- */
 
 det_status cli_hint(struct cli *cli, const char *fmt, ...)
@@ -107,8 +105,7 @@ det_status cli_print_tree(struct cli *cli, const struct json *value)
     return cli->out.status ? cli_nomem(cli) : DET_OK;
 }
 
-/* ---- the master -------------------------------------------------------------------
- */
+/* ---- the master ------------------------------------------------------------------ */
 
 static det_status open_client(struct cli *cli, const char *master)
 {

@@ -137,8 +137,7 @@ det_status run_experiment_list_trials(struct cli *cli, const struct cli_invocati
     return show_trials(cli, trials);
 }
 
-/* ---- checkpoints ------------------------------------------------------------------
- */
+/* ---- checkpoints ----------------------------------------------------------------- */
 
 static const struct table_column checkpoint_columns[] = {
     {"UUID", TABLE_LEFT},     {"TRIAL", TABLE_RIGHT},
@@ -194,8 +193,7 @@ det_status run_experiment_list_checkpoints(struct cli *cli,
     return cli_print_table(cli, &table);
 }
 
-/* ---- one experiment ---------------------------------------------------------------
- */
+/* ---- one experiment -------------------------------------------------------------- */
 
 static void put_labels(struct cli *cli, const struct json *labels)
 {

@@ -7,28 +7,35 @@
 
 /* ---- globs ----------------------------------------------------------------------- */
 
+/* A character of a set, behind a backslash or not. */
+static unsigned char set_char(const char **at)
+{
+    if (**at == '\\' && (*at)[1])
+        ++*at;
+    return (unsigned char)*(*at)++;
+}
+
 /* Whether `c` is in the set that begins at `*at` ("[a-z]"); leaves `*at` behind it.
- * Without a ']' it is no set: false, and `*at` stays. */
-static bool in_set(const char **at, char c, bool *ret_is_set)
+ * Without a ']' it is no set: `*at` stays. */
+static bool in_set(const char **at, unsigned char c, bool *ret_is_set)
 {
     const char *p = *at + 1;
     bool is_negated = *p == '!' || *p == '^';
     bool is_in = false;
-    bool is_first = true;
 
     p += is_negated;
-    for (; *p && (*p != ']' || is_first); is_first = false) {
-        char low = *p == '\\' && p[1] ? *++p : *p;
-        char high = low;
+    do { /* a ']' that comes first is a member */
+        unsigned char low, high;
 
-        p++;
+        if (!*p)
+            break;
+        low = high = set_char(&p);
         if (*p == '-' && p[1] && p[1] != ']') {
-            high = p[1] == '\\' && p[2] ? p[2] : p[1];
-            p += p[1] == '\\' && p[2] ? 3 : 2;
+            p++;
+            high = set_char(&p);
         }
-        is_in |= (unsigned char)c >= (unsigned char)low &&
-                 (unsigned char)c <= (unsigned char)high;
-    }
+        is_in |= c >= low && c <= high;
+    } while (*p != ']');
     *ret_is_set = *p == ']';
     if (*ret_is_set)
         *at = p + 1;
@@ -45,7 +52,7 @@ static bool match_one(const char **glob, char c)
         return c != '/';
     }
     if (**glob == '[') {
-        bool is_in = in_set(glob, c, &is_set);
+        bool is_in = in_set(glob, (unsigned char)c, &is_set);
 
         if (is_set)
             return is_in;

@@ -13,8 +13,7 @@
 #include "cli/run.h"
 #include "data/text.h"
 
-/* ---- where we are ------------------------------------------------------------------
- */
+/* ---- where we are ---------------------------------------------------------------- */
 
 static det_status need_text(struct cli *cli, const char *name, const char **ret_value)
 {

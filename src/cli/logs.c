@@ -78,7 +78,10 @@ static det_status add_time(struct reader *reader, struct buf *query, const char 
 
     if (!text)
         return DET_OK;
-    snprintf(whole, sizeof(whole), "%s%s", text, strlen(text) == 10 ? "T00:00:00" : "");
+    snprintf(whole, sizeof(whole), "%s%s", text,
+             strlen(text) == 10   ? "T00:00:00"
+             : strlen(text) == 16 ? ":00"
+                                  : "");
     if (strlen(whole) > 10 && whole[10] == ' ')
         whole[10] = 'T';
     if (!time_parse(whole, &time_us)) {

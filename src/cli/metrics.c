@@ -32,8 +32,7 @@ struct subject {
     bool smaller_is_better;
 };
 
-/* ---- what there is -----------------------------------------------------------------
- */
+/* ---- what there is --------------------------------------------------------------- */
 
 static det_status load_experiment(struct cli *cli, int64_t id, struct subject *subject)
 {

@@ -177,8 +177,7 @@ static det_status walk_folder(struct walk *walk, const struct step *step)
     return st;
 }
 
-/* ---- the whole folder --------------------------------------------------------------
- */
+/* ---- the whole folder ------------------------------------------------------------ */
 
 static det_status read_ignore(struct walk *walk, const char *folder)
 {

@@ -118,8 +118,7 @@ static bool is_first_of_verb(const char *noun, const char *word)
     return false;
 }
 
-/* ---- suggestions ------------------------------------------------------------------
- */
+/* ---- suggestions ----------------------------------------------------------------- */
 
 static det_status unknown_noun(struct parser *p, const char *word)
 {
@@ -470,8 +469,7 @@ static det_status take_word(struct parser *p, char *word)
     return DET_OK;
 }
 
-/* ---- the whole line ----------------------------------------------------------------
- */
+/* ---- the whole line -------------------------------------------------------------- */
 
 /* The word of the synopsis that the next argument would be: "CONFIG". */
 static const char *missing_word(struct parser *p, const char *synopsis)
@@ -490,16 +488,17 @@ static det_status check_arity(struct parser *p)
     const char *missing;
     size_t least, most;
 
+    if (!words)
+        return err_default(p->err, DET_NOMEM);
     cli_arity(command->synopsis, &least, &most);
     if (p->in->arg_count > most)
-        return err_set(p->err, DET_INVALID,
-                       "'%s' is one argument too many\nhint: det %s%s%s",
-                       p->in->args[most], words ? words : "",
-                       *command->synopsis ? " " : "", command->synopsis);
+        return err_set(
+            p->err, DET_INVALID, "'%s' is one argument too many\nhint: det %s%s%s",
+            p->in->args[most], words, *command->synopsis ? " " : "", command->synopsis);
     if (p->in->arg_count >= least)
         return DET_OK;
     missing = missing_word(p, command->synopsis);
-    if (!words || !missing)
+    if (!missing)
         return err_default(p->err, DET_NOMEM);
     return err_set(p->err, DET_INVALID, "'det %s' needs %s\nhint: det %s %s", words,
                    missing, words, command->synopsis);

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-enum { GAP = 2, FLEX_LEAST = 8 };
+enum { GAP = 2, FLEX_LEAST = 8, FLEX_FAIR = 20, COLUMNS_LEAST = 3 };
 
 void table_init(struct table *table, struct arena *mem,
                 const struct table_column *columns)
@@ -45,8 +45,7 @@ void table_add_raw(struct table *table, const char *text, const char *raw)
     add(table, (struct table_cell){.text = text, .raw = raw});
 }
 
-/* ---- for people -------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------ */
 
 static const char *text_of(const struct table_cell *cell)
 {
@@ -64,28 +63,49 @@ static void measure(const struct table *table, size_t width[TABLE_COLUMNS])
     }
 }
 
-static size_t widest_flex(const struct table *table, const size_t width[TABLE_COLUMNS])
+/* How many columns a terminal has room for: the last ones are given up before a name is
+ * cut to pieces.  Programs get them all. */
+static size_t fitting(const struct table *table, size_t most,
+                      const size_t width[TABLE_COLUMNS])
 {
-    size_t widest = table->columns;
+    size_t total = 0, shown = 0;
 
-    for (size_t c = 0; c < table->columns; c++)
+    while (shown < table->columns) {
+        bool is_flex = table->column[shown].align == TABLE_FLEX;
+
+        total += (shown ? GAP : 0) +
+                 (is_flex ? MIN(width[shown], (size_t)FLEX_FAIR) : width[shown]);
+        if (total > most && shown >= COLUMNS_LEAST)
+            break;
+        shown++;
+    }
+    return shown;
+}
+
+static size_t widest_flex(const struct table *table, size_t shown,
+                          const size_t width[TABLE_COLUMNS])
+{
+    size_t widest = shown;
+
+    for (size_t c = 0; c < shown; c++)
         if (table->column[c].align == TABLE_FLEX && width[c] > FLEX_LEAST &&
-            (widest == table->columns || width[c] > width[widest]))
+            (widest == shown || width[c] > width[widest]))
             widest = c;
     return widest;
 }
 
 /* Takes from the widest flexible column, again and again, until the row fits. */
-static void squeeze(const struct table *table, size_t most, size_t width[TABLE_COLUMNS])
+static void squeeze(const struct table *table, size_t shown, size_t most,
+                    size_t width[TABLE_COLUMNS])
 {
-    size_t total = GAP * (table->columns - 1);
+    size_t total = GAP * (shown - 1);
 
-    for (size_t c = 0; c < table->columns; c++)
+    for (size_t c = 0; c < shown; c++)
         total += width[c];
     while (total > most) {
-        size_t c = widest_flex(table, width);
+        size_t c = widest_flex(table, shown, width);
 
-        if (c == table->columns)
+        if (c == shown)
             return;
         width[c]--;
         total--;
@@ -98,31 +118,40 @@ static void spaces(struct buf *out, size_t count)
         buf_putc(out, ' ');
 }
 
-static void put_cell(const struct table *table, size_t c, const struct table_cell *cell,
+static void put_cell(enum table_align align, const struct table_cell *cell,
                      size_t width, bool has_color, struct buf *out)
 {
     enum term_color color = has_color ? cell->color : COLOR_NONE;
     size_t len = MIN(term_width(text_of(cell)), width);
-    bool is_right = table->column[c].align == TABLE_RIGHT;
+    bool is_right = align == TABLE_RIGHT;
 
     if (is_right)
         spaces(out, width - len);
     buf_puts(out, term_color_on(color));
     term_put(out, text_of(cell), width);
     buf_puts(out, term_color_off(color));
-    if (!is_right && c + 1 < table->columns)
+    if (!is_right)
         spaces(out, width - len);
 }
 
-static void put_row(const struct table *table, const struct table_cell *cells,
-                    const size_t width[TABLE_COLUMNS], bool has_color, struct buf *out)
+/* `shown` columns of a row. */
+struct layout {
+    const struct table *table;
+    size_t shown;
+    size_t width[TABLE_COLUMNS];
+    bool has_color;
+};
+
+static void put_row(const struct layout *layout, const struct table_cell *cells,
+                    struct buf *out)
 {
     size_t end;
 
-    for (size_t c = 0; c < table->columns; c++) {
+    for (size_t c = 0; c < layout->shown; c++) {
         if (c)
             spaces(out, GAP);
-        put_cell(table, c, &cells[c], width[c], has_color, out);
+        put_cell(layout->table->column[c].align, &cells[c], layout->width[c],
+                 layout->has_color, out);
     }
     for (end = out->len; end && out->data[end - 1] == ' ';)
         end--;
@@ -132,23 +161,25 @@ static void put_row(const struct table *table, const struct table_cell *cells,
 
 void table_print(const struct table *table, const struct term *term, struct buf *out)
 {
+    struct layout layout = {
+        .table = table, .shown = table->columns, .has_color = term->has_color};
     struct table_cell head[TABLE_COLUMNS] = {0};
-    size_t width[TABLE_COLUMNS];
 
     assert(table->columns && table->cells.count % table->columns == 0);
-    measure(table, width);
-    if (term->is_terminal)
-        squeeze(table, term->width, width);
+    measure(table, layout.width);
+    if (term->is_terminal) {
+        layout.shown = fitting(table, term->width, layout.width);
+        squeeze(table, layout.shown, term->width, layout.width);
+    }
     for (size_t c = 0; c < table->columns; c++)
         head[c] =
             (struct table_cell){.text = table->column[c].title, .color = COLOR_BOLD};
-    put_row(table, head, width, term->has_color, out);
+    put_row(&layout, head, out);
     for (size_t i = 0; i + table->columns <= table->cells.count; i += table->columns)
-        put_row(table, &table->cells.at[i], width, term->has_color, out);
+        put_row(&layout, &table->cells.at[i], out);
 }
 
-/* ---- for programs -----------------------------------------------------------------
- */
+/* ---- for programs ---------------------------------------------------------------- */
 
 static void put_csv(struct buf *out, const char *text)
 {

@@ -50,7 +50,8 @@ void table_add(struct table *table, const char *text);
 void table_add_colored(struct table *table, const char *text, enum term_color color);
 void table_add_raw(struct table *table, const char *text, const char *raw);
 
-/* Aligned, with a head; in colour and cut to width only where `term` says so. */
+/* Aligned, with a head; in colour only where `term` says so.  On a terminal that is too
+ * narrow the last columns are left out and long texts cut. */
 void table_print(const struct table *table, const struct term *term, struct buf *out);
 /* RFC 4180, with a head of lower-case names. */
 void table_csv(const struct table *table, struct buf *out);

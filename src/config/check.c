@@ -28,8 +28,7 @@ struct place {
 static void check_map(struct walk *w, const struct config_key *row,
                       const struct json *map, struct place at);
 
-/* ---- types -------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------- */
 
 static bool is_whole(double real)
 {
@@ -149,8 +148,7 @@ static bool is_empty(const struct json *value)
     return false;
 }
 
-/* ---- complaints --------------------------------------------------------------------
- */
+/* ---- complaints ------------------------------------------------------------------ */
 
 static void complain_mismatch(struct walk *w, const struct config_key *row,
                               const struct json *value, struct place at)
@@ -242,8 +240,7 @@ static void complain_unknown(struct walk *w, const struct json *member,
         report_error(w->report, member, path, "unknown key");
 }
 
-/* ---- the walk ----------------------------------------------------------------------
- */
+/* ---- the walk -------------------------------------------------------------------- */
 
 static void check_word(struct walk *w, const struct config_key *row,
                        const struct json *value, struct place at)

@@ -27,8 +27,7 @@ struct arena;
 struct buf;
 struct json;
 
-/* ---- what is wrong, and what was translated ---------------------------------------
- */
+/* ---- what is wrong, and what was translated -------------------------------------- */
 
 enum config_severity { CONFIG_NOTICE, CONFIG_ERROR };
 
@@ -139,8 +138,7 @@ det_status experiment_config_open(const char *json, size_t len, struct arena *me
 struct json *config_merge(struct arena *mem, const struct json *over,
                           const struct json *base);
 
-/* ---- the tables, for `det config explain`, `det config defaults` and the docs -------
- */
+/* ---- the tables, for `det config explain`, `det config defaults` and the docs ---- */
 
 enum config_kind { CONFIG_EXPERIMENT, CONFIG_MASTER, CONFIG_AGENT, CONFIG_JOB };
 

@@ -23,8 +23,7 @@
 #include "config/translate.h"
 #include "data/json.h"
 
-/* ---- reading out ------------------------------------------------------------------
- */
+/* ---- reading out ----------------------------------------------------------------- */
 
 static uint32_t read_u32(const struct json *tree, const char *path)
 {
@@ -134,8 +133,7 @@ static det_status read_out(const struct json *tree, const char *text, struct are
     return DET_OK;
 }
 
-/* ---- merging ------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------- */
 
 /* `base` below `over`, as if it had been written there; NULL `base`: nothing to do. */
 static struct json *put_below(struct json *over, const struct json *base,
@@ -200,8 +198,7 @@ static struct json *merge_all(struct json *tree,
     return mem->has_failed ? NULL : tree;
 }
 
-/* ---- the road
- * ------------------------------------------------------------------------ */
+/* ---- the road -------------------------------------------------------------------- */
 
 static void check_hparams(struct json *tree, struct arena *mem,
                           struct config_report *report)

@@ -21,8 +21,7 @@ static const char *last_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
-/* ---- one key -----------------------------------------------------------------------
- */
+/* ---- one key --------------------------------------------------------------------- */
 
 /* "bind_mounts.host_path" and "bind_mounts[].host_path" are the same question. */
 static bool is_asked_for(const char *path, const char *asked)
@@ -118,8 +117,7 @@ det_status config_explain(enum config_kind kind, const char *path, struct buf *o
     return out->status ? err_default(err, out->status) : DET_OK;
 }
 
-/* ---- all defaults
- * ---------------------------------------------------------------------- */
+/* ---- all defaults ---------------------------------------------------------------- */
 
 static size_t depth_of(const char *path)
 {
@@ -194,8 +192,7 @@ void config_defaults_write(enum config_kind kind, struct buf *out)
             write_default(keys, count, &keys[i], out);
 }
 
-/* ---- the reference page
- * ------------------------------------------------------------------ */
+/* ---- the reference page ---------------------------------------------------------- */
 
 static void write_cell(struct buf *out, const char *text)
 {

@@ -176,8 +176,7 @@ void forms_add_log_policies(struct json *tree, struct arena *mem)
     json_set(mem, tree, "log_policies", policies);
 }
 
-/* ---- whole trees
- * --------------------------------------------------------------------- */
+/* ---- whole trees ----------------------------------------------------------------- */
 
 /* Merges two lists of members that are in order. */
 static struct json *weave(struct json *a, struct json *b)

@@ -11,8 +11,7 @@
 #include "data/json.h"
 #include "data/text.h"
 
-/* ---- finding rows ------------------------------------------------------------------
- */
+/* ---- finding rows ---------------------------------------------------------------- */
 
 const char *key_name_below(const struct config_key *row, const char *pattern)
 {
@@ -73,8 +72,7 @@ const struct config_key *key_child(const struct key_table *table, const char *pa
     return child_named(table, pattern, "*", kind);
 }
 
-/* ---- in words ----------------------------------------------------------------------
- */
+/* ---- in words -------------------------------------------------------------------- */
 
 static void put_words(struct buf *out, const char *const *words)
 {
@@ -190,8 +188,7 @@ void key_found(const struct config_key *row, const struct json *value, struct bu
     }
 }
 
-/* ---- durations ---------------------------------------------------------------------
- */
+/* ---- durations ------------------------------------------------------------------- */
 
 /* Reads "1.5h" from *at and steps over it; false when it is no such thing. */
 static bool take_span(const char **at, double *ret_seconds)

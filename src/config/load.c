@@ -59,8 +59,7 @@ const struct config_key *config_keys(enum config_kind kind, size_t *ret_count)
     return table.keys;
 }
 
-/* ---- overrides
- * ----------------------------------------------------------------------- */
+/* ---- overrides ------------------------------------------------------------------- */
 
 /* Flags and variables are text: "8080" for a key that wants a number is one. */
 static struct json *read_scalar(const struct config_key *row, struct json *value,
@@ -97,8 +96,7 @@ static struct json *read_overrides(const struct key_table *table, const char *pa
     return copy;
 }
 
-/* ---- the road
- * ------------------------------------------------------------------------ */
+/* ---- the road -------------------------------------------------------------------- */
 
 static struct json *new_list_of_default_pool(struct arena *mem)
 {

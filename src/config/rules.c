@@ -84,8 +84,7 @@ static void check_storage(const struct json *tree, struct config_report *report)
         check_azure(storage, report);
 }
 
-/* ---- the others
- * ---------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------ */
 
 static void check_log_policies(const struct json *policies,
                                struct config_report *report)
@@ -158,8 +157,7 @@ void rules_check_experiment(const struct json *tree, struct config_report *repor
     check_profiling(tree, report);
 }
 
-/* ---- the master
- * ---------------------------------------------------------------------- */
+/* ---- the master ------------------------------------------------------------------ */
 
 static const struct json *pool_named(const struct json *pools, const char *name)
 {

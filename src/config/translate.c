@@ -48,8 +48,7 @@ struct translation {
     const char *notice; /* the sentence */
 };
 
-/* ---- tools -------------------------------------------------------------------------
- */
+/* ---- tools ----------------------------------------------------------------------- */
 
 /* Puts `value` where the old key was, under today's name. */
 static void move_to(struct translating *t, const struct translation *row,
@@ -92,8 +91,7 @@ static struct json *length_member(const struct json *length)
     return only && !only->next && only->kind == JSON_INT ? only : NULL;
 }
 
-/* ---- the changes -------------------------------------------------------------------
- */
+/* ---- the changes ----------------------------------------------------------------- */
 
 static void change_name(struct translating *t, const struct translation *row,
                         struct found at)
@@ -225,8 +223,7 @@ static void unwrap_type(struct translating *t, const struct translation *row,
     move_to(t, row, at, json_copy(t->mem, type));
 }
 
-/* ---- the rows ----------------------------------------------------------------------
- */
+/* ---- the rows -------------------------------------------------------------------- */
 
 #define NAME(kind, from, to)                                                           \
     {                                                                                  \
@@ -295,8 +292,7 @@ static const struct translation translations[] = {
            unwrap_type, NULL, "is a plain word now"),
 };
 
-/* ---- applying them -----------------------------------------------------------------
- */
+/* ---- applying them --------------------------------------------------------------- */
 
 static bool is_for(const struct translation *row, const struct json *map)
 {

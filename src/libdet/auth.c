@@ -55,16 +55,18 @@ static struct json *empty_tree(struct arena *mem)
     return tree;
 }
 
-/* Never NULL but when memory is out. */
+/* NULL only when memory is out: what cannot be read for that reason is not empty. */
 static struct json *read_tree(struct io *io, const char *path, struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
     struct json *tree = NULL;
     const struct json *masters;
+    det_status st = io_read_file(io, path, &text, NULL);
 
-    if (io_read_file(io, path, &text, NULL) ||
-        json_parse(text.data, text.len, mem, &tree, NULL))
-        return mem->has_failed ? NULL : empty_tree(mem);
+    if (!st)
+        st = json_parse(text.data, text.len, mem, &tree, NULL);
+    if (st)
+        return st == DET_NOMEM ? NULL : empty_tree(mem);
     masters = json_get(tree, "masters");
     if (json_i64(json_get(tree, "version"), 0) != FORMAT || !masters ||
         masters->kind != JSON_OBJECT)
@@ -77,12 +79,12 @@ static const struct json *entry_of(const struct json *tree, const char *url)
     return json_get(json_get(tree, "masters"), url);
 }
 
-det_status auth_load(struct io *io, const char *path, const char *url, const char *user,
+det_status auth_load(const struct auth_place *place, const char *user,
                      struct arena *mem, struct auth_session *ret_session,
                      struct err *err)
 {
-    const struct json *tree = read_tree(io, path, mem);
-    const struct json *entry = entry_of(tree, url);
+    const struct json *tree = read_tree(place->io, place->path, mem);
+    const struct json *entry = entry_of(tree, place->url);
 
     if (!tree)
         return err_default(err, DET_NOMEM);
@@ -104,10 +106,10 @@ static struct json *object_in(struct arena *mem, struct json *object, const char
     return json_set(mem, object, key, json_new(mem, JSON_OBJECT));
 }
 
-static void apply(struct arena *mem, struct json *tree,
+static void apply(struct arena *mem, struct json *tree, const char *url,
                   const struct auth_change *change)
 {
-    struct json *entry = object_in(mem, json_get(tree, "masters"), change->url);
+    struct json *entry = object_in(mem, json_get(tree, "masters"), url);
     struct json *tokens = entry ? object_in(mem, entry, "tokens") : NULL;
 
     if (!tokens)
@@ -123,26 +125,27 @@ static void apply(struct arena *mem, struct json *tree,
         json_remove(entry, "active_user");
 }
 
-det_status auth_store(struct io *io, const char *path, const struct auth_change *change,
+det_status auth_store(const struct auth_place *place, const struct auth_change *change,
                       struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(TREE_LIMIT);
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
-    struct json *tree = read_tree(io, path, &mem);
-    const char *slash = strrchr(path, '/');
+    struct json *tree = read_tree(place->io, place->path, &mem);
+    const char *slash = strrchr(place->path, '/');
     char *folder;
     det_status st = DET_OK;
 
     if (tree)
-        apply(&mem, tree, change);
+        apply(&mem, tree, place->url, change);
     w.is_pretty = true;
     jw_json(&w, NULL, tree);
     buf_putc(&text, '\n');
-    folder = arena_strndup(&mem, path, slash ? (size_t)(slash - path) : 0);
+    folder =
+        arena_strndup(&mem, place->path, slash ? (size_t)(slash - place->path) : 0);
     if (!tree || mem.has_failed || text.status)
         return err_default(err, DET_NOMEM);
     if (*folder)
-        st = io_mkdir(io, folder, true, err);
-    return st ? st : io_replace(io, path, text.data, text.len, true, err);
+        st = io_mkdir(place->io, folder, true, err);
+    return st ? st : io_replace(place->io, place->path, text.data, text.len, true, err);
 }

@@ -30,19 +30,25 @@ struct auth_session {
     const char *token; /* NULL: none is remembered */
 };
 
-/* The session of `user` (NULL: of the active user) with the master at `url`; empty when
- * there is none.  Fails only when memory is out. */
-det_status auth_load(struct io *io, const char *path, const char *url, const char *user,
+/* Whose sessions, and where they are remembered. */
+struct auth_place {
+    struct io *io;
+    const char *path; /* of the file */
+    const char *url;  /* of the master */
+};
+
+/* The session of `user` (NULL: of the active user); empty when there is none.  Fails
+ * only when memory is out. */
+det_status auth_load(const struct auth_place *place, const char *user,
                      struct arena *mem, struct auth_session *ret_session,
                      struct err *err);
 /* Remembers a token.  `activates`: the user becomes the active one. */
 struct auth_change {
-    const char *url;
     const char *user;
     const char *token; /* NULL: forget it */
     int activates;
 };
-det_status auth_store(struct io *io, const char *path, const struct auth_change *change,
+det_status auth_store(const struct auth_place *place, const struct auth_change *change,
                       struct err *err);
 
 #endif

@@ -197,8 +197,7 @@ const char *det_version(void)
     return DET_VERSION;
 }
 
-/* ---- what an answer means -----------------------------------------------------------
- */
+/* ---- what an answer means -------------------------------------------------------- */
 
 enum { GRPC_FAILED_PRECONDITION = 9 };
 

@@ -119,8 +119,7 @@ det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
     return st ? st : take(tree, path, mem, ret_run, err);
 }
 
-/* ---- whether it is true -----------------------------------------------------------
- */
+/* ---- whether it is true ---------------------------------------------------------- */
 
 static det_status check_owner(struct io *io, const char *path, struct err *err)
 {

@@ -84,16 +84,20 @@ static det_status post_login(det_client *client, const char *user, const char *p
     return DET_OK;
 }
 
+static struct auth_place place_of(const det_client *client)
+{
+    return (struct auth_place){client->world.io, client->auth_path, client->address};
+}
+
 /* Remembering may fail (a home that cannot be written): the login still stands. */
 static void remember(det_client *client, const char *token, bool activates)
 {
-    struct auth_change change = {.url = client->address,
-                                 .user = client->user,
-                                 .token = token,
-                                 .activates = activates};
+    struct auth_place place = place_of(client);
+    struct auth_change change = {
+        .user = client->user, .token = token, .activates = activates};
 
     if (*client->auth_path)
-        (void)auth_store(client->world.io, client->auth_path, &change, NULL);
+        (void)auth_store(&place, &change, NULL);
 }
 
 static det_status log_in(det_client *client, const char *password, bool activates)
@@ -136,16 +140,15 @@ static det_status log_in_quietly(det_client *client)
 static det_status find_remembered(det_client *client, const char *name,
                                   struct arena *mem, struct auth_session *session)
 {
-    det_status st = DET_OK;
+    struct auth_place place = place_of(client);
+    det_status st;
 
     *session = (struct auth_session){.user = name ? name : FIRST_USER};
     if (!*client->auth_path)
         return DET_OK;
-    st = auth_load(client->world.io, client->auth_path, client->address, name, mem,
-                   session, &client->err);
+    st = auth_load(&place, name, mem, session, &client->err);
     if (!st && !session->user)
-        st = auth_load(client->world.io, client->auth_path, client->address, FIRST_USER,
-                       mem, session, &client->err);
+        st = auth_load(&place, FIRST_USER, mem, session, &client->err);
     return st;
 }
 

@@ -39,8 +39,7 @@ static void listen_for_signals(struct task *task)
         agent_stop(l->agent, sig != SIGHUP);
 }
 
-/* ---- configuration: flags over the file
- * ----------------------------------------------- */
+/* ---- configuration: flags over the file ------------------------------------------ */
 
 static det_status load_config(const struct agent_run_options *options,
                               struct arena *mem, struct json **ret_tree,

@@ -108,6 +108,28 @@ int local_agent_pid(const char *agent_dir)
     return (int)json_i64(json_get(read_note(&mem, agent_dir), "pid"), 0);
 }
 
+/* Also when nobody has asked for its exit status yet: whoever inherits our background
+ * processes may be slow to, or never do it. */
+static bool is_gone(int pid)
+{
+    char path[32];
+    char line[512] = "";
+    const char *name_end;
+    FILE *file;
+
+    if (kill(pid, 0) && errno == ESRCH)
+        return true;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT;
+    if (!fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    fclose(file);
+    name_end = strrchr(line, ')');
+    return name_end && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
 bool end_process(int pid, int most_seconds)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
@@ -115,7 +137,7 @@ bool end_process(int pid, int most_seconds)
     if (kill(pid, SIGTERM))
         return errno == ESRCH;
     for (int i = 0; i < most_seconds * 50; i++) {
-        if (kill(pid, 0) && errno == ESRCH)
+        if (is_gone(pid))
             return true;
         nanosleep(&pause, NULL);
     }

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,6 +113,33 @@ static det_status take_lock(struct serving *s, struct err *err)
         "a master already uses '%s'%s%s; stop it with 'det stop', or give this "
         "one another --data-dir",
         s->data_dir, run.url ? ", at " : "", run.url ? run.url : "");
+}
+
+/* Tasks of another user must get to their directories and to the checkpoints, which are
+ * theirs; everything else in here is private by its own mode. */
+static det_status open_to_tasks(struct serving *s, struct err *err)
+{
+    const struct json *user = json_path(s->config, "security.default_task");
+    const char *path = arena_printf(s->mem, "%s/checkpoints", s->data_dir);
+    uid_t uid = (uid_t)json_i64(json_get(user, "uid"), 0);
+    gid_t gid = (gid_t)json_i64(json_get(user, "gid"), 0);
+    struct io_stat found;
+    det_status st;
+
+    if (!uid || geteuid() != 0)
+        return DET_OK;
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    st = io_mkdir(io_system(), path, true, err);
+    if (!st)
+        st = io_stat(io_system(), s->data_dir, &found, err);
+    if (st)
+        return st;
+    if (chown(path, uid, gid ? gid : (gid_t)-1) ||
+        chmod(s->data_dir, found.mode | 0011))
+        return err_errno(err, errno, "cannot open '%s' to the tasks of user %u",
+                         s->data_dir, (unsigned)uid);
+    return DET_OK;
 }
 
 /* ---- the master ------------------------------------------------------------------ */
@@ -279,8 +307,7 @@ static void stop_agent(struct serving *s)
     log_warn("the agent did not end in %d s; it is left alone", AGENT_END_S);
 }
 
-/* ---- the background ----------------------------------------------------------------
- */
+/* ---- the background -------------------------------------------------------------- */
 
 /* In the child: says how the start went and lets the parent go. */
 static void tell_parent(struct serving *s, int exit_code, const char *text)
@@ -365,6 +392,8 @@ static det_status start(struct serving *s, struct err *err)
     if (!st)
         st = take_lock(s, err);
     if (!st)
+        st = open_to_tasks(s, err);
+    if (!st)
         st = program_path(s->mem, &s->program, err);
     if (!st)
         st = exec_threads_new(&clock_system, &s->exec, err);
@@ -438,32 +467,59 @@ int role_serve(const struct serve_options *options)
     return run(&s, &set);
 }
 
+/* A run file may be left over and its number somebody else's by now: only who holds the
+ * lock is a master. */
+static bool is_master_there(const char *data_dir, struct arena *mem)
+{
+    CLEANUP(io_closep) struct io_file *lock = NULL;
+    const char *path = arena_printf(mem, "%s/%s", data_dir, RUNFILE_LOCK);
+
+    if (!path || io_open(io_system(), path, IO_WRITE, &lock, NULL))
+        return false;
+    return io_lock(lock, NULL) == DET_BUSY;
+}
+
+static det_status stop_master(const char *data_dir, struct arena *mem, struct err *err)
+{
+    struct runfile run = {0};
+    det_status st = runfile_read(io_system(), data_dir, mem, &run, err);
+
+    if (st == DET_NOT_FOUND)
+        return err_set(err, DET_BUSY, "the master on '%s' is just starting or ending",
+                       data_dir);
+    if (!st && !end_process((int)run.pid, AGENT_END_S + 15))
+        st = err_set(err, DET_TIMEOUT, "the master (pid %lld) did not end",
+                     (long long)run.pid);
+    return st;
+}
+
 int role_stop(const struct stop_options *options)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     struct err err = {0};
-    struct runfile run = {0};
     const char *data_dir;
     int agent_pid;
+    bool is_there;
     det_status st = open_data_dir(options->data_dir, &mem, &data_dir, &err);
 
     if (st)
         return complain(st, &err);
     agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
-    st = runfile_read(io_system(), data_dir, &mem, &run, &err);
-    if (st == DET_NOT_FOUND && !agent_pid) {
+    is_there = is_master_there(data_dir, &mem);
+    if (is_there)
+        st = stop_master(data_dir, &mem, &err);
+    if (st)
+        return complain(st, &err);
+    (void)runfile_remove(io_system(), data_dir, NULL);
+    if (!is_there && !agent_pid) {
         fprintf(stderr, "nothing runs on '%s'\n", data_dir);
         return 0;
     }
-    if (!st && !end_process((int)run.pid, AGENT_END_S + 15))
-        return complain(err_set(&err, DET_TIMEOUT, "the master (pid %lld) did not end",
-                                (long long)run.pid),
-                        &err);
-    if (!st)
-        (void)runfile_remove(io_system(), data_dir, NULL);
     agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
     if (agent_pid && !end_process(agent_pid, AGENT_END_S))
-        return complain(DET_TIMEOUT, &err);
+        return complain(
+            err_set(&err, DET_TIMEOUT, "the agent (pid %d) did not end", agent_pid),
+            &err);
     fprintf(stderr, "stopped\n");
     return 0;
 }

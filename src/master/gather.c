@@ -13,12 +13,14 @@
 struct guest {
     char *name;
     char *data;
+    uint64_t round;
 };
 
 struct meeting {
     char *name;
-    uint32_t seats;
-    VEC(struct guest) guests;
+    uint32_t seats; /* of the current round; the one before it was full */
+    uint64_t round;
+    VEC(struct guest) guests; /* of both */
 };
 
 struct gathers {
@@ -26,12 +28,16 @@ struct gathers {
     struct map meetings; /* name -> struct meeting, owned */
 };
 
+static void guest_done(struct guest *guest)
+{
+    mem_free(guest->name);
+    mem_free(guest->data);
+}
+
 static void meeting_free(struct meeting *meeting)
 {
-    for (size_t i = 0; i < meeting->guests.count; i++) {
-        mem_free(meeting->guests.at[i].name);
-        mem_free(meeting->guests.at[i].data);
-    }
+    for (size_t i = 0; i < meeting->guests.count; i++)
+        guest_done(&meeting->guests.at[i]);
     vec_done(&meeting->guests);
     mem_free(meeting->name);
     mem_free(meeting);
@@ -56,22 +62,64 @@ static struct meeting *meeting_of(struct gathers *gathers, const char *name,
     return meeting;
 }
 
-static bool take_seat(struct meeting *meeting, const char *name, const char *data)
+static struct guest *find_guest(const struct meeting *meeting, const char *name)
 {
-    struct guest guest = {mem_strdup(name), mem_strdup(data)};
+    for (size_t i = 0; i < meeting->guests.count; i++)
+        if (!strcmp(meeting->guests.at[i].name, name))
+            return &meeting->guests.at[i];
+    return NULL;
+}
 
-    for (size_t i = 0; i < meeting->guests.count && guest.data; i++)
-        if (!strcmp(meeting->guests.at[i].name, name)) { /* it came before */
-            mem_free(meeting->guests.at[i].data);
-            meeting->guests.at[i].data = guest.data;
-            mem_free(guest.name);
-            return true;
-        }
+static bool is_full(const struct meeting *meeting, uint64_t round)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < meeting->guests.count; i++)
+        count += meeting->guests.at[i].round == round;
+    return round < meeting->round || count >= meeting->seats;
+}
+
+/* Who comes to it has what the round before gave, so the one before that can go. */
+static void begin_round(struct meeting *meeting, uint32_t seats)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < meeting->guests.count; i++) {
+        struct guest *guest = &meeting->guests.at[i];
+
+        if (guest->round == meeting->round)
+            meeting->guests.at[kept++] = *guest;
+        else
+            guest_done(guest);
+    }
+    meeting->guests.count = kept;
+    meeting->round++;
+    meeting->seats = seats;
+}
+
+/* NULL: out of memory. */
+static struct guest *take_seat(struct meeting *meeting, uint32_t seats,
+                               const char *name, const char *data)
+{
+    struct guest *known = find_guest(meeting, name);
+    struct guest guest = {0};
+
+    if (known && is_full(meeting, known->round))
+        return known; /* it asks again for what it was given */
+    guest.data = mem_strdup(data);
+    if (known && guest.data) {
+        mem_free(known->data);
+        known->data = guest.data;
+        return known;
+    }
+    guest.name = mem_strdup(name);
+    if (is_full(meeting, meeting->round))
+        begin_round(meeting, seats);
+    guest.round = meeting->round;
     if (guest.name && guest.data && vec_push(&meeting->guests, guest))
-        return true;
-    mem_free(guest.name);
-    mem_free(guest.data);
-    return false;
+        return &meeting->guests.at[meeting->guests.count - 1];
+    guest_done(&guest);
+    return NULL;
 }
 
 det_status gathers_join(struct gathers *gathers, const char *name, uint32_t seats,
@@ -79,49 +127,59 @@ det_status gathers_join(struct gathers *gathers, const char *name, uint32_t seat
                         struct err *err)
 {
     struct meeting *meeting;
-    bool has_seat;
+    const struct guest *seated = NULL;
 
     lock_take(&gathers->lock);
     meeting = meeting_of(gathers, name, seats);
-    has_seat = meeting && take_seat(meeting, guest, data);
-    if (has_seat)
-        *ret_full = meeting->guests.count >= meeting->seats;
+    if (meeting)
+        seated = take_seat(meeting, seats, guest, data);
+    if (seated)
+        *ret_full = is_full(meeting, seated->round);
     lock_give(&gathers->lock);
-    return has_seat ? DET_OK : err_default(err, DET_NOMEM);
+    return seated ? DET_OK : err_default(err, DET_NOMEM);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    const struct guest *x = a, *y = b;
+    const struct guest *const *x = a, *const *y = b;
 
-    return strcmp(x->name, y->name);
+    return strcmp((*x)->name, (*y)->name);
 }
 
-static det_status copy_data(struct meeting *meeting, struct arena *mem,
-                            const char ***ret_data)
+static det_status copy_data(const struct meeting *meeting, uint64_t round,
+                            struct arena *mem, struct gathered *ret_gathered)
 {
-    size_t count = meeting->guests.count;
+    size_t most = meeting->guests.count;
+    const struct guest **of_round = arena_array(mem, const struct guest *, most);
+    const char **data = arena_array(mem, const char *, most);
+    uint32_t count = 0;
 
-    qsort(meeting->guests.at, count, sizeof(*meeting->guests.at), by_name);
-    *ret_data = arena_array(mem, const char *, count);
-    for (size_t i = 0; i < count && *ret_data; i++)
-        (*ret_data)[i] = arena_strdup(mem, meeting->guests.at[i].data);
+    if (!of_round || !data)
+        return DET_NOMEM;
+    for (size_t i = 0; i < most; i++)
+        if (meeting->guests.at[i].round == round)
+            of_round[count++] = &meeting->guests.at[i];
+    qsort(of_round, count, sizeof(struct guest *), by_name);
+    for (uint32_t i = 0; i < count; i++)
+        data[i] = arena_strdup(mem, of_round[i]->data);
+    *ret_gathered = (struct gathered){data, count};
     return mem->has_failed ? DET_NOMEM : DET_OK;
 }
 
-det_status gathers_read(struct gathers *gathers, const char *name, struct arena *mem,
-                        const char ***ret_data, uint32_t *ret_count, struct err *err)
+det_status gathers_read(struct gathers *gathers, const char *name, const char *guest,
+                        struct arena *mem, struct gathered *ret_gathered,
+                        struct err *err)
 {
     struct meeting *meeting;
+    const struct guest *seated;
     det_status st = DET_OK;
 
-    *ret_count = 0;
+    *ret_gathered = (struct gathered){0};
     lock_take(&gathers->lock);
     meeting = smap_get(&gathers->meetings, name);
-    if (meeting && meeting->guests.count >= meeting->seats) {
-        *ret_count = (uint32_t)meeting->guests.count;
-        st = copy_data(meeting, mem, ret_data);
-    }
+    seated = meeting ? find_guest(meeting, guest) : NULL;
+    if (seated && is_full(meeting, seated->round))
+        st = copy_data(meeting, seated->round, mem, ret_gathered);
     lock_give(&gathers->lock);
     return st ? err_default(err, st) : DET_OK;
 }

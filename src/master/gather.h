@@ -2,7 +2,9 @@
 /* gather.h - processes of one allocation that meet: rendezvous and all_gather.
  *
  * A meeting has a name, a number of seats, and what each guest brought; when the last
- * has come, everybody gets everything, in the order of their names. */
+ * has come, everybody gets everything, in the order of their names.  Whoever is new
+ * after that begins the next round; what the round before gave can still be asked for.
+ */
 #ifndef MASTER_GATHER_H
 #define MASTER_GATHER_H
 
@@ -22,10 +24,16 @@ void gathers_free(struct gathers *gathers);
 det_status gathers_join(struct gathers *gathers, const char *meeting, uint32_t seats,
                         const char *guest, const char *data, bool *ret_full,
                         struct err *err);
-/* What all brought, in `mem`; *ret_count 0 while somebody is missing. */
-det_status gathers_read(struct gathers *gathers, const char *meeting, struct arena *mem,
-                        const char ***ret_data, uint32_t *ret_count, struct err *err);
-/* Meetings whose names begin so are over: with their allocation. */
+/* What all of the guest's round brought, in `mem`; no data while somebody is missing.
+ */
+struct gathered {
+    const char **data;
+    uint32_t count;
+};
+det_status gathers_read(struct gathers *gathers, const char *meeting, const char *guest,
+                        struct arena *mem, struct gathered *ret_gathered,
+                        struct err *err);
+/* Meetings whose names begin so are over: "<allocation> ". */
 void gathers_drop(struct gathers *gathers, const char *prefix);
 
 #endif

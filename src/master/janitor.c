@@ -49,8 +49,7 @@ static int64_t mono_us(const struct janitor *janitor)
     return clock_mono_us(exec_clock(janitor->master->exec));
 }
 
-/* ---- deleting: files first, then rows
- * -------------------------------------------------- */
+/* ---- deleting: files first, then rows -------------------------------------------- */
 
 static det_status delete_files(struct janitor *janitor, struct db *db, int64_t id,
                                struct err *err)
@@ -60,7 +59,7 @@ static det_status delete_files(struct janitor *janitor, struct db *db, int64_t i
     struct experiment_config config;
     struct experiment_view view;
     struct checkpoint *rows;
-    uint32_t count;
+    uint32_t count = 0;
     int64_t total;
     det_status st = store_experiment_get(db, id, &mem, &view, err);
 

@@ -4,6 +4,7 @@
 #include "master/master.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +46,7 @@ const char *wait_key_allocation(struct arena *mem, const char *name)
     return arena_printf(mem, "allocation %s", name);
 }
 
-/* ---- what the heart asks for -------------------------------------------------------
- */
+/* ---- what the heart asks for ----------------------------------------------------- */
 
 static void deed_start(void *arg, const struct share *share)
 {
@@ -69,6 +69,15 @@ static void deed_kill_stray(void *arg, const char *agent, const char *task)
     agents_send_stray(master->agents, agent, task);
 }
 
+static void drop_meetings(struct master *master, const char *allocation)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(4096);
+    const char *prefix = arena_printf(&mem, "%s ", allocation); /* ...1 is not ...12 */
+
+    if (prefix)
+        gathers_drop(master->gathers, prefix);
+}
+
 /* Wakes whoever polls an allocation; its name comes from the store. */
 static void wake_allocation(struct master *master, int64_t id, bool is_over)
 {
@@ -84,7 +93,7 @@ static void wake_allocation(struct master *master, int64_t id, bool is_over)
         if (key)
             waits_wake(master->waits, key);
         if (is_over)
-            gathers_drop(master->gathers, row.name);
+            drop_meetings(master, row.name);
     }
     store_reader_give(master->store, db);
 }
@@ -188,8 +197,7 @@ static det_status read_config(struct master *master, struct err *err)
     return read_pools(master, err);
 }
 
-/* ---- first start: identity and people
- * ------------------------------------------------ */
+/* ---- first start: identity and people -------------------------------------------- */
 
 struct first_start {
     struct master *master;
@@ -406,6 +414,9 @@ static det_status build_tools(struct master *master, struct err *err)
     return st;
 }
 
+/* The port comes before everything that posts tasks: a port that is taken is an
+ * ordinary failure, after which nothing of this master may be left with the executor.
+ * Who calls before the rest is there is told to try again. */
 static det_status build(struct master *master, uint16_t port, struct err *err)
 {
     det_status st = make_id(master, err);
@@ -419,16 +430,18 @@ static det_status build(struct master *master, uint16_t port, struct err *err)
     if (!st)
         st = settle(master, err);
     if (!st)
+        st = open_server(master, port, err);
+    if (!st)
         st = build_tools(master, err);
     if (!st)
         st = open_heart(master, err);
     if (!st)
         st = janitor_new(master, &master->janitor, err);
-    if (!st)
-        st = open_server(master, port, err);
-    if (!st)
-        agents_watch(master->agents);
-    return st;
+    if (st)
+        return st;
+    atomic_store(&master->is_ready, true);
+    agents_watch(master->agents);
+    return DET_OK;
 }
 
 det_status master_new(const struct master_config *config, struct master **ret_master,

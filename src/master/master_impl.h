@@ -49,6 +49,7 @@ struct master {
     struct net_server *server;
     bool is_loopback; /* it listens on this machine only */
 
+    _Atomic bool is_ready; /* until then requests are turned away */
     _Atomic int64_t open_requests;
     _Atomic bool is_stopping; /* nobody waits any more */
     struct gate *drained;     /* opened by the last request, once stopping */

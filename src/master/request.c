@@ -122,8 +122,7 @@ static void run_then(struct task *task)
     run_handler(req, req->then);
 }
 
-/* ---- going on elsewhere -------------------------------------------------------------
- */
+/* ---- going on elsewhere ---------------------------------------------------------- */
 
 /* What was asked for is done (or was refused): the next handler, or the reply. */
 static void go_on(struct request *req, det_status status, const char *text)
@@ -160,6 +159,7 @@ static void client_gone(struct net_exchange *x)
 {
     struct request *req = net_user(x);
 
+    req->is_gone = true; /* before the lock is taken: set_deadline() sees it, or */
     waits_wake_one(req->master->waits, &req->waiter);
 }
 
@@ -168,7 +168,10 @@ static void set_deadline(struct waiter *waiter)
 {
     struct request *req = CONTAINER_OF(waiter, struct request, waiter);
 
-    lane_post_at(req->master->workers, &req->task, req->wait_until_us);
+    if (req->is_gone)
+        lane_post(req->master->workers, &req->task);
+    else
+        lane_post_at(req->master->workers, &req->task, req->wait_until_us);
 }
 
 static void park(struct request *req)
@@ -255,6 +258,11 @@ det_status request_move(struct request *req, struct lane *lane, handler_fn *then
 int64_t request_mono_us(const struct request *req)
 {
     return clock_mono_us(exec_clock(req->master->exec));
+}
+
+bool request_is_due(const struct request *req, int64_t deadline_us)
+{
+    return req->is_gone || request_mono_us(req) >= deadline_us;
 }
 
 det_status request_wait(struct request *req, const char *key, uint64_t mark,
@@ -459,12 +467,13 @@ static void run_first(struct task *task)
 void request_arrived(void *arg, struct net_exchange *x)
 {
     struct master *master = arg;
-    struct request *req = mem_new(struct request);
+    struct request *req =
+        atomic_load(&master->is_ready) ? mem_new(struct request) : NULL;
 
     if (!req) {
         struct buf none = BUF_INIT;
 
-        net_answer(x, det_status_http(DET_NOMEM), "application/json", NULL, &none);
+        net_answer(x, det_status_http(DET_BUSY), "application/json", NULL, &none);
         return;
     }
     atomic_fetch_add(&master->open_requests, 1);

@@ -93,6 +93,7 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
+    _Atomic bool is_gone; /* the client left: nobody waits for the reply */
     request_next_fn *stream; /* STREAM */
     void *state;             /* the handler's own, in `mem`, between its parts */
 };
@@ -117,6 +118,8 @@ det_status request_move(struct request *req, struct lane *lane, handler_fn *then
 det_status request_wait(struct request *req, const char *key, uint64_t mark,
                         int64_t deadline_us, handler_fn *then);
 int64_t request_mono_us(const struct request *req);
+/* Whether a wait until then is over: the time has come, or the client has left. */
+bool request_is_due(const struct request *req, int64_t deadline_us);
 
 det_status request_stream(struct request *req, request_next_fn *next);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */

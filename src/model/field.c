@@ -86,8 +86,7 @@ static det_status bad_text(const struct source *from, const char *expected,
                    json_str(from->value, ""));
 }
 
-/* ---- numbers, booleans, strings, times ---------------------------------------------
- */
+/* ---- numbers, booleans, strings, times ------------------------------------------- */
 
 static void write_i64(struct json_writer *w, const char *key, const struct field *field,
                       const void *at)

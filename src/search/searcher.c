@@ -40,8 +40,7 @@ enum { STATE_VERSION = 1 };
  * its own; this one only stops nonsense. */
 #define SPACE_LIMIT_BYTES ((size_t)256 << 20)
 
-/* ---- making and ending --------------------------------------------------------------
- */
+/* ---- making and ending ----------------------------------------------------------- */
 
 static det_status set_up(struct searcher *s, const struct json *hyperparameters,
                          struct err *err)
@@ -101,8 +100,7 @@ void searcher_free(struct searcher *s)
     mem_free(s);
 }
 
-/* ---- what methods ask for -----------------------------------------------------------
- */
+/* ---- what methods ask for -------------------------------------------------------- */
 
 void search_fail(struct search_out *out, det_status status, const char *fmt, ...)
 {
@@ -219,8 +217,7 @@ det_status search_config_u32(const struct searcher *s, const char *key, uint32_t
     return DET_OK;
 }
 
-/* ---- the inputs
- * ----------------------------------------------------------------------- */
+/* ---- the inputs ------------------------------------------------------------------ */
 
 void searcher_start(struct searcher *s, struct search_out *out)
 {

@@ -191,8 +191,7 @@ det_status store_log_expire(struct db *db, int64_t now_us, int64_t default_days,
 det_status store_log_fields(struct db *db, const char *task_id, struct buf *ret_json,
                             struct err *err);
 
-/* ---- checkpoints -------------------------------------------------------------------
- */
+/* ---- checkpoints ----------------------------------------------------------------- */
 
 struct checkpoint {
     const char *uuid;

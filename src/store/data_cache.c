@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-enum { CACHE_BYTES = 2 << 20, CACHE_LIMIT = 256 << 20 };
+enum { CACHE_BYTES = 2 << 20, CACHE_LIMIT = 256 << 20, ROW_BYTES = 64 << 10 };
 
 static struct data_cache *cache_of(struct db_cache *base)
 {
@@ -30,6 +30,8 @@ static void cache_free(struct db_cache *base)
     arena_done(&cache->mem);
     vec_done(&cache->full);
     vec_done(&cache->small);
+    buf_done(&cache->row);
+    buf_done(&cache->rest);
     mem_free(cache);
 }
 
@@ -45,6 +47,7 @@ struct data_cache *data_cache_of(struct db *db)
     cache->base.undone = forget;
     cache->base.free = cache_free;
     cache->mem = (struct arena)ARENA_INIT(CACHE_LIMIT);
+    cache->row = cache->rest = (struct buf)BUF_INIT;
     db->cache = &cache->base;
     return cache;
 }
@@ -53,4 +56,8 @@ void data_cache_trim(struct data_cache *cache)
 {
     if (cache->mem.used > CACHE_BYTES)
         forget(&cache->base);
+    if (cache->row.cap > ROW_BYTES)
+        buf_done(&cache->row);
+    if (cache->rest.cap > ROW_BYTES)
+        buf_done(&cache->rest);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "store/db_impl.h"
@@ -60,6 +61,8 @@ struct data_cache {
     VEC(struct metric_key) full; /* tails to compact */
     bool has_scanned;            /* ... what was there when this process began, too */
     VEC(struct log_stretch) small;
+    struct buf row; /* the row that is being written, and its JSON */
+    struct buf rest;
 };
 
 /* The cache of this connection, made when there is none; NULL: out of memory. */

@@ -16,8 +16,7 @@
 #include "model/field.h"
 #include "store/db_impl.h"
 
-/* ---- connections -------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------- */
 
 det_status db_open(struct io *io, const char *path, bool is_read_only,
                    struct db **ret_db, struct err *err)
@@ -157,8 +156,7 @@ int64_t db_changes(struct db *db)
     return db->driver->changes(db);
 }
 
-/* ---- queries ------------------------------------------------------------------------
- */
+/* ---- queries --------------------------------------------------------------------- */
 
 static struct db_statement *statement_new(struct db *db, const char *text, bool is_kept,
                                           det_status *ret_status, struct err *err)
@@ -299,8 +297,7 @@ det_status db_run(struct db_query *q)
     return q->status;
 }
 
-/* ---- columns ------------------------------------------------------------------------
- */
+/* ---- columns --------------------------------------------------------------------- */
 
 int64_t db_col_i64(struct db_query *q)
 {
@@ -354,8 +351,7 @@ const void *db_col_blob(struct db_query *q, size_t *ret_len)
     return bytes;
 }
 
-/* ---- records ------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 static uint32_t enum_find(const struct field *field, const char *text, size_t len)
 {

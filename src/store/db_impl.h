@@ -12,6 +12,9 @@
 #include "base/map.h"
 #include "store/db.h"
 
+struct gather;
+struct vfs;
+
 enum db_step { DB_STEP_ROW, DB_STEP_DONE, DB_STEP_FAILED };
 
 /* Functions that return det_status write one sentence, with the file's name in it. */
@@ -62,8 +65,9 @@ enum { DB_BEGIN, DB_COMMIT, DB_ROLLBACK, DB_SAVE, DB_RELEASE, DB_UNDO, DB_WORDS 
 
 struct db {
     const struct db_driver *driver;
-    void *engine; /* the driver's own */
-    void *vfs;    /* likewise */
+    void *engine;    /* the driver's own */
+    struct vfs *vfs; /* its files: one of these two */
+    struct gather *gather;
     char *path;
     bool is_read_only;
     bool has_failed_sync;       /* what the disk holds is unknown */

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "store/db_impl.h"
 #include "store/vfs.h"
+#include "store/vfs_gather.h"
 
 enum { BUSY_MS = 5000 };
 
@@ -112,16 +113,15 @@ static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     const char *vfs = NULL;
+    det_status st;
     int code;
 
     /* Statistics take a lock for every allocation; too late to say no is fine. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    if (io_is_memory(io)) {
-        det_status st = vfs_take(io, (struct vfs **)&db->vfs, &vfs, err);
-
-        if (st)
-            return st;
-    }
+    st = io_is_memory(io) ? vfs_take(io, &db->vfs, &vfs, err)
+                          : gather_take(&db->gather, &vfs, err);
+    if (st)
+        return st;
     if (!db->is_read_only)
         flags |= SQLITE_OPEN_CREATE;
     code = sqlite3_open_v2(db->path, (sqlite3 **)&db->engine, flags, vfs);
@@ -141,6 +141,8 @@ static void sqlite_close(struct db *db)
         sqlite3_close(db->engine);
     if (db->vfs)
         vfs_give(db->vfs);
+    if (db->gather)
+        gather_give(db->gather);
 }
 
 static det_status sqlite_prepare(struct db *db, const char *text, bool is_kept,

@@ -50,9 +50,14 @@ static void take_origin(struct log_writer *w, const struct log_line *line)
 
 void log_writer_add(struct log_writer *w, const struct log_line *line)
 {
+    take_origin(w, line);
+    log_writer_add_same(w, line);
+}
+
+void log_writer_add_same(struct log_writer *w, const struct log_line *line)
+{
     unsigned flags = line->severity | (unsigned)line->stream << STREAM_SHIFT;
 
-    take_origin(w, line);
     if (line->rank >= 0)
         flags |= HAS_RANK;
     buf_put_zigzag(&w->lines, line->time_us - w->before_us);
@@ -97,8 +102,7 @@ void log_writer_done(struct log_writer *w)
     buf_done(&w->lines);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 void log_reader_init(struct log_reader *r, const void *bytes, size_t len,
                      int64_t first_line)

@@ -51,6 +51,8 @@ struct log_writer {
     }
 
 void log_writer_add(struct log_writer *w, const struct log_line *line);
+/* The same for a line that has the origin of the one added before. */
+void log_writer_add_same(struct log_writer *w, const struct log_line *line);
 size_t log_writer_size(const struct log_writer *w);
 /* Closes the chunk: `out` holds it. */
 det_status log_writer_end(struct log_writer *w);

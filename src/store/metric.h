@@ -80,8 +80,7 @@ struct metric_shape {
     const char **name; /* the numbers', then the others', each sorted */
 };
 
-/* ---- summaries (metric_stat.c)
- * ------------------------------------------------------- */
+/* ---- summaries (metric_stat.c) --------------------------------------------------- */
 
 enum metric_type {
     METRIC_NUMBER,
@@ -128,8 +127,7 @@ det_status metric_stats_add_head(struct metric_stats *stats, int64_t run_id,
 void metric_stats_encode(const struct metric_stats *stats, struct buf *out);
 void metric_stats_sort(struct metric_stats *stats); /* by name */
 
-/* ---- blocks (metric_block.c)
- * --------------------------------------------------------- */
+/* ---- blocks (metric_block.c) ----------------------------------------------------- */
 
 /* Rows are sorted by their places.  Appends to both. */
 det_status metric_block_encode(const struct metric_cells *row, uint32_t count,
@@ -139,8 +137,7 @@ det_status metric_block_decode(const void *data, size_t len, struct arena *mem,
                                struct metric_cells **ret_rows, uint32_t *ret_count,
                                struct err *err);
 
-/* ---- rows (metric_rows.c)
- * ------------------------------------------------------------ */
+/* ---- rows (metric_rows.c) -------------------------------------------------------- */
 
 /* The shapes of a trial and group, in `mem`. */
 det_status metric_shapes_load(struct db *db, const struct metric_key *key,
@@ -195,8 +192,7 @@ det_status metric_cells_json(const struct metric_cells *row, struct arena *mem,
 det_status metric_at(struct db *db, int64_t trial_id, const char *group, int64_t steps,
                      struct arena *mem, struct json **ret_metrics, struct err *err);
 
-/* ---- reading in order (metric_cursor.c)
- * ---------------------------------------------- */
+/* ---- reading in order (metric_cursor.c) ------------------------------------------ */
 
 struct metric_cursor;
 struct metric_query;
@@ -215,8 +211,7 @@ det_status metric_cursor_next(struct metric_cursor *cursor,
 void metric_cursor_free(struct metric_cursor *cursor);
 void metric_cursor_freep(struct metric_cursor **cursor);
 
-/* ---- writing (store_metric.c)
- * -------------------------------------------------------- */
+/* ---- writing (store_metric.c) ---------------------------------------------------- */
 
 struct metric_group;
 

@@ -22,8 +22,7 @@
 enum ints_form { INTS_EVEN, INTS_UNEVEN };
 enum reals_form { REALS_EQUAL, REALS_WHOLE, REALS_SINGLE, REALS_DOUBLE };
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static void put_ints(struct buf *out, const int64_t *value, uint32_t count)
 {
@@ -298,8 +297,7 @@ det_status metric_block_encode(const struct metric_cells *row, uint32_t count,
     return encode_head(row, count, mem, head, err);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static void get_ints(struct blob *blob, int64_t *value, uint32_t count)
 {

@@ -211,8 +211,7 @@ void metric_cursor_freep(struct metric_cursor **cursor)
     metric_cursor_free(*cursor);
 }
 
-/* ---- whole pages --------------------------------------------------------------------
- */
+/* ---- whole pages ----------------------------------------------------------------- */
 
 static det_status row_of(const struct metric_found *found, bool with_batch,
                          struct arena *mem, struct metric_row *ret_row, struct err *err)

@@ -65,8 +65,7 @@ static void bind_place(struct db_query *q, struct metric_place place)
     db_bind_i64(q, place.nth);
 }
 
-/* ---- shapes -------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------- */
 
 static bool shape_names(struct metric_shape *shape, const struct json *names,
                         struct arena *mem)
@@ -133,8 +132,7 @@ det_status metric_shapes_load(struct db *db, const struct metric_key *key,
     return q.status;
 }
 
-/* ---- the tail -----------------------------------------------------------------------
- */
+/* ---- the tail -------------------------------------------------------------------- */
 
 static const struct metric_shape *shape_find(const struct metric_shape *shape,
                                              int64_t id)
@@ -226,8 +224,7 @@ det_status metric_tail_load(struct db *db, const struct metric_key *key,
     return st ? st : q.status;
 }
 
-/* ---- blocks -------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------- */
 
 static det_status block_read(struct db_query *q, struct arena *mem,
                              struct metric_block *ret_block)
@@ -317,8 +314,7 @@ det_status metric_block_put(struct db *db, const struct metric_key *key,
     return db_run(&q);
 }
 
-/* ---- runs ---------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 det_status metric_runs_load(struct db *db, int64_t trial_id, const char *group,
                             struct arena *mem, struct metric_run **ret_runs,
@@ -355,8 +351,7 @@ det_status metric_runs_load(struct db *db, int64_t trial_id, const char *group,
     return st;
 }
 
-/* ---- cells as JSON ------------------------------------------------------------------
- */
+/* ---- cells as JSON --------------------------------------------------------------- */
 
 det_status metric_cells_json(const struct metric_cells *row, struct arena *mem,
                              struct json **ret_object, struct err *err)
@@ -407,8 +402,7 @@ det_status metric_cells_text(const struct metric_cells *row, struct arena *mem,
     return DET_OK;
 }
 
-/* ---- one row ------------------------------------------------------------------------
- */
+/* ---- one row --------------------------------------------------------------------- */
 
 static const struct metric_cells *row_at(const struct metric_rows *rows, int64_t steps)
 {

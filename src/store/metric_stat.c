@@ -162,8 +162,7 @@ det_status metric_stats_add_row(struct metric_stats *stats, int64_t run_id,
     return st;
 }
 
-/* ---- heads --------------------------------------------------------------------------
- */
+/* ---- heads ----------------------------------------------------------------------- */
 
 /* Each mark's place and time relative to the mark before it. */
 static void encode_marks(const struct metric_stat *stat, struct buf *out)

@@ -49,8 +49,7 @@ struct store {
     uint32_t idle_max;
 };
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static struct write_job *take_queue(struct store *store, bool *ret_is_dead)
 {
@@ -187,8 +186,7 @@ void store_write(struct store *store, struct write_job *job)
         lane_post(store->lane, &store->task);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 det_status store_reader_take(struct store *store, struct db **ret_db, struct err *err)
 {
@@ -218,8 +216,7 @@ void store_reader_give(struct store *store, struct db *db)
     db_close(db);
 }
 
-/* ---- opening ------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------- */
 
 /* A directory that is made now must still be there after the power went. */
 static det_status make_directory(const struct store_config *config, struct err *err)

@@ -29,8 +29,9 @@ static const struct sql alive_sql[] = {
     SQL(ALIVE_SHARES,
         "SELECT s.allocation_id, s.rank, s.agent_id, s.agent, s.container_id, s.slots,"
         "  s.is_running, s.has_exited, s.exit, s.exit_code"
-        "  FROM allocations a JOIN shares s ON s.allocation_id = a.id"
-        " WHERE a.state <> 'TERMINATED' ORDER BY s.allocation_id, s.rank"),
+        "  FROM shares s WHERE s.allocation_id IN"
+        "  (SELECT a.id FROM allocations a WHERE a.state <> 'TERMINATED')"
+        " ORDER BY s.allocation_id, s.rank"),
     SQL(ALIVE_SNAPSHOTS,
         "SELECT s.experiment_id, s.seq, s.state FROM search_snapshots s"
         "  JOIN experiments e ON e.id = s.experiment_id"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_caller.c - who is behind a token, in one statement each: asked by every call. */
+/* store_caller.c - who is behind a token, in one statement each: asked by every call.
+ */
 #include <inttypes.h>
 
 #include "base/arena.h"

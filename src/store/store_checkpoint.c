@@ -247,8 +247,7 @@ det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,
     return db_run(&q);
 }
 
-/* ---- lists --------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------- */
 
 static const char *const sort_keys[] = {
     [CHECKPOINT_BY_END_TIME] = "report_us",

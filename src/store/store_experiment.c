@@ -57,8 +57,7 @@ static const struct sql experiment_sql[] = {
 };
 const struct sql_table experiment_sql_table = SQL_TABLE(experiment_sql);
 
-/* ---- the heart's rows ---------------------------------------------------------------
- */
+/* ---- the heart's rows ------------------------------------------------------------ */
 
 static const char *labels_text(struct arena *mem, const char *labels)
 {
@@ -147,8 +146,7 @@ det_status store_experiment_put(struct db *db, const struct experiment *row,
     return st;
 }
 
-/* ---- views --------------------------------------------------------------------------
- */
+/* ---- views ----------------------------------------------------------------------- */
 
 const char *const live_state_names[] = {"",         "QUEUED",  "PULLING",
                                         "STARTING", "RUNNING", NULL};

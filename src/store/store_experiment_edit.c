@@ -123,8 +123,7 @@ det_status store_experiment_delete_failed(struct db *db, int64_t id, struct err 
     return st ? st : set_state(db, id, EXPERIMENT_DELETE_FAILED, err);
 }
 
-/* ---- patching -----------------------------------------------------------------------
- */
+/* ---- patching -------------------------------------------------------------------- */
 
 static det_status patch_texts(struct db *db, int64_t id,
                               const struct experiment_patch *patch, struct arena *mem,

@@ -48,8 +48,7 @@ EACH_SQL_TABLE(DECLARE)
 const struct sql_table *const sql_tables[] = {EACH_SQL_TABLE(NAME) & impl_sql_table,
                                               NULL};
 
-/* ---- whole records ------------------------------------------------------------------
- */
+/* ---- whole records --------------------------------------------------------------- */
 
 det_status row_put(struct db *db, const struct sql *sql, const struct field *fields,
                    const void *record, struct err *err)
@@ -155,8 +154,7 @@ det_status number_next(struct db *db, const char *name, int64_t by, int64_t *ret
     return db_run(&q);
 }
 
-/* ---- statements built at run time ---------------------------------------------------
- */
+/* ---- statements built at run time ------------------------------------------------ */
 
 void build_done(struct build *b)
 {

@@ -29,8 +29,7 @@ struct sql_table {
     }
 extern const struct sql_table *const sql_tables[]; /* ends with NULL */
 
-/* ---- whole records -----------------------------------------------------------------
- */
+/* ---- whole records --------------------------------------------------------------- */
 
 /* Binds the record's fields and runs the statement. */
 det_status row_put(struct db *db, const struct sql *sql, const struct field *fields,
@@ -55,8 +54,7 @@ det_status run_with_id(struct db *db, const struct sql *sql, int64_t id,
 det_status number_next(struct db *db, const char *name, int64_t by, int64_t *ret_value,
                        struct err *err);
 
-/* ---- statements built at run time --------------------------------------------------
- */
+/* ---- statements built at run time ------------------------------------------------ */
 
 /* A sticky builder: text with values to be bound in the order they were added. */
 struct build {
@@ -90,8 +88,7 @@ struct db_query build_query(struct build *b, struct db *db, const char *head,
 /* Which rows [start, end) of `total` a page means; see views.h. */
 void page_place(struct page *page, int64_t total);
 
-/* ---- across files ------------------------------------------------------------------
- */
+/* ---- across files ---------------------------------------------------------------- */
 
 /* Beside the trial's own: the checkpoint at those steps learns its metric. */
 det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,

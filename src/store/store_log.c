@@ -53,8 +53,7 @@ const struct sql_table log_sql_table = SQL_TABLE(log_sql);
 const char *const log_severity_names[] = {"UNSPECIFIED", "TRACE", "DEBUG",    "INFO",
                                           "WARNING",     "ERROR", "CRITICAL", NULL};
 
-/* ---- what is remembered of a task ---------------------------------------------------
- */
+/* ---- what is remembered of a task ------------------------------------------------ */
 
 static det_status task_number(struct db *db, const char *task_id, struct log_task *task,
                               struct err *err)
@@ -139,8 +138,7 @@ static det_status task_of(struct db *db, struct data_cache *cache, const char *t
     return DET_OK;
 }
 
-/* ---- values for the filters ---------------------------------------------------------
- */
+/* ---- values for the filters ------------------------------------------------------ */
 
 static det_status value_add(struct db *db, const struct log_task *task,
                             const char *kind, const char *value, struct err *err)
@@ -241,8 +239,7 @@ static det_status note_values(struct db *db, struct log_task *task,
     return st;
 }
 
-/* ---- chunks -------------------------------------------------------------------------
- */
+/* ---- chunks ---------------------------------------------------------------------- */
 
 /* Small chunks are gathered until they make a large one. */
 static void note_size(struct data_cache *cache, struct log_task *task, int64_t first,
@@ -291,6 +288,13 @@ static det_status chunk_add(struct db *db, struct data_cache *cache,
     return DET_OK;
 }
 
+/* Lines of one batch nearly always point to the same names. */
+static bool is_same_pointers(const struct log_line *a, const struct log_line *b)
+{
+    return a->allocation == b->allocation && a->agent == b->agent &&
+           a->container == b->container && a->source == b->source;
+}
+
 static det_status add_lines(struct db *db, struct data_cache *cache,
                             struct log_task *task, const struct log_line *line,
                             uint32_t count, struct err *err)
@@ -303,15 +307,17 @@ static det_status add_lines(struct db *db, struct data_cache *cache,
             st = chunk_add(db, cache, task, &w, err);
             log_writer_clear(&w);
         }
-        log_writer_add(&w, &line[i]);
+        if (w.count && is_same_pointers(&line[i], &line[i - 1]))
+            log_writer_add_same(&w, &line[i]);
+        else
+            log_writer_add(&w, &line[i]);
     }
     if (!st && w.count)
         st = chunk_add(db, cache, task, &w, err);
     return st;
 }
 
-/* ---- batches ------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------- */
 
 det_status store_log_offset(struct db *db, const char *sender, int64_t *ret_offset,
                             struct err *err)
@@ -377,8 +383,7 @@ det_status store_log_add(struct db *db, const struct log_batch *batch,
     return st;
 }
 
-/* ---- what the filters could have ----------------------------------------------------
- */
+/* ---- what the filters could have ------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {

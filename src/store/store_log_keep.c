@@ -60,8 +60,7 @@ static det_status run_with_two(struct db *db, int which, int64_t a, int64_t b,
     return db_run(&q);
 }
 
-/* ---- merging ------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------- */
 
 /* Chunks that were written anew, waiting for the old ones to be dropped. */
 struct merged {
@@ -198,8 +197,7 @@ det_status store_log_compact(struct db *db, bool *ret_did, struct err *err)
     return st;
 }
 
-/* ---- retention ----------------------------------------------------------------------
- */
+/* ---- retention ------------------------------------------------------------------- */
 
 struct expiry {
     int64_t now_us;
@@ -277,8 +275,7 @@ det_status store_log_expire(struct db *db, int64_t now_us, int64_t default_days,
     return st;
 }
 
-/* ---- deleting -----------------------------------------------------------------------
- */
+/* ---- deleting -------------------------------------------------------------------- */
 
 det_status log_delete_step(struct db *db, const char *task_id, bool *ret_more,
                            struct err *err)

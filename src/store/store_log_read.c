@@ -42,8 +42,7 @@ struct page_reader {
     bool is_end;
 };
 
-/* ---- filters ------------------------------------------------------------------------
- */
+/* ---- filters --------------------------------------------------------------------- */
 
 static bool in_names(const struct field_strs *names, const char *name)
 {
@@ -79,27 +78,36 @@ static bool has_text(const struct page_reader *r, const struct log_line *line)
     return memmem(line->text, line->len, search, strlen(search)) != NULL;
 }
 
-static bool matches(const struct page_reader *r, const struct log_line *line)
+static bool in_bounds(const struct log_query *query, const struct log_line *line)
 {
-    static const char *const streams[] = {NULL, "stdout", "stderr", NULL};
-    const struct log_query *query = r->query;
-
     if (query->after_id && line->id <= query->after_id)
         return false;
     if (query->before_id && line->id >= query->before_id)
         return false;
-    if (query->severities && !(query->severities >> line->severity & 1))
-        return false;
     if (query->from_us && line->time_us <= query->from_us)
         return false;
-    if (query->to_us && line->time_us > query->to_us)
-        return false;
+    return !query->to_us || line->time_us <= query->to_us;
+}
+
+static bool in_origins(const struct log_query *query, const struct log_line *line)
+{
+    static const char *const streams[] = {NULL, "stdout", "stderr", NULL};
+
     return in_names(&query->allocations, line->allocation) &&
            in_names(&query->agents, line->agent) &&
            in_names(&query->containers, line->container) &&
            in_names(&query->sources, line->source) &&
            in_names(&query->streams, streams[line->stream]) &&
-           in_ranks(&query->ranks, line->rank) && has_text(r, line);
+           in_ranks(&query->ranks, line->rank);
+}
+
+static bool matches(const struct page_reader *r, const struct log_line *line)
+{
+    uint32_t severities = r->query->severities;
+
+    if (severities && !(severities >> line->severity & 1))
+        return false;
+    return in_bounds(r->query, line) && in_origins(r->query, line) && has_text(r, line);
 }
 
 static bool time_excludes(const struct log_query *query, int64_t from_us, int64_t to_us)
@@ -108,8 +116,7 @@ static bool time_excludes(const struct log_query *query, int64_t from_us, int64_
            (query->to_us && from_us > query->to_us);
 }
 
-/* ---- pages --------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------- */
 
 static bool is_page_full(const struct page_reader *r)
 {

@@ -75,8 +75,7 @@ static void bind_key(struct db_query *q, const struct metric_key *key)
     db_bind_i64(q, key->run_id);
 }
 
-/* ---- names --------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* A report's members apart: numbers and others, each sorted by name. */
 struct parts {
@@ -225,8 +224,7 @@ static det_status shape_of(struct db *db, const struct metric_key *key,
     return DET_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static const struct json *member_at(const struct parts *parts, bool has_shape,
                                     uint32_t i)
@@ -300,8 +298,7 @@ static det_status object_write(const struct writing *to, int which,
                                const struct slot *slot, const struct json *object,
                                bool *ret_changed, struct err *err)
 {
-    CLEANUP(buf_done) struct buf data = BUF_INIT;
-    CLEANUP(buf_done) struct buf scratch = BUF_INIT;
+    struct data_cache *cache = data_cache_of(to->db);
     struct parts parts = {0};
     int64_t shape = 0;
     det_status st = parts_of(object, to->mem, &parts, err);
@@ -310,10 +307,12 @@ static det_status object_write(const struct writing *to, int which,
         st = shape_of(to->db, to->key, to->group, &parts, &shape, err);
     if (st)
         return st;
-    tail_encode(&parts, shape, slot->batch, &data, &scratch);
-    if (data.status)
+    buf_clear(&cache->row);
+    buf_clear(&cache->rest);
+    tail_encode(&parts, shape, slot->batch, &cache->row, &cache->rest);
+    if (cache->row.status)
         return err_default(err, DET_NOMEM);
-    st = tail_write(to->db, which, to->key, slot, &data, ret_changed, err);
+    st = tail_write(to->db, which, to->key, slot, &cache->row, ret_changed, err);
     if (!st && which == TAIL_PUT && *ret_changed)
         to->group->tail_rows++;
     return st;
@@ -336,8 +335,7 @@ det_status metric_tail_put(struct db *db, const struct metric_key *key,
     return st;
 }
 
-/* ---- merging ------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------- */
 
 static bool same_value(const struct json *a, const struct json *b)
 {
@@ -399,8 +397,7 @@ static det_status merge_row(const struct writing *to,
     return object_write(to, TAIL_REPLACE, &slot, object, &changed, err);
 }
 
-/* ---- what is remembered -------------------------------------------------------------
- */
+/* ---- what is remembered ---------------------------------------------------------- */
 
 static det_status one_number(struct db_query *q, int64_t fallback, int64_t *ret_number)
 {
@@ -536,8 +533,7 @@ static det_status next_id(struct db *db, struct data_cache *cache, int64_t *ret_
     return DET_OK;
 }
 
-/* ---- rollback -----------------------------------------------------------------------
- */
+/* ---- rollback -------------------------------------------------------------------- */
 
 /* The highest steps below the cut; -1: none. */
 static det_status find_top(struct db *db, const struct metric_key *key, int64_t cut,
@@ -638,8 +634,7 @@ static det_status roll_back(struct db *db, struct metric_trial *trial,
     return st;
 }
 
-/* ---- adding -------------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------- */
 
 static det_status check_run(struct db *db, const struct metric_report *report,
                             struct err *err)

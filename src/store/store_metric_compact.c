@@ -65,8 +65,7 @@ static struct metric_group *cached_group(struct data_cache *cache,
     return group;
 }
 
-/* ---- packing ------------------------------------------------------------------------
- */
+/* ---- packing --------------------------------------------------------------------- */
 
 static det_status drop_tail(struct db *db, const struct metric_key *key,
                             const struct metric_rows *rows, struct err *err)
@@ -200,8 +199,7 @@ static det_status pack(struct db *db, const struct metric_key *key, bool is_shor
     return DET_OK;
 }
 
-/* ---- unpacking ----------------------------------------------------------------------
- */
+/* ---- unpacking ------------------------------------------------------------------- */
 
 static bool holds(const struct metric_rows *rows, struct metric_place place)
 {
@@ -227,8 +225,7 @@ det_status metric_block_unpack(struct db *db, const struct metric_key *key,
     return st;
 }
 
-/* ---- steps --------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static det_status scan(struct db *db, struct data_cache *cache, struct err *err)
 {

@@ -38,8 +38,7 @@ static const struct sql metric_summary_sql[] = {
 };
 const struct sql_table metric_summary_sql_table = SQL_TABLE(metric_summary_sql);
 
-/* ---- adding up ----------------------------------------------------------------------
- */
+/* ---- adding up ------------------------------------------------------------------- */
 
 /* A block that a rollback cut in two: its rows before the cut, one by one. */
 static det_status add_part(struct db *db, const struct metric_run *run,
@@ -106,8 +105,7 @@ static det_status add_tail(struct db *db, const struct metric_run *run,
     return st;
 }
 
-/* ---- summaries ----------------------------------------------------------------------
- */
+/* ---- summaries ------------------------------------------------------------------- */
 
 static const char *type_name(uint32_t types)
 {
@@ -207,8 +205,7 @@ det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret
     return st;
 }
 
-/* ---- a line for the screen ----------------------------------------------------------
- */
+/* ---- a line for the screen ------------------------------------------------------- */
 
 /* Points come in order; each stretch of them keeps its smallest and its largest, the
  * line its first and last. */
@@ -471,8 +468,7 @@ det_status store_metric_series(struct db *db, int64_t trial_id, const char *grou
     return DET_OK;
 }
 
-/* ---- names --------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 struct pair {
     const char *group;

@@ -115,8 +115,7 @@ det_status store_trial_set_log_policy(struct db *db, int64_t id, const char *nam
     return set_text(db, TRIAL_LOG_POLICY, id, name, err);
 }
 
-/* ---- metadata -----------------------------------------------------------------------
- */
+/* ---- metadata -------------------------------------------------------------------- */
 
 static void merge(struct arena *mem, struct json *into, const struct json *from)
 {
@@ -172,8 +171,7 @@ det_status store_trial_merge_metadata(struct db *db, int64_t id,
     return st;
 }
 
-/* ---- validations --------------------------------------------------------------------
- */
+/* ---- validations ----------------------------------------------------------------- */
 
 struct verdict {
     bool is_complete; /* the metric it must have is there */

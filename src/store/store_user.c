@@ -148,8 +148,7 @@ det_status store_user_list(struct db *db, struct arena *mem, struct user **ret_r
     return st;
 }
 
-/* ---- sessions -----------------------------------------------------------------------
- */
+/* ---- sessions -------------------------------------------------------------------- */
 
 det_status store_session_add(struct db *db, const struct session *row, int64_t *ret_id,
                              struct err *err)

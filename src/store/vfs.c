@@ -90,8 +90,7 @@ static struct vfs *vfs_of(sqlite3_vfs *base)
     return CONTAINER_OF(base, struct vfs, base);
 }
 
-/* ---- nodes --------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------- */
 
 static void node_drop_regions(struct vfs_node *node)
 {
@@ -166,8 +165,7 @@ static void node_give(struct vfs *vfs, struct vfs_node *node)
     node_free(node);
 }
 
-/* ---- files --------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static int file_unlock(sqlite3_file *base, int level);
 static int shm_unmap(sqlite3_file *base, int deletes);
@@ -353,8 +351,7 @@ static int file_characteristics(sqlite3_file *base)
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
-/* ---- the log's index ----------------------------------------------------------------
- */
+/* ---- the log's index ------------------------------------------------------------- */
 
 static int shm_grow(struct vfs_node *node, int region, int size)
 {
@@ -494,8 +491,7 @@ static const sqlite3_io_methods file_methods = {
     .xShmUnmap = shm_unmap,
 };
 
-/* ---- the file system ----------------------------------------------------------------
- */
+/* ---- the file system ------------------------------------------------------------- */
 
 static int open_file(struct vfs *vfs, struct vfs_file *file, const char *path,
                      int flags)

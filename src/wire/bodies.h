@@ -97,8 +97,7 @@ struct retain_logs_body {
 };
 extern const struct field retain_logs_body_fields[];
 
-/* ---- what tasks report -------------------------------------------------------------
- */
+/* ---- what tasks report ----------------------------------------------------------- */
 
 struct metrics_part {
     const struct json *avg_metrics;
@@ -150,8 +149,7 @@ struct run_metadata_body {
 };
 extern const struct field run_metadata_body_fields[];
 
-/* ---- our own: agents and supervisors ------------------------------------------------
- */
+/* ---- our own: agents and supervisors --------------------------------------------- */
 
 struct agent_hello_body {
     const char *resource_pool;

@@ -114,14 +114,21 @@ void bed_stop(struct bed *bed)
 {
     net_client_free(bed->client);
     bed->client = NULL;
-    if (bed->master)
+    if (bed->master && !bed->is_stopped)
         master_stop(bed->master);
+    bed->is_stopped = false;
     exec_free(bed->exec);
     master_free(bed->master);
     bed->master = NULL;
     net_free(bed->net);
     bed->exec = NULL;
     bed->net = NULL;
+}
+
+void bed_stop_master(struct bed *bed)
+{
+    master_stop(bed->master);
+    bed->is_stopped = true;
 }
 
 void bed_restart(struct bed *bed)

@@ -51,6 +51,7 @@ struct bed {
     struct exec *exec;
     struct net *net;
     struct master *master;
+    bool is_stopped;
     struct net_client *client;
     const struct json *config;
     struct json *vars; /* replies by the names of their steps */
@@ -79,6 +80,8 @@ void bed_closep(struct bed **bed); /* for CLEANUP */
 
 /* The end of the process and a new one on the same data; the tokens stay. */
 void bed_restart(struct bed *bed);
+/* Only master_stop(): what waits is answered; then bed_close(). */
+void bed_stop_master(struct bed *bed);
 /* Halves of it.  bed_start() gives the status of master_new(). */
 void bed_stop(struct bed *bed);
 det_status bed_start(struct bed *bed, struct err *err);

@@ -35,8 +35,10 @@ void agent_hello(struct agent *agent, const char *tasks)
     reply = expect(bed, AGENT, NET_POST,
                    arena_printf(&bed->mem, "/api/v1/det/agents/%s/hello", agent->name),
                    body.data, 200);
+    if (!agent->epoch ||
+        strcmp(agent->epoch, json_str(json_get(reply.json, "epoch"), "")))
+        agent->after = 0; /* another start of the master counts anew */
     agent->epoch = json_str(json_get(reply.json, "epoch"), "");
-    agent->after = 0;
 }
 
 void agent_join(struct agent *agent, struct bed *bed, const char *name, int slots)

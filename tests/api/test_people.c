@@ -171,8 +171,7 @@ TEST(an_inactive_user_is_out_at_once)
     bed_play(bed, steps);
 }
 
-/* ---- other people of the machine ---------------------------------------------------
- */
+/* ---- other people of the machine ------------------------------------------------- */
 
 static struct reply as_stranger(struct bed *bed, const char *method, const char *path,
                                 const char *token, const char *body)
@@ -240,8 +239,7 @@ TEST(what_is_for_administrators_is_not_for_others)
              200);
 }
 
-/* ---- web pages ---------------------------------------------------------------------
- */
+/* ---- web pages ------------------------------------------------------------------- */
 
 static int status_with(struct bed *bed, const char *host, const char *origin)
 {
@@ -269,8 +267,7 @@ TEST(no_web_page_may_talk_to_a_local_master)
     CHECK_EQ(status_with(bed, "localhost:8080", "null"), 403);
 }
 
-/* ---- tasks -------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 TEST(a_task_s_token_opens_its_own_task_and_no_more)
 {

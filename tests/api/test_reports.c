@@ -208,8 +208,7 @@ TEST(the_best_validation_is_the_smallest_or_the_largest_as_configured)
     bed_play(bed, steps);
 }
 
-/* ---- words of a trial -------------------------------------------------------------
- */
+/* ---- words of a trial ------------------------------------------------------------ */
 
 TEST(a_trial_tells_how_far_it_is_and_what_it_does)
 {
@@ -257,8 +256,7 @@ TEST(a_trial_tells_how_far_it_is_and_what_it_does)
     bed_play(bed, steps);
 }
 
-/* ---- checkpoints ------------------------------------------------------------------
- */
+/* ---- checkpoints ----------------------------------------------------------------- */
 
 TEST(checkpoints_are_reported_once_shown_and_changed)
 {

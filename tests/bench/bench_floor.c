@@ -62,8 +62,7 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* ---- rows -------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static void must(struct floor *floor, int code)
 {
@@ -208,8 +207,7 @@ static void run_rows(const char *path, int threads, double seconds)
     _exit(0); /* senders still wait; nobody needs them any more */
 }
 
-/* ---- bytes ------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------- */
 
 static void run_bytes(const char *path, size_t batch, double seconds)
 {

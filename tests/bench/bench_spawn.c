@@ -81,8 +81,7 @@ static void end(pid_t pid, const char *name)
         fail(name, "did not end well");
 }
 
-/* ---- until a server answers
- * ---------------------------------------------------------- */
+/* ---- until a server answers ------------------------------------------------------ */
 
 /* False: nobody listens yet. */
 static bool is_answered(uint16_t port)
@@ -118,8 +117,7 @@ static int64_t time_server(const struct race *race, char **command)
     return took_us;
 }
 
-/* ---- until somebody's first instruction
- * ------------------------------------------------ */
+/* ---- until somebody's first instruction ------------------------------------------ */
 
 static int stamp(const char *path, int64_t at_us)
 {
@@ -165,8 +163,7 @@ static int64_t time_stamp(const struct race *race, char **command)
     return at_us - from_us;
 }
 
-/* ---- the race
- * ------------------------------------------------------------------------ */
+/* ---- the race -------------------------------------------------------------------- */
 
 static int64_t time_end(char **command)
 {

@@ -83,8 +83,7 @@ static void add_trial(struct db *db)
     OK(store_trial_add(db, &trial, err));
 }
 
-/* ---- jobs that send themselves again ------------------------------------------------
- */
+/* ---- jobs that send themselves again --------------------------------------------- */
 
 struct flight {
     struct write_job job;
@@ -137,8 +136,7 @@ static void setup(struct bench *b)
     OK(gate_new(b->exec, &b->gate, err));
 }
 
-/* ---- reports ------------------------------------------------------------------------
- */
+/* ---- reports --------------------------------------------------------------------- */
 
 static void flight_values(struct flight *flight)
 {
@@ -268,8 +266,7 @@ static void bench_reports(const char *dir, int in_flight)
         in_flight, ours, bare, 100 * ours / bare);
 }
 
-/* ---- bytes a report -----------------------------------------------------------------
- */
+/* ---- bytes a report -------------------------------------------------------------- */
 
 static uint64_t file_size(const char *path)
 {
@@ -332,8 +329,7 @@ static void bench_bytes(const char *dir)
     (void)unlink(path);
 }
 
-/* ---- log lines ----------------------------------------------------------------------
- */
+/* ---- log lines ------------------------------------------------------------------- */
 
 static struct log_line *some_lines(uint32_t count)
 {
@@ -434,8 +430,7 @@ static void bench_lines(const char *dir, int in_flight)
         in_flight, ours, bare, 100 * ours / bare);
 }
 
-/* ---- the last lines -----------------------------------------------------------------
- */
+/* ---- the last lines -------------------------------------------------------------- */
 
 static double last_lines(struct db *db, const char *task_id)
 {

@@ -103,7 +103,7 @@ class Cluster:
 
     def running_trial(self):
         """A trial that sleeps: (its number, its allocation, its token)."""
-        path = self.directory + ".token"
+        path = f"{self.directory}.{self.port}.token"
         experiment = self.submit(f"echo $DET_SESSION_TOKEN > {path}.new; mv {path}.new {path}; sleep 3600")
 
         def look():

@@ -1,22 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
 # lib.sh - what every end-to-end test begins with: `. "$(dirname "$0")/lib.sh"`
 #
 # A test is a script of sentences: `ok 'what holds' command...` runs the command and prints
 # one line of TAP.  Each script has a directory, a home and a platform of its own, on a free
-# port; everything is taken down when it ends.
+# port; everything is taken down when it ends, and a process that is left over fails it.
 #
-#   ok SENTENCE COMMAND...      the command succeeds
+# Sentences
+#   ok SENTENCE COMMAND...          the command succeeds
 #   fails CODE SENTENCE COMMAND...  it ends with that exit code
-#   says TEXT                   the last command's output contains TEXT
+#   says TEXT, says_not TEXT        the last command's output contains TEXT, or does not
+#   says_line TEXT                  one whole line of it is TEXT
+#   same SENTENCE WANTED GOT        two texts are equal
+#   soon SENTENCE COMMAND...        it succeeds within 30 s
+#   skip SENTENCE WHY               cannot be tested here
+#   need PROGRAM...                 skips the whole script where one is missing
+#
+# Things
 #   platform [ARGS...]          starts `det serve` (with ARGS) and waits for it
 #   folder NAME < script        a folder NAME with an executable run.sh and a const.yaml
+#   create NAME [ARGS...]       submits that folder; $ID is its number
+#   state ID                    prints the state of an experiment
+#   is_state STATE ID           ... compares it
+#   url [DIR]                   prints the address of the master that keeps its data there
+#   api METHOD PATH [BODY]      calls it (logged in); prints the body, then the status
 #   until_true COMMAND...       repeats the command until it succeeds (30 s at most)
+#   ours                        prints the processes that this script has brought about
 set -u
 DET=${DET:?DET must name the program}
 PATH=$(dirname "$DET"):$PATH
+HERE=$(cd "$(dirname "$0")" && pwd)
 T=$(mktemp -d "${TMPDIR:-/tmp}/det-e2e.XXXXXX")
 HOME=$T/home
 XDG_DATA_HOME=$HOME/data
 XDG_CONFIG_HOME=$HOME/config
+DATA=$XDG_DATA_HOME/det
 NO_COLOR=1
 export PATH HOME XDG_DATA_HOME XDG_CONFIG_HOME NO_COLOR
 unset DET_MASTER DET_USER DET_PASS DET_USER_TOKEN DET_SESSION_TOKEN 2>/dev/null || true
@@ -24,12 +41,31 @@ mkdir -p "$HOME"
 cd "$T" || exit 99
 COUNT=0
 FAILED=0
+ID=0
 OUT=$T/out
+TOKEN=
+: >"$OUT"
+
+# By the home they were started with: no other platform of this machine has it, and a
+# process cannot lose it by going into a session of its own.
+ours() {
+    (
+        HOME=/ # not these two themselves
+        grep -lzsxF "HOME=$T/home" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+    )
+}
+
+is_alone() { [ -z "$(ours)" ]; }
 
 finish() {
     code=$?
     det stop >/dev/null 2>&1 || true
-    left=$(pgrep -f "$T" 2>/dev/null | grep -v "^$$\$" || true)
+    tries=0
+    until is_alone || [ $tries -ge 40 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    left=$(ours)
     if [ -n "$left" ]; then
         # shellcheck disable=SC2086 # several numbers
         ps -o pid,args -p $(echo $left | tr ' ' ',') | sed 's/^/# left over: /'
@@ -39,6 +75,9 @@ finish() {
         FAILED=$((FAILED + 1))
         echo "not ok $COUNT - no process is left over"
     fi
+    if [ "$FAILED" != 0 ]; then
+        tail -n 20 "$DATA/master.log" "$DATA/agent.log" 2>/dev/null | sed 's/^/# /'
+    fi
     echo "1..$COUNT"
     cd / && rm -rf "$T"
     [ "$code" = 0 ] && [ "$FAILED" = 0 ] || exit 1
@@ -47,6 +86,8 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
+# ---- sentences
+
 result() {
     COUNT=$((COUNT + 1))
     if [ "$1" = 0 ]; then
@@ -54,7 +95,7 @@ result() {
     else
         FAILED=$((FAILED + 1))
         echo "not ok $COUNT - $2"
-        sed 's/^/#   /' "$OUT" 2>/dev/null | head -${E2E_LINES:-40}
+        sed 's/^/#   /' "${3:-$OUT}" 2>/dev/null | head -"${E2E_LINES:-40}"
     fi
 }
 
@@ -81,7 +122,50 @@ says() {
     result $? "... and says '$1'"
 }
 
+says_not() {
+    ! grep -qF -- "$1" "$OUT"
+    result $? "... and does not say '$1'"
+}
+
+says_line() {
+    grep -qxF -- "$1" "$OUT"
+    result $? "... and says the line '$1'"
+}
+
+same() {
+    printf 'wanted: %s\ngot:    %s\n' "$2" "$3" >"$T/same"
+    [ "$2" = "$3" ]
+    result $? "$1" "$T/same"
+}
+
+soon() {
+    sentence=$1
+    shift
+    until_true "$@"
+    code=$?
+    [ $code = 0 ] || "$@" >"$OUT" 2>&1
+    result $code "$sentence"
+}
+
+skip() {
+    COUNT=$((COUNT + 1))
+    echo "ok $COUNT - $1 # SKIP $2"
+}
+
+need() {
+    for program in "$@"; do
+        command -v "$program" >/dev/null && continue
+        trap - EXIT
+        rm -rf "$T"
+        echo "1..0 # SKIP $program is not here"
+        exit 0
+    done
+}
+
+# ---- things
+
 platform() {
+    TOKEN=
     det serve --background --port "${PORT:-0}" "$@" >"$T/serve.out" 2>&1 || {
         sed 's/^/# /' "$T/serve.out"
         echo "Bail out! the platform did not start"
@@ -100,6 +184,36 @@ searcher: {name: single, metric: loss}
 hyperparameters: {lr: 0.1}
 max_restarts: 0
 END
+}
+
+create() {
+    create_in=$1
+    shift
+    det e create "$create_in/const.yaml" "$create_in" "$@" >"$T/created" 2>&1
+    create_code=$?
+    cat "$T/created"
+    ID=$(sed -n 's/^Created experiment //p' "$T/created")
+    return $create_code
+}
+
+state() {
+    det e list -a --csv | sed -n "s/^$1,[^,]*,\([A-Z_]*\),.*/\1/p"
+}
+
+is_state() { [ "$(state "$2")" = "$1" ]; }
+
+url() { sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "${1:-$DATA}/master.json"; }
+
+login() {
+    curl -s -X POST "$(url)/api/v1/auth/login" \
+        -d "{\"username\":\"${1:-determined}\",\"password\":\"${2:-}\",\"isHashed\":false}" |
+        sed -n 's/.*"token": *"\([^"]*\)".*/\1/p'
+}
+
+api() {
+    [ -n "$TOKEN" ] || TOKEN=$(login)
+    curl -s -w '\n%{http_code}\n' -X "$1" -H "Authorization: Bearer $TOKEN" \
+        "$(url)$2" ${3+--data-binary "$3"}
 }
 
 until_true() {

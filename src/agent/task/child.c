@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/task/identity.h"
+#include "agent/task/mounts.h"
 #include "base/arena.h"
 #include "base/clock.h"
 
@@ -48,8 +50,7 @@ static bool pair_open(struct pair *pair)
     return true;
 }
 
-/* ---- between fork and exec ---------------------------------------------------------
- */
+/* ---- between fork and exec ------------------------------------------------------- */
 
 static void reset_signals(void)
 {
@@ -84,6 +85,13 @@ static bool place_three(int in, int out, int err)
     return place_fd(in, 0) && place_fd(out, 1) && place_fd(err, 2);
 }
 
+/* How far it came, and errno: what a child that fails writes to its parent. */
+enum stage { STAGE_USER, STAGE_FILES, STAGE_DIRECTORY, STAGE_EXEC };
+struct failure {
+    enum stage stage;
+    int code;
+};
+
 struct start {
     const struct child_config *config;
     const char *path;
@@ -92,29 +100,44 @@ struct start {
     struct pair status;
 };
 
-static _Noreturn void be_child(const struct start *start, pid_t parent)
+/* Everything but the last.  Mounts take root, so that they come first; the wish to die
+ * with the parent is forgotten when the user changes, so that it comes after that; and
+ * the directory is entered with the user's rights, not with ours. */
+static enum stage settle(const struct start *start, pid_t parent)
 {
-    int status = lift(start->status.write);
-    int code;
+    const struct child_config *config = start->config;
 
-    reset_signals();
-    setsid();
+    if (config->run)
+        mounts_enter(config->run, config->directory);
+    if (config->who && config->who->is_other && !identity_become(config->who))
+        return STAGE_USER;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_LOST); /* it died before we could ask to die with it */
-    if (place_three(start->null, start->output[0].write, start->output[1].write) &&
-        chdir(start->config->directory) == 0) {
+    if (!place_three(start->null, start->output[0].write, start->output[1].write))
+        return STAGE_FILES;
+    return chdir(config->directory) ? STAGE_DIRECTORY : STAGE_EXEC;
+}
+
+static _Noreturn void be_child(const struct start *start, pid_t parent)
+{
+    int status = lift(start->status.write);
+    struct failure failure;
+
+    reset_signals();
+    setsid();
+    failure.stage = settle(start, parent);
+    if (failure.stage == STAGE_EXEC) {
         close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         execve(start->path, (char *const *)(uintptr_t)start->config->argv,
                (char *const *)(uintptr_t)start->config->environment);
     }
-    code = errno;
-    (void)!write(status, &code, sizeof(code));
+    failure.code = errno;
+    (void)!write(status, &failure, sizeof(failure));
     _exit(EXIT_LOST);
 }
 
-/* ---- finding -----------------------------------------------------------------------
- */
+/* ---- finding --------------------------------------------------------------------- */
 
 static const char *variable(const char *const *environment, const char *name)
 {
@@ -172,8 +195,7 @@ det_status child_find(const char *program, const char *const *environment,
     return cannot_run(program, code, err);
 }
 
-/* ---- the entrypoint ----------------------------------------------------------------
- */
+/* ---- the entrypoint -------------------------------------------------------------- */
 
 static void start_done(struct start *start)
 {
@@ -183,16 +205,49 @@ static void start_done(struct start *start)
     pair_done(&start->status);
 }
 
-/* Waits for exec: 0, or what it failed with. */
-static int exec_outcome(int fd)
+/* Waits for exec; false: it failed. */
+static bool exec_worked(int fd, struct failure *ret_failure)
 {
-    int code = 0;
     ssize_t len;
 
     do
-        len = read(fd, &code, sizeof(code));
+        len = read(fd, ret_failure, sizeof(*ret_failure));
     while (len < 0 && errno == EINTR);
-    return len == (ssize_t)sizeof(code) ? code : 0;
+    return len != (ssize_t)sizeof(*ret_failure);
+}
+
+static det_status tell_failure(const struct child_config *config,
+                               const struct failure *failure, struct arena *mem,
+                               struct err *err)
+{
+    const struct identity *who = config->who;
+    const char *barrier = NULL;
+
+    if (failure->stage == STAGE_EXEC)
+        return cannot_run(config->argv[0], failure->code, err);
+    if (failure->stage == STAGE_USER)
+        return err_errno(err, failure->code, "cannot become user %u",
+                         (unsigned)who->uid);
+    if (failure->stage == STAGE_FILES)
+        return err_errno(err, failure->code, "cannot place the task's pipes");
+    if (who && who->is_other && failure->code == EACCES)
+        barrier = identity_barrier(who, config->directory, mem);
+    if (barrier)
+        return err_set(
+            err, DET_FORBIDDEN,
+            "user %u cannot reach the task's directory, since '%s' is closed "
+            "to it; choose a data directory elsewhere, such as /var/lib/det",
+            (unsigned)who->uid, barrier);
+    return err_errno(err, failure->code, "cannot enter '%s'", config->directory);
+}
+
+/* So that the task may open /dev/stdout, which looks at who owns the pipe. */
+static void give_pipes(const struct start *start)
+{
+    const struct identity *who = start->config->who;
+
+    for (int i = 0; who && who->is_other && i < 2; i++)
+        (void)!fchown(start->output[i].write, who->uid, who->gid);
 }
 
 static void reap(pid_t pid)
@@ -210,8 +265,8 @@ det_status child_start(const struct child_config *config, struct arena *mem,
                           .output = {{-1, -1}, {-1, -1}},
                           .status = {-1, -1}};
     pid_t parent = getpid();
+    struct failure failure;
     pid_t pid;
-    int code;
     det_status status =
         child_find(config->argv[0], config->environment, mem, &start.path, err);
 
@@ -220,16 +275,16 @@ det_status child_start(const struct child_config *config, struct arena *mem,
     if (start.null < 0 || !pair_open(&start.output[0]) ||
         !pair_open(&start.output[1]) || !pair_open(&start.status))
         return err_errno(err, errno, "cannot make the task's pipes");
+    give_pipes(&start);
     pid = fork();
     if (pid == 0)
         be_child(&start, parent);
     if (pid < 0)
         return err_errno(err, errno, "cannot start a process");
     close_end(&start.status.write);
-    code = exec_outcome(start.status.read);
-    if (code) {
+    if (!exec_worked(start.status.read, &failure)) {
         reap(pid);
-        return cannot_run(config->argv[0], code, err);
+        return tell_failure(config, &failure, mem, err);
     }
     ret_child->pid = pid;
     for (int i = 0; i < 2; i++) {
@@ -244,8 +299,7 @@ det_status child_start(const struct child_config *config, struct arena *mem,
     return DET_OK;
 }
 
-/* ---- nobody's child ----------------------------------------------------------------
- */
+/* ---- nobody's child -------------------------------------------------------------- */
 
 static _Noreturn void be_detached(const char *const *argv, int null, int out)
 {

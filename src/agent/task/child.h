@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 struct arena;
+struct identity;
 
 /* The entrypoint: in its own session and process group, standard input empty, output
  * into two pipes; it dies when its parent's main thread does. */
@@ -19,6 +20,8 @@ struct child_config {
     const char *const *argv;
     const char *const *environment; /* "NAME=value", ends with NULL */
     const char *directory;
+    const char *run;            /* what it sees at MOUNTS_RUN, where that can be */
+    const struct identity *who; /* borrowed; NULL or !is_other: as we are */
 };
 
 struct child {
@@ -27,7 +30,8 @@ struct child {
 };
 
 /* Returns once exec has succeeded, or failed: DET_NOT_FOUND or DET_FORBIDDEN, or what
- * else, with a sentence that names the program. */
+ * else, with a sentence that names the program, or the directory or user that it could
+ * not get to. */
 det_status child_start(const struct child_config *config, struct arena *mem,
                        struct child *ret_child, struct err *err);
 

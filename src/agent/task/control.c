@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -50,6 +51,10 @@ det_status control_listen(const char *dir, int *ret_fd, struct err *err)
     unlinkat(dir_fd, PLACE_CONTROL, 0);
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
         return err_errno(err, errno, "cannot listen at '%s/" PLACE_CONTROL "'", dir);
+    /* DIR may be opened for others to pass through. */
+    if (fchmodat(dir_fd, PLACE_CONTROL, 0600, 0))
+        return err_errno(err, errno, "cannot close '%s/" PLACE_CONTROL "' to others",
+                         dir);
     *ret_fd = fd;
     fd = -1;
     return DET_OK;

@@ -3,7 +3,8 @@
  *
  * DIR/control is a datagram socket: one word a message, and "ok" comes back.  It is
  * addressed through a descriptor of DIR, since a socket's path may have only 108 bytes.
- * DIR is private; so is the socket. */
+ * It is
+ * private, whatever DIR is. */
 #ifndef AGENT_TASK_CONTROL_H
 #define AGENT_TASK_CONTROL_H
 

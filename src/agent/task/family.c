@@ -123,8 +123,7 @@ static det_status take_census(struct census *census, struct err *err)
     return DET_OK;
 }
 
-/* ---- descendants -------------------------------------------------------------------
- */
+/* ---- descendants ----------------------------------------------------------------- */
 
 det_status family_signal(pid_t root, int number, size_t *ret_count, struct err *err)
 {
@@ -159,8 +158,7 @@ det_status family_signal(pid_t root, int number, size_t *ret_count, struct err *
     return DET_OK;
 }
 
-/* ---- orphans -----------------------------------------------------------------------
- */
+/* ---- orphans --------------------------------------------------------------------- */
 
 static bool was_born_with(int64_t pid, const char *variable)
 {

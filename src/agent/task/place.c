@@ -98,8 +98,7 @@ det_status place_read_pid(struct io *io, const char *dir, struct arena *mem,
     return status;
 }
 
-/* ---- how it ended ------------------------------------------------------------------
- */
+/* ---- how it ended ---------------------------------------------------------------- */
 
 static const char *signal_name(int number, struct arena *mem)
 {
@@ -150,8 +149,7 @@ det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
     return status;
 }
 
-/* ---- looking -----------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------- */
 
 det_status place_look(struct io *io, const char *dir, enum place_state *ret_state,
                       struct io_file **ret_lock, struct err *err)

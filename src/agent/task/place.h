@@ -40,8 +40,7 @@ char *place_path(struct arena *mem, const char *dir, const char *name);
 /* This start of the machine; "" where the kernel does not say. */
 const char *place_boot_id(struct arena *mem);
 
-/* ---- who runs ----------------------------------------------------------------------
- */
+/* ---- who runs -------------------------------------------------------------------- */
 
 struct place_pid {
     int64_t supervisor;
@@ -56,8 +55,7 @@ det_status place_write_pid(struct io *io, const char *dir, const struct place_pi
 det_status place_read_pid(struct io *io, const char *dir, struct arena *mem,
                           struct place_pid *ret_pid, struct err *err);
 
-/* ---- how it ended ------------------------------------------------------------------
- */
+/* ---- how it ended ---------------------------------------------------------------- */
 
 struct task_exit {
     const char *exit; /* CLEAN, FAILED, KILLED or TRANSIENT */
@@ -75,8 +73,7 @@ det_status place_write_exit(struct io *io, const char *dir,
 det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
                            struct task_exit *ret_exit, struct err *err);
 
-/* ---- looking -----------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------- */
 
 enum place_state { PLACE_ALIVE, PLACE_ENDED, PLACE_VANISHED };
 

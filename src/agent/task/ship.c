@@ -65,8 +65,7 @@ struct ship {
     struct err refusal; /* status DET_OK: none */
 };
 
-/* ---- one stream --------------------------------------------------------------------
- */
+/* ---- one stream ------------------------------------------------------------------ */
 
 /* Reads one record.  DET_NOT_FOUND: there is none now. */
 static det_status fill_once(struct stream *stream, struct spool_record *ret_record,
@@ -172,8 +171,7 @@ static size_t write_lines(struct stream *stream, size_t len, bool is_last,
     return at;
 }
 
-/* ---- batches -----------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------- */
 
 static det_status accept(struct stream *stream, uint64_t end, const struct json *reply,
                          struct err *err)
@@ -273,8 +271,7 @@ static bool all_done(const struct ship *ship)
     return true;
 }
 
-/* ---- the lane's task ---------------------------------------------------------------
- */
+/* ---- the lane's task ------------------------------------------------------------- */
 
 bool ship_is_over(const struct ship *ship)
 {
@@ -371,8 +368,7 @@ det_status ship_rest(struct ship *ship, struct err *err)
     return status;
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 det_status ship_new(const struct ship_config *config, struct ship **ret_ship,
                     struct err *err)

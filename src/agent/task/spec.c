@@ -10,6 +10,13 @@
 
 enum { SPEC_LIMIT = 64 << 20 };
 
+static const struct field task_user_fields[] = {
+    FIELD(I64, task_user, uid, "user number"),
+    FIELD(I64, task_user, gid, "group number"),
+    FIELD(STR, task_user, name, "user name"),
+    FIELD_END,
+};
+
 const struct field task_spec_fields[] = {
     FIELD_REQUIRED(STR, task_spec, allocation, "the allocation's name"),
     FIELD(I64, task_spec, rank, "which share of it"),
@@ -23,6 +30,8 @@ const struct field task_spec_fields[] = {
     FIELD(BOOL, task_spec, context, "whether there are files to fetch"),
     FIELD(TREE, task_spec, info, "what the trial is"),
     FIELD(STR, task_spec, tcd_startup_hook, "a script to run first"),
+    FIELD_OF(RECORD, task_spec, user, task_user_fields, struct task_user,
+             "who runs it"),
     FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
     FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
     FIELD_END,
@@ -46,6 +55,10 @@ det_status spec_read(const struct json *tree, struct arena *mem,
                        spec.allocation);
     if (spec.rank < 0)
         return err_set(err, DET_INVALID, "a rank cannot be negative");
+    /* The number below -1 is the last: -1 means "as it is" to chown(). */
+    if (spec.user.uid < 0 || spec.user.uid >= UINT32_MAX || spec.user.gid < 0 ||
+        spec.user.gid >= UINT32_MAX)
+        return err_set(err, DET_INVALID, "there is no such user or group number");
     if (spec.shares < 1)
         spec.shares = 1;
     if (!spec.container_id)

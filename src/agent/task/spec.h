@@ -10,6 +10,13 @@ struct arena;
 struct io;
 struct json;
 
+/* Who is to run it. */
+struct task_user {
+    int64_t uid;      /* 0 or absent: nobody else than the agent does */
+    int64_t gid;      /* 0 or absent: the group that the machine knows for it */
+    const char *name; /* for a machine that does not know the number */
+};
+
 struct task_spec {
     const char *allocation; /* its name, "3.uuid.1" */
     int64_t rank;
@@ -23,6 +30,7 @@ struct task_spec {
     bool context; /* there are files to fetch */
     const struct json *info;
     const char *tcd_startup_hook;
+    struct task_user user;
     struct field_strs gpu_uuids; /* by the agent, as the next */
     const char *master_url;
 };

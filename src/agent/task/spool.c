@@ -74,8 +74,7 @@ struct spool {
     uint64_t read;       /* offset of the next record */
 };
 
-/* ---- records -----------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------- */
 
 static uint64_t get(const unsigned char *bytes, int count)
 {
@@ -138,8 +137,7 @@ static det_status decode(struct io_file *file, uint64_t at, struct buf *out,
     return DET_OK;
 }
 
-/* ---- segments ----------------------------------------------------------------------
- */
+/* ---- segments -------------------------------------------------------------------- */
 
 static char *segment_path(const struct spool *spool, uint64_t start)
 {
@@ -246,8 +244,7 @@ static det_status find_segments(struct spool *spool, struct err *err)
     return status;
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 det_status spool_open(const struct spool_config *config, struct spool **ret_spool,
                       struct err *err)
@@ -322,8 +319,7 @@ bool spool_is_ended(struct spool *spool)
     return is_ended;
 }
 
-/* ---- the writer --------------------------------------------------------------------
- */
+/* ---- the writer ------------------------------------------------------------------ */
 
 /* The segment to write to: the last one, or a new one when that is full. */
 static det_status roll(struct spool *spool, struct segment *ret_segment)
@@ -489,8 +485,7 @@ void spool_end(struct spool *spool, int64_t time_us)
     lock_give(&spool->lock);
 }
 
-/* ---- the reader --------------------------------------------------------------------
- */
+/* ---- the reader ------------------------------------------------------------------ */
 
 /* The segment that holds offset `read`; false when nothing is there yet. */
 static bool find_readable(struct spool *spool, struct segment *ret_segment)

@@ -48,16 +48,14 @@ det_status spool_open(const struct spool_config *config, struct spool **ret_spoo
                       struct err *err);
 void spool_close(struct spool *spool); /* keeps the files; NULL does nothing */
 
-/* ---- the writer -------------------------------------------------------------------
- */
+/* ---- the writer ------------------------------------------------------------------ */
 
 /* Keeps or drops, but never fails.  At most SPOOL_RECORD bytes. */
 void spool_write(struct spool *spool, int64_t time_us, const void *bytes, size_t len);
 /* Nothing more will come. */
 void spool_end(struct spool *spool, int64_t time_us);
 
-/* ---- the reader -------------------------------------------------------------------
- */
+/* ---- the reader ------------------------------------------------------------------ */
 
 struct spool_record {
     uint64_t offset;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "agent/talk.h"
+#include "agent/task/identity.h"
+#include "agent/task/mounts.h"
 #include "agent/task/place.h"
 #include "agent/task/spec.h"
 #include "agent/task/world.h"
@@ -39,18 +41,18 @@ struct steps {
     struct task task;
     struct steps_config config;
     struct arena mem;
+    struct identity who;   /* in `mem`; set before is_ready */
     struct task_exit exit; /* in `mem`; set before has_exit */
     size_t at;             /* which step; only the lane's */
     uint32_t failures;
 };
 
 /* Places in the sequence below. */
-enum { STEP_READY = 4, STEP_RUNNING = 4, STEP_EXIT = 5, STEP_COUNT = 6 };
+enum { STEP_READY = 6, STEP_RUNNING = 6, STEP_EXIT = 7, STEP_COUNT = 8 };
 
 typedef det_status step_fn(struct steps *steps, struct err *err);
 
-/* ---- the calls ---------------------------------------------------------------------
- */
+/* ---- the calls ------------------------------------------------------------------- */
 
 static const char *path_of(struct arena *mem, const char *before, const char *name,
                            const char *after)
@@ -120,6 +122,13 @@ static det_status step_pulling(struct steps *steps, struct err *err)
     return post_state(steps, "PULLING", err);
 }
 
+static det_status step_who(struct steps *steps, struct err *err)
+{
+    const struct task_user *user = &steps->config.spec->user;
+
+    return local(identity_find(user, &steps->mem, &steps->who, err), err);
+}
+
 static det_status step_context(struct steps *steps, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT((size_t)CONTEXT_LIMIT * 2);
@@ -175,6 +184,13 @@ static det_status step_rendezvous(struct steps *steps, struct err *err)
     return local(status, err);
 }
 
+/* Nothing is written into the task's directories after this. */
+static det_status step_handing(struct steps *steps, struct err *err)
+{
+    mounts_prepare(steps->config.dir);
+    return local(identity_give(&steps->who, steps->config.dir, err), err);
+}
+
 static det_status step_running(struct steps *steps, struct err *err)
 {
     return post_state(steps, "RUNNING", err);
@@ -194,11 +210,11 @@ static det_status step_exit(struct steps *steps, struct err *err)
     return post(steps, "/exit", &body, err);
 }
 
-/* ---- the sequence ------------------------------------------------------------------
- */
+/* ---- the sequence ---------------------------------------------------------------- */
 
 static step_fn *const sequence[STEP_COUNT] = {
-    step_pulling, step_context, step_starting, step_rendezvous, step_running, step_exit,
+    step_pulling,    step_who,     step_context, step_starting,
+    step_rendezvous, step_handing, step_running, step_exit,
 };
 
 static void changed(struct steps *steps)
@@ -299,6 +315,11 @@ struct steps_view steps_look(struct steps *steps, struct err *ret_why)
     return view;
 }
 
+const struct identity *steps_who(const struct steps *steps)
+{
+    return &steps->who;
+}
+
 void steps_stop(struct steps *steps)
 {
     bool is_preparing;
@@ -340,8 +361,7 @@ det_status steps_exit(struct steps *steps, const struct task_exit *exit,
     return DET_OK;
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 det_status steps_new(const struct steps_config *config, struct steps **ret_steps,
                      struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.h - what a supervisor has to say to the master, and to fetch from it, in order:
  *
- *   PULLING -> context -> STARTING -> rendezvous -> (ready) -> RUNNING -> (ended) ->
- * exit
+ *   PULLING -> who -> context -> STARTING -> rendezvous -> handing over
+ *           -> (ready) -> RUNNING -> (ended) -> exit
  *
  * The steps run on a lane of their own, one after the other, each again and again while
  * the master is away.  In brackets they wait for the supervisor's loop, which is woken
@@ -17,6 +17,7 @@
 #include "base/err.h"
 
 struct exec;
+struct identity;
 struct io;
 struct lane;
 struct steps;
@@ -48,6 +49,9 @@ struct steps_view {
 };
 /* `ret_why` gets the sentence of a failure, if there is one. */
 struct steps_view steps_look(struct steps *steps, struct err *ret_why);
+
+/* Who is to run the entrypoint, once it may start; borrowed. */
+const struct identity *steps_who(const struct steps *steps);
 
 /* No preparation any more: what is under way is broken off and counts as failed. */
 void steps_stop(struct steps *steps);

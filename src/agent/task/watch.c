@@ -33,6 +33,7 @@
 #include "agent/task/control.h"
 #include "agent/task/entrypoint.h"
 #include "agent/task/family.h"
+#include "agent/task/identity.h"
 #include "agent/task/steps.h"
 #include "agent/task/world.h"
 #include "base/clock.h"
@@ -59,8 +60,7 @@ static int64_t wall_us(void)
     return clock_wall_us(&clock_system);
 }
 
-/* ---- waking ------------------------------------------------------------------------
- */
+/* ---- waking ---------------------------------------------------------------------- */
 
 void watch_wake(void *arg)
 {
@@ -81,8 +81,7 @@ static void say(struct supervisor *s, const char *text)
     ship_wake(s->ship);
 }
 
-/* ---- output ------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------- */
 
 /* Reads some of a pipe; what is too much for one round comes in the next. */
 static void read_output(struct supervisor *s, size_t i)
@@ -102,8 +101,7 @@ static void read_output(struct supervisor *s, size_t i)
     }
 }
 
-/* ---- stopping ----------------------------------------------------------------------
- */
+/* ---- stopping -------------------------------------------------------------------- */
 
 static void kill_all(struct supervisor *s)
 {
@@ -149,8 +147,7 @@ static void take_commands(struct supervisor *s)
     }
 }
 
-/* ---- children ----------------------------------------------------------------------
- */
+/* ---- children -------------------------------------------------------------------- */
 
 static void reap(struct supervisor *s)
 {
@@ -177,8 +174,7 @@ static void take_signals(struct supervisor *s)
     reap(s);
 }
 
-/* ---- starting ----------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------- */
 
 static bool is_there(struct supervisor *s, const char *name)
 {
@@ -193,14 +189,24 @@ static det_status build_command(struct supervisor *s, struct child_config *confi
 {
     const char *python = spec_variable(&s->spec, "DET_PYTHON_EXECUTABLE");
     struct entrypoint_hooks hooks = {0};
+    const char *const *inherited;
     const char **environment;
     const char **argv;
     const char *bash;
     det_status status;
 
-    status = world_environment(&s->spec, s->dir, s->program,
-                               (const char *const *)(uintptr_t)environ, &s->mem,
-                               &environment, err);
+    *config = (struct child_config){
+        .directory = place_path(&s->mem, s->dir, PLACE_WORK),
+        .run = place_path(&s->mem, s->dir, PLACE_RUN),
+        .who = steps_who(s->steps),
+    };
+    if (!config->directory || !config->run)
+        return err_default(err, DET_NOMEM);
+    status = identity_environment(config->who, (const char *const *)(uintptr_t)environ,
+                                  config->directory, &s->mem, &inherited, err);
+    if (!status)
+        status = world_environment(&s->spec, s->dir, s->program, inherited, &s->mem,
+                                   &environment, err);
     if (!status)
         status = entrypoint_argv(s->spec.entrypoint, python ? python : "python3",
                                  &s->mem, &argv, err);
@@ -214,8 +220,7 @@ static det_status build_command(struct supervisor *s, struct child_config *confi
     status = entrypoint_behind_hooks(argv, &hooks, &s->mem, &argv, err);
     config->argv = argv;
     config->environment = environment;
-    config->directory = place_path(&s->mem, s->dir, PLACE_WORK);
-    return config->directory ? status : err_default(err, DET_NOMEM);
+    return status;
 }
 
 det_status watch_write_pid(struct supervisor *s, struct err *err)
@@ -277,8 +282,7 @@ static void start(struct supervisor *s)
         log_error("%s", err.text);
 }
 
-/* ---- phases ------------------------------------------------------------------------
- */
+/* ---- phases ---------------------------------------------------------------------- */
 
 static void step_preparing(struct supervisor *s)
 {
@@ -391,8 +395,7 @@ static bool advance(struct supervisor *s)
     return s->phase != before;
 }
 
-/* ---- the loop ----------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 /* A directory that was removed behind our back means that nobody wants the rest. */
 static void look_after_dir(struct supervisor *s)

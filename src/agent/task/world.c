@@ -18,8 +18,7 @@
 
 enum { SCRATCH = 1 << 20 };
 
-/* ---- variables ---------------------------------------------------------------------
- */
+/* ---- variables ------------------------------------------------------------------- */
 
 /* Where libdet.so lies, as seen from the program's directory: installed, or built. */
 static const char *const library_places[] = {
@@ -151,8 +150,7 @@ det_status world_environment(const struct task_spec *spec, const char *dir,
     return DET_OK;
 }
 
-/* ---- directories -------------------------------------------------------------------
- */
+/* ---- directories ----------------------------------------------------------------- */
 
 det_status world_make(struct io *io, const struct task_spec *spec, const char *dir,
                       struct err *err)
@@ -197,8 +195,7 @@ det_status world_unpack(const struct json *reply, const char *dir, struct err *e
     return status ? err_prefix(err, "cannot unpack the model definition") : DET_OK;
 }
 
-/* ---- info files --------------------------------------------------------------------
- */
+/* ---- info files ------------------------------------------------------------------ */
 
 static det_status write_info(struct io *io, const char *dir, const char *name,
                              struct buf *text, struct err *err)

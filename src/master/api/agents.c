@@ -354,8 +354,7 @@ det_status api_disable_slot(struct request *req)
     return switch_slot(req, false, body->drain);
 }
 
-/* ---- the agents' own calls
- * ------------------------------------------------------------ */
+/* ---- the agents' own calls ------------------------------------------------------- */
 
 static det_status welcome(struct request *req)
 {
@@ -463,7 +462,7 @@ static det_status look_for_commands(struct request *req)
     mark = waits_mark(req->master->waits, key);
     st = agents_commands(req->master->agents, req->arg[0], query->after, &req->mem,
                          &commands, &count, req->err);
-    if (!st && !count && request_mono_us(req) < *deadline_us)
+    if (!st && !count && !request_is_due(req, *deadline_us))
         return request_wait(req, key, mark, *deadline_us, look_for_commands);
     agents_polling(req->master->agents, req->arg[0], -1);
     return st ? st : reply_commands(req, commands, count);

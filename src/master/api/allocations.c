@@ -56,7 +56,7 @@ static det_status look_at_preemption(struct request *req)
     if (st)
         return st;
     must_stop = row.is_preempted || row.is_killed || row.state == ALLOCATION_TERMINATED;
-    if (!must_stop && request_mono_us(req) < *deadline_us)
+    if (!must_stop && !request_is_due(req, *deadline_us))
         return request_wait(req, key, mark, *deadline_us, look_at_preemption);
     jw_object(&req->w, NULL);
     jw_bool(&req->w, "preempt", must_stop);
@@ -106,8 +106,7 @@ det_status api_pend_preemption(struct request *req)
     return preempt_event(req, EVENT_PREEMPT_REQUESTED);
 }
 
-/* ---- states and exits of shares
- * ------------------------------------------------------ */
+/* ---- states and exits of shares -------------------------------------------------- */
 
 static det_status state_event(struct request *req, int64_t rank,
                               enum allocation_state state)
@@ -231,46 +230,58 @@ det_status api_agent_exit(struct request *req)
 
 struct meeting_state {
     const char *name;
+    const char *guest;
+    const char *key;       /* its allocation's: the end of that ends the meeting */
     const char *container; /* rendezvous: who asks */
-    int64_t deadline_us;
     handler_fn *reply;
-    const char **data;
-    uint32_t count;
+    struct gathered all;
 };
 
-static det_status wait_for_all(struct request *req)
+static det_status check_running(struct request *req)
 {
-    struct meeting_state *state = req->state;
-    uint64_t mark = waits_mark(req->master->waits, state->name);
     struct allocation row;
     det_status st = find_allocation(req, &row);
 
     if (!st && row.state >= ALLOCATION_TERMINATING)
         st = err_set(req->err, DET_STATE, "allocation %s is ending", row.name);
+    return st;
+}
+
+static det_status wait_for_all(struct request *req)
+{
+    struct meeting_state *state = req->state;
+    uint64_t mark = waits_mark(req->master->waits, state->key);
+    det_status st = check_running(req);
+
     if (!st)
-        st = gathers_read(req->master->gathers, state->name, &req->mem, &state->data,
-                          &state->count, req->err);
+        st = gathers_read(req->master->gathers, state->name, state->guest, &req->mem,
+                          &state->all, req->err);
     if (st)
         return st;
-    if (state->count)
+    if (state->all.count)
         return state->reply(req);
-    /* looked at again at the latest then: the allocation may have ended without a word
-     */
-    return request_wait(req, state->name, mark,
+    if (request_is_due(req, INT64_MAX))
+        return DET_TIMEOUT; /* nobody is there to hear it */
+    return request_wait(req, state->key, mark,
                         request_mono_us(req) + MEETING_WAIT_S * 1000000, wait_for_all);
 }
 
 static det_status join(struct request *req, struct meeting_state *state, uint32_t seats,
-                       const char *guest, const char *data)
+                       const char *data)
 {
     bool is_full;
-    det_status st = gathers_join(req->master->gathers, state->name, seats, guest, data,
-                                 &is_full, req->err);
+    det_status st = check_running(req);
 
+    state->key = wait_key_allocation(&req->mem, req->arg[0]);
+    if (!st && req->mem.has_failed)
+        st = DET_NOMEM;
+    if (!st)
+        st = gathers_join(req->master->gathers, state->name, seats, state->guest, data,
+                          &is_full, req->err);
     if (st)
         return st;
     if (is_full)
-        waits_wake(req->master->waits, state->name);
+        waits_wake(req->master->waits, state->key);
     req->state = state;
     return wait_for_all(req);
 }
@@ -283,19 +294,19 @@ static det_status reply_rendezvous(struct request *req)
     jw_object(&req->w, NULL);
     jw_object(&req->w, "rendezvousInfo");
     jw_array(&req->w, "addresses");
-    for (uint32_t i = 0; i < state->count; i++) {
+    for (uint32_t i = 0; i < state->all.count; i++) {
         /* "<container> <slots> <address>" */
-        const char *slots = strchr(state->data[i], ' ');
+        const char *slots = strchr(state->all.data[i], ' ');
 
-        if (!strncmp(state->data[i], state->container, strlen(state->container)))
+        if (!strncmp(state->all.data[i], state->container, strlen(state->container)))
             rank = i;
         jw_str(&req->w, NULL, strchr(slots + 1, ' ') + 1);
     }
     jw_end_array(&req->w);
     jw_i64(&req->w, "rank", rank);
     jw_array(&req->w, "slots");
-    for (uint32_t i = 0; i < state->count; i++)
-        jw_i64(&req->w, NULL, strtoll(strchr(state->data[i], ' '), NULL, 10));
+    for (uint32_t i = 0; i < state->all.count; i++)
+        jw_i64(&req->w, NULL, strtoll(strchr(state->all.data[i], ' '), NULL, 10));
     jw_end_array(&req->w);
     jw_end_object(&req->w);
     jw_end_object(&req->w);
@@ -345,7 +356,8 @@ det_status api_allocation_rendezvous(struct request *req)
     state->reply = reply_rendezvous;
     state->container = mine->container_id;
     state->name = arena_printf(&req->mem, "%s rendezvous", row.name);
-    return join(req, state, count, arena_printf(&req->mem, "%06" PRId64, mine->rank),
+    state->guest = arena_printf(&req->mem, "%06" PRId64, mine->rank);
+    return join(req, state, count,
                 arena_printf(&req->mem, "%s %zu %s", mine->container_id,
                              slots->list.count, address_of(req, mine->agent)));
 }
@@ -356,8 +368,8 @@ static det_status reply_gathered(struct request *req)
 
     jw_object(&req->w, NULL);
     jw_array(&req->w, "data");
-    for (uint32_t i = 0; i < state->count; i++)
-        jw_raw(&req->w, NULL, state->data[i]);
+    for (uint32_t i = 0; i < state->all.count; i++)
+        jw_raw(&req->w, NULL, state->all.data[i]);
     jw_end_array(&req->w);
     jw_end_object(&req->w);
     return DET_OK;
@@ -377,5 +389,6 @@ det_status api_allocation_all_gather(struct request *req)
         return DET_NOMEM;
     state->reply = reply_gathered;
     state->name = arena_printf(&req->mem, "%s all_gather", req->arg[0]);
-    return join(req, state, (uint32_t)peers, guest, json_text(&req->mem, data));
+    state->guest = guest;
+    return join(req, state, (uint32_t)peers, json_text(&req->mem, data));
 }

@@ -128,8 +128,7 @@ static det_status take_files(struct request *req, struct create_state *state)
     return state->files ? DET_OK : DET_NOMEM;
 }
 
-/* ---- configuration ----------------------------------------------------------------
- */
+/* ---- configuration --------------------------------------------------------------- */
 
 static det_status load_config(struct request *req, const char *text,
                               struct create_state *state)
@@ -191,8 +190,7 @@ static det_status find_warm_start(struct request *req, const struct create_state
     return st;
 }
 
-/* ---- the call ----------------------------------------------------------------------
- */
+/* ---- the call -------------------------------------------------------------------- */
 
 static det_status reply_created(struct request *req, int64_t id, bool exceeds)
 {

@@ -132,8 +132,7 @@ det_status api_list_jobs(struct request *req)
     return DET_OK;
 }
 
-/* ---- changing the queue
- * --------------------------------------------------------------- */
+/* ---- changing the queue ---------------------------------------------------------- */
 
 struct update_state {
     const struct json *next; /* the update to be done */
@@ -203,8 +202,7 @@ det_status api_update_jobs(struct request *req)
     return next_update(req);
 }
 
-/* ---- pools ------------------------------------------------------------------------
- */
+/* ---- pools ----------------------------------------------------------------------- */
 
 struct pool_sums {
     int64_t agents;

@@ -14,8 +14,7 @@
 #include "wire/bodies.h"
 #include "wire/queries.h"
 
-/* ---- what a line says about itself
- * --------------------------------------------------- */
+/* ---- what a line says about itself ----------------------------------------------- */
 
 static bool read_rank(struct log_line *line)
 {
@@ -75,8 +74,7 @@ static enum log_stream stream_of(const char *name)
     return name && !strcmp(name, "stderr") ? LOG_STREAM_STDERR : LOG_STREAM_NONE;
 }
 
-/* ---- storing ----------------------------------------------------------------------
- */
+/* ---- storing --------------------------------------------------------------------- */
 
 struct log_state {
     struct log_batch batch;
@@ -167,9 +165,10 @@ static det_status read_share_lines(struct request *req, const struct json *list,
                                    const struct log_line *origin,
                                    struct log_state *state)
 {
-    size_t count = list->kind == JSON_ARRAY ? list->list.count : 0;
-
-    state->lines = arena_array(&req->mem, struct log_line, count + 1);
+    if (list->kind != JSON_ARRAY)
+        return err_set(req->err, DET_INVALID, "lines is %s; expected a list",
+                       json_kind_name(list->kind));
+    state->lines = arena_array(&req->mem, struct log_line, list->list.count + 1);
     if (!state->lines)
         return DET_NOMEM;
     json_each(item, list) {
@@ -304,8 +303,7 @@ det_status api_post_task_logs(struct request *req)
     return st ? st : store_lines(req, state);
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 struct follow_state {
     struct log_query query;

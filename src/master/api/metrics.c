@@ -93,8 +93,7 @@ det_status api_report_metrics(struct request *req)
                          strcmp(report->group, "validation") ? NULL : validated);
 }
 
-/* ---- progress and other words of a trial
- * --------------------------------------------- */
+/* ---- progress and other words of a trial ----------------------------------------- */
 
 det_status api_report_progress(struct request *req)
 {
@@ -206,8 +205,7 @@ det_status api_post_run_metadata(struct request *req)
     return st ? st : request_write(req, write_metadata, NULL);
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 enum { REPORTS_AT_ONCE = 500 };
 

@@ -211,8 +211,7 @@ det_status api_trial_workloads(struct request *req)
     return DET_OK;
 }
 
-/* ---- lines of metrics --------------------------------------------------------------
- */
+/* ---- lines of metrics ------------------------------------------------------------ */
 
 struct series {
     const char *group;

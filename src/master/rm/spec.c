@@ -152,6 +152,25 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_end_object(w);
 }
 
+/* Who runs the task, where that is not the agent's own user.  The names of nobody in
+ * particular are the defaults of a configuration that gives numbers only. */
+static void write_user(struct json_writer *w, const struct json *config)
+{
+    const struct json *user = json_path(config, "security.default_task");
+    const char *name = json_str(json_get(user, "user"), "root");
+    const char *group = json_str(json_get(user, "group"), "root");
+    int64_t uid = json_i64(json_get(user, "uid"), 0);
+
+    if (uid <= 0)
+        return;
+    jw_object(w, "user");
+    jw_i64(w, "uid", uid);
+    jw_i64(w, "gid", json_i64(json_get(user, "gid"), 0));
+    jw_str(w, "name", strcmp(name, "root") != 0 ? name : NULL);
+    jw_str(w, "group", strcmp(group, "root") != 0 ? group : NULL);
+    jw_end_object(w);
+}
+
 det_status spec_write(struct master *master, struct db *db, int64_t allocation_id,
                       int64_t rank, struct json_writer *w, struct err *err)
 {
@@ -173,6 +192,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "tcdStartupHook",
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
+    write_user(w, master->config);
     jw_object(w, "environment");
     write_identity(w, &p);
     write_trial(w, &p);

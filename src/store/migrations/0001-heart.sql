@@ -35,6 +35,8 @@ CREATE TABLE experiments (
     files_size INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX experiments_by_state ON experiments (state);
+CREATE INDEX experiments_alive ON experiments (id)
+    WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED');
 CREATE INDEX experiments_by_project ON experiments (project_id);
 
 CREATE TABLE experiment_configs (
@@ -85,7 +87,9 @@ CREATE TABLE trials (
     checkpoint_size INTEGER NOT NULL DEFAULT 0,
     log_policy_matched TEXT
 );
-CREATE INDEX trials_by_experiment ON trials (experiment_id, best_rank);
+CREATE INDEX trials_by_experiment ON trials (experiment_id, id);
+CREATE INDEX trials_by_rank ON trials (experiment_id, best_rank)
+    WHERE best_rank IS NOT NULL;
 CREATE INDEX trials_by_task ON trials (task_id);
 CREATE INDEX trials_alive ON trials (id) WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR');
 
@@ -119,6 +123,7 @@ CREATE TABLE allocations (
 CREATE INDEX allocations_by_name ON allocations (name);
 CREATE INDEX allocations_by_task ON allocations (task_id);
 CREATE INDEX allocations_by_experiment ON allocations (experiment_id);
+CREATE INDEX allocations_alive ON allocations (id) WHERE state <> 'TERMINATED';
 CREATE INDEX allocations_live ON allocations (experiment_id, trial_id, state)
     WHERE state <> 'TERMINATED';
 

@@ -58,8 +58,7 @@ struct fake_master {
     char dir[64];
 };
 
-/* ---- answering ---------------------------------------------------------------------
- */
+/* ---- answering ------------------------------------------------------------------- */
 
 static inline void fake_answer(struct net_exchange *x, int status, const char *text)
 {
@@ -194,8 +193,7 @@ static inline void fake_handle(void *arg, struct net_exchange *x)
     lock_give(&m->lock);
 }
 
-/* ---- life --------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------ */
 
 static inline void fake_serve(struct fake_master *m)
 {

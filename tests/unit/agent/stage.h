@@ -18,8 +18,7 @@
 
 enum { PATIENCE_MS = 60 * 1000 };
 
-/* ---- the program -------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------- */
 
 __attribute__((constructor)) static void be_the_program(int argc, char **argv)
 {
@@ -27,8 +26,7 @@ __attribute__((constructor)) static void be_the_program(int argc, char **argv)
         exit(supervisor_run(argv[3]));
 }
 
-/* ---- asking ------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------- */
 
 /* How many calls had `path` at their end and `part` in their body. */
 static inline size_t fake_count(struct fake_master *m, const char *path,
@@ -94,8 +92,7 @@ static inline size_t fake_held(struct fake_master *m)
     return held;
 }
 
-/* ---- supervisors -------------------------------------------------------------------
- */
+/* ---- supervisors ----------------------------------------------------------------- */
 
 /* A task's directory with its spec; `more` is further members, with a comma in front.
  */

@@ -53,8 +53,7 @@ static void check_file(const struct place *place, const char *name, const char *
     CHECK_STR(bytes.data, text);
 }
 
-/* ---- tar files by hand, since our own writer refuses what is to be refused ----------
- */
+/* ---- tar files by hand, since our own writer refuses what is to be refused ------- */
 
 static void put_octal(char *field, size_t size, uint64_t value)
 {

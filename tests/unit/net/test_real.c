@@ -301,8 +301,7 @@ TEST(a_call_under_way_can_be_cancelled_from_another_thread)
     world_done_all(&w);
 }
 
-/* ---- streams ----------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------- */
 
 static enum net_more big_next(void *arg, struct buf *out)
 {

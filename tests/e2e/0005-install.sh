@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `meson install` puts into a directory works there.
+. "$(dirname "$0")/lib.sh"
+need meson
+BUILD=$(dirname "$DET")
+if [ ! -e "$BUILD/build.ninja" ]; then
+    skip 'meson install works' 'the program does not lie in a build directory'
+    exit 0
+fi
+# Everything must be built already: a test does not build.
+if ! ninja -C "$BUILD" -n all 2>/dev/null | grep -q 'no work to do'; then
+    skip 'meson install works' 'not everything is built'
+    exit 0
+fi
+ok 'meson install into a directory works' \
+    env DESTDIR="$T/root" meson install -C "$BUILD" --no-rebuild --quiet
+INSTALLED=$(find "$T/root" -type f -name det -perm -100 | head -1)
+ok 'the program is there' test -n "$INSTALLED"
+ok 'it runs from there' "$INSTALLED" version
+PATH=$(dirname "$INSTALLED"):$PATH
+ok 'it is the one that is found' sh -c "[ \$(command -v det) = '$INSTALLED' ]"
+ok 'its manual pages are there' sh -c "find '$T/root' -name det.1\* | grep -q ."
+platform
+printf '#!/bin/sh\ndet report --steps 1 --validation loss=1 && command -v det\n' | folder one
+ok 'it runs an experiment' create one -f
+says "$INSTALLED"

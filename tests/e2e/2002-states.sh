@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# Paused, active, canceled, killed, archived, deleted.
+. "$(dirname "$0")/lib.sh"
+platform
+# Goes on until it is asked to stop; remembers in the home what happened.
+folder polite <<'END'
+#!/bin/sh
+echo "run $DET_TRIAL_RUN_ID" >>"$HOME/polite-$DET_EXPERIMENT_ID"
+until det preempted; do
+    [ -e "$HOME/end-$DET_EXPERIMENT_ID" ] && exit 0
+    sleep 0.05
+done
+echo "run $DET_TRIAL_RUN_ID was asked to stop" >>"$HOME/polite-$DET_EXPERIMENT_ID"
+exit 0
+END
+has() { grep -qxF -- "$2" "$HOME/polite-$1"; }
+
+ok '--paused creates it without starting it' create polite --paused
+says_line 'Created experiment 1'
+says_not 'Activated'
+same 'it is PAUSED' PAUSED "$(state 1)"
+ok 'activate starts it' det e activate 1
+says_line 'Activated experiment 1'
+soon 'its task runs' has 1 'run 1'
+ok 'pause asks it to stop' det e pause 1
+says_line 'Paused experiment 1'
+soon 'the task saw it' has 1 'run 1 was asked to stop'
+soon 'and it rests' sh -c '! det task list --csv | grep -q "^1\."'
+same 'it is PAUSED again' PAUSED "$(state 1)"
+ok 'activate resumes it' det e activate 1
+soon 'as its second run' has 1 'run 2'
+touch "$HOME/end-1"
+ok 'it goes on to its end' det e wait 1 --timeout 30
+says 'COMPLETED'
+same 'a pause is no restart' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
+fails 5 'what is over cannot be paused' det e pause 1
+says 'terminal state'
+fails 4 'nor activated' det e activate 1
+ok 'cancel of what is over is no error' det e cancel 1
+
+create polite >/dev/null
+soon 'another runs' has 2 'run 1'
+ok 'cancel asks it to stop' det e cancel 2
+says_line 'Canceled experiment 2'
+fails 1 'wait says how it ended' det e wait 2 --timeout 30
+says 'CANCELED'
+ok 'the task saw it' has 2 'run 1 was asked to stop'
+
+# A task that does not listen, with a child that ran away twice.
+folder stubborn <<'END'
+#!/bin/sh
+trap '' TERM INT
+(setsid sh -c 'sleep 600 & echo $! >"$HOME/orphan"; exec sleep 600' >/dev/null 2>&1 &)
+sleep 600 &
+echo $! >"$HOME/child"
+while :; do sleep 1; done
+END
+create stubborn >/dev/null
+soon 'a stubborn task runs' sh -c 'test -s "$HOME/orphan" && test -s "$HOME/child"'
+ok 'kill ends it' det e kill 3
+says_line 'Killed experiment 3'
+fails 1 'at once' det e wait 3 --timeout 30
+soon 'its child is gone' sh -c '! kill -0 $(cat "$HOME/child")'
+soon 'so is what it had sent into a session of its own' sh -c '! kill -0 $(cat "$HOME/orphan")'
+same 'it is CANCELED' CANCELED "$(state 3)"
+
+create polite >/dev/null
+soon 'a trial runs' has 4 'run 1'
+TRIAL=$(det e list-trials 4 --csv | sed -n '2s/,.*//p')
+ok 'det trial kill kills a trial' det t kill "$TRIAL"
+fails 1 'and with it a single experiment' det e wait 4 --timeout 30
+create polite >/dev/null
+soon 'a last one runs' has 5 'run 1'
+fails 9 'wait gives up after --timeout' det e wait 5 --timeout 1
+fails 5 'what runs cannot be archived' det e archive 5
+fails 5 'nor deleted' det e delete 5 --yes
+ok 'two are killed in one command' det e kill 4,5
+det e wait 5 >/dev/null
+
+ok 'archive hides one' det e archive 1
+ok 'from the list' det e list --csv
+same 'but for the others' '2 3 4 5' "$(sed -n 's/^\([0-9]*\),.*/\1/p' "$OUT" | sort -n | xargs)"
+ok 'unarchive shows it again' det e unarchive 1
+ok 'in the list' sh -c 'det e list --csv | grep -q ^1,'
+fails 2 'delete asks first, and cannot without a terminal' det e delete 1
+says '--yes'
+ok 'delete --yes does not ask' det e delete 1 --yes
+soon 'it is gone' sh -c '! det e describe 1'
+fails 4 'its trials too' det t describe 1
+fails 4 'its logs too' det t logs 1
+fails 4 'an experiment that never was is not found' det e kill 99
+says "experiment '99' not found"
