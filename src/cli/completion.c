@@ -45,16 +45,26 @@ static bool noun_is_shown(const struct cli_noun *noun)
 
 /* ---- bash and zsh ---------------------------------------------------------------- */
 
-/* " experiment" | " e", with `verb` behind each. */
+static void alternative(struct buf *out, const char *noun, const char *verb,
+                        bool with_arguments)
+{
+    buf_printf(out, "\" %s%s%s\"", noun, verb ? " " : "", verb ? verb : "");
+    if (with_arguments)
+        buf_printf(out, " | \" %s%s%s \"*", noun, verb ? " " : "", verb ? verb : "");
+}
+
+/* " experiment" | " e", with `verb` behind each; `with_arguments`: and more words. */
 static void pattern(struct buf *out, const char *noun, const char *verb,
-                    const char *rest)
+                    bool with_arguments)
 {
     const struct cli_noun *row = noun_row(noun);
 
-    buf_printf(out, "    \" %s%s%s\"%s", noun, verb ? " " : "", verb ? verb : "", rest);
-    if (row->alias)
-        buf_printf(out, " | \" %s%s%s\"%s", row->alias, verb ? " " : "",
-                   verb ? verb : "", rest);
+    buf_puts(out, "    ");
+    alternative(out, noun, verb, with_arguments);
+    if (row->alias) {
+        buf_puts(out, " | ");
+        alternative(out, row->alias, verb, with_arguments);
+    }
     buf_puts(out, ") ");
 }
 
@@ -99,7 +109,7 @@ static void bash_verbs(struct buf *out, const struct cli_noun *noun)
 {
     if (!noun->summary || !noun_is_shown(noun))
         return;
-    pattern(out, noun->name, NULL, "");
+    pattern(out, noun->name, NULL, false);
     buf_puts(out, "list=\"");
     verb_list(out, noun->name, NULL);
     buf_puts(out, "\" ;;\n");
@@ -122,12 +132,25 @@ static void bash_halves(struct buf *out)
             continue;
         memcpy(first, c->verb, len);
         first[len] = '\0';
-        pattern(out, c->noun, first, "");
+        pattern(out, c->noun, first, false);
         buf_puts(out, "list=\"");
         verb_list(out, c->noun, first);
         buf_puts(out, "\" ;;\n");
         last = c->verb;
         last_len = len;
+    }
+}
+
+/* Options of all commands whose value is the next word: "-m | --master". */
+static void skipped_options(struct buf *out)
+{
+    const char *between = "";
+
+    for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++) {
+        if (!opt->value)
+            continue;
+        buf_printf(out, "%s-%c | --%s", between, opt->letter, opt->name);
+        between = " | ";
     }
 }
 
@@ -138,6 +161,9 @@ static void bash_function(struct buf *out)
                   "files=\"\" i\n"
                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                   "        case \"${COMP_WORDS[i]}\" in\n"
+                  "        ");
+    skipped_options(out);
+    buf_puts(out, ") i=$((i + 1)) ;;\n"
                   "        -*) ;;\n"
                   "        *) words=\"$words ${COMP_WORDS[i]}\" ;;\n"
                   "        esac\n"
@@ -154,7 +180,7 @@ static void bash_function(struct buf *out)
     for (const struct cli_command *c = cli_commands; c->noun; c++) {
         if (!is_shown(c))
             continue;
-        pattern(out, c->noun, c->verb, "*");
+        pattern(out, c->noun, c->verb, true);
         buf_puts(out, "list=\"");
         if (!strcmp(c->noun, "completion"))
             buf_puts(out, " bash zsh fish");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/pattern.h"
 #include "config/report.h"
 #include "data/json.h"
 #include "data/text.h"
@@ -86,6 +87,17 @@ static void check_storage(const struct json *tree, struct config_report *report)
 
 /* ---- the others ------------------------------------------------------------------ */
 
+static void check_pattern(const struct json *pattern, struct config_report *report)
+{
+    CLEANUP(pattern_freep) struct pattern *compiled = NULL;
+    const char *text = json_str(pattern, NULL);
+    struct err err = {0};
+
+    /* Out of memory here is out of memory a moment later. */
+    if (text && pattern_new(text, &compiled, &err) == DET_INVALID)
+        report_error(report, pattern, "log_policies[].pattern", "%s", err.text);
+}
+
 static void check_log_policies(const struct json *policies,
                                struct config_report *report)
 {
@@ -94,6 +106,7 @@ static void check_log_policies(const struct json *policies,
         bool is_whole = !json_is_null(json_get(policy, "pattern")) &&
                         !json_is_null(json_get(policy, "action"));
 
+        check_pattern(json_get(policy, "pattern"), report);
         if (!name && !is_whole)
             report_error(report, policy, "log_policies",
                          "expected a name, or both pattern and action");

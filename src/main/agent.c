@@ -27,7 +27,8 @@ struct listening {
     struct task task;
     struct agent *agent;
     sigset_t set;
-    bool is_over; /* the agent ended by itself; the signal only wakes us */
+    struct gate *ended;   /* the lane listens no more */
+    _Atomic bool is_over; /* the agent ended by itself; the signal only wakes us */
 };
 
 static void listen_for_signals(struct task *task)
@@ -37,6 +38,7 @@ static void listen_for_signals(struct task *task)
 
     if (!l->is_over)
         agent_stop(l->agent, sig != SIGHUP);
+    gate_open(l->ended);
 }
 
 /* ---- configuration: flags over the file ------------------------------------------ */
@@ -164,6 +166,8 @@ static det_status work(struct agent_config *config, struct listening *listening,
     det_status st = lane_new(config->exec, "signals", 1, &lane, err);
 
     if (!st)
+        st = gate_new(config->exec, &listening->ended, err);
+    if (!st)
         st = agent_new(config, &listening->agent, err);
     if (!st)
         st = local_agent_note(config->data_dir, config->master_url, err);
@@ -173,6 +177,7 @@ static det_status work(struct agent_config *config, struct listening *listening,
     st = agent_wait(listening->agent, 0, err);
     listening->is_over = true;
     kill(getpid(), SIGTERM); /* lets the lane end when it still listens */
+    (void)gate_wait(listening->ended, 0);
     return st;
 }
 
@@ -199,6 +204,7 @@ int role_agent(const char *master, const struct agent_run_options *options)
     if (!st)
         st = work(&config, &listening, &err);
     agent_free(listening.agent);
+    gate_free(listening.ended);
     exec_free(config.exec);
     net_free(config.net);
     return st ? complain(st, &err) : 0;

@@ -94,9 +94,27 @@ const char *local_agent_master(struct arena *mem, const char *agent_dir)
     return json_str(json_get(read_note(mem, agent_dir), "master"), NULL);
 }
 
+/* A number in a file may be a dead process's, and somebody else's by now. */
+static bool is_agent(int pid, const char *agent_dir)
+{
+    char path[64];
+    char words[8192];
+    size_t len, dir_len = strlen(agent_dir);
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    len = fread(words, 1, sizeof(words), file);
+    fclose(file);
+    return memmem(words, len, "agent\0run", 10) && memmem(words, len, agent_dir, dir_len);
+}
+
 /* An agent lives as long as it holds its lock. */
 int local_agent_pid(const char *agent_dir)
 {
+    int pid;
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
     CLEANUP(io_closep) struct io_file *lock = NULL;
     const char *path = arena_printf(&mem, "%s/lock", agent_dir);
@@ -105,7 +123,8 @@ int local_agent_pid(const char *agent_dir)
         return 0;
     if (io_lock(lock, NULL) != DET_BUSY)
         return 0;
-    return (int)json_i64(json_get(read_note(&mem, agent_dir), "pid"), 0);
+    pid = (int)json_i64(json_get(read_note(&mem, agent_dir), "pid"), 0);
+    return pid > 1 && is_agent(pid, agent_dir) ? pid : AGENT_UNKNOWN;
 }
 
 /* Also when nobody has asked for its exit status yet: whoever inherits our background

@@ -33,6 +33,9 @@ int complain(det_status status, const struct err *err);
  * is held there (0: none). */
 const char *local_agent_dir(struct arena *mem, const char *data_dir);
 int local_agent_pid(const char *agent_dir);
+/* What local_agent_pid() gives while the lock is held by a process that has not said its
+ * number yet. */
+enum { AGENT_UNKNOWN = -1 };
 /* Writes DIR/agent.json: pid and master of the agent that works there. */
 det_status local_agent_note(const char *agent_dir, const char *master_url,
                             struct err *err);

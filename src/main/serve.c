@@ -32,7 +32,13 @@
 #include "master/master.h"
 #include "net/net.h"
 
-enum { DEFAULT_PORT = 8080, LOOK_EVERY_S = 2, AGENT_END_S = 30 };
+enum {
+    DEFAULT_PORT = 8080,
+    LOOK_EVERY_MS = 500,
+    AGENT_END_S = 30,
+    STARTING_S = 10,
+    AGENT_SOON_US = 60 * 1000000, /* an agent that lives shorter has failed */
+};
 
 struct serving {
     const struct serve_options *options;
@@ -49,6 +55,12 @@ struct serving {
     int ready_fd;  /* who started us in the background waits here; -1: nobody */
     int agent_pid; /* 0: none */
     bool is_own_child;
+    uint16_t
+        last_port; /* of a master that died here; tasks may still call it; 0: none */
+    uint32_t agent_failures; /* ends in a row that came soon */
+    int64_t agent_next_us;   /* not to be started before; monotonic */
+    int64_t agent_since_us;
+    mode_t umask; /* of whoever started us: for the agent and its tasks */
 };
 
 /* ---- configuration -------------------------------------------------------------- */
@@ -94,6 +106,23 @@ static det_status load_config(struct serving *s, struct err *err)
 
 /* ---- the data directory ---------------------------------------------------------- */
 
+/* Who holds the lock without a run file is just starting, or only looks whether
+ * somebody does: we wait until it can be said which.  *run is what the file says. */
+static det_status wait_for_lock(struct serving *s, struct runfile *run, struct err *err)
+{
+    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    det_status st = io_lock(s->lock, err);
+
+    for (int i = 0; i < STARTING_S * 50; i++) {
+        if (!runfile_read(io_system(), s->data_dir, s->mem, run, NULL) ||
+            st != DET_BUSY)
+            break;
+        nanosleep(&pause, NULL);
+        st = io_lock(s->lock, err);
+    }
+    return st;
+}
+
 static det_status take_lock(struct serving *s, struct err *err)
 {
     const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, RUNFILE_LOCK);
@@ -104,15 +133,39 @@ static det_status take_lock(struct serving *s, struct err *err)
         return err_default(err, DET_NOMEM);
     st = io_open(io_system(), path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
     if (!st)
-        st = io_lock(s->lock, err);
+        st = wait_for_lock(s, &run, err);
+    if (!st) { /* what a master left that died here */
+        s->last_port = run.port;
+        return runfile_remove(io_system(), s->data_dir, err);
+    }
     if (st != DET_BUSY)
         return st;
-    (void)runfile_read(io_system(), s->data_dir, s->mem, &run, NULL);
     return err_set(
         err, DET_BUSY,
         "a master already uses '%s'%s%s; stop it with 'det stop', or give this "
         "one another --data-dir",
         s->data_dir, run.url ? ", at " : "", run.url ? run.url : "");
+}
+
+/* Files that nobody but the directory kept private, as older ones may be. */
+static det_status close_files(struct serving *s, struct err *err)
+{
+    const char **names;
+    det_status st = io_list(io_system(), s->data_dir, s->mem, &names, err);
+
+    for (; !st && *names; names++) {
+        const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, *names);
+        struct io_stat found;
+
+        if (!path)
+            return err_default(err, DET_NOMEM);
+        if (io_stat(io_system(), path, &found, NULL) || found.kind != IO_FILE ||
+            !(found.mode & 0077))
+            continue;
+        if (chmod(path, found.mode & 0700))
+            return err_errno(err, errno, "cannot close '%s' to others", path);
+    }
+    return st;
 }
 
 /* Tasks of another user must get to their directories and to the checkpoints, which are
@@ -130,7 +183,9 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
         return DET_OK;
     if (!path)
         return err_default(err, DET_NOMEM);
-    st = io_mkdir(io_system(), path, true, err);
+    st = close_files(s, err);
+    if (!st)
+        st = io_mkdir(io_system(), path, true, err);
     if (!st)
         st = io_stat(io_system(), s->data_dir, &found, err);
     if (st)
@@ -168,6 +223,8 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
     const char *host = config.host;
     det_status st = master_new(&config, &s->master, err);
 
+    if (!st)
+        st = master_start(s->master, err);
     if (st == DET_EXISTS)
         return err_set(
             err, DET_EXISTS,
@@ -183,15 +240,43 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
     return s->url ? DET_OK : err_default(err, DET_NOMEM);
 }
 
-/* The port asked for; started by a command that only needs some master, a free one will
- * do when the default is taken. */
+static void close_world(struct serving *s)
+{
+    if (s->master)
+        master_stop(s->master);
+    exec_free(s->exec);
+    master_free(s->master);
+    net_free(s->net);
+    s->exec = NULL;
+    s->master = NULL;
+    s->net = NULL;
+}
+
+/* In a world of its own: what a master that failed left running goes with it. */
+static det_status try_port(struct serving *s, uint16_t port, struct err *err)
+{
+    det_status st;
+
+    close_world(s);
+    st = exec_threads_new(&clock_system, &s->exec, err);
+    if (!st)
+        st = net_system_new(s->exec, &s->net, err);
+    return st ? st : new_master(s, port, err);
+}
+
+/* The port asked for; when it is all the same, the one that tasks know.  Started by a
+ * command that only needs some master, a free one will do when the default is taken. */
 static det_status start_master(struct serving *s, struct err *err)
 {
     int64_t port = json_i64(json_get(s->config, "port"), DEFAULT_PORT);
-    det_status st = new_master(s, (uint16_t)port, err);
+    bool is_any = port == 0 || (port == DEFAULT_PORT && !s->options->has_port);
+    uint16_t last = is_any ? s->last_port : 0;
+    det_status st = last ? try_port(s, last, err) : DET_EXISTS;
 
+    if (st == DET_EXISTS && (!last || last != port))
+        st = try_port(s, (uint16_t)port, err);
     if (st == DET_EXISTS && s->options->background && !s->options->has_port)
-        st = new_master(s, 0, err);
+        st = try_port(s, 0, err);
     return st;
 }
 
@@ -229,6 +314,7 @@ static void exec_agent(const struct serving *s)
         args[count++] = slots;
     }
     setsid();
+    umask(s->umask);
     snprintf(log_path, sizeof(log_path), "%s/agent.log", s->data_dir);
     fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
@@ -238,29 +324,11 @@ static void exec_agent(const struct serving *s)
     _exit(127);
 }
 
-static void start_agent(struct serving *s)
+static void fork_agent(struct serving *s)
 {
     sigset_t none;
-    int pid;
+    int pid = fork();
 
-    if (s->options->no_agent)
-        return;
-    pid = local_agent_pid(s->agent_dir);
-    if (pid) {
-        const char *master = local_agent_master(s->mem, s->agent_dir);
-
-        if (master && !strcmp(master, s->url)) {
-            log_info("adopting the agent that runs already (pid %d)", pid);
-            s->agent_pid = pid;
-            s->is_own_child = false;
-            return;
-        }
-        kill(pid,
-             SIGHUP); /* it serves another address: its tasks stay for the next one */
-        for (int i = 0; i < 100 && local_agent_pid(s->agent_dir); i++)
-            nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
-    }
-    pid = fork();
     if (pid == 0) {
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -270,24 +338,59 @@ static void start_agent(struct serving *s)
         log_error("no agent could be started: %s", strerror(errno));
     s->agent_pid = pid > 0 ? pid : 0;
     s->is_own_child = pid > 0;
+    s->agent_since_us = clock_mono_us(&clock_system);
 }
 
-/* An agent that ended unasked is started again. */
+/* Adopts the agent that works here, or starts one.  One that serves another address is
+ * sent away first; its tasks stay for the next. */
+static void start_agent(struct serving *s)
+{
+    int pid = local_agent_pid(s->agent_dir);
+    const char *master = pid > 0 ? local_agent_master(s->mem, s->agent_dir) : NULL;
+
+    if (master && !strcmp(master, s->url)) {
+        log_info("adopting the agent that runs already (pid %d)", pid);
+        s->agent_pid = pid;
+        s->is_own_child = false;
+        return;
+    }
+    if (pid > 0)
+        kill(pid, SIGHUP);
+    if (pid) { /* looked at again in a moment */
+        s->agent_pid = 0;
+        s->agent_next_us = clock_mono_us(&clock_system) + 200000;
+        return;
+    }
+    fork_agent(s);
+}
+
+static bool agent_has_ended(struct serving *s)
+{
+    if (s->is_own_child)
+        return waitpid(s->agent_pid, NULL, WNOHANG) == s->agent_pid;
+    return !local_agent_pid(s->agent_dir);
+}
+
+/* An agent that ended unasked is started again: at once, or after a while that grows
+ * when it keeps ending soon. */
 static void look_after_agent(struct serving *s)
 {
-    bool is_gone;
-    int status;
+    int64_t now_us = clock_mono_us(&clock_system);
 
     if (s->options->no_agent)
         return;
-    if (s->is_own_child)
-        is_gone = waitpid(s->agent_pid, &status, WNOHANG) == s->agent_pid;
-    else
-        is_gone = !local_agent_pid(s->agent_dir);
-    if (!is_gone)
-        return;
-    log_warn("the agent ended, starting another (see %s/agent.log)", s->data_dir);
-    start_agent(s);
+    if (s->agent_pid && agent_has_ended(s)) {
+        bool was_soon = now_us - s->agent_since_us < AGENT_SOON_US;
+
+        s->agent_pid = 0;
+        s->agent_failures = was_soon ? s->agent_failures + 1 : 0;
+        s->agent_next_us =
+            now_us + (was_soon ? (int64_t)1000000 << MIN(s->agent_failures, 6u) : 0);
+        log_warn("the agent ended, starting another%s (see %s/agent.log)",
+                 was_soon ? " in a while" : "", s->data_dir);
+    }
+    if (!s->agent_pid && now_us >= s->agent_next_us)
+        start_agent(s);
 }
 
 static void stop_agent(struct serving *s)
@@ -329,8 +432,10 @@ static int wait_for_child(int fd)
     FILE *file = fdopen(fd, "r");
     char *text;
     int code;
+    size_t len = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
 
-    if (!file || !fgets(line, sizeof(line), file)) {
+    line[len] = '\0';
+    if (!len) {
         fprintf(stderr,
                 "det: the master ended before it answered; see its master.log\n");
         return det_status_exit(DET_FAILED);
@@ -374,7 +479,7 @@ static bool go_background(struct serving *s, int *ret_code)
 
 static void wait_for_signal(struct serving *s, const sigset_t *set)
 {
-    const struct timespec pause = {.tv_sec = LOOK_EVERY_S};
+    const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
 
     for (;;) {
         int sig = sigtimedwait(set, NULL, &pause);
@@ -396,10 +501,6 @@ static det_status start(struct serving *s, struct err *err)
     if (!st)
         st = program_path(s->mem, &s->program, err);
     if (!st)
-        st = exec_threads_new(&clock_system, &s->exec, err);
-    if (!st)
-        st = net_system_new(s->exec, &s->net, err);
-    if (!st)
         st = start_master(s, err);
     if (!st)
         st = write_runfile(s, err);
@@ -408,13 +509,9 @@ static det_status start(struct serving *s, struct err *err)
 
 static void stop(struct serving *s)
 {
-    if (s->master) {
+    if (s->master)
         (void)runfile_remove(io_system(), s->data_dir, NULL);
-        master_stop(s->master);
-    }
-    exec_free(s->exec);
-    master_free(s->master);
-    net_free(s->net);
+    close_world(s);
     io_close(s->lock);
 }
 
@@ -428,7 +525,7 @@ static int run(struct serving *s, const sigset_t *set)
         stop(s);
         return complain(st, &err);
     }
-    start_agent(s);
+    look_after_agent(s);
     log_info("serving %s, data in %s", s->url, s->data_dir);
     if (s->ready_fd < 0 && isatty(2))
         fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop'\n",
@@ -457,6 +554,7 @@ int role_serve(const struct serve_options *options)
         return complain(DET_NOMEM, &err);
     if (options->background && !go_background(&s, &code))
         return code;
+    s.umask = umask(077); /* nothing that we write is for others */
     log_setup(LOG_INFO, 2);
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -516,7 +614,7 @@ int role_stop(const struct stop_options *options)
         return 0;
     }
     agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
-    if (agent_pid && !end_process(agent_pid, AGENT_END_S))
+    if (agent_pid > 0 && !end_process(agent_pid, AGENT_END_S))
         return complain(
             err_set(&err, DET_TIMEOUT, "the agent (pid %d) did not end", agent_pid),
             &err);

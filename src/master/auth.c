@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,18 +15,26 @@
 #include "master/request.h"
 #include "store/views.h"
 
+/* Made like any other, of a password that nobody knows: checked against where there is
+ * none, so that how long an answer takes does not tell which names exist. */
+static const char nobodys_seal[crypto_pwhash_STRBYTES] = "$argon2id$v=19$m=32768,t=3,p=1$nSUEUk9WAXSpRTQf+"
+                                   "kCC2A$1jVJKHSt15Lg40CeHwF5onhiY6uvZbreqPcAxLqYEi8";
+
 /* The salt that clients of this API have always put before a password. */
 static const char client_salt[] = "GubPEmmotfiK9TMD6Zdw";
 
 enum {
     TOKEN_BYTES = 24, /* of an agent's token */
+    AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     SEAL_OPS = 3,
     SEAL_BYTES = 32 << 20,
+    LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
 };
 
 struct auth {
     unsigned char key[crypto_auth_KEYBYTES];
-    char agent_token[2 * TOKEN_BYTES + 1];
+    char agent_token[AGENT_TOKEN_LEN + 1];
+    _Atomic int logins_waiting;
 };
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -51,6 +60,15 @@ static det_status secret_file(struct io *io, const char *path, void *bytes, size
     return st ? st : io_replace(io, path, bytes, len, true, err);
 }
 
+/* A short one would be easy to guess, an empty one would be everybody's. */
+static bool is_agent_token(const struct buf *text)
+{
+    size_t digits = text->data ? strspn(text->data, "0123456789abcdefABCDEF") : 0;
+
+    return digits == AGENT_TOKEN_LEN &&
+           digits + strspn(text->data + digits, "\r\n") == text->len;
+}
+
 static det_status agent_token_file(struct io *io, const char *path, struct auth *auth,
                                    struct err *err)
 {
@@ -58,10 +76,14 @@ static det_status agent_token_file(struct io *io, const char *path, struct auth 
     unsigned char bytes[TOKEN_BYTES];
     det_status st = io_read_file(io, path, &have, err);
 
+    if (!st && !is_agent_token(&have))
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is not a line of %d hexadecimal digits; remove it to have "
+                       "a new one made",
+                       path, AGENT_TOKEN_LEN);
     if (!st) {
-        snprintf(auth->agent_token, sizeof(auth->agent_token), "%.*s",
-                 (int)strcspn(have.data, "\n"), have.data);
-        return DET_OK;
+        memcpy(auth->agent_token, have.data, AGENT_TOKEN_LEN);
+        return DET_OK; /* the 0 behind it is there */
     }
     if (st != DET_NOT_FOUND)
         return st;
@@ -154,6 +176,8 @@ static bool token_open(const struct auth *auth, const char *token, char *ret_kin
     number[len - 1] = '\0';
     if (!parse_i64(number, ret_id))
         return false;
+    if (token[0] != TOKEN_SESSION && token[0] != TOKEN_USER && token[0] != TOKEN_TASK)
+        return false;
     token_mac(auth, token[0], *ret_id, mac);
     *ret_kind = token[0];
     return same_text(mac, dot + 1);
@@ -181,10 +205,11 @@ static det_status caller_by_session(struct request *req, int64_t id,
 }
 
 /* A task may still tell how it ended and what it had printed when its allocation is
- * over. */
-static bool is_last_word(enum route_id id)
+ * over; its own token only, which is held to its own task. */
+static bool is_last_word(char kind, enum route_id id)
 {
-    return id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit;
+    return kind == TOKEN_TASK &&
+           (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit);
 }
 
 static det_status caller_by_allocation(struct request *req, char kind, int64_t id,
@@ -195,7 +220,7 @@ static det_status caller_by_allocation(struct request *req, char kind, int64_t i
 
     if (st == DET_NOT_FOUND)
         return refuse(req, "this task's allocation is gone");
-    if (!st && ret_caller->is_over && !is_last_word(req->route->id))
+    if (!st && ret_caller->is_over && !is_last_word(kind, req->route->id))
         return refuse(req, "this task's allocation is over");
     if (!st && kind == TOKEN_TASK) {
         req->caller.allocation_id = id;
@@ -228,14 +253,18 @@ static const char *bearer(const char *header)
     return header && !strncmp(header, "Bearer ", 7) ? header + 7 : NULL;
 }
 
+/* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
 static const char *cookie_token(struct request *req)
 {
-    const char *cookie = net_request_header(req->x, "Cookie");
-    const char *at = cookie ? strstr(cookie, "auth=") : NULL;
+    const char *at = net_request_header(req->x, "Cookie");
 
-    if (!at || (at != cookie && at[-1] != ' ' && at[-1] != ';'))
-        return NULL;
-    return arena_strndup(&req->mem, at + 5, strcspn(at + 5, "; "));
+    while (at && *at) {
+        at += strspn(at, "; \t");
+        if (!strncmp(at, "auth=", 5))
+            return arena_strndup(&req->mem, at + 5, strcspn(at + 5, "; \t"));
+        at += strcspn(at, ";");
+    }
+    return NULL;
 }
 
 static const char *find_token(struct request *req)
@@ -358,17 +387,41 @@ det_status password_seal(const char *hash, struct arena *mem, const char **ret_s
 
 det_status password_check(const struct user *user, const char *hash, struct err *err)
 {
-    bool fits = user->password ? *hash && !crypto_pwhash_str_verify(user->password,
-                                                                    hash, strlen(hash))
-                               : !*hash;
+    const char *seal = user && user->password ? user->password : nobodys_seal;
+    bool opens = *hash && !crypto_pwhash_str_verify(seal, hash, strlen(hash));
+    bool fits = user && (user->password ? opens : !*hash);
 
     return fits ? DET_OK : err_set(err, DET_UNAUTHENTICATED, "invalid credentials");
+}
+
+det_status auth_login_begin(struct auth *auth, struct err *err)
+{
+    if (atomic_fetch_add(&auth->logins_waiting, 1) < LOGINS_WAITING)
+        return DET_OK;
+    atomic_fetch_sub(&auth->logins_waiting, 1);
+    return err_set(err, DET_BUSY, "too many people log in at once; try again");
+}
+
+void auth_login_end(struct auth *auth)
+{
+    atomic_fetch_sub(&auth->logins_waiting, 1);
+}
+
+/* A proxy's socket says who runs the proxy, not who calls. */
+static bool is_forwarded(const struct net_exchange *x)
+{
+    static const char *const signs[] = {"Forwarded", "X-Forwarded-For", "Via"};
+
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if (net_request_header(x, signs[i]))
+            return true;
+    return false;
 }
 
 bool peer_is_owner(const struct net_exchange *x)
 {
     uint32_t uid;
 
-    return net_peer_is_loopback(x) && net_peer_uid(x, &uid) &&
+    return !is_forwarded(x) && net_peer_is_loopback(x) && net_peer_uid(x, &uid) &&
            (uid == 0 || uid == (uint32_t)geteuid());
 }

@@ -7,13 +7,16 @@
  *   s<session>.<mac>     a user's session, until it expires or is closed
  *   u<allocation>.<mac>  DET_USER_TOKEN: acts as the owner until the allocation ends
  *   a<allocation>.<mac>  DET_SESSION_TOKEN: opens the routes for tasks, for its own
- * task
+ *                        task; after the end only for its last words
  *
  * Agents join with one token for all, from a file of its own.
  *
  * Passwords arrive as the client's salted SHA-512 and are stored as Argon2id of that. A
  * blank password works only for callers on this machine whose socket belongs to the
- * user that runs the master, or to root. */
+ * user that runs the master, or to root.  A call that a proxy forwarded (it has a
+ * Forwarded, X-Forwarded-For or Via header) never counts as such: the socket is the
+ * proxy's.  A proxy on this machine that adds none of these makes all its callers the
+ * owner; it must add one. */
 #ifndef MASTER_AUTH_H
 #define MASTER_AUTH_H
 
@@ -47,8 +50,13 @@ const char *password_hash(const char *password, bool is_hashed, struct arena *me
 /* What is stored for a client's hash: NULL for the blank one. */
 det_status password_seal(const char *hash, struct arena *mem, const char **ret_sealed,
                          struct err *err);
-/* DET_OK, or DET_UNAUTHENTICATED with the same sentence whatever is wrong. */
+/* DET_OK, or DET_UNAUTHENTICATED with the same sentence whatever is wrong, and after the
+ * same time; `user` NULL: there is none of that name. */
 det_status password_check(const struct user *user, const char *hash, struct err *err);
+/* A login waits for the lane that checks passwords (DET_BUSY: too many do), or has come
+ * to it. */
+det_status auth_login_begin(struct auth *auth, struct err *err);
+void auth_login_end(struct auth *auth);
 /* Whether this caller may use a blank password. */
 bool peer_is_owner(const struct net_exchange *x);
 

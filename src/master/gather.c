@@ -19,6 +19,7 @@ struct guest {
 struct meeting {
     char *name;
     uint32_t seats; /* of the current round; the one before it was full */
+    uint32_t taken; /* of them */
     uint64_t round;
     VEC(struct guest) guests; /* of both */
 };
@@ -72,11 +73,7 @@ static struct guest *find_guest(const struct meeting *meeting, const char *name)
 
 static bool is_full(const struct meeting *meeting, uint64_t round)
 {
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < meeting->guests.count; i++)
-        count += meeting->guests.at[i].round == round;
-    return round < meeting->round || count >= meeting->seats;
+    return round < meeting->round || meeting->taken >= meeting->seats;
 }
 
 /* Who comes to it has what the round before gave, so the one before that can go. */
@@ -95,6 +92,7 @@ static void begin_round(struct meeting *meeting, uint32_t seats)
     meeting->guests.count = kept;
     meeting->round++;
     meeting->seats = seats;
+    meeting->taken = 0;
 }
 
 /* NULL: out of memory. */
@@ -116,8 +114,10 @@ static struct guest *take_seat(struct meeting *meeting, uint32_t seats,
     if (is_full(meeting, meeting->round))
         begin_round(meeting, seats);
     guest.round = meeting->round;
-    if (guest.name && guest.data && vec_push(&meeting->guests, guest))
+    if (guest.name && guest.data && vec_push(&meeting->guests, guest)) {
+        meeting->taken++;
         return &meeting->guests.at[meeting->guests.count - 1];
+    }
     guest_done(&guest);
     return NULL;
 }
@@ -172,16 +172,19 @@ det_status gathers_read(struct gathers *gathers, const char *name, const char *g
 {
     struct meeting *meeting;
     const struct guest *seated;
+    struct gathered gathered = {0};
     det_status st = DET_OK;
 
-    *ret_gathered = (struct gathered){0};
     lock_take(&gathers->lock);
     meeting = smap_get(&gathers->meetings, name);
     seated = meeting ? find_guest(meeting, guest) : NULL;
     if (seated && is_full(meeting, seated->round))
-        st = copy_data(meeting, seated->round, mem, ret_gathered);
+        st = copy_data(meeting, seated->round, mem, &gathered);
     lock_give(&gathers->lock);
-    return st ? err_default(err, st) : DET_OK;
+    if (st)
+        return err_default(err, st);
+    *ret_gathered = gathered;
+    return DET_OK;
 }
 
 void gathers_drop(struct gathers *gathers, const char *prefix)

@@ -30,6 +30,8 @@ static bool host_of(const char *text, char host[HOST_MAX])
     }
     if (!len || len >= HOST_MAX)
         return false;
+    if (len > 1 && text[len - 1] == '.')
+        len--; /* "name." is the same name, said to be complete */
     memcpy(host, text, len);
     host[len] = '\0';
     return true;
@@ -57,9 +59,9 @@ static bool is_ours(const struct master *master, const char *host)
         return true;
     if (master->is_loopback || gethostname(name, sizeof(name) - 1))
         return false;
-    /* the machine's name, with or without its domain */
-    return !strncasecmp(host, name, strlen(name)) &&
-           (!host[strlen(name)] || host[strlen(name)] == '.');
+    /* Exactly: "gpu1.evil.example" is not "gpu1".  Whoever wants the machine's name
+     * with its domain has the master listen on that. */
+    return !strcasecmp(host, name);
 }
 
 det_status guard_check(const struct master *master, const struct net_exchange *x,

@@ -14,7 +14,7 @@
 
 enum {
     BATCH_LIMIT = 1 << 30,  /* bytes of one batch's effects */
-    JOURNAL_AT_ONCE = 1024, /* entries applied in one batch */
+    JOURNAL_AT_ONCE = 256, /* entries applied in one batch; fewer when they are too big */
     RETRY_LEAST_US =
         100000, /* after a commit that failed; doubled up to 64 times that */
 };
@@ -38,11 +38,12 @@ struct heart {
     struct task tick;
     struct task retry; /* reads the journal again after a failure */
     uint32_t failures; /* batches in a row that were not committed */
+    bool may_retry;    /* after a failure nothing is tried before this */
+    uint32_t journal_at_once;
     bool is_in_flight;
     struct arena batch_mem;
     struct core_out out;
     struct heart_item *batch; /* who waits for it */
-    int64_t journal_upto;
     struct write_job job;
 };
 
@@ -333,7 +334,7 @@ static det_status apply_journal(struct heart *heart, bool *ret_more, struct err 
 
     if (st)
         return st;
-    st = store_journal_read(db, core_journal_seq(heart->core), JOURNAL_AT_ONCE,
+    st = store_journal_read(db, core_journal_seq(heart->core), heart->journal_at_once,
                             &heart->batch_mem, &entries, &count, err);
     store_reader_give(heart->store, db);
     for (uint32_t i = 0; i < count && !st; i++) {
@@ -343,7 +344,7 @@ static det_status apply_journal(struct heart *heart, bool *ret_more, struct err 
         if (!st)
             st = core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
     }
-    *ret_more = count == JOURNAL_AT_ONCE;
+    *ret_more = count == heart->journal_at_once;
     return st;
 }
 
@@ -408,7 +409,10 @@ static void retry_later(struct heart *heart)
 
 static void retry(struct task *task)
 {
-    heart_journal(CONTAINER_OF(task, struct heart, retry));
+    struct heart *heart = CONTAINER_OF(task, struct heart, retry);
+
+    heart->may_retry = true;
+    heart_journal(heart);
 }
 
 static void recover(struct heart *heart, const struct err *why)
@@ -428,6 +432,8 @@ static void recover(struct heart *heart, const struct err *why)
         heart->deeds.fatal(heart->deeds.arg, sentence);
         return;
     }
+    if (why->status == DET_NOMEM)
+        heart->journal_at_once = MAX(heart->journal_at_once / 2, 1u);
     retry_later(heart);
     end_batch(heart);
 }
@@ -461,10 +467,11 @@ static void run_batch(struct task *task)
 
     lock_take(&heart->lock);
     heart->is_posted = false;
-    if (heart->is_in_flight) {
+    if (heart->is_in_flight || (heart->failures && !heart->may_retry)) {
         lock_give(&heart->lock);
-        return; /* end_batch() looks again */
+        return; /* end_batch() or retry() looks again */
     }
+    heart->may_retry = false;
     heart->batch = heart->first;
     reads_journal = heart->has_journal;
     heart->first = heart->last = NULL;
@@ -479,6 +486,7 @@ static void run_batch(struct task *task)
         return;
     }
     if (!heart->out.count) {
+        heart->failures = 0;
         end_batch(heart);
         return;
     }
@@ -499,6 +507,7 @@ static void batch_committed(struct task *task)
     if (heart->failures)
         log_info("batches are committed again");
     heart->failures = 0;
+    heart->journal_at_once = JOURNAL_AT_ONCE;
     carry_out_all(heart);
     end_batch(heart);
 }
@@ -532,6 +541,7 @@ det_status heart_new(const struct heart_config *config, struct heart **ret_heart
     heart->config = config->core;
     heart->deeds = config->deeds;
     heart->batch_mem = (struct arena)ARENA_INIT(BATCH_LIMIT);
+    heart->journal_at_once = JOURNAL_AT_ONCE;
     heart->run = (struct task)TASK_INIT(run_batch);
     heart->committed = (struct task)TASK_INIT(batch_committed);
     heart->tick = (struct task)TASK_INIT(tick);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* janitor.c - see janitor.h.
  *
- *   idle --wake, or the hour--> experiments to delete? --> compact metrics --> compact
- * logs ^                                                                           |
- *     +------------- nothing left to do <---- once a day: expire logs <-----------+
+ *   asleep --woken, or after a while--> delete experiments --> compact metrics
+ *      ^                                                              |
+ *      +---- nothing left <---- expire (now and then) <---- compact logs
  *
- * Each arrow is one write job; done() posts the next step to the worker lane. */
+ * Each step is one write job, repeated while it finds something; its done() posts the next
+ * step to the janitor's own lane, where files are removed too: that may take long, and
+ * nobody else waits for it. */
 #include "master/janitor.h"
 
 #include <inttypes.h>
@@ -25,6 +27,7 @@
 enum {
     IDLE_US = 10 * 1000000,  /* between two looks when nobody wakes us */
     RETRY_US = 60 * 1000000, /* after a failure */
+    FILES_AT_ONCE = 500,          /* checkpoints looked up at a time */
     EXPIRE_EVERY_US = 600 * 1000000,
 };
 
@@ -37,6 +40,7 @@ struct janitor {
     enum step step;
     bool has_result;  /* `job` is a step that was done */
     bool did;         /* ... and that found something */
+    int64_t without_files; /* the experiment whose files are gone already */
     int64_t deleting; /* the experiment whose rows are being removed */
     int64_t expire_next_us;
     struct lock lock; /* guards the two below */
@@ -51,33 +55,49 @@ static int64_t mono_us(const struct janitor *janitor)
 
 /* ---- deleting: files first, then rows -------------------------------------------- */
 
-static det_status delete_files(struct janitor *janitor, struct db *db, int64_t id,
-                               struct err *err)
+/* One page of checkpoint directories; *ret_more: there are others behind it. */
+static det_status delete_page(struct janitor *janitor, struct db *db,
+                              const char *directory, struct checkpoint_query *query,
+                              bool *ret_more, struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
-    struct checkpoint_query query = {.experiment_id = id};
-    struct experiment_config config;
-    struct experiment_view view;
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     struct checkpoint *rows;
     uint32_t count = 0;
     int64_t total;
+    det_status st = store_checkpoint_list(db, query, &mem, &rows, &count, &total, err);
+
+    for (uint32_t i = 0; !st && i < count; i++) {
+        const char *path = arena_printf(&mem, "%s/%s", directory, rows[i].uuid);
+
+        if (!path)
+            return err_default(err, DET_NOMEM);
+        if (!uuid_is_valid(rows[i].uuid))
+            continue; /* not a name that we gave */
+        st = io_remove_tree(janitor->master->io, path, err);
+    }
+    query->offset += count;
+    *ret_more = !st && count == (uint32_t)query->limit;
+    return st;
+}
+
+static det_status delete_files(struct janitor *janitor, struct db *db, int64_t id,
+                               struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
+    struct checkpoint_query query = {.experiment_id = id, .limit = FILES_AT_ONCE};
+    struct experiment_config config;
+    struct experiment_view view;
+    bool has_more = true;
     det_status st = store_experiment_get(db, id, &mem, &view, err);
 
     if (!st)
         st = experiment_config_open(view.row.config, strlen(view.row.config), &mem,
                                     &config, err);
-    if (!st)
-        st = store_checkpoint_list(db, &query, &mem, &rows, &count, &total, err);
-    for (uint32_t i = 0; i < count && !st && config.storage_directory; i++) {
-        const char *path =
-            arena_printf(&mem, "%s/%s", config.storage_directory, rows[i].uuid);
-
-        if (!path || !uuid_is_valid(rows[i].uuid))
-            return err_default(err, DET_NOMEM);
-        st = io_remove_tree(janitor->master->io, path, err);
-        if (st == DET_NOT_FOUND)
-            st = DET_OK;
-    }
+    if (!st && !config.storage_directory)
+        st = err_set(err, DET_UNSUPPORTED,
+                     "its checkpoints do not lie in a directory, and are not removed");
+    while (!st && has_more)
+        st = delete_page(janitor, db, config.storage_directory, &query, &has_more, err);
     return st;
 }
 
@@ -86,7 +106,7 @@ static det_status next_to_delete(struct janitor *janitor, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     struct store *store = janitor->master->store;
-    struct field_i64s ids;
+    struct field_i64s ids = {0};
     struct db *db;
     det_status st = store_reader_take(store, &db, err);
 
@@ -95,8 +115,11 @@ static det_status next_to_delete(struct janitor *janitor, struct err *err)
         return st;
     st = store_experiments_deleting(db, &mem, &ids, err);
     if (!st && ids.count) {
-        st = delete_files(janitor, db, ids.at[0], err);
         janitor->deleting = ids.at[0];
+        if (janitor->without_files != ids.at[0])
+            st = delete_files(janitor, db, ids.at[0], err);
+        if (!st)
+            janitor->without_files = ids.at[0];
     }
     store_reader_give(store, db);
     return st;
@@ -124,7 +147,7 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
 {
     struct janitor *janitor = job->arg;
     bool is_done = true;
-    int64_t removed;
+    int64_t removed = 0;
     det_status st = DET_OK;
 
     janitor->did = false;
@@ -143,6 +166,9 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
     default:
         st = store_log_expire(db, master_now_us(janitor->master),
                               retention_days(janitor), &removed, err);
+        if (!st)
+            st = store_sessions_expire(db, master_now_us(janitor->master), err);
+        janitor->did = !st && removed > 0; /* it removes a bounded number at a time */
         break;
     }
     return st;
@@ -152,7 +178,7 @@ static void step_done(struct write_job *job)
 {
     struct janitor *janitor = job->arg;
 
-    lane_post(janitor->master->workers, &janitor->task);
+    lane_post(janitor->master->chores, &janitor->task);
 }
 
 static void submit(struct janitor *janitor, write_fn *run)
@@ -171,9 +197,9 @@ static void sleep_for(struct janitor *janitor, int64_t us)
     if (janitor->is_woken) {
         janitor->is_woken = false;
         janitor->is_busy = true;
-        lane_post(janitor->master->workers, &janitor->task);
+        lane_post(janitor->master->chores, &janitor->task);
     } else {
-        lane_post_at(janitor->master->workers, &janitor->task, mono_us(janitor) + us);
+        lane_post_at(janitor->master->chores, &janitor->task, mono_us(janitor) + us);
     }
     lock_give(&janitor->lock);
 }
@@ -184,7 +210,14 @@ static void begin_step(struct janitor *janitor)
     struct err err = {0};
 
     if (janitor->step == STEP_DELETE) {
-        if (next_to_delete(janitor, &err)) {
+        det_status st = next_to_delete(janitor, &err);
+
+        if (st == DET_NOMEM || st == DET_BUSY || (st && !janitor->deleting)) {
+            log_warn("housekeeping stopped for a minute: %s", err.text);
+            sleep_for(janitor, RETRY_US);
+            return;
+        }
+        if (st) {
             log_warn("experiment %" PRId64 " could not be deleted: %s",
                      janitor->deleting, err.text);
             submit(janitor, run_delete_failed);
@@ -202,8 +235,6 @@ static void begin_step(struct janitor *janitor)
         sleep_for(janitor, IDLE_US);
         return;
     }
-    if (janitor->step == STEP_EXPIRE)
-        janitor->expire_next_us = mono_us(janitor) + EXPIRE_EVERY_US;
     submit(janitor, run_step);
 }
 
@@ -220,8 +251,11 @@ static void go_on(struct task *task)
         sleep_for(janitor, RETRY_US);
         return;
     }
-    if (janitor->has_result && !janitor->did)
+    if (janitor->has_result && !janitor->did) {
+        if (janitor->step == STEP_EXPIRE)
+            janitor->expire_next_us = mono_us(janitor) + EXPIRE_EVERY_US;
         janitor->step++;
+    }
     begin_step(janitor);
 }
 
@@ -230,8 +264,8 @@ void janitor_wake(struct janitor *janitor)
     lock_take(&janitor->lock);
     if (janitor->is_busy)
         janitor->is_woken = true;
-    else if (lane_cancel(janitor->master->workers, &janitor->task))
-        lane_post(janitor->master->workers, &janitor->task);
+    else if (lane_cancel(janitor->master->chores, &janitor->task))
+        lane_post(janitor->master->chores, &janitor->task);
     lock_give(&janitor->lock);
 }
 
@@ -250,7 +284,7 @@ det_status janitor_new(struct master *master, struct janitor **ret_janitor,
         mem_free(janitor);
         return st;
     }
-    lane_post_at(master->workers, &janitor->task, mono_us(janitor) + 1000000);
+    lane_post_at(master->chores, &janitor->task, mono_us(janitor) + 1000000);
     *ret_janitor = janitor;
     return DET_OK;
 }

@@ -82,18 +82,17 @@ static void drop_meetings(struct master *master, const char *allocation)
 static void wake_allocation(struct master *master, int64_t id, bool is_over)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 10);
-    struct allocation row;
     struct db *db;
-    const char *key;
+    const char *name, *key;
 
     if (store_reader_take(master->store, &db, NULL))
         return; /* pollers look again at their deadline */
-    if (!store_allocation_by_id(db, id, &mem, &row, NULL)) {
-        key = wait_key_allocation(&mem, row.name);
+    if (!store_allocation_name(db, id, &mem, &name, NULL)) {
+        key = wait_key_allocation(&mem, name);
         if (key)
             waits_wake(master->waits, key);
         if (is_over)
-            drop_meetings(master, row.name);
+            drop_meetings(master, name);
     }
     store_reader_give(master->store, db);
 }
@@ -237,10 +236,10 @@ static det_status set_passwords(struct first_start *first, struct db *db,
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
     struct user *users;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_user_list(db, &mem, &users, &count, err);
 
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; !st && i < count; i++) {
         if (users[i].password || !users[i].is_active)
             continue;
         if (first->password) {
@@ -402,6 +401,8 @@ static det_status build_tools(struct master *master, struct err *err)
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
+        st = lane_new(master->exec, "janitor", 1, &master->chores, err);
+    if (!st)
         st = gate_new(master->exec, &master->drained, err);
     if (!st)
         st = waits_new(&master->waits, err);
@@ -417,7 +418,7 @@ static det_status build_tools(struct master *master, struct err *err)
 /* The port comes before everything that posts tasks: a port that is taken is an
  * ordinary failure, after which nothing of this master may be left with the executor.
  * Who calls before the rest is there is told to try again. */
-static det_status build(struct master *master, uint16_t port, struct err *err)
+det_status master_start(struct master *master, struct err *err)
 {
     det_status st = make_id(master, err);
 
@@ -430,13 +431,13 @@ static det_status build(struct master *master, uint16_t port, struct err *err)
     if (!st)
         st = settle(master, err);
     if (!st)
-        st = open_server(master, port, err);
+        st = open_server(master, master->port, err);
     if (!st)
         st = build_tools(master, err);
     if (!st)
-        st = open_heart(master, err);
-    if (!st)
         st = janitor_new(master, &master->janitor, err);
+    if (!st)
+        st = open_heart(master, err);
     if (st)
         return st;
     atomic_store(&master->is_ready, true);
@@ -448,7 +449,6 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
                       struct err *err)
 {
     struct master *master = mem_new(struct master);
-    det_status st;
 
     if (!master)
         return err_default(err, DET_NOMEM);
@@ -457,22 +457,18 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->exec = config->exec;
     master->net = config->net;
     master->config = config->tree;
+    master->port = config->port;
     master->on_fatal = config->on_fatal;
     master->fatal_arg = config->arg;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
     master->host = arena_strdup(&master->mem, config->host);
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
-    if (!master->data_dir || !master->host || !master->agent_token_path) {
-        st = err_default(err, DET_NOMEM);
-    } else {
-        master->is_loopback = guard_is_loopback(master->host);
-        st = build(master, config->port, err);
-    }
-    if (st) {
+    if (master->mem.has_failed) {
         master_free(master);
-        return st;
+        return err_default(err, DET_NOMEM);
     }
+    master->is_loopback = guard_is_loopback(master->host);
     *ret_master = master;
     return DET_OK;
 }
@@ -481,10 +477,12 @@ void master_stop(struct master *master)
 {
     const struct clock *clock = exec_clock(master->exec);
 
-    net_server_free(master->server);
+    if (master->server)
+        net_server_free(master->server);
     master->server = NULL;
     master->is_stopping = true;
-    waits_close(master->waits);
+    if (master->waits)
+        waits_close(master->waits);
     if (master->open_requests)
         (void)gate_wait(master->drained, clock_mono_us(clock) + STOP_US);
 }
@@ -493,8 +491,6 @@ void master_free(struct master *master)
 {
     if (!master)
         return;
-    if (master->server)
-        net_server_free(master->server); /* it never got as far as master_stop() */
     gate_free(master->drained);
     janitor_free(master->janitor);
     heart_free(master->heart);

@@ -2,10 +2,10 @@
 /* master.h - the shell around the heart: HTTP in, events and rows out.
  *
  *   net --exchange--> worker lane: route, authentication, handler
- *                        |                    |
- *                     read the store     event to the heart lane --> writer lane:
- * commit |                    |                        | answer now         carried
- * out, answered <-------+
+ *                        |                  |
+ *                 read the store      event to the heart lane --> writer lane
+ *                        |                  |                        |
+ *                   answer now         deeds, answer <----- commit --+
  *
  * Lanes: `workers` run handlers; `heart` owns the core and nothing else touches it;
  * `writer` (the store's) commits; `login` checks passwords, one at a time.  No handler
@@ -40,10 +40,13 @@ struct master_config {
     void *arg;
 };
 
-/* Opens or makes the store, restores the heart, serves.  DET_FORBIDDEN: `host` is not
- * loopback and the users still have blank passwords. */
+/* Copies the strings of `config`; nothing happens yet. */
 det_status master_new(const struct master_config *config, struct master **ret_master,
                       struct err *err);
+/* Opens or makes the store, takes the port, restores the heart, serves.  DET_FORBIDDEN:
+ * `host` is not loopback and the users still have blank passwords.  DET_EXISTS: the port is
+ * taken.  After a failure it is only good for being taken down, as below. */
+det_status master_start(struct master *master, struct err *err);
 /* In this order: master_stop() while the executor runs (takes no more calls, answers
  * those that wait, lets the others end), then exec_free(), then master_free(). */
 void master_stop(struct master *master);

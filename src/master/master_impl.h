@@ -28,6 +28,7 @@ struct master {
     const struct json *config;
     const char *data_dir;
     const char *host;
+    uint16_t port; /* asked for; 0: a free one */
     const char *cluster_id;
     const char *cluster_name;
     const char *id; /* of this start: the epoch of agents' command sequences */
@@ -38,6 +39,7 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
+    struct lane *chores; /* the janitor's: files may take long to remove */
     struct store *store;
     struct waits *waits;
     struct auth *auth;

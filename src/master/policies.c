@@ -2,15 +2,20 @@
 /* policies.c - see policies.h.
  *
  * Most patterns are plain words between ".*"; those are searched as words, which costs
- * next to nothing.  The rest are POSIX extended expressions. */
+ * next to nothing.  The rest are patterns of base/pattern.h.
+ *
+ * The sets of the experiments heard last are kept, the newest first.  The lock is held
+ * only to look one up: reading a configuration and matching lines happen outside of it.
+ * A set does not change once it is there; it goes when it was pushed out and its last
+ * user is done with it. */
 #include "master/policies.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "base/task.h"
 #include "data/json.h"
 #include "store/data.h"
@@ -20,10 +25,9 @@ enum { POLICIES_MOST = 32, POLICY_MEMORY = 4 << 20, KEPT = 64 };
 
 struct policy {
     struct policy_match match;
-    const char *word; /* NULL: `regex` decides */
+    const char *word; /* NULL: `pattern` decides */
     size_t word_len;
-    regex_t regex;
-    bool has_regex;
+    struct pattern *pattern;
 };
 
 struct policy_set {
@@ -31,22 +35,28 @@ struct policy_set {
     int64_t experiment_id;
     struct policy policy[POLICIES_MOST];
     uint32_t count;
+    uint32_t users; /* and one for being kept; guarded by the lock */
 };
 
 struct policies {
-    struct lock lock;              /* guards the sets; they are used while it is held */
-    struct policy_set *kept[KEPT]; /* by experiment id, modulo */
+    struct lock lock;              /* guards what follows, and `users` of each set */
+    struct policy_set *kept[KEPT]; /* the one used last first */
+    uint32_t count;
 };
 
 static void set_free(struct policy_set *set)
 {
-    if (!set)
-        return;
     for (uint32_t i = 0; i < set->count; i++)
-        if (set->policy[i].has_regex)
-            regfree(&set->policy[i].regex);
+        pattern_free(set->policy[i].pattern);
     arena_done(&set->mem);
     mem_free(set);
+}
+
+/* With the lock held. */
+static void set_let_go(struct policy_set *set)
+{
+    if (!--set->users)
+        set_free(set);
 }
 
 /* ".*CUDA out of memory.*" -> "CUDA out of memory"; NULL when it is no plain word. */
@@ -63,25 +73,31 @@ static const char *plain_word(struct arena *mem, const char *pattern)
     return arena_strndup(mem, pattern, len);
 }
 
-static void set_add(struct policy_set *set, const struct json *row)
+/* A pattern that is none was accepted by an older version: it matches nothing. */
+static det_status set_add(struct policy_set *set, const struct json *row,
+                          struct err *err)
 {
     struct policy *policy = &set->policy[set->count];
     const char *pattern = json_str(json_get(row, "pattern"), NULL);
     const struct json *action = json_get(row, "action");
     const char *word = json_str(action, json_str(json_get(action, "type"), ""));
     const char *name = json_str(json_get(row, "name"), NULL);
+    det_status st = DET_OK;
 
     if (!pattern || set->count == POLICIES_MOST)
-        return;
+        return DET_OK;
     snprintf(policy->match.name, sizeof(policy->match.name), "%s", name ? name : "");
     policy->match.cancels_retries = !strcmp(word, "cancel_retries");
     policy->match.excludes_node = !strcmp(word, "exclude_node");
     policy->word = plain_word(&set->mem, pattern);
     policy->word_len = policy->word ? strlen(policy->word) : 0;
-    policy->has_regex =
-        !policy->word && !regcomp(&policy->regex, pattern, REG_EXTENDED | REG_NOSUB);
-    if (policy->word || policy->has_regex)
+    if (!policy->word && !set->mem.has_failed)
+        st = pattern_new(pattern, &policy->pattern, err);
+    if (set->mem.has_failed)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
         set->count++;
+    return st == DET_INVALID ? DET_OK : st;
 }
 
 static det_status set_load(struct db *db, int64_t experiment_id,
@@ -102,17 +118,90 @@ static det_status set_load(struct db *db, int64_t experiment_id,
         return err_default(err, DET_NOMEM);
     set->mem = (struct arena)ARENA_INIT(POLICY_MEMORY);
     set->experiment_id = experiment_id;
-    json_each(row, json_get(config, "log_policies"))
-        set_add(set, row);
+    set->users = 1;
+    json_each(row, json_get(config, "log_policies")) {
+        st = set_add(set, row, err);
+        if (st) {
+            set_free(set);
+            return st;
+        }
+    }
     *ret_set = set;
     return DET_OK;
 }
+
+/* ---- the kept ones --------------------------------------------------------------- */
+
+/* With the lock held; NULL: it is not kept. */
+static struct policy_set *find_kept(struct policies *policies, int64_t experiment_id)
+{
+    for (uint32_t i = 0; i < policies->count; i++) {
+        struct policy_set *set = policies->kept[i];
+
+        if (set->experiment_id != experiment_id)
+            continue;
+        memmove(&policies->kept[1], &policies->kept[0], i * sizeof(set));
+        policies->kept[0] = set;
+        set->users++;
+        return set;
+    }
+    return NULL;
+}
+
+/* With the lock held; takes `set`, to which the caller keeps its own claim. */
+static void keep(struct policies *policies, struct policy_set *set)
+{
+    if (policies->count == KEPT)
+        set_let_go(policies->kept[--policies->count]);
+    memmove(&policies->kept[1], &policies->kept[0], policies->count * sizeof(set));
+    policies->kept[0] = set;
+    policies->count++;
+    set->users++;
+}
+
+/* The caller gives it back with set_give(). */
+static det_status set_take(struct policies *policies, struct db *db,
+                           int64_t experiment_id, struct policy_set **ret_set,
+                           struct err *err)
+{
+    struct policy_set *set, *other;
+    det_status st;
+
+    lock_take(&policies->lock);
+    set = find_kept(policies, experiment_id);
+    lock_give(&policies->lock);
+    if (!set) {
+        st = set_load(db, experiment_id, &set, err);
+        if (st)
+            return st;
+        lock_take(&policies->lock);
+        other = find_kept(policies, experiment_id);
+        if (!other)
+            keep(policies, set);
+        lock_give(&policies->lock);
+        if (other) { /* somebody was faster */
+            set_free(set);
+            set = other;
+        }
+    }
+    *ret_set = set;
+    return DET_OK;
+}
+
+static void set_give(struct policies *policies, struct policy_set *set)
+{
+    lock_take(&policies->lock);
+    set_let_go(set);
+    lock_give(&policies->lock);
+}
+
+/* ---- matching -------------------------------------------------------------------- */
 
 static bool policy_fits(const struct policy *policy, const struct log_line *line)
 {
     if (policy->word)
         return memmem(line->text, line->len, policy->word, policy->word_len) != NULL;
-    return regexec(&policy->regex, line->text, 0, NULL, 0) == 0;
+    return pattern_matches(policy->pattern, line->text, line->len);
 }
 
 static void match_lines(const struct policy_set *set, const struct policy_lines *lines,
@@ -136,22 +225,16 @@ det_status policies_match(struct policies *policies, struct db *db,
                           const struct policy_lines *lines,
                           struct policy_match *ret_match, struct err *err)
 {
-    struct policy_set **kept = &policies->kept[lines->experiment_id % KEPT];
     struct policy_match match = {0};
-    det_status st = DET_OK;
+    struct policy_set *set;
+    det_status st = set_take(policies, db, lines->experiment_id, &set, err);
 
-    lock_take(&policies->lock);
-    if (!*kept || (*kept)->experiment_id != lines->experiment_id) {
-        set_free(*kept);
-        *kept = NULL;
-        st = set_load(db, lines->experiment_id, kept, err);
-    }
-    if (!st)
-        match_lines(*kept, lines, &match);
-    lock_give(&policies->lock);
-    if (!st)
-        *ret_match = match;
-    return st;
+    if (st)
+        return st;
+    match_lines(set, lines, &match);
+    set_give(policies, set);
+    *ret_match = match;
+    return DET_OK;
 }
 
 det_status policies_new(struct policies **ret_policies, struct err *err)
@@ -174,7 +257,7 @@ void policies_free(struct policies *policies)
 {
     if (!policies)
         return;
-    for (size_t i = 0; i < KEPT; i++)
+    for (uint32_t i = 0; i < policies->count; i++)
         set_free(policies->kept[i]);
     lock_done(&policies->lock);
     mem_free(policies);

@@ -19,7 +19,11 @@
 #include "master/guard.h"
 #include "model/field.h"
 
-enum { REQUEST_MEMORY = 512 << 20 }; /* a model definition comes base64 in JSON */
+enum {
+    REQUEST_MEMORY = 512 << 20, /* a model definition comes base64 in JSON */
+    TASK_BODY = 16 << 20,
+    SMALL_BODY = 4 << 20,
+};
 
 static const char *const grpc_names[] = {
     "OK",
@@ -59,6 +63,8 @@ static void request_free(struct request *req)
 {
     struct master *master = req->master;
 
+    if (req->ended)
+        req->ended(req);
     buf_done(&req->out);
     arena_done(&req->mem);
     mem_free(req);
@@ -374,6 +380,14 @@ det_status request_id(struct request *req, int at, int64_t *ret_id)
     return DET_OK;
 }
 
+/* Only files are large; what tasks report may be larger than what people type. */
+static size_t body_limit(const struct route *route)
+{
+    if (route->id == ROUTE_ID_create_experiment)
+        return SIZE_MAX;
+    return route->auth == ROUTE_TASK ? TASK_BODY : SMALL_BODY;
+}
+
 static det_status read_body(struct request *req)
 {
     size_t len;
@@ -382,6 +396,10 @@ static det_status read_body(struct request *req)
     void *body;
     det_status st;
 
+    if (len > body_limit(req->route))
+        return err_set(req->err, DET_TOO_LARGE,
+                       "the body has %zu bytes; this call takes at most %zu", len,
+                       body_limit(req->route));
     if (!len)
         text = "{}", len = 2;
     st = json_parse(text, len, &req->mem, &tree, req->err);

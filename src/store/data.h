@@ -81,6 +81,11 @@ det_status store_metric_read(struct db *db, const struct metric_query *query,
                              struct arena *mem, struct metric_row **ret_rows,
                              uint32_t *ret_count, struct err *err);
 
+/* What a trial reported in a group at exactly those steps and was not taken back; NULL:
+ * nothing. */
+det_status store_metric_at(struct db *db, int64_t trial_id, const char *group,
+                           int64_t steps, struct arena *mem, struct json **ret_metrics,
+                           struct err *err);
 /* {"avg_metrics":{name:{type,count,min,max,sum,mean,last}},"validation_metrics":{...}}
  */
 det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret_json,
@@ -96,9 +101,18 @@ struct metric_point {
     int64_t report_us;
     double value;
 };
-det_status store_metric_series(struct db *db, int64_t trial_id, const char *group,
-                               const char *name, uint32_t points, struct arena *mem,
-                               struct metric_point **ret_points, uint32_t *ret_count,
+struct metric_line {
+    int64_t trial_id;
+    const char *group;
+    const char *name;
+    uint32_t points;
+};
+struct metric_series {
+    struct metric_point *point;
+    uint32_t count;
+};
+det_status store_metric_series(struct db *db, const struct metric_line *query,
+                               struct arena *mem, struct metric_series *ret_series,
                                struct err *err);
 /* The groups and names of an experiment's metrics: [{"group":..,"name":..}] sorted. */
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
@@ -174,17 +188,24 @@ struct log_query {
     int64_t from_us;           /* later than */
     int64_t to_us;             /* not later than; 0: no bound */
     const char *search;
-    bool is_regex; /* POSIX extended */
+    bool is_regex; /* as in base/pattern.h */
 };
 
-/* One page.  *ret_next: pass it as after_id (or before_id, descending) to go on;
- * *ret_end: there was nothing behind this page when it was read. */
+/* Lines in the arena they were read into. */
+struct log_page {
+    struct log_line *line;
+    uint32_t count;
+    int64_t next; /* pass it as after_id (or before_id, descending) to go on */
+    bool is_end;  /* there was nothing behind this page when it was read */
+};
+/* A call looks at about 8 MB of lines at most (1 MB with a regular expression): with
+ * filters a page may be short, or empty, and not the end. */
 det_status store_log_read(struct db *db, const struct log_query *query,
-                          struct arena *mem, struct log_line **ret_lines,
-                          uint32_t *ret_count, int64_t *ret_next, bool *ret_end,
+                          struct arena *mem, struct log_page *ret_page,
                           struct err *err);
 det_status store_log_compact(struct db *db, bool *ret_did, struct err *err);
-/* Lines older than their task's retention go; *ret_removed lines. */
+/* Lines older than their task's retention go, a chunk at a time once all its lines are;
+ * *ret_removed lines.  Bounded: call again while some go. */
 det_status store_log_expire(struct db *db, int64_t now_us, int64_t default_days,
                             int64_t *ret_removed, struct err *err);
 /* What values the filters could have: {"agentIds":[..],"rankIds":[..],...}. */
@@ -216,6 +237,11 @@ det_status store_checkpoint_add(struct db *db, const struct checkpoint *row,
                                 bool *ret_is_new, struct err *err);
 det_status store_checkpoint_get(struct db *db, const char *uuid, struct arena *mem,
                                 struct checkpoint *ret_row, struct err *err);
+/* The best complete one of a trial by the searcher's metric, as the experiment counts
+ * it; without any metric the last one.  *ret_found: there is one. */
+det_status store_checkpoint_best(struct db *db, int64_t trial_id, struct arena *mem,
+                                 struct checkpoint *ret_row, bool *ret_found,
+                                 struct err *err);
 /* New resources: empty means DELETED, fewer PARTIALLY_DELETED. */
 det_status store_checkpoint_set_resources(struct db *db, const char *uuid,
                                           const struct json *resources,
@@ -237,8 +263,8 @@ struct checkpoint_query {
     uint32_t states; /* bit set; 0: all */
     enum checkpoint_sort sort;
     bool is_descending;
-    int64_t offset;
-    int64_t limit; /* 0: all */
+    int64_t offset; /* negative: from the end */
+    int64_t limit;  /* 0: all */
 };
 det_status store_checkpoint_list(struct db *db, const struct checkpoint_query *query,
                                  struct arena *mem, struct checkpoint **ret_rows,

@@ -52,6 +52,12 @@ struct data_cache *data_cache_of(struct db *db)
     return cache;
 }
 
+void data_cache_drop_trial(struct db *db, int64_t trial_id)
+{
+    if (db->cache)
+        (void)map_remove(&cache_of(db->cache)->trials, trial_id);
+}
+
 void data_cache_trim(struct data_cache *cache)
 {
     if (cache->mem.used > CACHE_BYTES)

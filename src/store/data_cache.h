@@ -29,8 +29,8 @@ struct metric_group {
 };
 
 struct metric_trial {
-    int64_t run_id;
-    int64_t floor; /* older runs were cut for these steps already */
+    int64_t run_id; /* the run its row has */
+    int64_t floor;  /* older runs were cut for these steps already */
     struct metric_group *groups;
 };
 
@@ -67,6 +67,8 @@ struct data_cache {
 
 /* The cache of this connection, made when there is none; NULL: out of memory. */
 struct data_cache *data_cache_of(struct db *db);
+/* The trial's row changes: what is remembered of it may be wrong. */
+void data_cache_drop_trial(struct db *db, int64_t trial_id);
 /* Called where nothing of it is in use: forgets everything when it has grown large. */
 void data_cache_trim(struct data_cache *cache);
 

@@ -19,7 +19,7 @@
 #include "store/vfs.h"
 #include "store/vfs_gather.h"
 
-enum { BUSY_MS = 5000 };
+enum { BUSY_MS = 2000 };
 
 /* A file that is taken apart by hand should not surprise later: no page of deleted rows
  * is wiped (it costs a write each), free pages are given back in steps by compaction.
@@ -128,8 +128,10 @@ static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
     if (code)
         return report(db, code, err);
     sqlite3_busy_timeout(db->engine, BUSY_MS);
+    st = sqlite_exec(db, db->is_read_only ? reader_pragmas : writer_pragmas, err);
+    /* Behind the pragmas: setting wal_autocheckpoint takes the hook away. */
     sqlite3_wal_hook(db->engine, committed, db);
-    return sqlite_exec(db, db->is_read_only ? reader_pragmas : writer_pragmas, err);
+    return st;
 }
 
 static void sqlite_close(struct db *db)

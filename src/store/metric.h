@@ -187,11 +187,6 @@ det_status metric_cells_text(const struct metric_cells *row, struct arena *mem,
 det_status metric_cells_json(const struct metric_cells *row, struct arena *mem,
                              struct json **ret_object, struct err *err);
 
-/* What a trial reported in a group at those steps and was not taken back; NULL:
- * nothing. */
-det_status metric_at(struct db *db, int64_t trial_id, const char *group, int64_t steps,
-                     struct arena *mem, struct json **ret_metrics, struct err *err);
-
 /* ---- reading in order (metric_cursor.c) ------------------------------------------ */
 
 struct metric_cursor;

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "data/json.h"
 #include "store/blob.h"
+#include "store/data.h"
 #include "store/db.h"
 #include "store/metric.h"
 #include "store/store_impl.h"
@@ -433,8 +434,9 @@ static det_status find_in_run(struct db *db, const struct metric_run *run,
     return st;
 }
 
-det_status metric_at(struct db *db, int64_t trial_id, const char *group, int64_t steps,
-                     struct arena *mem, struct json **ret_metrics, struct err *err)
+det_status store_metric_at(struct db *db, int64_t trial_id, const char *group,
+                           int64_t steps, struct arena *mem, struct json **ret_metrics,
+                           struct err *err)
 {
     const struct metric_cells *row = NULL;
     struct metric_run *runs = NULL;

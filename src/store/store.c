@@ -120,6 +120,16 @@ static void die(struct store *store, const char *sentence)
         store->on_fatal(store->arg, sentence);
 }
 
+bool store_is_dead(struct store *store)
+{
+    bool is_dead;
+
+    lock_take(&store->lock);
+    is_dead = store->is_dead;
+    lock_give(&store->lock);
+    return is_dead;
+}
+
 static void answer(struct write_job *first)
 {
     struct write_job *next;
@@ -240,11 +250,27 @@ static det_status make_directory(const struct store_config *config, struct err *
     return io_sync_dir(config->io, parent, err);
 }
 
+/* SQLite would let everybody read a new database; the files beside it get its mode. */
+static det_status make_file(const struct store *store, struct err *err)
+{
+    struct io_file *file;
+    det_status st;
+
+    if (io_is_memory(store->io))
+        return DET_OK;
+    st = io_open(store->io, store->path, IO_WRITE | IO_CREATE | IO_PRIVATE, &file, err);
+    if (!st)
+        io_close(file);
+    return st;
+}
+
 static det_status open_parts(struct store *store, const struct store_config *config,
                              struct err *err)
 {
     det_status st = make_directory(config, err);
 
+    if (!st)
+        st = make_file(store, err);
     if (!st)
         st = db_open(config->io, store->path, false, &store->writer, err);
     if (!st)

@@ -47,6 +47,9 @@ det_status store_open(const struct store_config *config, struct store **ret_stor
  */
 void store_close(struct store *store);
 
+/* Whether a disk failed it: nothing is written any more. */
+bool store_is_dead(struct store *store);
+
 /* ---- writing --------------------------------------------------------------------- */
 
 struct write_job;

@@ -24,11 +24,13 @@
 enum {
     ALLOCATION_PUT,
     ALLOCATION_BY_ID,
+    ALLOCATION_NAME,
     ALLOCATION_BY_NAME,
     ALLOCATIONS_OF_TASK,
     ALLOCATIONS_LIVE,
     SHARE_PUT,
     SHARES_OF,
+    SHARES_LIVE,
     AGENT_PUT,
     AGENT_DROP,
     AGENT_LIST,
@@ -50,6 +52,7 @@ static const struct sql allocation_sql[] = {
         "  port_c10d = $25"),
     SQL(ALLOCATION_BY_ID,
         "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE id = $1"),
+    SQL(ALLOCATION_NAME, "SELECT name FROM allocations WHERE id = $1"),
     SQL(ALLOCATION_BY_NAME, "SELECT " ALLOCATION_COLUMNS " FROM allocations"
                             " WHERE name = $1 ORDER BY id DESC LIMIT 1"),
     SQL(ALLOCATIONS_OF_TASK,
@@ -66,6 +69,9 @@ static const struct sql allocation_sql[] = {
         "  exit_code = $10"),
     SQL(SHARES_OF, "SELECT " SHARE_COLUMNS " FROM shares WHERE allocation_id = $1"
                    " ORDER BY rank"),
+    SQL(SHARES_LIVE, "SELECT " SHARE_COLUMNS " FROM shares WHERE allocation_id IN"
+                     "  (SELECT a.id FROM allocations a WHERE a.state <> 'TERMINATED')"
+                     " ORDER BY allocation_id, rank"),
     SQL(AGENT_PUT,
         "INSERT INTO agents (" AGENT_COLUMNS ")"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
@@ -151,6 +157,24 @@ static det_status allocations_get(struct db_query *q, struct arena *mem,
     return st;
 }
 
+det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
+                                 const char **ret_name, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[ALLOCATION_NAME], err);
+    const char *name = NULL;
+
+    db_bind_i64(&q, id);
+    if (db_next(&q))
+        name = db_col_str(&q, mem);
+    if (q.status)
+        return q.status;
+    if (!name)
+        return err_set(err, DET_NOT_FOUND, "allocation %" PRId64 " not found", id);
+    *ret_name = name;
+    return DET_OK;
+}
+
 det_status store_allocations_of_task(struct db *db, const char *task_id,
                                      struct arena *mem, struct allocation **ret_rows,
                                      uint32_t *ret_count, struct err *err)
@@ -186,6 +210,21 @@ det_status store_shares_of(struct db *db, int64_t allocation_id, struct arena *m
     *ret_rows = rows.at;
     *ret_count = rows.count;
     return st;
+}
+
+det_status store_shares_live(struct db *db, struct arena *mem, struct share **ret_rows,
+                             uint32_t *ret_count, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[SHARES_LIVE], err);
+    struct row_list rows = {0};
+    det_status st = rows_get(&q, share_fields, sizeof(**ret_rows), mem, &rows);
+
+    if (st)
+        return st;
+    *ret_rows = rows.at;
+    *ret_count = rows.count;
+    return DET_OK;
 }
 
 det_status store_agent_list(struct db *db, struct arena *mem, struct agent **ret_rows,

@@ -21,6 +21,7 @@
 enum {
     CHECKPOINT_ADD,
     CHECKPOINT_GET,
+    CHECKPOINT_BEST,
     CHECKPOINT_SET_RESOURCES,
     CHECKPOINT_SET_METADATA,
     CHECKPOINT_SET_METRIC,
@@ -34,6 +35,14 @@ static const struct sql checkpoint_sql[] = {
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
     SQL(CHECKPOINT_GET,
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints WHERE uuid = $1"),
+    SQL(CHECKPOINT_BEST,
+        "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints"
+        " WHERE trial_id = $1 AND state = 'COMPLETED'"
+        " ORDER BY searcher_metric IS NULL,"
+        "  CASE WHEN (SELECT e.smaller_is_better FROM trials t"
+        "    JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1)"
+        "   THEN searcher_metric ELSE -searcher_metric END,"
+        "  steps_completed DESC, uuid LIMIT 1"),
     SQL(CHECKPOINT_SET_RESOURCES,
         "UPDATE checkpoints SET resources = $2, size_bytes = $3, state = $4"
         " WHERE uuid = $1"),
@@ -113,8 +122,8 @@ static det_status add_metric(struct db *db, const struct checkpoint *row,
     struct json *metrics = NULL;
     bool has = false;
     double metric = 0;
-    det_status st = metric_at(db, row->trial_id, "validation", row->steps_completed,
-                              mem, &metrics, err);
+    det_status st = store_metric_at(db, row->trial_id, "validation", row->steps_completed,
+                                    mem, &metrics, err);
 
     if (st || !metrics)
         return st;
@@ -247,6 +256,26 @@ det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,
     return db_run(&q);
 }
 
+det_status store_checkpoint_best(struct db *db, int64_t trial_id, struct arena *mem,
+                                 struct checkpoint *ret_row, bool *ret_found,
+                                 struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &checkpoint_sql[CHECKPOINT_BEST], err);
+    struct checkpoint row = {0};
+    bool found = false;
+    det_status st;
+
+    db_bind_i64(&q, trial_id);
+    st = row_get(&q, checkpoint_fields, mem, &row, &found);
+    if (st)
+        return st;
+    if (found)
+        *ret_row = row;
+    *ret_found = found;
+    return DET_OK;
+}
+
 /* ---- lists ----------------------------------------------------------------------- */
 
 static const char *const sort_keys[] = {
@@ -290,17 +319,18 @@ det_status store_checkpoint_list(struct db *db, const struct checkpoint_query *q
     CLEANUP(build_done) struct build b = BUILD_INIT(mem);
     const char *direction = query->is_descending ? "DESC" : "ASC";
     struct row_list rows = {0};
-    int64_t total = 0;
+    int64_t total = 0, start;
     det_status st = count_rows(db, query, mem, &total, err);
 
     if (st)
         return st;
-    if (query->offset < 0 || query->offset > total)
+    start = query->offset < 0 ? total + query->offset : query->offset;
+    if (start < 0 || start > total)
         return err_set(err, DET_INVALID, "offset out of bounds");
     build_where(&b, query);
     buf_printf(&b.text, " ORDER BY %s %s, uuid %s LIMIT %" PRId64 " OFFSET %" PRId64,
                sort_keys[query->sort], direction, direction,
-               query->limit > 0 ? query->limit : total, query->offset);
+               query->limit > 0 ? query->limit : total, start);
     CLEANUP(db_query_done)
     struct db_query q = build_query(&b, db, "SELECT " CHECKPOINT_COLUMNS, err);
 

@@ -5,17 +5,17 @@
  * merged between two looks, the numbers stay.  A call looks at no more than SCAN_BYTES
  * of chunks, so that a filter that finds nothing does not hold its caller up: it gets
  * an empty page and where to go on. */
-#include <regex.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "base/pattern.h"
 #include "store/data.h"
 #include "store/db.h"
 #include "store/log_chunk.h"
 #include "store/store_impl.h"
 
-enum { PAGE_BYTES = 64 << 10, SCAN_BYTES = 8 << 20 };
+enum { PAGE_BYTES = 64 << 10, SCAN_BYTES = 8 << 20, PATTERN_COST = 8 };
 
 enum { READ_TASK, READ_UPTO, READ_FROM };
 
@@ -33,8 +33,7 @@ struct page_reader {
     const struct log_query *query;
     struct arena *mem;
     int64_t task;
-    bool has_regex;
-    regex_t regex;
+    struct pattern *pattern; /* NULL: the search is for a plain text, or none */
     VEC(struct log_line) found;
     size_t found_bytes;
     size_t scanned_bytes;
@@ -69,12 +68,11 @@ static bool in_ranks(const struct field_i64s *ranks, int64_t rank)
 static bool has_text(const struct page_reader *r, const struct log_line *line)
 {
     const char *search = r->query->search;
-    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)line->len};
 
     if (!search || !*search)
         return true;
-    if (r->has_regex)
-        return !regexec(&r->regex, line->text, 1, &range, REG_STARTEND);
+    if (r->pattern)
+        return pattern_matches(r->pattern, line->text, line->len);
     return memmem(line->text, line->len, search, strlen(search)) != NULL;
 }
 
@@ -214,7 +212,7 @@ static det_status look_at(struct page_reader *r, struct db_query *q)
         r->next = r->query->is_descending ? first : last;
         return DET_OK;
     }
-    r->scanned_bytes += (size_t)db_col_i64(q);
+    r->scanned_bytes += (size_t)db_col_i64(q) * (r->pattern ? PATTERN_COST : 1);
     bytes = db_col_blob(q, &len);
     log_reader_init(&lines, bytes, len, first);
     if (r->query->is_descending)
@@ -300,29 +298,30 @@ static det_status find_task(struct page_reader *r, struct err *err)
 
 static det_status compile(struct page_reader *r, struct err *err)
 {
-    char text[256];
-    int code;
-
     if (!r->query->is_regex || !r->query->search || !*r->query->search)
         return DET_OK;
-    code = regcomp(&r->regex, r->query->search, REG_EXTENDED);
-    if (code == REG_ESPACE)
+    return pattern_new(r->query->search, &r->pattern, err);
+}
+
+static det_status take_lines(const struct page_reader *r, struct log_page *ret_page,
+                             struct err *err)
+{
+    struct log_page page = {
+        .count = (uint32_t)r->found.count, .next = r->next, .is_end = r->is_end};
+
+    page.line = arena_array(r->mem, struct log_line, r->found.count + 1);
+    if (!page.line)
         return err_default(err, DET_NOMEM);
-    if (code) {
-        regerror(code, &r->regex, text, sizeof(text));
-        return err_set(err, DET_INVALID, "'%s' is no regular expression: %s",
-                       r->query->search, text);
-    }
-    r->has_regex = true;
+    if (page.count)
+        memcpy(page.line, r->found.at, page.count * sizeof(*page.line));
+    *ret_page = page;
     return DET_OK;
 }
 
 det_status store_log_read(struct db *db, const struct log_query *query,
-                          struct arena *mem, struct log_line **ret_lines,
-                          uint32_t *ret_count, int64_t *ret_next, bool *ret_end,
-                          struct err *err)
+                          struct arena *mem, struct log_page *ret_page, struct err *err)
 {
-    struct page_reader r = {.db = db, .query = query, .mem = mem, .is_end = true};
+    struct page_reader r = {.db = db, .query = query, .mem = mem};
     det_status st = compile(&r, err);
 
     if (!st)
@@ -330,16 +329,9 @@ det_status store_log_read(struct db *db, const struct log_query *query,
     r.is_end = !r.task;
     if (!st)
         st = read_page(&r, err);
-    if (r.has_regex)
-        regfree(&r.regex);
-    *ret_lines = st ? NULL : arena_array(mem, struct log_line, r.found.count + 1);
-    if (!st && !*ret_lines)
-        st = err_default(err, DET_NOMEM);
-    if (!st && r.found.count)
-        memcpy(*ret_lines, r.found.at, r.found.count * sizeof(*r.found.at));
-    *ret_count = (uint32_t)r.found.count;
-    *ret_next = r.next;
-    *ret_end = r.is_end;
+    if (!st)
+        st = take_lines(&r, ret_page, err);
+    pattern_free(r.pattern);
     vec_done(&r.found);
     return st;
 }

@@ -477,20 +477,48 @@ static det_status group_load(struct db *db, struct metric_key *key, const char *
     return st;
 }
 
-static det_status trial_of(struct data_cache *cache, const struct metric_report *report,
+static det_status check_run(struct db *db, const struct metric_report *report,
+                            struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_sql[TRIAL_RUN], err);
+    int64_t run_id;
+
+    db_bind_i64(&q, report->trial_id);
+    if (!db_next(&q))
+        return q.status ? q.status
+                        : err_set(err, DET_NOT_FOUND, "trial '%" PRId64 "' not found",
+                                  report->trial_id);
+    run_id = db_col_i64(&q);
+    if (run_id != report->run_id)
+        return err_set(err, DET_STATE,
+                       "run %" PRId64 " of trial %" PRId64 " is over, its run is now "
+                       "%" PRId64,
+                       report->run_id, report->trial_id, run_id);
+    return DET_OK;
+}
+
+/* The trial whose current run this report is of.  Its row is asked once; whoever
+ * changes the row makes us forget. */
+static det_status trial_of(struct db *db, struct data_cache *cache,
+                           const struct metric_report *report,
                            struct metric_trial **ret_trial, struct err *err)
 {
     struct metric_trial *trial = map_get(&cache->trials, report->trial_id);
+    det_status st;
 
-    if (trial && trial->run_id != report->run_id) {
-        *trial = (struct metric_trial){.run_id = report->run_id, .floor = INT64_MAX};
-    } else if (!trial) {
-        trial = arena_new(&cache->mem, struct metric_trial);
-        if (!trial || !map_put(&cache->trials, report->trial_id, trial))
-            return err_default(err, DET_NOMEM);
-        trial->run_id = report->run_id;
-        trial->floor = INT64_MAX;
+    if (trial && trial->run_id == report->run_id) {
+        *ret_trial = trial;
+        return DET_OK;
     }
+    st = check_run(db, report, err);
+    if (st)
+        return st;
+    trial = arena_new(&cache->mem, struct metric_trial);
+    if (!trial || !map_put(&cache->trials, report->trial_id, trial))
+        return err_default(err, DET_NOMEM);
+    trial->run_id = report->run_id;
+    trial->floor = INT64_MAX;
     *ret_trial = trial;
     return DET_OK;
 }
@@ -636,27 +664,6 @@ static det_status roll_back(struct db *db, struct metric_trial *trial,
 
 /* ---- adding ---------------------------------------------------------------------- */
 
-static det_status check_run(struct db *db, const struct metric_report *report,
-                            struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &metric_sql[TRIAL_RUN], err);
-    int64_t run_id;
-
-    db_bind_i64(&q, report->trial_id);
-    if (!db_next(&q))
-        return q.status ? q.status
-                        : err_set(err, DET_NOT_FOUND, "trial '%" PRId64 "' not found",
-                                  report->trial_id);
-    run_id = db_col_i64(&q);
-    if (run_id != report->run_id)
-        return err_set(err, DET_STATE,
-                       "run %" PRId64 " of trial %" PRId64 " is over, its run is now "
-                       "%" PRId64,
-                       report->run_id, report->trial_id, run_id);
-    return DET_OK;
-}
-
 static det_status check_report(const struct metric_report *report, struct err *err)
 {
     if (!report->group || !*report->group)
@@ -724,9 +731,7 @@ det_status store_metric_add(struct db *db, const struct metric_report *report,
     if (!cache)
         return err_default(err, DET_NOMEM);
     data_cache_trim(cache);
-    st = check_run(db, report, err);
-    if (!st)
-        st = trial_of(cache, report, &trial, err);
+    st = trial_of(db, cache, report, &trial, err);
     if (!st)
         st = group_of(db, trial, &key, report->group, &to.group, err);
     if (!st)

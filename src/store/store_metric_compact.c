@@ -282,13 +282,10 @@ det_status metric_delete_step(struct db *db, int64_t trial_id, bool *ret_more,
                               struct err *err)
 {
     static const int small[] = {DELETE_TAIL, DELETE_SHAPES, DELETE_RUNS};
-    struct data_cache *cache = data_cache_of(db);
     det_status st = run_with_id(db, &metric_compact_sql[DELETE_BLOCKS], trial_id, err);
 
-    if (!cache)
-        return err_default(err, DET_NOMEM);
     *ret_more = !st && db_changes(db) > 0;
-    (void)map_remove(&cache->trials, trial_id);
+    data_cache_drop_trial(db, trial_id);
     for (size_t i = 0; i < ARRAY_LEN(small) && !st && !*ret_more; i++)
         st = run_with_id(db, &metric_compact_sql[small[i]], trial_id, err);
     return st;

@@ -437,13 +437,12 @@ static det_status count_points(struct db *db, const struct metric_query *query,
     return st;
 }
 
-det_status store_metric_series(struct db *db, int64_t trial_id, const char *group,
-                               const char *name, uint32_t points, struct arena *mem,
-                               struct metric_point **ret_points, uint32_t *ret_count,
+det_status store_metric_series(struct db *db, const struct metric_line *wanted,
+                               struct arena *mem, struct metric_series *ret_series,
                                struct err *err)
 {
-    struct metric_query query = {.trial_id = trial_id, .group = group};
-    struct line line = {.room = points ? points : 1};
+    struct metric_query query = {.trial_id = wanted->trial_id, .group = wanted->group};
+    struct line line = {.room = wanted->points ? wanted->points : 1};
     int64_t rows = 0;
     int64_t blocks = 0;
     det_status st;
@@ -454,17 +453,16 @@ det_status store_metric_series(struct db *db, int64_t trial_id, const char *grou
     st = count_rows(db, &query, &rows, &blocks, err);
     if (!st && blocks * MARKS >= (int64_t)line.room * 2) {
         line.expected = (uint64_t)blocks * MARKS;
-        st = line_of_many(db, &query, name, &line, err);
+        st = line_of_many(db, &query, wanted->name, &line, err);
     } else if (!st) {
-        st = count_points(db, &query, name, &line.expected, err);
+        st = count_points(db, &query, wanted->name, &line.expected, err);
         if (!st)
-            st = line_of_rows(db, &query, name, &line, err);
+            st = line_of_rows(db, &query, wanted->name, &line, err);
     }
     if (st)
         return st;
     line_end(&line);
-    *ret_points = line.point;
-    *ret_count = line.count;
+    *ret_series = (struct metric_series){line.point, line.count};
     return DET_OK;
 }
 

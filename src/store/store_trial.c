@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "data/json.h"
 #include "store/data.h"
+#include "store/data_cache.h"
 #include "store/store.h"
 #include "store/store_impl.h"
 #include "store/views.h"
@@ -86,6 +87,7 @@ det_status store_trial_put(struct db *db, const struct trial *row, struct err *e
 {
     det_status st = row_put(db, &trial_sql[TRIAL_PUT], trial_fields, row, err);
 
+    data_cache_drop_trial(db, row->id);
     if (!st && !db_changes(db))
         return none(row->id, err);
     return st;

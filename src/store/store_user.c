@@ -24,6 +24,8 @@ enum {
     SESSION_GET,
     SESSION_DROP,
     SESSION_DROP_OF,
+    SESSIONS_EXPIRE,
+    USER_SEEN,
 };
 
 static const struct sql user_sql[] = {
@@ -42,6 +44,8 @@ static const struct sql user_sql[] = {
         "SELECT id, user_id, created_us, expires_us FROM sessions WHERE id = $1"),
     SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = $1"),
     SQL(SESSION_DROP_OF, "DELETE FROM sessions WHERE user_id = $1"),
+    SQL(SESSIONS_EXPIRE, "DELETE FROM sessions WHERE expires_us < $1"),
+    SQL(USER_SEEN, "UPDATE users SET last_auth_us = $2 WHERE id = $1"),
 };
 const struct sql_table user_sql_table = SQL_TABLE(user_sql);
 
@@ -95,6 +99,15 @@ det_status store_user_put(struct db *db, const struct user *row, struct err *err
     if (!st && !db_changes(db))
         return err_set(err, DET_NOT_FOUND, "user '%" PRId64 "' not found", row->id);
     return st;
+}
+
+det_status store_user_seen(struct db *db, int64_t id, int64_t now_us, struct err *err)
+{
+    CLEANUP(db_query_done) struct db_query q = db_query(db, &user_sql[USER_SEEN], err);
+
+    db_bind_i64(&q, id);
+    db_bind_i64(&q, now_us);
+    return db_run(&q);
 }
 
 static det_status user_get(struct db_query *q, struct arena *mem, struct user *ret_row,
@@ -189,4 +202,9 @@ det_status store_session_drop(struct db *db, int64_t id, struct err *err)
 det_status store_sessions_drop_of(struct db *db, int64_t user_id, struct err *err)
 {
     return run_with_id(db, &user_sql[SESSION_DROP_OF], user_id, err);
+}
+
+det_status store_sessions_expire(struct db *db, int64_t now_us, struct err *err)
+{
+    return run_with_id(db, &user_sql[SESSIONS_EXPIRE], now_us, err);
 }

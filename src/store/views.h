@@ -159,6 +159,9 @@ det_status store_allocation_get(struct db *db, const char *name, struct arena *m
                                 struct allocation *ret_row, struct err *err);
 det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
                                   struct allocation *ret_row, struct err *err);
+/* Only what it is called on the wire; in `mem`. */
+det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
+                                 const char **ret_name, struct err *err);
 /* Of a task, unfinished first, then the most recently ended. */
 det_status store_allocations_of_task(struct db *db, const char *task_id,
                                      struct arena *mem, struct allocation **ret_rows,
@@ -169,8 +172,35 @@ det_status store_allocations_live(struct db *db, struct arena *mem,
 det_status store_shares_of(struct db *db, int64_t allocation_id, struct arena *mem,
                            struct share **ret_rows, uint32_t *ret_count,
                            struct err *err);
+/* Of all allocations that are not over, by allocation and rank. */
+det_status store_shares_live(struct db *db, struct arena *mem, struct share **ret_rows,
+                             uint32_t *ret_count, struct err *err);
 det_status store_agent_list(struct db *db, struct arena *mem, struct agent **ret_rows,
                             uint32_t *ret_count, struct err *err);
+
+/* An experiment in the queue: it has allocations that are not over. */
+struct job_view {
+    int64_t experiment_id;
+    const char *job_id;
+    const char *name;
+    const char *username;
+    int64_t owner_id;
+    const char *resource_pool;
+    int64_t submitted_us;
+    int64_t priority;
+    double weight;
+    double progress;
+    int64_t requested; /* slots */
+    int64_t allocated;
+    bool is_scheduled; /* some allocation holds slots */
+    int64_t ahead;     /* jobs of its pool that wait before it */
+};
+/* In the order of their turn. */
+det_status store_job_list(struct db *db, struct arena *mem, struct job_view **ret_rows,
+                          uint32_t *ret_count, struct err *err);
+/* DET_NOT_FOUND for none, and for one that is over. */
+det_status store_job_find(struct db *db, const char *job_id, int64_t *ret_experiment_id,
+                          struct err *err);
 
 /* ---- people ---------------------------------------------------------------------- */
 
@@ -190,6 +220,8 @@ extern const struct field user_fields[];
 det_status store_user_add(struct db *db, const struct user *row, int64_t *ret_id,
                           struct err *err); /* DET_EXISTS */
 det_status store_user_put(struct db *db, const struct user *row, struct err *err);
+/* It logged in just now; nothing else of it changes. */
+det_status store_user_seen(struct db *db, int64_t id, int64_t now_us, struct err *err);
 det_status store_user_get(struct db *db, int64_t id, struct arena *mem,
                           struct user *ret_row, struct err *err);
 det_status store_user_named(struct db *db, const char *username, struct arena *mem,
@@ -211,6 +243,8 @@ det_status store_session_get(struct db *db, int64_t id, struct session *ret_row,
                              struct err *err); /* DET_NOT_FOUND */
 det_status store_session_drop(struct db *db, int64_t id, struct err *err);
 det_status store_sessions_drop_of(struct db *db, int64_t user_id, struct err *err);
+/* Those that ended before `now_us` go. */
+det_status store_sessions_expire(struct db *db, int64_t now_us, struct err *err);
 
 /* Who is behind a token; DET_NOT_FOUND. */
 struct caller_view {

@@ -93,7 +93,7 @@ det_status bed_start(struct bed *bed, struct err *err)
     struct master_config config = {
         .io = io_system(),
         .data_dir = bed->data_dir,
-        .host = "127.0.0.1",
+        .host = bed->host,
         .tree = bed->config,
         .on_fatal = fatal,
     };
@@ -104,6 +104,8 @@ det_status bed_start(struct bed *bed, struct err *err)
     config.exec = bed->exec;
     config.net = bed->net;
     st = master_new(&config, &bed->master, err);
+    if (!st)
+        st = master_start(bed->master, err);
     if (!st)
         CHECK_OK(net_client_new(bed->net, "127.0.0.1", master_port(bed->master),
                                 &bed->client, &test_err));
@@ -168,6 +170,7 @@ struct bed *bed_open(const char *yaml)
     snprintf(bed->data_dir, sizeof(bed->data_dir), "%s/data", bed->dir);
     CHECK_OK(io_mkdir(io_system(), bed->data_dir, true, &test_err));
     bed->mem = (struct arena)ARENA_INIT(BED_MEMORY);
+    bed->host = "127.0.0.1";
     bed->clock = (struct clock){moved_wall_us, system_mono_us};
     bed->vars = json_new(&bed->mem, JSON_OBJECT);
     load_config(bed, yaml);
@@ -348,6 +351,11 @@ struct reply bed_raw(struct bed *bed, const char *request, unsigned uid)
     return make_reply(bed, (int)strtol(all.data + 9, NULL, 10), &body);
 }
 
+static void rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
 /* ---- calls on a thread ---------------------------------------------------------- */
 
 struct pending {
@@ -357,9 +365,26 @@ struct pending {
     const char *headers[2];
     struct buf out;
     struct net_reply reply;
+    struct buf pieces;
+    _Atomic bool has_bytes;
     det_status status;
     struct err err;
 };
+
+static det_status take_piece(void *arg, const char *bytes, size_t len, struct err *err)
+{
+    struct pending *p = arg;
+
+    buf_add(&p->pieces, bytes, len);
+    p->has_bytes = true;
+    return p->pieces.status ? err_default(err, p->pieces.status) : DET_OK;
+}
+
+void bed_await_bytes(struct pending *p)
+{
+    while (!p->has_bytes)
+        rest();
+}
 
 static void *run_pending(void *arg)
 {
@@ -378,12 +403,15 @@ struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
     note_route(method, path);
     p->headers[0] = token_header(bed, who);
     p->out = (struct buf)BUF_INIT;
+    p->pieces = (struct buf)BUF_INIT;
     p->call = (struct net_call){.method = method,
                                 .path = arena_strdup(&bed->mem, path),
                                 .headers = p->headers,
                                 .body = arena_strdup(&bed->mem, body),
                                 .body_len = body ? strlen(body) : 0,
-                                .timeout_ms = CALL_MS};
+                                .timeout_ms = CALL_MS,
+                                .on_data = take_piece,
+                                .arg = p};
     p->reply.body = &p->out;
     CHECK_OK(net_client_new(bed->net, "127.0.0.1", master_port(bed->master), &p->client,
                             &test_err));
@@ -397,9 +425,14 @@ struct reply bed_end(struct bed *bed, struct pending *p)
 
     pthread_join(p->thread, NULL);
     net_client_free(p->client);
-    if (p->status)
-        fail_msg("%s: %s", p->call.path, p->err.text);
-    reply = make_reply(bed, p->reply.status, &p->out);
+    if (p->status) { /* broken off: no part is taken for the whole */
+        buf_clear(&p->pieces);
+        buf_puts(&p->pieces, p->err.text);
+        p->reply.status = 0;
+    }
+    buf_add(&p->pieces, p->out.data, p->out.len); /* of a reply that is no success */
+    reply = make_reply(bed, p->reply.status, &p->pieces);
+    buf_done(&p->pieces);
     buf_done(&p->out);
     mem_free(p);
     return reply;
@@ -536,11 +569,6 @@ static const char *unmet(struct bed *bed, const struct json *json, const char *e
         filled += len + (end ? 2 : 0);
     }
     return NULL;
-}
-
-static void rest(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
 struct reply bed_step(struct bed *bed, const struct step *step)

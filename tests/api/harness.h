@@ -47,6 +47,7 @@ enum who {
 struct bed {
     char dir[64];
     char data_dir[80];
+    const char *host; /* to listen on */
     struct arena mem; /* replies, and what a test makes */
     struct exec *exec;
     struct net *net;
@@ -99,6 +100,9 @@ const char *bed_login(struct bed *bed, const char *username, const char *passwor
 struct pending;
 struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
                           const char *path, const char *body);
+/* Until the first bytes of its reply have come. */
+void bed_await_bytes(struct pending *pending);
+/* Status 0: the connection broke. */
 struct reply bed_end(struct bed *bed, struct pending *pending);
 
 /* Keeps `text` as a string, or `json`, under `name`. */

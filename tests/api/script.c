@@ -99,9 +99,29 @@ bool agent_is_idle(struct agent *agent)
 
 /* ---- shares --------------------------------------------------------------------- */
 
-struct share agent_start(struct agent *agent)
+static bool is_known(const struct agent *agent, const struct command *command)
+{
+    for (int i = 0; i < agent->start_count && command->is_start; i++)
+        if (!strcmp(agent->started[i], command->allocation))
+            return true;
+    return false;
+}
+
+/* The next that is not a START obeyed before. */
+static struct command next_new(struct agent *agent)
 {
     struct command command = agent_next(agent);
+
+    while (is_known(agent, &command))
+        command = agent_next(agent);
+    if (command.is_start && agent->start_count < AGENT_COMMANDS)
+        agent->started[agent->start_count++] = command.allocation;
+    return command;
+}
+
+struct share agent_start(struct agent *agent)
+{
+    struct command command = next_new(agent);
     struct share share = {.bed = agent->bed,
                           .agent = agent,
                           .allocation = command.allocation,
@@ -133,7 +153,7 @@ struct share agent_run(struct agent *agent)
 
 void share_await_kill(struct share *share)
 {
-    struct command command = agent_next(share->agent);
+    struct command command = next_new(share->agent);
 
     CHECK(!command.is_start);
     CHECK_STR(command.allocation, share->allocation);

@@ -27,6 +27,8 @@ struct agent {
     int64_t after; /* the last command seen */
     struct command queue[AGENT_COMMANDS];
     int queued;
+    const char *started[AGENT_COMMANDS]; /* allocations: STARTs may come twice */
+    int start_count;
 };
 
 /* One process of an allocation. */
@@ -56,7 +58,8 @@ struct command agent_next(struct agent *agent);
  */
 bool agent_is_idle(struct agent *agent);
 
-/* The next command is a START: the share, its process not yet running. */
+/* The next command is a START (but for those obeyed before): the share, its process not
+ * yet running. */
 struct share agent_start(struct agent *agent);
 /* The same, and it runs. */
 struct share agent_run(struct agent *agent);

@@ -53,13 +53,14 @@ TEST(commands_come_again_until_they_are_acknowledged)
 {
     BED(bed, NULL);
     struct agent agent = {0};
-    struct share first, again;
+    struct command first, again;
 
     agent_join(&agent, bed, "a1", 1);
     (void)create(bed, config_single);
-    first = agent_start(&agent);
+    first = agent_next(&agent);
     agent.after = 0; /* the reply was lost, say */
-    again = agent_start(&agent);
+    again = agent_next(&agent);
+    CHECK(first.is_start && again.is_start);
     CHECK_STR(first.allocation, again.allocation);
     CHECK(agent_is_idle(&agent));
 }
@@ -124,9 +125,9 @@ TEST(the_exit_of_a_rank_that_does_not_exist_changes_nothing)
 {
     static const struct step steps[] = {
         POST("exit", "/api/v1/det/allocations/${share.allocation}/exit",
-             "{'rank': 7, 'exit': 'FAILED', 'code': 1}", 200, NULL, TASK),
+             "{'rank': 7, 'exit': 'FAILED', 'code': 1}", 400, NULL, TASK),
         POST("negative", "/api/v1/det/allocations/${share.allocation}/exit",
-             "{'rank': -1, 'exit': 'FAILED', 'code': 1}", 200, NULL, TASK),
+             "{'rank': -1, 'exit': 'FAILED', 'code': 1}", 400, NULL, TASK),
         POST("progress", "/api/v1/trials/${share.trial}/progress", "{'progress': 0.1}",
              200, NULL, TASK),
         END_STEPS};
@@ -313,10 +314,16 @@ TEST(a_job_moves_to_another_pool)
         GET("moved", "/api/v1/experiments/1", 200, "experiment.resourcePool=two"),
         END_STEPS};
     BED(bed, yaml);
-    struct agent agent = {.pool = "two"};
+    static const struct step other[] = {
+        GET("without a pool of its own", "/api/v1/agents/a2", 200,
+            "agent.resourcePools.0=one"),
+        END_STEPS};
+    struct agent agent = {.pool = "two"}, without = {0};
 
     agent_join(&agent, bed, "a1", 1);
     bed_play(bed, steps);
+    agent_join(&without, bed, "a2", 1);
+    bed_play(bed, other);
     (void)agent_run(&agent);
 }
 

@@ -31,7 +31,13 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-enum { TEXT_MAX = 8192, CONNECTIONS_MAX = 4096, EVENTS = 256, TIMES_MAX = 1 << 20 };
+enum {
+    TEXT_MAX = 8192,
+    CONNECTIONS_MAX = 4096,
+    EVENTS = 256,
+    TIMES_MAX = 1 << 20,
+    HANG_UPS_MAX = 1000
+};
 
 struct connection {
     int fd;
@@ -47,6 +53,7 @@ struct load {
     const char *body;
     int64_t number;
     uint64_t answers;
+    uint32_t hung_up;  /* times */
     uint32_t *time_us; /* of the first TIMES_MAX answers */
     int poll;
     struct connection *connection;
@@ -129,12 +136,25 @@ static bool is_whole(const struct connection *c)
     return c->have >= (size_t)(end + 4 - c->reply) + body;
 }
 
+/* Some servers hang up on a connection that was quiet for a while; what was asked there
+ * is asked again. */
+static void dial_again(struct load *load, struct connection *c)
+{
+    if (++load->hung_up > HANG_UPS_MAX)
+        fail("the server hung up", "again and again");
+    close(c->fd);
+    dial(load, c);
+    ask(load, c);
+}
+
 static void hear(struct load *load, struct connection *c)
 {
     ssize_t got = recv(c->fd, c->reply + c->have, sizeof(c->reply) - 1 - c->have, 0);
 
-    if (got <= 0)
-        fail("the server hung up", got ? strerror(errno) : "end of file");
+    if (got <= 0) {
+        dial_again(load, c);
+        return;
+    }
     c->have += (size_t)got;
     c->reply[c->have] = '\0';
     if (!is_whole(c))
@@ -172,6 +192,8 @@ static void run(struct load *load, uint32_t connections, double seconds)
             hear(load, events[i].data.ptr);
     }
     took = (double)(now_us() - from_us) / 1e6;
+    if (load->hung_up)
+        fprintf(stderr, "bench_http: the server hung up %u times\n", load->hung_up);
     times = (size_t)MIN(load->answers, (uint64_t)TIMES_MAX);
     if (!times)
         fail("no answer", "in time");

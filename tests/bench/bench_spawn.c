@@ -57,8 +57,8 @@ static void fail(const char *what, const char *text)
     exit(1);
 }
 
-/* What it prints goes nowhere. */
-static pid_t start(char **command)
+/* What it prints goes nowhere; a server's log neither. */
+static pid_t start(char **command, bool is_server)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid;
@@ -66,6 +66,8 @@ static pid_t start(char **command)
 
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    if (is_server)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     code = posix_spawnp(&pid, command[0], &actions, NULL, command, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (code)
@@ -103,7 +105,7 @@ static bool is_answered(uint16_t port)
 static int64_t time_server(const struct race *race, char **command)
 {
     int64_t from_us = now_us();
-    pid_t pid = start(command);
+    pid_t pid = start(command, true);
     int64_t took_us;
 
     while (!is_answered(race->port)) {
@@ -153,7 +155,7 @@ static int64_t time_stamp(const struct race *race, char **command)
 
     unlink(race->stamp);
     from_us = now_us();
-    pid = start(command);
+    pid = start(command, false);
     while (!(at_us = read_stamp(race->stamp))) {
         nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
         if (now_us() - from_us > PATIENCE_US)
@@ -169,7 +171,7 @@ static int64_t time_end(char **command)
 {
     int64_t from_us = now_us();
 
-    end(start(command), command[0]);
+    end(start(command, false), command[0]);
     return now_us() - from_us;
 }
 

@@ -37,7 +37,7 @@ CHILD=$(cat "$HOME/child")
 kill -INT $SERVE
 wait $SERVE
 same 'Ctrl-C ends it with exit code 0' 0 $?
-soon 'the task is gone, with its children' sh -c "! kill -0 $CHILD"
+soon 'the task is gone, with its children' is_dead "$CHILD"
 soon 'the agent is gone' is_alone
 ok 'the run file is gone' test ! -e "$DATA/master.json"
 

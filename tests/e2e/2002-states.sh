@@ -60,8 +60,8 @@ soon 'a stubborn task runs' sh -c 'test -s "$HOME/orphan" && test -s "$HOME/chil
 ok 'kill ends it' det e kill 3
 says_line 'Killed experiment 3'
 fails 1 'at once' det e wait 3 --timeout 30
-soon 'its child is gone' sh -c '! kill -0 $(cat "$HOME/child")'
-soon 'so is what it had sent into a session of its own' sh -c '! kill -0 $(cat "$HOME/orphan")'
+soon 'its child is gone' is_dead "$(cat "$HOME/child")"
+soon 'so is what it had sent into a session of its own' is_dead "$(cat "$HOME/orphan")"
 same 'it is CANCELED' CANCELED "$(state 3)"
 
 create polite >/dev/null

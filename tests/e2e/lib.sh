@@ -24,6 +24,8 @@
 #   url [DIR]                   prints the address of the master that keeps its data there
 #   api METHOD PATH [BODY]      calls it (logged in); prints the body, then the status
 #   until_true COMMAND...       repeats the command until it succeeds (30 s at most)
+#   slay PID                    kills it with SIGKILL and waits until it is dead
+#   is_dead PID                 ... which this tells, also of one that is not its child
 #   ours                        prints the processes that this script has brought about
 set -u
 DET=${DET:?DET must name the program}
@@ -53,6 +55,17 @@ ours() {
         HOME=/ # not these two themselves
         grep -lzsxF "HOME=$T/home" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
     )
+}
+
+# Also when nobody has asked for its exit status yet.
+is_dead() {
+    ! kill -0 "$1" 2>/dev/null || grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null
+}
+
+# SIGKILL, and wait until it has had its effect.
+slay() {
+    kill -9 "$1"
+    until_true is_dead "$1"
 }
 
 is_alone() { [ -z "$(ours)" ]; }

@@ -2,8 +2,10 @@
 /* agents.c - agents and slots, shown and switched; and the two calls agents themselves
  * make. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
@@ -16,60 +18,122 @@ enum { COMMANDS_WAIT_MOST_S = 60 };
 
 /* ---- showing --------------------------------------------------------------------- */
 
+/* A slot that a share holds. */
+struct held {
+    int64_t agent_id;
+    int64_t slot;
+    const struct share *share;
+};
+
 /* Everything needed to show agents: rows, and who holds which slot. */
 struct board {
     struct agent *agents;
     uint32_t agent_count;
-    struct allocation *allocations;
-    uint32_t allocation_count;
-    struct share **shares; /* of each allocation */
-    uint32_t *share_counts;
+    struct share *shares; /* of allocations that are not over */
+    uint32_t share_count;
+    struct held *held; /* by agent and slot */
+    size_t held_count;
 };
 
-static det_status load_board(struct request *req, struct board *board)
+static int by_slot(const void *a, const void *b)
 {
-    det_status st = store_agent_list(req->db, &req->mem, &board->agents,
-                                     &board->agent_count, req->err);
+    const struct held *x = a, *y = b;
 
-    if (!st)
-        st = store_allocations_live(req->db, &req->mem, &board->allocations,
-                                    &board->allocation_count, req->err);
+    if (x->agent_id != y->agent_id)
+        return x->agent_id < y->agent_id ? -1 : 1;
+    return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+/* Parses each share's list once. */
+static det_status find_held(struct request *req, struct board *board)
+{
+    struct json **slots =
+        arena_array(&req->mem, struct json *, (size_t)board->share_count + 1);
+    size_t most = 0;
+    det_status st = slots ? DET_OK : DET_NOMEM;
+
+    for (uint32_t i = 0; !st && i < board->share_count; i++) {
+        const char *text = board->shares[i].slots;
+
+        st = json_parse(text, strlen(text), &req->mem, &slots[i], req->err);
+        if (!st && slots[i]->kind == JSON_ARRAY)
+            most += slots[i]->list.count;
+    }
     if (st)
         return st;
-    board->shares = arena_array(&req->mem, struct share *, board->allocation_count + 1);
-    board->share_counts = arena_array(&req->mem, uint32_t, board->allocation_count + 1);
-    if (!board->shares || !board->share_counts)
+    board->held = arena_array(&req->mem, struct held, most + 1);
+    if (!board->held)
         return DET_NOMEM;
-    for (uint32_t i = 0; i < board->allocation_count && !st; i++)
-        st = store_shares_of(req->db, board->allocations[i].id, &req->mem,
-                             &board->shares[i], &board->share_counts[i], req->err);
+    for (uint32_t i = 0; i < board->share_count; i++) {
+        const struct share *share = &board->shares[i];
+
+        if (share->has_exited || slots[i]->kind != JSON_ARRAY)
+            continue;
+        json_each(slot, slots[i])
+            board->held[board->held_count++] =
+                (struct held){share->agent_id, json_i64(slot, -1), share};
+    }
+    qsort(board->held, board->held_count, sizeof(*board->held), by_slot);
+    return DET_OK;
+}
+
+static det_status load_board(struct request *req, struct board *ret_board)
+{
+    struct board board = {0};
+    det_status st = store_agent_list(req->db, &req->mem, &board.agents,
+                                     &board.agent_count, req->err);
+
+    if (!st)
+        st = store_shares_live(req->db, &req->mem, &board.shares, &board.share_count,
+                               req->err);
+    if (!st)
+        st = find_held(req, &board);
+    if (!st)
+        *ret_board = board;
     return st;
 }
 
-static bool list_has(struct request *req, const char *list, int64_t number)
+static const struct share *holder(const struct board *board, int64_t agent_id,
+                                  int64_t slot)
 {
-    struct json *tree;
+    struct held key = {agent_id, slot, NULL};
+    const struct held *held =
+        bsearch(&key, board->held, board->held_count, sizeof(key), by_slot);
 
-    if (!list || json_parse(list, strlen(list), &req->mem, &tree, NULL))
-        return false;
-    json_each(item, tree)
-        if (json_i64(item, -1) == number)
-            return true;
-    return false;
+    return held ? held->share : NULL;
 }
 
-static const struct share *holder(struct request *req, const struct board *board,
-                                  const struct agent *agent, int64_t slot)
-{
-    for (uint32_t i = 0; i < board->allocation_count; i++)
-        for (uint32_t j = 0; j < board->share_counts[i]; j++) {
-            const struct share *share = &board->shares[i][j];
+/* What is shown of an agent, parsed. */
+struct parsed {
+    struct json *devices;
+    struct json *disabled; /* slot numbers */
+};
 
-            if (share->agent_id == agent->id && !share->has_exited &&
-                list_has(req, share->slots, slot))
-                return share;
-        }
-    return NULL;
+static det_status parse_agent(struct request *req, const struct agent *agent,
+                              struct parsed *ret_parsed)
+{
+    const char *disabled = agent->disabled_slots ? agent->disabled_slots : "[]";
+    struct parsed parsed;
+    det_status st = json_parse(agent->devices, strlen(agent->devices), &req->mem,
+                               &parsed.devices, req->err);
+
+    if (!st)
+        st = json_parse(disabled, strlen(disabled), &req->mem, &parsed.disabled,
+                        req->err);
+    if (!st)
+        *ret_parsed = parsed;
+    return st;
+}
+
+static bool is_disabled(const struct agent *agent, const struct parsed *parsed,
+                        int64_t slot)
+{
+    if (!agent->is_enabled)
+        return true;
+    json_each(item, parsed->disabled)
+        if (json_i64(item, -1) == slot)
+            return true;
+    return false;
 }
 
 static void show_device(struct json_writer *w, const char *key,
@@ -102,10 +166,10 @@ static void show_container(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
-static void show_slot(struct request *req, const char *key, const struct board *board,
-                      const struct agent *agent, const struct json *device)
+static void show_slot(struct json_writer *w, const char *key, const struct board *board,
+                      const struct agent *agent, const struct parsed *parsed,
+                      const struct json *device)
 {
-    struct json_writer *w = &req->w;
     int64_t id = json_i64(json_get(device, "id"), 0);
     char text[24];
 
@@ -113,18 +177,10 @@ static void show_slot(struct request *req, const char *key, const struct board *
     jw_object(w, key);
     jw_str(w, "id", text);
     show_device(w, "device", device);
-    jw_bool(w, "enabled",
-            agent->is_enabled && !list_has(req, agent->disabled_slots, id));
+    jw_bool(w, "enabled", !is_disabled(agent, parsed, id));
     jw_bool(w, "draining", agent->is_draining);
-    show_container(w, "container", holder(req, board, agent, id));
+    show_container(w, "container", holder(board, agent->id, id));
     jw_end_object(w);
-}
-
-static det_status devices_of(struct request *req, const struct agent *agent,
-                             struct json **ret_devices)
-{
-    return json_parse(agent->devices, strlen(agent->devices), &req->mem, ret_devices,
-                      req->err);
 }
 
 static void show_slot_stats(struct json_writer *w, const struct agent *agent,
@@ -149,12 +205,9 @@ static void show_containers(struct json_writer *w, const struct board *board,
                             const struct agent *agent)
 {
     jw_object(w, "containers");
-    for (uint32_t i = 0; i < board->allocation_count; i++)
-        for (uint32_t j = 0; j < board->share_counts[i]; j++)
-            if (board->shares[i][j].agent_id == agent->id &&
-                !board->shares[i][j].has_exited)
-                show_container(w, board->shares[i][j].container_id,
-                               &board->shares[i][j]);
+    for (uint32_t i = 0; i < board->share_count; i++)
+        if (board->shares[i].agent_id == agent->id && !board->shares[i].has_exited)
+            show_container(w, board->shares[i].container_id, &board->shares[i]);
     jw_end_object(w);
 }
 
@@ -163,9 +216,9 @@ static det_status show_agent(struct request *req, const char *key,
 {
     struct json_writer *w = &req->w;
     const char *type = "TYPE_CPU";
-    struct json *devices;
+    struct parsed parsed;
     int64_t disabled = 0;
-    det_status st = devices_of(req, agent, &devices);
+    det_status st = parse_agent(req, agent, &parsed);
 
     if (st)
         return st;
@@ -173,13 +226,13 @@ static det_status show_agent(struct request *req, const char *key,
     jw_str(w, "id", agent->name);
     jw_time(w, "registeredTime", agent->joined_us);
     jw_object(w, "slots");
-    json_each(device, devices) {
+    json_each(device, parsed.devices) {
         int64_t id = json_i64(json_get(device, "id"), 0);
 
-        show_slot(req,
+        show_slot(w,
                   arena_printf(&req->mem, "/agents/%s/slots/%" PRId64, agent->name, id),
-                  board, agent, device);
-        disabled += !agent->is_enabled || list_has(req, agent->disabled_slots, id);
+                  board, agent, &parsed, device);
+        disabled += is_disabled(agent, &parsed, id);
         if (!strcmp(json_str(json_get(device, "type"), ""), "cuda"))
             type = "TYPE_CUDA";
     }
@@ -254,20 +307,20 @@ det_status api_get_agent(struct request *req)
 det_status api_list_slots(struct request *req)
 {
     const struct agent *agent;
-    struct json *devices;
+    struct parsed parsed;
     struct board board;
     det_status st = load_board(req, &board);
 
     if (!st)
         st = find_agent(req, &board, &agent);
     if (!st)
-        st = devices_of(req, agent, &devices);
+        st = parse_agent(req, agent, &parsed);
     if (st)
         return st;
     jw_object(&req->w, NULL);
     jw_array(&req->w, "slots");
-    json_each(device, devices)
-        show_slot(req, NULL, &board, agent, device);
+    json_each(device, parsed.devices)
+        show_slot(&req->w, NULL, &board, agent, &parsed, device);
     jw_end_array(&req->w);
     jw_end_object(&req->w);
     return DET_OK;
@@ -276,7 +329,7 @@ det_status api_list_slots(struct request *req)
 static det_status reply_slot(struct request *req)
 {
     const struct agent *agent;
-    struct json *devices;
+    struct parsed parsed;
     struct board board;
     int64_t id;
     det_status st = request_id(req, 1, &id);
@@ -286,14 +339,14 @@ static det_status reply_slot(struct request *req)
     if (!st)
         st = find_agent(req, &board, &agent);
     if (!st)
-        st = devices_of(req, agent, &devices);
+        st = parse_agent(req, agent, &parsed);
     if (st)
         return st;
-    json_each(device, devices) {
+    json_each(device, parsed.devices) {
         if (json_i64(json_get(device, "id"), -1) != id)
             continue;
         jw_object(&req->w, NULL);
-        show_slot(req, "slot", &board, agent, device);
+        show_slot(&req->w, "slot", &board, agent, &parsed, device);
         jw_end_object(&req->w);
         return DET_OK;
     }
@@ -378,8 +431,7 @@ det_status api_agent_hello(struct request *req)
     if (body->devices->kind != JSON_ARRAY)
         return err_set(req->err, DET_INVALID, "devices must be a list");
     event.agent_joined.name = req->arg[0];
-    event.agent_joined.resource_pool =
-        body->resource_pool && *body->resource_pool ? body->resource_pool : "default";
+    event.agent_joined.resource_pool = body->resource_pool; /* NULL: the default one */
     event.agent_joined.devices = json_text(&req->mem, body->devices);
     event.agent_joined.addresses =
         body->addresses ? json_text(&req->mem, body->addresses) : "[]";
@@ -431,20 +483,35 @@ static det_status show_command(struct request *req, const struct agent_command *
     return st;
 }
 
+/* A command that cannot be told (its task's configuration no longer opens) must not
+ * keep the agent from the others. */
+static void show_command_or_skip(struct request *req,
+                                 const struct agent_command *command)
+{
+    struct json_writer before = req->w;
+    size_t len = req->out.len;
+    det_status st = show_command(req, command);
+
+    if (!st)
+        return;
+    log_error("agent %s cannot be told command %" PRId64 ": %s", req->arg[0],
+              command->seq, req->err->text);
+    buf_cut(&req->out, len);
+    req->w = before;
+}
+
 static det_status reply_commands(struct request *req,
                                  const struct agent_command *commands, uint32_t count)
 {
-    det_status st = DET_OK;
-
     jw_object(&req->w, NULL);
     jw_str(&req->w, "epoch", req->master->id);
     jw_i64(&req->w, "last", count ? commands[count - 1].seq : 0);
     jw_array(&req->w, "commands");
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = show_command(req, &commands[i]);
+    for (uint32_t i = 0; i < count; i++)
+        show_command_or_skip(req, &commands[i]);
     jw_end_array(&req->w);
     jw_end_object(&req->w);
-    return st;
+    return DET_OK;
 }
 
 static det_status look_for_commands(struct request *req)
@@ -452,8 +519,8 @@ static det_status look_for_commands(struct request *req)
     const struct agent_commands_query *query = req->query;
     const char *key = arena_printf(&req->mem, "agent %s", req->arg[0]);
     const int64_t *deadline_us = req->state;
-    struct agent_command *commands;
-    uint32_t count;
+    struct agent_command *commands = NULL;
+    uint32_t count = 0;
     uint64_t mark;
     det_status st;
 
@@ -464,8 +531,12 @@ static det_status look_for_commands(struct request *req)
                          &commands, &count, req->err);
     if (!st && !count && !request_is_due(req, *deadline_us))
         return request_wait(req, key, mark, *deadline_us, look_for_commands);
-    agents_polling(req->master->agents, req->arg[0], -1);
     return st ? st : reply_commands(req, commands, count);
+}
+
+static void poll_ended(struct request *req)
+{
+    agents_polling(req->master->agents, req->arg[0], -1);
 }
 
 det_status api_agent_commands(struct request *req)
@@ -480,6 +551,7 @@ det_status api_agent_commands(struct request *req)
         return reply_commands(req, NULL, 0); /* our epoch tells it to say hello again */
     *deadline_us = request_mono_us(req) + seconds * 1000000;
     req->state = deadline_us;
+    req->ended = poll_ended;
     agents_polling(req->master->agents, req->arg[0], 1);
     return look_for_commands(req);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "data/utf8.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
 #include "master/gather.h"
@@ -14,6 +15,7 @@
 #include "wire/queries.h"
 
 enum { PREEMPTION_WAIT_MOST_S = 120, MEETING_WAIT_S = 60 };
+enum { REASON_BYTES = 1 << 10, DATA_BYTES = 64 << 10, UUID_BYTES = 256 };
 
 static det_status find_allocation(struct request *req, struct allocation *ret_row)
 {
@@ -182,12 +184,33 @@ static det_status exit_written(struct request *req)
     return DET_OK;
 }
 
+/* A rank that is none would leave its mark for ever. */
+static det_status check_rank(struct request *req, const struct allocation *row,
+                             int64_t rank)
+{
+    struct share *shares;
+    uint32_t count = 0;
+    det_status st =
+        store_shares_of(req->db, row->id, &req->mem, &shares, &count, req->err);
+
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (shares[i].rank == rank)
+            return DET_OK;
+    return st ? st
+              : err_set(req->err, DET_INVALID, "allocation %s has no rank %" PRId64,
+                        row->name, rank);
+}
+
 static det_status report_exit(struct request *req, const struct allocation *row)
 {
     const struct share_exit_body *body = req->body;
     struct exit_state *state = arena_new(&req->mem, struct exit_state);
+    const char *reason = body->reason ? body->reason : "";
     uint32_t kind = EXIT_CLEAN;
+    det_status st = check_rank(req, row, body->rank);
 
+    if (st)
+        return st;
     while (exit_kind_names[kind] && strcmp(exit_kind_names[kind], body->exit))
         kind++;
     if (!exit_kind_names[kind])
@@ -199,9 +222,10 @@ static det_status report_exit(struct request *req, const struct allocation *row)
     state->event.share_exited.rank = body->rank;
     state->event.share_exited.exit = (enum exit_kind)kind;
     state->event.share_exited.code = body->code;
-    state->event.share_exited.reason = body->reason;
+    state->event.share_exited.reason = arena_strndup(
+        &req->mem, reason, utf8_valid(reason, strnlen(reason, REASON_BYTES)));
     state->sender = arena_printf(&req->mem, "exit %s/%" PRId64, row->name, body->rank);
-    if (!state->sender)
+    if (req->mem.has_failed)
         return DET_NOMEM;
     req->state = state;
     return request_write(req, write_exit, exit_written);
@@ -237,13 +261,15 @@ struct meeting_state {
     struct gathered all;
 };
 
-static det_status check_running(struct request *req)
+static det_status check_running(struct request *req, struct allocation *ret_row)
 {
     struct allocation row;
     det_status st = find_allocation(req, &row);
 
     if (!st && row.state >= ALLOCATION_TERMINATING)
         st = err_set(req->err, DET_STATE, "allocation %s is ending", row.name);
+    if (!st)
+        *ret_row = row;
     return st;
 }
 
@@ -251,7 +277,8 @@ static det_status wait_for_all(struct request *req)
 {
     struct meeting_state *state = req->state;
     uint64_t mark = waits_mark(req->master->waits, state->key);
-    det_status st = check_running(req);
+    struct allocation row;
+    det_status st = check_running(req, &row);
 
     if (!st)
         st = gathers_read(req->master->gathers, state->name, state->guest, &req->mem,
@@ -269,9 +296,14 @@ static det_status wait_for_all(struct request *req)
 static det_status join(struct request *req, struct meeting_state *state, uint32_t seats,
                        const char *data)
 {
+    struct allocation row;
     bool is_full;
-    det_status st = check_running(req);
+    det_status st = check_running(req, &row);
 
+    if (!st && seats > MAX(row.slots, row.shares) && seats > 1)
+        st = err_set(req->err, DET_INVALID,
+                     "%u cannot meet: allocation %s has %" PRId64 " processes at most",
+                     seats, row.name, MAX(row.slots, row.shares));
     state->key = wait_key_allocation(&req->mem, req->arg[0]);
     if (!st && req->mem.has_failed)
         st = DET_NOMEM;
@@ -381,14 +413,20 @@ det_status api_allocation_all_gather(struct request *req)
     const char *guest = json_str(json_find(req->tree, "request_uuid"), "");
     const struct json *data = json_find(req->tree, "data");
     int64_t peers = json_i64(json_find(req->tree, "num_peers"), 0);
+    const char *text;
 
-    if (!*guest || !data || peers < 1 || peers > 100000)
+    if (!*guest || strlen(guest) > UUID_BYTES || !data || peers < 1 ||
+        peers > UINT32_MAX)
         return err_set(req->err, DET_INVALID,
                        "all_gather needs requestUuid, numPeers >= 1 and data");
-    if (!state)
+    text = json_text(&req->mem, data);
+    if (!state || !text)
         return DET_NOMEM;
+    if (strlen(text) > DATA_BYTES)
+        return err_set(req->err, DET_TOO_LARGE, "data is larger than %d KB",
+                       DATA_BYTES >> 10);
     state->reply = reply_gathered;
     state->name = arena_printf(&req->mem, "%s all_gather", req->arg[0]);
     state->guest = guest;
-    return join(req, state, (uint32_t)peers, json_text(&req->mem, data));
+    return join(req, state, (uint32_t)peers, text);
 }

@@ -12,6 +12,8 @@
 #include "wire/bodies.h"
 #include "wire/queries.h"
 
+enum { METADATA_BYTES = 1 << 20 };
+
 /* ---- reporting ------------------------------------------------------------------- */
 
 struct report_state {
@@ -45,13 +47,36 @@ static det_status find_maker(struct request *req, const struct checkpoint_body *
     return st;
 }
 
-static int64_t sum_sizes(const struct json *resources)
+/* {"path": size, ...}: what they are in all.  NULL and null are nothing. */
+static det_status sum_sizes(const struct json *resources, int64_t *ret_total,
+                            struct err *err)
 {
     int64_t total = 0;
 
-    json_each(item, resources)
-        total += json_i64(item, 0);
-    return total;
+    if (!json_is_null(resources) && resources->kind != JSON_OBJECT)
+        return err_set(err, DET_INVALID, "resources is %s; expected paths and sizes",
+                       json_kind_name(resources->kind));
+    json_each(item, resources) {
+        int64_t size = json_i64(item, -1);
+
+        if (size < 0 || __builtin_add_overflow(total, size, &total))
+            return err_set(err, DET_INVALID,
+                           "the size of '%.200s' is no number of bytes", item->key);
+    }
+    *ret_total = total;
+    return DET_OK;
+}
+
+static det_status check_metadata(const struct json *metadata, struct err *err)
+{
+    const struct json *steps = json_get(metadata, "steps_completed");
+
+    if (!steps)
+        return err_set(err, DET_INVALID, "metadata.steps_completed is missing");
+    if (json_i64(steps, -1) < 0)
+        return err_set(err, DET_INVALID,
+                       "metadata.steps_completed is not a whole number >= 0");
+    return DET_OK;
 }
 
 static det_status check_body(const struct checkpoint_body *body, struct err *err)
@@ -62,8 +87,21 @@ static det_status check_body(const struct checkpoint_body *body, struct err *err
         strcmp(body->state, "STATE_UNSPECIFIED"))
         return err_set(err, DET_INVALID, "the state is '%s'; expected STATE_COMPLETED",
                        body->state);
-    if (!body->metadata || !json_get(body->metadata, "steps_completed"))
-        return err_set(err, DET_INVALID, "metadata.steps_completed is missing");
+    return check_metadata(body->metadata, err);
+}
+
+/* The text, of a bounded size: lists read it whole. */
+static det_status metadata_text(struct request *req, const struct json *metadata,
+                                const char **ret_text)
+{
+    const char *text = json_text(&req->mem, metadata);
+
+    if (!text)
+        return err_default(req->err, DET_NOMEM);
+    if (strlen(text) > METADATA_BYTES)
+        return err_set(req->err, DET_TOO_LARGE, "metadata is larger than %d MB",
+                       METADATA_BYTES >> 20);
+    *ret_text = text;
     return DET_OK;
 }
 
@@ -95,8 +133,14 @@ det_status api_report_checkpoint(struct request *req)
     const struct checkpoint_body *body = req->body;
     struct report_state *state = arena_new(&req->mem, struct report_state);
     struct allocation maker;
+    const char *metadata;
+    int64_t size_bytes;
     det_status st = check_body(body, req->err);
 
+    if (!st)
+        st = sum_sizes(body->resources, &size_bytes, req->err);
+    if (!st)
+        st = metadata_text(req, body->metadata, &metadata);
     if (!st)
         st = find_maker(req, body, &maker);
     if (st)
@@ -112,9 +156,11 @@ det_status api_report_checkpoint(struct request *req)
         .experiment_id = maker.experiment_id,
         .state = CHECKPOINT_COMPLETED,
         .steps_completed = json_i64(json_get(body->metadata, "steps_completed"), 0),
-        .metadata = json_text(&req->mem, body->metadata),
-        .resources = body->resources ? json_text(&req->mem, body->resources) : "{}",
-        .size_bytes = sum_sizes(body->resources),
+        .metadata = metadata,
+        .resources = json_is_null(body->resources)
+                         ? "{}"
+                         : json_text(&req->mem, body->resources),
+        .size_bytes = size_bytes,
         .report_us = body->report_time ? body->report_time : master_now_us(req->master),
         .storage_id = body->storage_id,
     };
@@ -126,6 +172,25 @@ det_status api_report_checkpoint(struct request *req)
 
 /* ---- showing --------------------------------------------------------------------- */
 
+/* A task reads those of its own experiment, and the one its trial starts from: with a
+ * checkpoint comes the configuration of the experiment that made it. */
+static det_status check_may_read(struct request *req, const struct checkpoint *row)
+{
+    const struct caller *caller = &req->caller;
+    struct trial_view trial;
+    det_status st;
+
+    if (!caller->allocation_id || row->experiment_id == caller->experiment_id)
+        return DET_OK;
+    st = store_trial_get(req->db, caller->trial_id, &req->mem, &trial, req->err);
+    if (st)
+        return st;
+    if (trial.row.warm_start && !strcmp(trial.row.warm_start, row->uuid))
+        return DET_OK;
+    return err_set(req->err, DET_FORBIDDEN,
+                   "a task's token opens only checkpoints of its own experiment");
+}
+
 static det_status reply_checkpoint(struct request *req)
 {
     struct checkpoint row;
@@ -135,6 +200,8 @@ static det_status reply_checkpoint(struct request *req)
         return err_set(req->err, DET_INVALID, "'%s' is not a checkpoint's uuid",
                        req->arg[0]);
     st = store_checkpoint_get(req->db, req->arg[0], &req->mem, &row, req->err);
+    if (!st)
+        st = check_may_read(req, &row);
     if (st)
         return st;
     jw_object(&req->w, NULL);
@@ -152,6 +219,7 @@ static const struct {
     const char *name;
     enum checkpoint_sort sort;
 } sorts[] = {
+    {"SORT_BY_UNSPECIFIED", CHECKPOINT_BY_END_TIME},
     {"SORT_BY_UUID", CHECKPOINT_BY_UUID},
     {"SORT_BY_TRIAL_ID", CHECKPOINT_BY_TRIAL},
     {"SORT_BY_BATCH_NUMBER", CHECKPOINT_BY_STEPS},
@@ -160,7 +228,33 @@ static const struct {
     {"SORT_BY_SEARCHER_METRIC", CHECKPOINT_BY_METRIC},
 };
 
-static det_status list_checkpoints(struct request *req, struct checkpoint_query *query)
+/* The store keeps the searcher's metric beside each checkpoint, and no other. */
+static det_status find_sort(const struct checkpoints_query *in, const char *metric,
+                            enum checkpoint_sort *ret_sort, struct err *err)
+{
+    if (in->sort_by_metric && *in->sort_by_metric) {
+        if (!metric || strcmp(metric, in->sort_by_metric))
+            return err_set(err, DET_INVALID,
+                           "checkpoints cannot be sorted by the metric '%s', only by "
+                           "the searcher's%s%s",
+                           in->sort_by_metric, metric ? ", " : "",
+                           metric ? metric : "");
+        *ret_sort = CHECKPOINT_BY_METRIC;
+        return DET_OK;
+    }
+    if (!in->sort_by_attr || !*in->sort_by_attr)
+        return DET_OK;
+    for (size_t i = 0; i < ARRAY_LEN(sorts); i++)
+        if (!strcmp(sorts[i].name, in->sort_by_attr)) {
+            *ret_sort = sorts[i].sort;
+            return DET_OK;
+        }
+    return err_set(err, DET_INVALID, "checkpoints cannot be sorted by '%s'",
+                   in->sort_by_attr);
+}
+
+static det_status list_checkpoints(struct request *req, struct checkpoint_query *query,
+                                   const char *metric)
 {
     const struct checkpoints_query *in = req->query;
     struct page page = {.offset = in->offset, .limit = in->limit};
@@ -173,11 +267,8 @@ static det_status list_checkpoints(struct request *req, struct checkpoint_query 
     query->is_descending = is_descending(in->order_by);
     query->offset = in->offset;
     query->limit = in->limit;
-    if (in->sort_by_metric && *in->sort_by_metric)
-        query->sort = CHECKPOINT_BY_METRIC;
-    for (size_t i = 0; i < ARRAY_LEN(sorts) && in->sort_by_attr; i++)
-        if (!strcmp(sorts[i].name, in->sort_by_attr))
-            query->sort = sorts[i].sort;
+    if (!st)
+        st = find_sort(in, metric, &query->sort, req->err);
     if (!st)
         st = store_checkpoint_list(req->db, query, &req->mem, &rows, &count, &total,
                                    req->err);
@@ -204,18 +295,22 @@ det_status api_list_experiment_checkpoints(struct request *req)
     if (!st)
         st = store_experiment_get(req->db, query.experiment_id, &req->mem, &experiment,
                                   req->err);
-    return st ? st : list_checkpoints(req, &query);
+    return st ? st : list_checkpoints(req, &query, experiment.searcher_metric);
 }
 
 det_status api_list_trial_checkpoints(struct request *req)
 {
     struct checkpoint_query query = {0};
+    struct experiment_view experiment;
     struct trial_view trial;
     det_status st = request_id(req, 0, &query.trial_id);
 
     if (!st)
         st = store_trial_get(req->db, query.trial_id, &req->mem, &trial, req->err);
-    return st ? st : list_checkpoints(req, &query);
+    if (!st)
+        st = store_experiment_get(req->db, trial.row.experiment_id, &req->mem,
+                                  &experiment, req->err);
+    return st ? st : list_checkpoints(req, &query, experiment.searcher_metric);
 }
 
 /* ---- changing -------------------------------------------------------------------- */
@@ -229,7 +324,7 @@ static det_status write_resources(struct write_job *job, struct db *db, struct e
         const char *uuid = json_str(json_find(item, "uuid"), "");
         det_status st;
 
-        if (!resources)
+        if (json_is_null(resources))
             continue;
         st = store_checkpoint_set_resources(db, uuid, resources, &req->mem, err);
         if (st)
@@ -247,8 +342,12 @@ det_status api_patch_checkpoints(struct request *req)
     json_each(item, list) {
         const char *uuid = json_str(json_find(item, "uuid"), "");
         struct checkpoint row;
+        int64_t size_bytes;
         det_status st = store_checkpoint_get(req->db, uuid, &req->mem, &row, req->err);
 
+        if (!st)
+            st = sum_sizes(json_path(item, "resources.resources"), &size_bytes,
+                           req->err);
         if (st)
             return st;
         if (req->caller.trial_id && row.trial_id != req->caller.trial_id)
@@ -268,11 +367,14 @@ static det_status write_metadata(struct write_job *job, struct db *db, struct er
 det_status api_post_checkpoint_metadata(struct request *req)
 {
     const struct json *metadata = json_path(req->tree, "checkpoint.metadata");
+    const char *text;
+    det_status st;
 
     if (!metadata || metadata->kind != JSON_OBJECT)
         return err_set(req->err, DET_INVALID, "checkpoint.metadata must be an object");
-    req->state = json_text(&req->mem, metadata);
-    if (!req->state)
-        return DET_NOMEM;
+    st = metadata_text(req, metadata, &text);
+    if (st)
+        return st;
+    req->state = (void *)(uintptr_t)text;
     return request_write(req, write_metadata, reply_checkpoint);
 }

@@ -148,6 +148,8 @@ static det_status load_config(struct request *req, const char *text,
 
     if (st)
         return st;
+    if (!defaults.checkpoint_directory)
+        return err_default(req->err, DET_NOMEM);
     if (json_is_null(defaults.checkpoint_storage))
         defaults.checkpoint_storage = NULL;
     uuid_format(random, state->job_id);
@@ -168,7 +170,6 @@ static det_status find_warm_start(struct request *req, const struct create_state
     struct trial_view trial;
     det_status st;
 
-    *ret_uuid = NULL;
     if (config->source_trial_id) {
         st = store_trial_get(req->db, config->source_trial_id, &req->mem, &trial,
                              req->err);
@@ -181,8 +182,10 @@ static det_status find_warm_start(struct request *req, const struct create_state
             *ret_uuid = trial.row.latest_checkpoint;
         return st;
     }
-    if (!config->source_checkpoint_uuid)
+    if (!config->source_checkpoint_uuid) {
+        *ret_uuid = NULL;
         return DET_OK;
+    }
     st = store_checkpoint_get(req->db, config->source_checkpoint_uuid, &req->mem, &row,
                               req->err);
     if (!st)
@@ -260,7 +263,23 @@ static det_status submit(struct request *req, struct create_state *state)
     event.submitted.files = state->files;
     event.submitted.files_len = state->files_len;
     event.submitted.activate = body->activate;
+    if (req->mem.has_failed)
+        return err_default(req->err, DET_NOMEM);
     return request_event(req, &event, created);
+}
+
+/* Without a projectId, or with 0, it is the first: there is no other yet. */
+static det_status check_ids(struct request *req)
+{
+    const struct create_experiment_body *body = req->body;
+    struct experiment_view parent;
+
+    if (body->project_id < 0 || body->project_id > 1)
+        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
+                       body->project_id);
+    if (!body->parent_id)
+        return DET_OK;
+    return store_experiment_get(req->db, body->parent_id, &req->mem, &parent, req->err);
 }
 
 det_status api_create_experiment(struct request *req)
@@ -276,10 +295,9 @@ det_status api_create_experiment(struct request *req)
                        "unmanaged experiments are not built yet");
     if (body->template_name && *body->template_name)
         return err_set(req->err, DET_UNSUPPORTED, "templates are not built yet");
-    if (body->project_id > 1)
-        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
-                       body->project_id);
-    st = load_config(req, body->config, state);
+    st = check_ids(req);
+    if (!st)
+        st = load_config(req, body->config, state);
     if (!st && body->validate_only)
         return reply_valid(req, state);
     if (!st)

@@ -41,7 +41,7 @@ det_status api_list_experiments(struct request *req)
     const struct experiments_query *in = req->query;
     struct experiment_query query = {0};
     struct experiment_view *rows;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st =
         states_from(&in->states, experiment_state_names, &query.states, req->err);
 
@@ -52,7 +52,7 @@ det_status api_list_experiments(struct request *req)
         return st;
     jw_object(&req->w, NULL);
     jw_array(&req->w, "experiments");
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         st = show_experiment(req, NULL, &rows[i], false);
     jw_end_array(&req->w);
     show_page(&req->w, &query.page);
@@ -61,17 +61,31 @@ det_status api_list_experiments(struct request *req)
 }
 
 /* The queue's view of an experiment that is on its way. */
-static void show_job_summary(struct json_writer *w, const struct experiment_view *view)
+static det_status show_job_summary(struct request *req,
+                                   const struct experiment_view *view)
 {
+    struct json_writer *w = &req->w;
+    struct job_view *jobs;
+    uint32_t count = 0;
+    int64_t ahead = 0;
+    bool is_scheduled = view->live_state != LIVE_QUEUED;
+    det_status st;
+
     if (view->live_state == LIVE_NONE) {
         jw_null(w, "jobSummary");
-        return;
+        return DET_OK;
     }
+    st = store_job_list(req->db, &req->mem, &jobs, &count, req->err);
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (jobs[i].experiment_id == view->row.id) {
+            ahead = jobs[i].ahead;
+            is_scheduled = jobs[i].is_scheduled;
+        }
     jw_object(w, "jobSummary");
-    jw_str(w, "state",
-           view->live_state == LIVE_QUEUED ? "STATE_QUEUED" : "STATE_SCHEDULED");
-    jw_i64(w, "jobsAhead", 0);
+    jw_str(w, "state", is_scheduled ? "STATE_SCHEDULED" : "STATE_QUEUED");
+    jw_i64(w, "jobsAhead", ahead);
     jw_end_object(w);
+    return st;
 }
 
 static det_status reply_experiment(struct request *req, int64_t id)
@@ -84,7 +98,8 @@ static det_status reply_experiment(struct request *req, int64_t id)
     jw_object(&req->w, NULL);
     st = show_experiment(req, "experiment", &view, true);
     jw_raw(&req->w, "config", view.row.config);
-    show_job_summary(&req->w, &view);
+    if (!st)
+        st = show_job_summary(req, &view);
     jw_end_object(&req->w);
     return st;
 }
@@ -294,22 +309,44 @@ static det_status patch_resources(struct request *req)
     event.resources.priority = in->has_priority ? in->priority : 0;
     event.resources.weight = in->has_weight ? in->weight : 0;
     event.resources.max_slots = in->has_max_slots ? in->max_slots : -2;
-    if (in->has_priority && (in->priority < 1 || in->priority > 99))
-        return err_set(req->err, DET_INVALID,
-                       "priority is %" PRId64 "; expected 1 to 99", in->priority);
-    if (in->has_weight && !(in->weight > 0))
-        return err_set(req->err, DET_INVALID, "weight must be above 0");
     return request_event(req, &event, reply_patched);
+}
+
+static bool has_resources(const struct patch_resources *in)
+{
+    return in->has_priority || in->has_weight || in->has_max_slots;
 }
 
 static det_status after_patch(struct request *req)
 {
     const struct patch_experiment_body *body = req->body;
-    const struct patch_resources *in = &body->resources;
 
-    if (in->has_priority || in->has_weight || in->has_max_slots)
-        return patch_resources(req);
-    return reply_patched(req);
+    return has_resources(&body->resources) ? patch_resources(req) : reply_patched(req);
+}
+
+/* Before anything is written: what the heart would refuse must not leave half a patch.
+ */
+static det_status check_resources(struct request *req, int64_t id,
+                                  const struct patch_resources *in)
+{
+    struct experiment_view view;
+    det_status st;
+
+    if (in->has_priority && (in->priority < 1 || in->priority > 99))
+        return err_set(req->err, DET_INVALID,
+                       "priority is %" PRId64 "; expected 1 to 99", in->priority);
+    if (in->has_weight && !(in->weight > 0))
+        return err_set(req->err, DET_INVALID, "weight must be above 0");
+    if (in->has_max_slots && in->max_slots < -1)
+        return err_set(req->err, DET_INVALID,
+                       "maxSlots is %" PRId64 "; expected 0 or more, or -1 for no cap",
+                       in->max_slots);
+    st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+    if (!st && experiment_is_terminal(view.row.state))
+        return err_set(req->err, DET_NOT_FOUND,
+                       "experiment '%" PRId64 "' has no resources: it is %s already",
+                       id, experiment_state_names[view.row.state]);
+    return st;
 }
 
 static det_status check_labels(const struct json *labels, struct err *err)
@@ -335,6 +372,8 @@ det_status api_patch_experiment(struct request *req)
         st = err_set(req->err, DET_INVALID, "the name must not be empty");
     if (!st && body->labels)
         st = check_labels(body->labels, req->err);
+    if (!st && has_resources(&body->resources))
+        st = check_resources(req, state->id, &body->resources);
     if (st)
         return st;
     state->patch.name = body->name;
@@ -342,6 +381,8 @@ det_status api_patch_experiment(struct request *req)
     state->patch.notes = body->notes;
     if (body->labels)
         state->patch.labels = json_text(&req->mem, body->labels);
+    if (req->mem.has_failed)
+        return DET_NOMEM;
     state->patch.has_gc = gc->has_save_experiment_best || gc->has_save_trial_best ||
                           gc->has_save_trial_latest;
     if (gc->has_save_experiment_best)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobs.c - the queue and the pools, derived from the rows of what runs or waits. */
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "master/api/api.h"
@@ -9,98 +9,28 @@
 #include "store/views.h"
 #include "wire/queries.h"
 
-/* An experiment with allocations that are not over. */
-struct job {
-    int64_t experiment_id;
-    struct experiment_view view;
-    int64_t requested;
-    int64_t allocated;
-    bool is_scheduled;
-    int64_t ahead;
-};
-
-static int by_place(const void *a, const void *b)
-{
-    const struct job *x = a, *y = b;
-
-    if (x->view.row.priority != y->view.row.priority)
-        return x->view.row.priority < y->view.row.priority ? -1 : 1;
-    if (x->view.row.submitted_us != y->view.row.submitted_us)
-        return x->view.row.submitted_us < y->view.row.submitted_us ? -1 : 1;
-    return (x->experiment_id > y->experiment_id) -
-           (x->experiment_id < y->experiment_id);
-}
-
-static struct job *job_of(struct job *jobs, uint32_t *count, int64_t experiment_id)
-{
-    for (uint32_t i = 0; i < *count; i++)
-        if (jobs[i].experiment_id == experiment_id)
-            return &jobs[i];
-    jobs[*count] = (struct job){.experiment_id = experiment_id};
-    return &jobs[(*count)++];
-}
-
-static det_status load_jobs(struct request *req, const char *pool,
-                            struct job **ret_jobs, uint32_t *ret_count)
-{
-    struct allocation *rows;
-    struct job *jobs;
-    uint32_t row_count, count = 0;
-    det_status st =
-        store_allocations_live(req->db, &req->mem, &rows, &row_count, req->err);
-
-    if (st)
-        return st;
-    jobs = arena_array(&req->mem, struct job, row_count + 1);
-    if (!jobs)
-        return DET_NOMEM;
-    for (uint32_t i = 0; i < row_count; i++) {
-        struct job *job;
-
-        if (pool && *pool && strcmp(rows[i].resource_pool, pool))
-            continue;
-        job = job_of(jobs, &count, rows[i].experiment_id);
-        job->requested += rows[i].slots;
-        if (rows[i].state > ALLOCATION_PENDING) {
-            job->allocated += rows[i].slots;
-            job->is_scheduled = true;
-        }
-    }
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = store_experiment_get(req->db, jobs[i].experiment_id, &req->mem,
-                                  &jobs[i].view, req->err);
-    qsort(jobs, count, sizeof(*jobs), by_place);
-    for (uint32_t i = 0, waiting = 0; i < count; i++) {
-        jobs[i].ahead = waiting;
-        waiting += !jobs[i].is_scheduled;
-    }
-    *ret_jobs = jobs;
-    *ret_count = count;
-    return st;
-}
-
-static void show_job(struct json_writer *w, const struct job *job)
+static void show_job(struct json_writer *w, const struct job_view *job)
 {
     char id[24];
 
     snprintf(id, sizeof(id), "%" PRId64, job->experiment_id);
     jw_object(w, NULL);
     jw_object(w, "full");
-    jw_str(w, "jobId", job->view.row.job_id);
+    jw_str(w, "jobId", job->job_id);
     jw_str(w, "entityId", id);
     jw_str(w, "type", "TYPE_EXPERIMENT");
-    jw_str(w, "name", job->view.name);
-    jw_str(w, "username", job->view.username);
-    jw_i64(w, "userId", job->view.row.owner_id);
+    jw_str(w, "name", job->name);
+    jw_str(w, "username", job->username);
+    jw_i64(w, "userId", job->owner_id);
     jw_i64(w, "workspaceId", 1);
-    jw_str(w, "resourcePool", job->view.row.resource_pool);
-    jw_time(w, "submissionTime", job->view.row.submitted_us);
+    jw_str(w, "resourcePool", job->resource_pool);
+    jw_time(w, "submissionTime", job->submitted_us);
     jw_i64(w, "requestedSlots", job->requested);
     jw_i64(w, "allocatedSlots", job->allocated);
     jw_bool(w, "isPreemptible", true);
-    jw_i64(w, "priority", job->view.row.priority);
-    jw_real(w, "weight", job->view.row.weight);
-    jw_real(w, "progress", job->view.row.progress);
+    jw_i64(w, "priority", job->priority);
+    jw_real(w, "weight", job->weight);
+    jw_real(w, "progress", job->progress);
     jw_object(w, "summary");
     jw_str(w, "state", job->is_scheduled ? "STATE_SCHEDULED" : "STATE_QUEUED");
     jw_i64(w, "jobsAhead", job->ahead);
@@ -109,14 +39,29 @@ static void show_job(struct json_writer *w, const struct job *job)
     jw_end_object(w);
 }
 
+/* Only those of one pool; NULL or "": all. */
+static uint32_t keep_pool(struct job_view *jobs, uint32_t count, const char *pool)
+{
+    uint32_t kept = 0;
+
+    if (!pool || !*pool)
+        return count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(jobs[i].resource_pool, pool))
+            jobs[kept++] = jobs[i];
+    return kept;
+}
+
 det_status api_list_jobs(struct request *req)
 {
     const struct jobs_query *in = req->query;
     struct page page = {.offset = in->offset, .limit = in->limit};
-    struct job *jobs;
-    uint32_t count;
-    det_status st = load_jobs(req, in->resource_pool, &jobs, &count);
+    struct job_view *jobs;
+    uint32_t count = 0;
+    det_status st = store_job_list(req->db, &req->mem, &jobs, &count, req->err);
 
+    if (!st)
+        count = keep_pool(jobs, count, in->resource_pool);
     if (!st)
         st = page_cut(&page, count, req->err);
     if (st)
@@ -134,58 +79,59 @@ det_status api_list_jobs(struct request *req)
 
 /* ---- changing the queue ---------------------------------------------------------- */
 
+/* All of them are looked at before the first is done: a list that holds a wrong one
+ * changes nothing.  (What only the heart can refuse, a pool that is too small, still
+ * ends the list where it stands.) */
 struct update_state {
-    const struct json *next; /* the update to be done */
+    struct core_event *events;
+    uint32_t count;
+    uint32_t done;
 };
 
-static det_status find_job(struct request *req, const char *job_id, int64_t *ret_id)
+static bool has_pool(const struct core_config *config, const char *name)
 {
-    struct experiment_query query = {.page = {.limit = -1}};
-    struct experiment_view *rows;
-    uint32_t count;
-    det_status st;
+    for (uint32_t i = 0; i < config->pool_count; i++)
+        if (!strcmp(config->pool[i].name, name))
+            return true;
+    return false;
+}
 
-    for (uint32_t s = 0; s < EXPERIMENT_COMPLETED; s++)
-        query.states |= TO(s);
-    st = store_experiment_list(req->db, &query, &req->mem, &rows, &count, req->err);
-    for (uint32_t i = 0; i < count && !st; i++)
-        if (!strcmp(rows[i].row.job_id, job_id)) {
-            *ret_id = rows[i].row.id;
-            return DET_OK;
-        }
-    return st ? st : err_set(req->err, DET_NOT_FOUND, "job '%s' not found", job_id);
+static det_status read_update(struct request *req, const struct json *update,
+                              struct core_event *event)
+{
+    const struct json *priority = json_find(update, "priority");
+    const struct json *weight = json_find(update, "weight");
+    const struct json *pool = json_find(update, "resource_pool");
+    int actions = !json_is_null(priority) + !json_is_null(weight) + !json_is_null(pool);
+
+    if (actions != 1)
+        return err_set(
+            req->err, DET_INVALID,
+            "an update takes exactly one of priority, weight and resourcePool");
+    event->kind = EVENT_EXPERIMENT_RESOURCES;
+    event->resources.max_slots = -2;
+    event->resources.priority = json_i64(priority, 0);
+    (void)json_number(weight, &event->resources.weight);
+    event->resources.resource_pool = json_str(pool, NULL);
+    if (!json_is_null(priority) &&
+        (event->resources.priority < 1 || event->resources.priority > 99))
+        return err_set(req->err, DET_INVALID, "a priority is a number from 1 to 99");
+    if (!json_is_null(weight) && !(event->resources.weight > 0))
+        return err_set(req->err, DET_INVALID, "a weight must be above 0");
+    if (!json_is_null(pool) && !has_pool(&req->master->core_config, json_str(pool, "")))
+        return err_set(req->err, DET_INVALID, "there is no resource pool '%s'",
+                       json_str(pool, ""));
+    return store_job_find(req->db, json_str(json_find(update, "job_id"), ""),
+                          &event->resources.experiment_id, req->err);
 }
 
 static det_status next_update(struct request *req)
 {
     struct update_state *state = req->state;
-    const struct json *update = state->next;
-    struct core_event event = {.kind = EVENT_EXPERIMENT_RESOURCES};
-    const struct json *priority = json_find(update, "priority");
-    const struct json *weight = json_find(update, "weight");
-    const struct json *pool = json_find(update, "resource_pool");
-    int actions = !json_is_null(priority) + !json_is_null(weight) + !json_is_null(pool);
-    det_status st;
 
-    if (!update)
+    if (state->done == state->count)
         return DET_OK;
-    state->next = update->next;
-    if (actions != 1)
-        return err_set(
-            req->err, DET_INVALID,
-            "an update takes exactly one of priority, weight and resourcePool");
-    event.resources.max_slots = -2;
-    event.resources.priority = json_i64(priority, 0);
-    (void)json_number(weight, &event.resources.weight);
-    event.resources.resource_pool = json_str(pool, NULL);
-    if (!json_is_null(priority) &&
-        (event.resources.priority < 1 || event.resources.priority > 99))
-        return err_set(req->err, DET_INVALID, "a priority is a number from 1 to 99");
-    if (!json_is_null(weight) && !(event.resources.weight > 0))
-        return err_set(req->err, DET_INVALID, "a weight must be above 0");
-    st = find_job(req, json_str(json_find(update, "job_id"), ""),
-                  &event.resources.experiment_id);
-    return st ? st : request_event(req, &event, next_update);
+    return request_event(req, &state->events[state->done++], next_update);
 }
 
 det_status api_update_jobs(struct request *req)
@@ -197,7 +143,15 @@ det_status api_update_jobs(struct request *req)
         return err_set(req->err, DET_INVALID, "the body needs a list of updates");
     if (!state)
         return DET_NOMEM;
-    state->next = updates->list.first;
+    state->events = arena_array(&req->mem, struct core_event, updates->list.count + 1);
+    if (!state->events)
+        return DET_NOMEM;
+    json_each(update, updates) {
+        det_status st = read_update(req, update, &state->events[state->count++]);
+
+        if (st)
+            return st;
+    }
     req->state = state;
     return next_update(req);
 }
@@ -210,38 +164,65 @@ struct pool_sums {
     int64_t used;
     int64_t aux;
     int64_t slots_per_agent;
+    int64_t queued; /* jobs */
+    int64_t scheduled;
     bool has_cuda;
 };
 
-static det_status sum_pool(struct request *req, const char *name,
-                           struct pool_sums *sums)
-{
-    struct allocation *allocations;
+/* The rows that pools are summed up from, read once for all pools. */
+struct pool_rows {
     struct agent *agents;
-    uint32_t agent_count, count;
+    struct allocation *allocations;
+    struct job_view *jobs;
+    uint32_t agent_count, allocation_count, job_count;
+};
+
+static det_status read_pool_rows(struct request *req, struct pool_rows *ret_rows)
+{
+    struct pool_rows rows = {0};
     det_status st =
-        store_agent_list(req->db, &req->mem, &agents, &agent_count, req->err);
+        store_agent_list(req->db, &req->mem, &rows.agents, &rows.agent_count, req->err);
 
     if (!st)
-        st = store_allocations_live(req->db, &req->mem, &allocations, &count, req->err);
-    if (st)
-        return st;
-    for (uint32_t i = 0; i < agent_count; i++) {
-        if (strcmp(agents[i].resource_pool, name) || !agents[i].is_connected)
+        st = store_allocations_live(req->db, &req->mem, &rows.allocations,
+                                    &rows.allocation_count, req->err);
+    if (!st)
+        st = store_job_list(req->db, &req->mem, &rows.jobs, &rows.job_count, req->err);
+    if (!st)
+        *ret_rows = rows;
+    return st;
+}
+
+static struct pool_sums sum_pool(const struct pool_rows *rows, const char *name)
+{
+    struct pool_sums sums = {0};
+
+    for (uint32_t i = 0; i < rows->agent_count; i++) {
+        const struct agent *agent = &rows->agents[i];
+
+        if (strcmp(agent->resource_pool, name) || !agent->is_connected)
             continue;
-        sums->agents++;
-        sums->slots += agents[i].slots;
-        sums->slots_per_agent = MAX(sums->slots_per_agent, agents[i].slots);
-        sums->has_cuda |= strstr(agents[i].devices, "\"cuda\"") != NULL;
+        sums.agents++;
+        sums.slots += agent->slots;
+        sums.slots_per_agent = MAX(sums.slots_per_agent, agent->slots);
+        sums.has_cuda |= strstr(agent->devices, "\"cuda\"") != NULL;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(allocations[i].resource_pool, name) ||
-            allocations[i].state == ALLOCATION_PENDING)
+    for (uint32_t i = 0; i < rows->allocation_count; i++) {
+        const struct allocation *allocation = &rows->allocations[i];
+
+        if (strcmp(allocation->resource_pool, name) ||
+            allocation->state == ALLOCATION_PENDING)
             continue;
-        sums->used += allocations[i].slots;
-        sums->aux += allocations[i].slots == 0;
+        sums.used += allocation->slots;
+        sums.aux += allocation->slots == 0;
     }
-    return DET_OK;
+    for (uint32_t i = 0; i < rows->job_count; i++) {
+        if (strcmp(rows->jobs[i].resource_pool, name))
+            continue;
+        sums.scheduled += rows->jobs[i].is_scheduled;
+        sums.queued += !rows->jobs[i].is_scheduled;
+    }
+    return sums;
 }
 
 /* Strings and numbers of cloud providers that clients insist on seeing. */
@@ -270,21 +251,27 @@ static void show_provider_blanks(struct json_writer *w)
     jw_end_object(w);
     jw_object(w, "resourceManagerMetadata");
     jw_end_object(w);
-    jw_object(w, "stats");
-    jw_i64(w, "queuedCount", 0);
-    jw_i64(w, "scheduledCount", 0);
-    jw_end_object(w);
 }
 
-static det_status show_pool(struct request *req, const struct core_pool *pool)
+/* "fair_share" is SCHEDULER_TYPE_FAIR_SHARE. */
+static void show_scheduler(struct json_writer *w, const char *policy)
+{
+    char type[64];
+    int len = snprintf(type, sizeof(type), "SCHEDULER_TYPE_%s", policy);
+
+    for (int i = 0; i < MIN(len, (int)sizeof(type) - 1); i++)
+        if (type[i] >= 'a' && type[i] <= 'z')
+            type[i] = (char)(type[i] - 'a' + 'A');
+    jw_str(w, "schedulerType", type);
+}
+
+static void show_pool(struct request *req, const struct core_pool *pool,
+                      const struct pool_rows *rows)
 {
     const struct core_config *config = &req->master->core_config;
     struct json_writer *w = &req->w;
-    struct pool_sums sums = {0};
-    det_status st = sum_pool(req, pool->name, &sums);
+    struct pool_sums sums = sum_pool(rows, pool->name);
 
-    if (st)
-        return st;
     jw_object(w, NULL);
     jw_str(w, "name", pool->name);
     jw_str(w, "description", "");
@@ -302,13 +289,16 @@ static det_status show_pool(struct request *req, const struct core_pool *pool)
     jw_i64(w, "maxAgents", 0);
     jw_i64(w, "slotsPerAgent", sums.slots_per_agent);
     jw_i64(w, "auxContainerCapacityPerAgent", pool->config.max_aux_per_agent);
-    jw_str(w, "schedulerType", "SCHEDULER_TYPE_PRIORITY");
+    show_scheduler(w, pool->config.policy);
     jw_str(w, "schedulerFittingPolicy",
            pool->config.fits_worst ? "FITTING_POLICY_WORST" : "FITTING_POLICY_BEST");
     jw_i64(w, "defaultPriority", pool->default_priority);
+    jw_object(w, "stats");
+    jw_i64(w, "queuedCount", sums.queued);
+    jw_i64(w, "scheduledCount", sums.scheduled);
+    jw_end_object(w);
     show_provider_blanks(w);
     jw_end_object(w);
-    return DET_OK;
 }
 
 det_status api_list_pools(struct request *req)
@@ -316,16 +306,19 @@ det_status api_list_pools(struct request *req)
     const struct core_config *config = &req->master->core_config;
     const struct list_query *in = req->query;
     struct page page = {.offset = in->offset, .limit = in->limit};
+    struct pool_rows rows;
     det_status st = page_cut(&page, config->pool_count, req->err);
 
+    if (!st)
+        st = read_pool_rows(req, &rows);
     if (st)
         return st;
     jw_object(&req->w, NULL);
     jw_array(&req->w, "resourcePools");
-    for (int64_t i = page.start; i < page.end && !st; i++)
-        st = show_pool(req, &config->pool[i]);
+    for (int64_t i = page.start; i < page.end; i++)
+        show_pool(req, &config->pool[i], &rows);
     jw_end_array(&req->w);
     show_page(&req->w, &page);
     jw_end_object(&req->w);
-    return st;
+    return DET_OK;
 }

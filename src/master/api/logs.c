@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/heart.h"
@@ -144,20 +145,23 @@ static det_status store_lines(struct request *req, struct log_state *state)
 }
 
 /* Which agent and container a process of an allocation runs in. */
-static det_status find_origin(struct request *req, int64_t allocation_id, int64_t rank,
-                              struct log_line *origin)
+static det_status find_origin(struct request *req, const struct allocation *allocation,
+                              int64_t rank, struct log_line *origin)
 {
     struct share *shares;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st =
-        store_shares_of(req->db, allocation_id, &req->mem, &shares, &count, req->err);
+        store_shares_of(req->db, allocation->id, &req->mem, &shares, &count, req->err);
 
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         if (shares[i].rank == rank) {
             origin->agent = shares[i].agent;
             origin->container = shares[i].container_id;
+            return DET_OK;
         }
-    return st;
+    return st ? st
+              : err_set(req->err, DET_INVALID, "allocation %s has no rank %" PRId64,
+                        allocation->name, rank);
 }
 
 /* [[time, text], ...] of a supervisor. */
@@ -200,9 +204,13 @@ det_status api_share_logs(struct request *req)
     if (!st && !state)
         st = DET_NOMEM;
     if (!st)
-        st = find_origin(req, allocation.id, body->rank, &origin);
+        st = find_origin(req, &allocation, body->rank, &origin);
     if (st)
         return st;
+    /* Where it stands in its stream is kept for each: there are only these. */
+    if (stream_of(body->stream) == LOG_STREAM_NONE)
+        return err_set(req->err, DET_INVALID,
+                       "the stream is '%s'; expected stdout or stderr", body->stream);
     if (body->end_offset < body->offset || body->offset < 0)
         return err_set(req->err, DET_INVALID, "endOffset lies before offset");
     origin.allocation = allocation.name;
@@ -262,7 +270,7 @@ static det_status read_official(struct request *req, const struct json *item,
 static det_status find_trial(struct request *req, struct log_state *state)
 {
     struct allocation *rows;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_allocations_of_task(req->db, state->batch.task_id, &req->mem,
                                               &rows, &count, req->err);
 
@@ -313,19 +321,29 @@ struct follow_state {
     const char *key;
 };
 
+/* Built by length: a line may hold any bytes.  `text` is scratch. */
 static void show_message(struct json_writer *w, const struct log_line *line,
-                         const char *time, struct arena *mem)
+                         const char *time, struct buf *text)
 {
-    const char *rank =
-        line->rank >= 0 ? arena_printf(mem, " [rank=%" PRId64 "]", line->rank) : "";
-    const char *level =
-        line->severity ? arena_printf(mem, "%s: ", log_severity_names[line->severity])
-                       : "";
-    char *text = arena_printf(mem, "[%s] %-8.8s%s || %s%.*s\n", time,
-                              line->container ? line->container : "", rank, level,
-                              (int)line->len, line->text);
+    buf_clear(text);
+    buf_printf(text, "[%s] %-8.8s", time, line->container ? line->container : "");
+    if (line->rank >= 0)
+        buf_printf(text, " [rank=%" PRId64 "]", line->rank);
+    buf_puts(text, " || ");
+    if (line->severity)
+        buf_printf(text, "%s: ", log_severity_names[line->severity]);
+    buf_add(text, line->text, line->len);
+    buf_putc(text, '\n');
+    jw_strn(w, "message", text->data, text->len);
+}
 
-    jw_str(w, "message", text);
+static void show_log(struct json_writer *w, const struct log_line *line,
+                     struct buf *text)
+{
+    buf_clear(text);
+    buf_add(text, line->text, line->len);
+    buf_putc(text, '\n');
+    jw_strn(w, "log", text->data, text->len);
 }
 
 static void show_optional(struct json_writer *w, const char *key, const char *text)
@@ -336,14 +354,16 @@ static void show_optional(struct json_writer *w, const char *key, const char *te
         jw_null(w, key);
 }
 
-static void show_line(struct json_writer *w, const struct log_line *line,
-                      const struct follow_state *state, struct arena *mem)
+static det_status show_line(struct json_writer *w, const struct log_line *line,
+                            const struct follow_state *state, struct buf *text)
 {
     static const char *const streams[] = {NULL, "stdout", "stderr"};
     char time[TIME_TEXT];
+    char level[32];
     char id[24];
 
     time_format(line->time_us, time);
+    snprintf(level, sizeof(level), "LOG_LEVEL_%s", log_severity_names[line->severity]);
     snprintf(id, sizeof(id), "%" PRId64, line->id);
     jw_object(w, NULL);
     jw_object(w, "result");
@@ -353,10 +373,10 @@ static void show_line(struct json_writer *w, const struct log_line *line,
     else
         jw_str(w, "taskId", state->query.task_id);
     jw_str(w, "timestamp", time);
-    show_message(w, line, time, mem);
-    jw_str(w, "level",
-           arena_printf(mem, "LOG_LEVEL_%s", log_severity_names[line->severity]));
-    jw_str(w, "log", arena_printf(mem, "%.*s\n", (int)line->len, line->text));
+    show_message(w, line, time, text);
+    jw_str(w, "level", level);
+    if (!text->status)
+        show_log(w, line, text);
     show_optional(w, "allocationId", line->allocation);
     show_optional(w, "agentId", line->agent);
     show_optional(w, "containerId", line->container);
@@ -370,6 +390,18 @@ static void show_line(struct json_writer *w, const struct log_line *line,
     jw_end_object(w);
     buf_putc(w->out, '\n');
     w->needs_comma = false;
+    return text->status;
+}
+
+static det_status show_lines(struct json_writer *w, const struct log_page *page,
+                             const struct follow_state *state)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; !st && i < page->count; i++)
+        st = show_line(w, &page->line[i], state, &text);
+    return st;
 }
 
 /* Over once its trial is: the supervisor reports the exit after the last line. */
@@ -408,36 +440,42 @@ static det_status next_lines(struct request *req, struct buf *out,
     struct follow_state *state = req->state;
     struct json_writer w = JSON_WRITER(out);
     uint64_t mark = waits_mark(req->master->waits, state->key);
-    struct log_line *lines;
-    uint32_t count;
-    int64_t next;
-    bool is_end, was_over = true;
+    struct log_page page;
+    bool was_over = true;
     det_status st = DET_OK;
 
-    if (state
-            ->follows) /* looked at before reading: what was said before is then read */
+    /* looked at before reading: what was said before is then read */
+    if (state->follows)
         st = task_is_over(req, state->query.task_id, &was_over);
     if (st)
         return st;
     state->query.limit = state->left > 0 ? (uint32_t)MIN(state->left, 2000) : 0;
-    st = store_log_read(req->db, &state->query, &mem, &lines, &count, &next, &is_end,
-                        req->err);
+    st = store_log_read(req->db, &state->query, &mem, &page, req->err);
+    if (!st)
+        st = show_lines(&w, &page, state);
     if (st)
         return st;
-    for (uint32_t i = 0; i < count; i++)
-        show_line(&w, &lines[i], state, &mem);
     if (state->query.is_descending)
-        state->query.before_id = next;
+        state->query.before_id = page.next;
     else
-        state->query.after_id = next;
+        state->query.after_id = page.next;
     if (state->left > 0)
-        state->left -= count;
+        state->left -= page.count;
     *ret_more = NET_MORE;
     if (state->left == 0)
         *ret_more = NET_END;
-    else if (is_end)
+    else if (page.is_end)
         st = at_the_end(req, state, mark, was_over, ret_more);
     return st ? st : out->status;
+}
+
+/* Looked at before the stream begins: then it is too late to refuse. */
+static det_status check_search(const struct log_query *query, struct err *err)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+
+    return query->search && query->is_regex ? pattern_new(query->search, &pattern, err)
+                                            : DET_OK;
 }
 
 static det_status fill_filters(struct request *req, const struct logs_query *in,
@@ -461,7 +499,7 @@ static det_status fill_filters(struct request *req, const struct logs_query *in,
     if (in->limit && in->follow)
         return err_set(req->err, DET_INVALID,
                        "Limit cannot be specified when following");
-    return DET_OK;
+    return check_search(query, req->err);
 }
 
 static det_status stream_logs(struct request *req, const char *task_id,

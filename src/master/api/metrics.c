@@ -15,6 +15,9 @@
 #include "wire/bodies.h"
 #include "wire/queries.h"
 
+/* What a row of a trial holds of each: lists of trials read them all. */
+enum { GROUP_BYTES = 256, RUNNER_BYTES = 1 << 10, METADATA_BYTES = 1 << 20 };
+
 static det_status write_validation(struct db *db, const struct metric_report *report,
                                    struct arena *mem, struct err *err)
 {
@@ -53,6 +56,9 @@ static det_status validated(struct request *req)
 
 static det_status check_report(const struct metric_report *report, struct err *err)
 {
+    if (strlen(report->group) > GROUP_BYTES)
+        return err_set(err, DET_INVALID, "the group's name is longer than %d bytes",
+                       GROUP_BYTES);
     if (!*report->group || strchr(report->group, '.'))
         return err_set(err, DET_INVALID,
                        "the group '%s' must not be empty and must not contain a '.'",
@@ -147,8 +153,12 @@ static det_status keep_id(struct request *req)
 
 det_status api_report_runner(struct request *req)
 {
+    const struct runner_metadata_body *body = req->body;
     det_status st = keep_id(req);
 
+    if (!st && body->state && strlen(body->state) > RUNNER_BYTES)
+        st = err_set(req->err, DET_INVALID, "state is longer than %d bytes",
+                     RUNNER_BYTES);
     return st ? st : request_write(req, write_runner, NULL);
 }
 
@@ -190,6 +200,9 @@ static det_status write_metadata(struct write_job *job, struct db *db, struct er
     det_status st =
         store_trial_merge_metadata(db, *id, body->metadata, &req->mem, &merged, err);
 
+    if (!st && strlen(merged) > METADATA_BYTES)
+        st = err_set(err, DET_TOO_LARGE, "metadata would be larger than %d MB",
+                     METADATA_BYTES >> 20);
     if (!st)
         reply_metadata(req, merged);
     return st;

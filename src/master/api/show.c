@@ -174,18 +174,13 @@ det_status show_trial(struct request *req, const char *key,
                       const struct trial_view *view)
 {
     CLEANUP(buf_done) struct buf summary = BUF_INIT;
-    struct checkpoint_query query = {.trial_id = view->row.id,
-                                     .states = TO(CHECKPOINT_COMPLETED),
-                                     .sort = CHECKPOINT_BY_METRIC,
-                                     .limit = 1};
-    struct checkpoint *best;
+    struct checkpoint best;
     struct json_writer *w = &req->w;
-    uint32_t count;
-    int64_t total;
+    bool has_best = false;
     det_status st = store_metric_summary(req->db, view->row.id, &summary, req->err);
 
     if (!st)
-        st = store_checkpoint_list(req->db, &query, &req->mem, &best, &count, &total,
+        st = store_checkpoint_best(req->db, view->row.id, &req->mem, &best, &has_best,
                                    req->err);
     if (st)
         return st;
@@ -195,8 +190,8 @@ det_status show_trial(struct request *req, const char *key,
                     view->best_validation_us);
     show_validation(w, "latestValidation", view->latest_validation,
                     view->latest_validation_steps, view->latest_validation_us);
-    if (count)
-        show_best_checkpoint(w, &best[0]);
+    if (has_best)
+        show_best_checkpoint(w, &best);
     else
         jw_null(w, "bestCheckpoint");
     jw_raw(w, "summaryMetrics", summary.data);
@@ -206,7 +201,7 @@ det_status show_trial(struct request *req, const char *key,
 
 static void show_training(struct json_writer *w, const struct checkpoint *row,
                           const struct experiment_view *experiment,
-                          const struct trial_view *trial, const char *metrics)
+                          const struct trial_view *trial, const struct json *metrics)
 {
     jw_object(w, "training");
     jw_i64(w, "trialId", row->trial_id);
@@ -219,7 +214,10 @@ static void show_training(struct json_writer *w, const struct checkpoint *row,
     jw_end_array(w);
     jw_end_object(w);
     jw_object(w, "validationMetrics");
-    jw_raw(w, "avgMetrics", metrics ? metrics : "{}");
+    if (metrics)
+        jw_json(w, "avgMetrics", metrics);
+    else
+        jw_raw(w, "avgMetrics", "{}");
     jw_array(w, "batchMetrics");
     jw_end_array(w);
     jw_end_object(w);
@@ -230,44 +228,24 @@ static void show_training(struct json_writer *w, const struct checkpoint *row,
     jw_end_object(w);
 }
 
-/* The validation at exactly the checkpoint's steps; NULL: none. */
-static det_status metrics_at(struct request *req, const struct checkpoint *row,
-                             const char **ret_metrics)
-{
-    struct metric_query query = {.trial_id = row->trial_id,
-                                 .group = "validation",
-                                 .has_cursor = true,
-                                 .after_run = 0,
-                                 .after_steps = row->steps_completed - 1,
-                                 .after_group = "validation"};
-    struct metric_row *rows;
-    uint32_t count;
-    det_status st =
-        store_metric_read(req->db, &query, &req->mem, &rows, &count, req->err);
-
-    *ret_metrics = NULL;
-    for (uint32_t i = 0; i < count && !st; i++)
-        if (rows[i].steps == row->steps_completed)
-            *ret_metrics = rows[i].avg;
-    return st;
-}
-
 det_status show_checkpoint(struct request *req, const char *key,
                            const struct checkpoint *row)
 {
+    /* Its own memory: a list shows thousands, one after the other. */
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     struct json_writer *w = &req->w;
     struct experiment_view experiment;
     struct trial_view trial;
-    const char *metrics;
+    struct json *metrics;
     char state[64];
-    det_status st =
-        store_trial_get(req->db, row->trial_id, &req->mem, &trial, req->err);
+    det_status st = store_trial_get(req->db, row->trial_id, &mem, &trial, req->err);
 
     if (!st)
-        st = store_experiment_get(req->db, row->experiment_id, &req->mem, &experiment,
+        st = store_experiment_get(req->db, row->experiment_id, &mem, &experiment,
                                   req->err);
     if (!st)
-        st = metrics_at(req, row, &metrics);
+        st = store_metric_at(req->db, row->trial_id, "validation", row->steps_completed,
+                             &mem, &metrics, req->err);
     if (st)
         return st;
     jw_object(w, key);
@@ -357,13 +335,15 @@ static int state_index(const char *name, const char *const *known)
 det_status states_from(const struct field_strs *names, const char *const *known,
                        uint32_t *ret_set, struct err *err)
 {
-    *ret_set = 0;
+    uint32_t set = 0;
+
     for (size_t i = 0; i < names->count; i++) {
         int at = state_index(names->at[i], known);
 
         if (at < 0)
             return err_set(err, DET_INVALID, "there is no state '%s'", names->at[i]);
-        *ret_set |= TO((uint32_t)at);
+        set |= TO((uint32_t)at);
     }
+    *ret_set = set;
     return DET_OK;
 }

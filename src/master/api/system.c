@@ -27,10 +27,13 @@ det_status api_get_info(struct request *req)
 det_status api_get_health(struct request *req)
 {
     struct json_writer *w = &req->w;
+    bool is_up = !store_is_dead(req->master->store);
 
+    if (!is_up)
+        req->http_status = 503;
     jw_object(w, NULL);
-    jw_str(w, "status", "up");
-    jw_str(w, "database", "up");
+    jw_str(w, "status", is_up ? "up" : "down");
+    jw_str(w, "database", is_up ? "up" : "down");
     jw_array(w, "resource_managers");
     jw_object(w, NULL);
     jw_str(w, "name", "default");

@@ -8,17 +8,43 @@
 #include "master/api/show.h"
 #include "store/views.h"
 
-static det_status show_resources(struct request *req, const struct allocation *row)
+/* What is alive, read once for all summaries. */
+struct live {
+    struct allocation *allocations;
+    struct share *shares; /* in the order of the allocations, by their ids */
+    struct job_view *jobs;
+    uint32_t allocation_count, share_count, job_count;
+};
+
+static det_status read_live(struct request *req, struct live *ret_live)
+{
+    struct live live = {0};
+    det_status st = store_allocations_live(req->db, &req->mem, &live.allocations,
+                                           &live.allocation_count, req->err);
+
+    if (!st)
+        st = store_shares_live(req->db, &req->mem, &live.shares, &live.share_count,
+                               req->err);
+    if (!st)
+        st = store_job_list(req->db, &req->mem, &live.jobs, &live.job_count, req->err);
+    if (!st)
+        *ret_live = live;
+    return st;
+}
+
+/* Passes the shares of one allocation, from *at on. */
+static det_status show_resources(struct request *req, const struct allocation *row,
+                                 const struct live *live, uint32_t *at)
 {
     struct json_writer *w = &req->w;
-    struct share *shares;
-    uint32_t count;
-    det_status st =
-        store_shares_of(req->db, row->id, &req->mem, &shares, &count, req->err);
+    det_status st = DET_OK;
 
+    while (*at < live->share_count && live->shares[*at].allocation_id < row->id)
+        (*at)++;
     jw_array(w, "resources");
-    for (uint32_t i = 0; i < count && !st; i++) {
-        const struct share *share = &shares[i];
+    for (; *at < live->share_count && live->shares[*at].allocation_id == row->id;
+         (*at)++) {
+        const struct share *share = &live->shares[*at];
         struct json *slots;
 
         st =
@@ -49,15 +75,20 @@ static det_status show_resources(struct request *req, const struct allocation *r
     return st;
 }
 
-static det_status show_summary(struct request *req, const struct allocation *row)
+static int64_t priority_of(const struct live *live, int64_t experiment_id)
+{
+    for (uint32_t i = 0; i < live->job_count; i++)
+        if (live->jobs[i].experiment_id == experiment_id)
+            return live->jobs[i].priority;
+    return 0;
+}
+
+static det_status show_summary(struct request *req, const struct allocation *row,
+                               const struct live *live, uint32_t *at)
 {
     struct json_writer *w = &req->w;
-    struct experiment_view experiment;
-    det_status st = store_experiment_get(req->db, row->experiment_id, &req->mem,
-                                         &experiment, req->err);
+    det_status st;
 
-    if (st)
-        return st;
     jw_object(w, row->name);
     jw_str(w, "taskId", row->task_id);
     jw_str(w, "allocationId", row->name);
@@ -68,25 +99,25 @@ static det_status show_summary(struct request *req, const struct allocation *row
     jw_str(w, "resourcePool", row->resource_pool);
     jw_i64(w, "slotsNeeded", row->slots);
     jw_str(w, "schedulerType", "priority");
-    jw_i64(w, "priority", experiment.row.priority);
+    jw_i64(w, "priority", priority_of(live, row->experiment_id));
     jw_str(w, "state", allocation_state_names[row->state]);
     jw_array(w, "proxyPorts");
     jw_end_array(w);
-    st = show_resources(req, row);
+    st = show_resources(req, row, live, at);
     jw_end_object(w);
     return st;
 }
 
 det_status api_list_tasks(struct request *req)
 {
-    struct allocation *rows;
-    uint32_t count;
-    det_status st = store_allocations_live(req->db, &req->mem, &rows, &count, req->err);
+    struct live live = {0};
+    uint32_t at = 0;
+    det_status st = read_live(req, &live);
 
     jw_object(&req->w, NULL);
     jw_object(&req->w, "allocationIdToSummary");
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = show_summary(req, &rows[i]);
+    for (uint32_t i = 0; !st && i < live.allocation_count; i++)
+        st = show_summary(req, &live.allocations[i], &live, &at);
     jw_end_object(&req->w);
     jw_end_object(&req->w);
     return st;
@@ -97,7 +128,7 @@ det_status api_get_task(struct request *req)
     struct json_writer *w = &req->w;
     struct allocation *rows;
     struct trial_view trial;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
                                               &count, req->err);
 
@@ -127,7 +158,7 @@ det_status api_get_context(struct request *req)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct allocation *rows;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
                                               &count, req->err);
 

@@ -20,7 +20,7 @@ det_status api_list_trials(struct request *req)
                                 .page = {.offset = in->offset, .limit = in->limit}};
     struct experiment_view experiment;
     struct trial_view *rows;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = request_id(req, 0, &query.experiment_id);
 
     if (!st)
@@ -34,7 +34,7 @@ det_status api_list_trials(struct request *req)
         return st;
     jw_object(&req->w, NULL);
     jw_array(&req->w, "trials");
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         st = show_trial(req, NULL, &rows[i]);
     jw_end_array(&req->w);
     show_page(&req->w, &query.page);
@@ -150,6 +150,7 @@ static det_status gather_workloads(struct request *req, int64_t trial_id,
     struct checkpoint_query checkpoints = {.trial_id = trial_id};
     struct metric_row *rows;
     struct checkpoint *saved;
+    struct workload *all;
     uint32_t row_count, saved_count, count = 0;
     int64_t total;
     det_status st =
@@ -160,16 +161,16 @@ static det_status gather_workloads(struct request *req, int64_t trial_id,
                                    &saved_count, &total, req->err);
     if (st)
         return st;
-    *ret_rows = arena_array(&req->mem, struct workload, row_count + saved_count + 1);
-    if (!*ret_rows)
+    all = arena_array(&req->mem, struct workload, (size_t)row_count + saved_count + 1);
+    if (!all)
         return DET_NOMEM;
     for (uint32_t i = 0; i < row_count; i++)
         if (wants_metrics(in, &rows[i]))
-            (*ret_rows)[count++] = (struct workload){rows[i].steps, &rows[i], NULL};
+            all[count++] = (struct workload){rows[i].steps, &rows[i], NULL};
     for (uint32_t i = 0; i < saved_count && wants_checkpoints(in); i++)
-        (*ret_rows)[count++] =
-            (struct workload){saved[i].steps_completed, NULL, &saved[i]};
-    qsort(*ret_rows, count, sizeof(**ret_rows), by_steps);
+        all[count++] = (struct workload){saved[i].steps_completed, NULL, &saved[i]};
+    qsort(all, count, sizeof(*all), by_steps);
+    *ret_rows = all;
     *ret_count = count;
     return DET_OK;
 }
@@ -232,15 +233,14 @@ static det_status list_series(struct request *req, struct series **ret_series,
                               uint32_t *ret_count)
 {
     const struct series_query *in = req->query;
+    struct series *all = arena_array(&req->mem, struct series,
+                                     in->metric_names.count + in->metric_ids.count + 1);
     uint32_t count = 0;
 
-    *ret_series = arena_array(&req->mem, struct series,
-                              in->metric_names.count + in->metric_ids.count + 1);
-    if (!*ret_series)
+    if (!all)
         return DET_NOMEM;
     for (size_t i = 0; i < in->metric_names.count; i++)
-        (*ret_series)[count++] =
-            (struct series){group_of_type(in), in->metric_names.at[i]};
+        all[count++] = (struct series){group_of_type(in), in->metric_names.at[i]};
     for (size_t i = 0; i < in->metric_ids.count; i++) {
         const char *dot = strchr(in->metric_ids.at[i], '.');
         char *group;
@@ -250,10 +250,13 @@ static det_status list_series(struct request *req, struct series **ret_series,
                            in->metric_ids.at[i]);
         group = arena_strndup(&req->mem, in->metric_ids.at[i],
                               (size_t)(dot - in->metric_ids.at[i]));
-        (*ret_series)[count++] = (struct series){group, dot + 1};
+        all[count++] = (struct series){group, dot + 1};
     }
+    if (req->mem.has_failed)
+        return DET_NOMEM;
+    *ret_series = all;
     *ret_count = count;
-    return req->mem.has_failed ? DET_NOMEM : DET_OK;
+    return DET_OK;
 }
 
 static det_status show_series(struct request *req, int64_t trial_id,
@@ -263,10 +266,9 @@ static det_status show_series(struct request *req, int64_t trial_id,
     uint32_t most = in->max_datapoints > 0 && in->max_datapoints < 100000
                         ? (uint32_t)in->max_datapoints
                         : 1000;
-    struct metric_point *points;
-    uint32_t count;
-    det_status st = store_metric_series(req->db, trial_id, series->group, series->name,
-                                        most, &req->mem, &points, &count, req->err);
+    const struct metric_line wanted = {trial_id, series->group, series->name, most};
+    struct metric_series line;
+    det_status st = store_metric_series(req->db, &wanted, &req->mem, &line, req->err);
 
     if (st)
         return st;
@@ -276,15 +278,15 @@ static det_status show_series(struct request *req, int64_t trial_id,
            strcmp(series->group, "training") ? "METRIC_TYPE_VALIDATION"
                                              : "METRIC_TYPE_TRAINING");
     jw_array(&req->w, "data");
-    for (uint32_t i = 0; i < count; i++) {
-        if (points[i].steps < in->start_batches ||
-            (in->end_batches && points[i].steps > in->end_batches))
+    for (uint32_t i = 0; i < line.count; i++) {
+        if (line.point[i].steps < in->start_batches ||
+            (in->end_batches && line.point[i].steps > in->end_batches))
             continue;
         jw_object(&req->w, NULL);
-        jw_i64(&req->w, "batches", points[i].steps);
-        jw_time(&req->w, "time", points[i].report_us);
+        jw_i64(&req->w, "batches", line.point[i].steps);
+        jw_time(&req->w, "time", line.point[i].report_us);
         jw_object(&req->w, "values");
-        jw_real(&req->w, series->name, points[i].value);
+        jw_real(&req->w, series->name, line.point[i].value);
         jw_end_object(&req->w);
         jw_end_object(&req->w);
     }
@@ -296,7 +298,7 @@ static det_status show_series(struct request *req, int64_t trial_id,
 det_status api_trial_series(struct request *req)
 {
     const struct series_query *in = req->query;
-    struct series *series;
+    struct series *series = NULL;
     uint32_t count = 0;
     det_status st = list_series(req, &series, &count);
 

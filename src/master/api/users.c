@@ -15,19 +15,40 @@ enum { SESSION_DAYS = 7 };
 /* ---- sessions -------------------------------------------------------------------- */
 
 struct login_state {
-    struct user user;
+    bool is_known;    /* there is such a user, with a password of this master */
+    struct user user; /* as it was when its password was checked */
     const char *hash;
     struct session session;
 };
+
+static bool same_seal(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* The user may have been changed or shut out since its password was checked. */
+static det_status still_may(struct db *db, struct login_state *login, struct arena *mem,
+                            struct err *err)
+{
+    const char *checked = login->user.password;
+    det_status st = store_user_get(db, login->user.id, mem, &login->user, err);
+
+    if (st == DET_NOT_FOUND || (!st && !same_seal(checked, login->user.password)))
+        return err_set(err, DET_UNAUTHENTICATED, "invalid credentials");
+    if (!st && !login->user.is_active)
+        return err_set(err, DET_FORBIDDEN, "user is not active");
+    return st;
+}
 
 static det_status write_session(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
     struct login_state *login = req->state;
-    det_status st;
+    det_status st = still_may(db, login, &req->mem, err);
 
     login->user.last_auth_us = login->session.created_us;
-    st = store_user_put(db, &login->user, err);
+    if (!st)
+        st = store_user_seen(db, login->user.id, login->user.last_auth_us, err);
     if (!st)
         st = store_session_add(db, &login->session, &login->session.id, err);
     return st;
@@ -49,8 +70,10 @@ static det_status login_done(struct request *req)
 static det_status login_check(struct request *req)
 {
     struct login_state *login = req->state;
-    det_status st = password_check(&login->user, login->hash, req->err);
+    det_status st =
+        password_check(login->is_known ? &login->user : NULL, login->hash, req->err);
 
+    auth_login_end(req->master->auth);
     if (st)
         return st;
     if (!login->user.is_active)
@@ -82,8 +105,10 @@ det_status api_login(struct request *req)
     if (!login->hash)
         return DET_NOMEM;
     st = store_user_named(req->db, body->username, &req->mem, &login->user, req->err);
-    if (st == DET_NOT_FOUND || (!st && login->user.is_remote))
-        return err_set(req->err, DET_UNAUTHENTICATED, "invalid credentials");
+    if (st && st != DET_NOT_FOUND)
+        return st;
+    login->is_known = !st && !login->user.is_remote;
+    st = auth_login_begin(req->master->auth, req->err);
     if (st)
         return st;
     req->state = login;
@@ -150,11 +175,11 @@ det_status api_list_users(struct request *req)
     const struct users_query *query = req->query;
     struct page page = {.offset = query->offset, .limit = query->limit};
     struct user *users;
-    uint32_t count;
+    uint32_t count = 0;
     int64_t total = 0;
     det_status st = store_user_list(req->db, &req->mem, &users, &count, req->err);
 
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         if (is_wanted(query, &users[i]))
             users[total++] = users[i];
     if (!st)
@@ -175,9 +200,11 @@ det_status api_list_users(struct request *req)
 /* ---- changing -------------------------------------------------------------------- */
 
 struct user_state {
-    struct user user;
+    int64_t id; /* 0: a new one */
+    struct patch_user_body change;
     const char *hash; /* NULL: the password stays */
-    bool ends_sessions;
+    const char *sealed;
+    struct user user; /* new, or the result */
 };
 
 static det_status reply_changed(struct request *req)
@@ -194,16 +221,48 @@ static det_status add_user(struct write_job *job, struct db *db, struct err *err
 {
     struct user_state *state = REQUEST_OF(job)->state;
 
+    state->user.password = state->sealed;
     return store_user_add(db, &state->user, &state->user.id, err);
 }
 
+static void merge(struct user *user, const struct user_state *state)
+{
+    const struct patch_user_body *change = &state->change;
+
+    if (change->username)
+        user->username = change->username;
+    if (change->display_name)
+        user->display_name = change->display_name;
+    if (change->has_admin)
+        user->is_admin = change->admin;
+    if (change->has_active)
+        user->is_active = change->active;
+    if (state->hash)
+        user->password = state->sealed;
+}
+
+/* Merged into the row as it is now: others may have changed it meanwhile. */
 static det_status put_user(struct write_job *job, struct db *db, struct err *err)
 {
-    struct user_state *state = REQUEST_OF(job)->state;
-    det_status st = store_user_put(db, &state->user, err);
+    struct request *req = REQUEST_OF(job);
+    struct user_state *state = req->state;
+    const struct patch_user_body *change = &state->change;
+    bool ends_sessions = state->hash || (change->has_active && !change->active);
+    struct user user;
+    det_status st = store_user_get(db, state->id, &req->mem, &user, err);
 
-    if (!st && state->ends_sessions)
-        st = store_sessions_drop_of(db, state->user.id, err);
+    if (st)
+        return st;
+    merge(&user, state);
+    if (change->has_active && user.is_active && !user.password &&
+        !req->master->is_loopback)
+        return err_set(err, DET_STATE, "user '%s' has no password yet; set one first",
+                       user.username);
+    user.modified_us = master_now_us(req->master);
+    state->user = user;
+    st = store_user_put(db, &user, err);
+    if (!st && ends_sessions)
+        st = store_sessions_drop_of(db, state->id, err);
     return st;
 }
 
@@ -214,11 +273,10 @@ static det_status seal_and_write(struct request *req)
     det_status st = DET_OK;
 
     if (state->hash)
-        st = password_seal(state->hash, &req->mem, &state->user.password, req->err);
+        st = password_seal(state->hash, &req->mem, &state->sealed, req->err);
     if (st)
         return st;
-    state->user.modified_us = master_now_us(req->master);
-    return request_write(req, state->user.id ? put_user : add_user, reply_changed);
+    return request_write(req, state->id ? put_user : add_user, reply_changed);
 }
 
 static det_status check_name(const char *name, struct err *err)
@@ -228,6 +286,21 @@ static det_status check_name(const char *name, struct err *err)
     if (!len || len > 64 || strpbrk(name, " \t\r\n/"))
         return err_set(err, DET_INVALID,
                        "a user name has 1 to 64 characters, no spaces and no '/'");
+    return DET_OK;
+}
+
+/* Blank ones are for masters that only this machine can reach. */
+static det_status take_password(struct request *req, struct user_state *state,
+                                const char *password, bool is_hashed)
+{
+    state->hash = password_hash(password, is_hashed, &req->mem);
+    if (!state->hash)
+        return DET_NOMEM;
+    if (!*state->hash && !req->master->is_loopback)
+        return err_set(
+            req->err, DET_INVALID,
+            "the password must not be blank: this master can be reached from "
+            "other machines");
     return DET_OK;
 }
 
@@ -248,9 +321,10 @@ det_status api_create_user(struct request *req)
         .is_active = !body->user.has_active || body->user.active,
         .is_remote = body->user.remote,
     };
-    state->hash = password_hash(body->password, body->is_hashed, &req->mem);
-    if (!state->hash)
-        return DET_NOMEM;
+    state->user.modified_us = master_now_us(req->master);
+    st = take_password(req, state, body->password, body->is_hashed);
+    if (st)
+        return st;
     req->state = state;
     return request_move(req, req->master->logins, seal_and_write);
 }
@@ -282,20 +356,12 @@ static det_status patch(struct request *req, int64_t id,
         st = store_user_get(req->db, id, &req->mem, &state->user, req->err);
     if (st)
         return st;
-    if (body->username)
-        state->user.username = body->username;
-    if (body->display_name)
-        state->user.display_name = body->display_name;
-    if (body->has_admin)
-        state->user.is_admin = body->admin;
-    if (body->has_active)
-        state->user.is_active = body->active;
-    state->ends_sessions = body->has_password || (body->has_active && !body->active);
-    if (body->has_password) {
-        state->hash = password_hash(body->password, body->is_hashed, &req->mem);
-        if (!state->hash)
-            return DET_NOMEM;
-    }
+    state->id = id;
+    state->change = *body;
+    if (body->has_password)
+        st = take_password(req, state, body->password, body->is_hashed);
+    if (st)
+        return st;
     req->state = state;
     return request_move(req, req->master->logins, seal_and_write);
 }

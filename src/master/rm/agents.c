@@ -157,6 +157,7 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
                            struct arena *mem, struct agent_command **ret_commands,
                            uint32_t *ret_count, struct err *err)
 {
+    struct agent_command *commands = NULL;
     struct link *link;
     size_t count = 0;
 
@@ -164,16 +165,16 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
     link = link_of(agents, name);
     while (link && link->commands.count && link->commands.at[0].seq <= after)
         vec_remove(&link->commands, 0);
-    *ret_commands = NULL;
     if (link && link->commands.count) {
         count = link->commands.count;
-        *ret_commands = arena_array(mem, struct agent_command, count);
-        if (*ret_commands)
-            memcpy(*ret_commands, link->commands.at, count * sizeof(**ret_commands));
+        commands = arena_array(mem, struct agent_command, count);
+        if (commands)
+            memcpy(commands, link->commands.at, count * sizeof(*commands));
     }
     lock_give(&agents->lock);
-    if (!link || (count && !*ret_commands))
+    if (!link || (count && !commands))
         return err_default(err, DET_NOMEM);
+    *ret_commands = commands;
     *ret_count = (uint32_t)count;
     return DET_OK;
 }
@@ -201,14 +202,14 @@ static det_status load_known(struct agents *agents, struct err *err)
     struct store *store = agents->master->store;
     struct agent *rows;
     struct db *db;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_reader_take(store, &db, err);
 
     if (st)
         return st;
     st = store_agent_list(db, &mem, &rows, &count, err);
     store_reader_give(store, db);
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         if (!link_of(agents, rows[i].name))
             st = err_default(err, DET_NOMEM);
     return st;

@@ -33,10 +33,10 @@ static det_status find_share(struct parts *p, struct db *db, int64_t rank,
                              struct err *err)
 {
     struct share *rows;
-    uint32_t count;
+    uint32_t count = 0;
     det_status st = store_shares_of(db, p->allocation.id, p->mem, &rows, &count, err);
 
-    for (uint32_t i = 0; i < count && !st; i++)
+    for (uint32_t i = 0; !st && i < count; i++)
         if (rows[i].rank == rank) {
             p->share = rows[i];
             return DET_OK;

@@ -14,6 +14,8 @@
 
 #include "agent/task/place.h"
 #include "agent/task/supervisor.h"
+#include "data/archive.h"
+#include "data/text.h"
 #include "tests/unit/agent/fake_master.h"
 
 enum { PATIENCE_MS = 60 * 1000 };
@@ -92,6 +94,16 @@ static inline size_t fake_held(struct fake_master *m)
     return held;
 }
 
+/* Leaves a test that cannot be made here.  Not by skip(): what cmocka then says is "not
+ * ok # SKIP", which Meson takes for a failure. */
+#define UNLESS(x, why)                                                                 \
+    do {                                                                               \
+        if (!(x)) {                                                                    \
+            print_message("# SKIP %s\n", why);                                         \
+            return;                                                                    \
+        }                                                                              \
+    } while (0)
+
 /* ---- supervisors ----------------------------------------------------------------- */
 
 /* A task's directory with its spec; `more` is further members, with a comma in front.
@@ -144,5 +156,72 @@ static inline bool file_is_there(const char *dir, const char *name)
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     return access(path, F_OK) == 0;
 }
+
+/* ---- whole tasks -------------------------------------------------------------------
+ */
+
+/* A model definition as the master sends it: {"b64Tgz": ...}. */
+static inline char *pack(const char *path, const char *text)
+{
+    const struct archive_entry_in entry = {
+        .path = path, .mode = 0755, .bytes = text, .size_bytes = strlen(text)};
+    struct archive_writer *writer;
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    struct buf reply = BUF_INIT;
+
+    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_add(writer, &entry, &test_err));
+    CHECK_OK(archive_finish(writer, &tgz, &test_err));
+    archive_writer_free(writer);
+    buf_puts(&reply, "{\"b64Tgz\":\"");
+    base64_encode(&reply, tgz.data, tgz.len);
+    buf_puts(&reply, "\"}");
+    return buf_take(&reply);
+}
+
+static inline void check_exit(const char *dir, const char *exit, int code,
+                              const char *reason)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct task_exit found;
+
+    CHECK_OK(place_read_exit(io_system(), dir, &mem, &found, &test_err));
+    CHECK_STR(found.exit, exit);
+    CHECK_EQ(found.code, code);
+    CHECK_HAS(found.reason, reason);
+}
+
+/* Runs a task to its end. */
+static inline void run(struct fake_master *m, const char *entrypoint, const char *more,
+                       char dir[128])
+{
+    fake_place(m, entrypoint, more, dir);
+    CHECK_EQ(fake_wait(m, fake_spawn(dir)), 0);
+    CHECK_NULL(m->problem);
+}
+
+/* Whether no process has this word in its command line any more. */
+static inline bool nobody_has(const char *word)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(4 << 20);
+    const char **names;
+
+    CHECK_OK(io_list(io_system(), "/proc", &mem, &names, &test_err));
+    for (; *names; names++) {
+        CLEANUP(buf_done) struct buf text = BUF_INIT;
+        char path[300];
+
+        snprintf(path, sizeof(path), "/proc/%s/cmdline", *names);
+        if (io_read_file(io_system(), path, &text, NULL) == DET_OK &&
+            memmem(text.data, text.len, word, strlen(word)))
+            return false;
+    }
+    return true;
+}
+
+/* Ignores SIGTERM, and has a grandchild in a session of its own whose parent left. */
+#define STUBBORN(word)                                                                 \
+    "\"trap '' TERM; (setsid sh -c 'trap \\\"\\\" TERM; echo $$; while :; do sleep "   \
+    "0.05; done' " word " &) ; echo up; while :; do sleep 0.05; done\""
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A real agent and real supervisors against a master that remembers. */
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "agent/agent.h"
 #include "agent/task/control.h"
@@ -99,6 +100,36 @@ TEST(an_agent_says_hello_and_runs_a_task)
     /* The supervisor reports first, the agent confirms, and nothing is left. */
     CHECK_EQ(fake_count(f.m, "/det/allocations/3.u.1/exit", "CLEAN"), 1);
     WAIT_UNTIL(!file_is_there(f.dir, ""));
+    done(&f);
+}
+
+TEST(an_agent_opens_the_way_for_tasks_of_another_user_only)
+{
+    struct fixture f;
+    struct stat st;
+    char path[160];
+
+    UNLESS(geteuid() == 0, "root is needed");
+    f = fixture();
+    CHECK(chmod(f.m->dir, 0711) == 0);
+    start_agent(&f);
+    command(&f, START(1, "true"));
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "CLEAN") == 1);
+    CHECK(stat(f.data, &st) == 0);
+    CHECK_EQ(st.st_mode & 07777, 0700);
+    command(&f, "[{\"seq\":2,\"kind\":\"START\",\"allocation\":\"4.u.1\",\"rank\":0,"
+                "\"spec\":{\"allocation\":\"4.u.1\",\"rank\":0,\"taskId\":\"4.u\","
+                "\"user\":{\"uid\":54321,\"gid\":54322},\"entrypoint\":\"id -u\","
+                "\"environment\":{\"DET_SESSION_TOKEN\":\"t\"}}}]");
+    WAIT_UNTIL(fake_count(f.m, "/allocations/4.u.1/exit", "CLEAN") == 2);
+
+    CHECK_STR(f.m->output[0].data, "54321\n");
+    CHECK(stat(f.data, &st) == 0);
+    CHECK_EQ(st.st_mode & 07777, 0711);
+    snprintf(path, sizeof(path), "%s/tasks", f.data);
+    CHECK(stat(path, &st) == 0);
+    CHECK_EQ(st.st_mode & 07777, 0711);
+    WAIT_UNTIL(!file_is_there(path, "4.u.1-0"));
     done(&f);
 }
 

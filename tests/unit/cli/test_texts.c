@@ -129,8 +129,9 @@ TEST(bash_completes_nouns_verbs_and_options)
     CHECK_HAS(out.data, "    \" experiment\" | \" e\") list=\" create list describe");
     CHECK_HAS(out.data,
               "    \" experiment label\" | \" e label\") list=\" add remove\"");
-    CHECK_HAS(out.data,
-              "    \" experiment create\"* | \" e create\"*) list=\" --paused");
+    CHECK_HAS(out.data, "    \" experiment create\" | \" experiment create \"* | "
+                        "\" e create\" | \" e create \"*) list=\" --paused");
+    CHECK_HAS(out.data, "        -m | --master | -u | --user) i=$((i + 1)) ;;\n");
     CHECK_HAS(out.data, "complete -o bashdefault -o default -F _det det\n");
     CHECK_NULL(strstr(out.data, "internal"));
 }

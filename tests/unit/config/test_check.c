@@ -224,3 +224,19 @@ TEST(list_elements_may_not_be_null)
     CHECK_REFUSES(&f, SINGLE "labels: [~]\n", DET_INVALID,
                   "c.yaml:2:10: labels[0]: found null; expected a string");
 }
+
+TEST(the_patterns_of_log_policies_are_checked)
+{
+    FIXTURE(f);
+
+    CHECK_EQ(load(&f, "entrypoint: x\n"
+                      "searcher: {name: single, metric: loss}\n"
+                      "log_policies:\n"
+                      "  - {pattern: 'a(b', action: cancel_retries}\n"
+                      "  - {pattern: '(a)\\1', action: cancel_retries}\n"
+                      "  - {pattern: 'a{2,5}|[[:digit:]]+$', action: cancel_retries}\n"),
+             DET_INVALID);
+    CHECK_HAS(lines(&f), "log_policies[].pattern: a '(' of the pattern has no ')'");
+    CHECK_HAS(lines(&f), "the pattern has a back-reference, \\1");
+    CHECK_EQ(f.report.errors, 2);
+}

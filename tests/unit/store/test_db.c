@@ -25,7 +25,8 @@ TEST_ON_BOTH(rows_come_back)
     CHECK_OK(put(w.db, "a", INT64_MAX, &test_err));
     CHECK_EQ(db_changes(w.db), 1);
     {
-        CLEANUP(db_query_done) struct db_query q = db_query(w.db, &select_all, &test_err);
+        CLEANUP(db_query_done)
+        struct db_query q = db_query(w.db, &select_all, &test_err);
 
         CHECK(db_next(&q));
         CHECK_STR(db_col_str(&q, &w.mem), "a");
@@ -66,10 +67,12 @@ TEST(a_statement_may_be_used_within_itself)
     CHECK_OK(put(w.db, "a", 1, &test_err));
     CHECK_OK(put(w.db, "b", 2, &test_err));
     {
-        CLEANUP(db_query_done) struct db_query outer = db_query(w.db, &select_all, NULL);
+        CLEANUP(db_query_done)
+        struct db_query outer = db_query(w.db, &select_all, NULL);
 
         while (db_next(&outer)) {
-            CLEANUP(db_query_done) struct db_query inner = db_query(w.db, &select_all, NULL);
+            CLEANUP(db_query_done)
+            struct db_query inner = db_query(w.db, &select_all, NULL);
 
             while (db_next(&inner))
                 pairs++;
@@ -224,7 +227,8 @@ TEST(each_query_that_fails_is_reported)
     world_done(&w);
 }
 
-/* ---- files that cannot be used ---------------------------------------------------- */
+/* ---- files that cannot be used ----------------------------------------------------
+ */
 
 TEST_ON_BOTH(a_damaged_file_is_named_and_the_way_out_is_told)
 {
@@ -255,7 +259,8 @@ TEST_ON_BOTH(a_file_with_a_torn_page_is_damaged)
     memset(junk, 0xee, sizeof(junk));
     CHECK_OK(io_open(w.io, w.path, IO_WRITE, &file, &test_err));
     for (int page = 1; page < 20; page++)
-        CHECK_OK(io_write_at(file, (uint64_t)page * 4096, junk, sizeof(junk), &test_err));
+        CHECK_OK(
+            io_write_at(file, (uint64_t)page * 4096, junk, sizeof(junk), &test_err));
     io_close(file);
     st = db_open(w.io, w.path, false, &db, &test_err);
     if (!st)
@@ -281,8 +286,7 @@ TEST(a_directory_that_is_not_there_is_named)
 
 TEST(running_out_of_memory_anywhere_is_an_ordinary_error)
 {
-    EACH_ALLOCATION_FAILS()
-    {
+    EACH_ALLOCATION_FAILS() {
         struct io *io = NULL;
         struct db *db = NULL;
         det_status st = io_memory_new(&io, NULL);

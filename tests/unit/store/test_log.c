@@ -5,8 +5,9 @@
 
 enum { LINES = 6000 };
 
-static const char *const words[] = {"loss went down", "epoch 3", "error: no such file", "",
-                                    "a longer line that says a little more than others do"};
+static const char *const words[] = {
+    "loss went down", "epoch 3", "error: no such file", "",
+    "a longer line that says a little more than others do"};
 static const char *const agents[] = {"agent-1", "agent-2", NULL};
 
 struct plain {
@@ -60,7 +61,8 @@ static void fill(struct world *w, struct plain *plain, uint64_t seed, uint32_t u
     struct rng64 rng = {.state = seed};
 
     while (plain->count < upto) {
-        uint32_t count = 1 + (uint32_t)rng64_below(&rng, rng64_below(&rng, 5) ? 20 : 200);
+        uint32_t count =
+            1 + (uint32_t)rng64_below(&rng, rng64_below(&rng, 5) ? 20 : 200);
         struct log_batch batch = {.task_id = "1.r", .line = &plain->line[plain->count]};
         const char *agent = agents[rng64_below(&rng, 3)];
         uint32_t stored = 0;
@@ -95,13 +97,15 @@ static bool wanted(const struct log_query *query, const struct log_line *line)
         return false;
     if (query->severities && !(query->severities >> line->severity & 1))
         return false;
-    if (query->agents.count && (!line->agent || strcmp(query->agents.at[0], line->agent)))
+    if (query->agents.count &&
+        (!line->agent || strcmp(query->agents.at[0], line->agent)))
         return false;
     if (query->ranks.count && query->ranks.at[0] != line->rank)
         return false;
     if (query->streams.count &&
         (line->stream == LOG_STREAM_NONE ||
-         strcmp(query->streams.at[0], line->stream == LOG_STREAM_STDOUT ? "stdout" : "stderr")))
+         strcmp(query->streams.at[0],
+                line->stream == LOG_STREAM_STDOUT ? "stdout" : "stderr")))
         return false;
     if (query->from_us && line->time_us <= query->from_us)
         return false;
@@ -126,24 +130,20 @@ static void check_line(const struct log_line *got, const struct log_line *want)
 }
 
 /* Pages of any size give the plain list's lines, all of them and in its order. */
-static void check_query(struct world *w, const struct plain *plain, struct log_query query)
+static void check_query(struct world *w, const struct plain *plain,
+                        struct log_query query)
 {
     struct log_query first = query;
     struct arena mem = ARENA_INIT(64 << 20);
-    bool is_end = false;
+    struct log_page page = {0};
     uint32_t at = 0;
     int pages = 0;
 
-    while (!is_end) {
-        struct log_line *lines;
-        uint32_t count;
-        int64_t next;
-
-        CHECK_OK(store_log_read(w->db, &query, &mem, &lines, &count, &next, &is_end,
-                                &test_err));
+    while (!page.is_end) {
+        CHECK_OK(store_log_read(w->db, &query, &mem, &page, &test_err));
         if (query.limit)
-            CHECK(count <= query.limit);
-        for (uint32_t i = 0; i < count; i++, at++) {
+            CHECK(page.count <= query.limit);
+        for (uint32_t i = 0; i < page.count; i++, at++) {
             const struct log_line *want = NULL;
 
             for (; at < plain->count; at++) {
@@ -153,12 +153,12 @@ static void check_query(struct world *w, const struct plain *plain, struct log_q
                     break;
             }
             CHECK(at < plain->count);
-            check_line(&lines[i], want);
+            check_line(&page.line[i], want);
         }
         if (query.is_descending)
-            query.before_id = next;
+            query.before_id = page.next;
         else
-            query.after_id = next;
+            query.after_id = page.next;
         arena_clear(&mem);
         CHECK(++pages < 10000);
     }
@@ -180,7 +180,8 @@ static void check_queries(struct world *w, const struct plain *plain)
 
     for (int way = 0; way < 2; way++) {
         for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-            struct log_query all = {.task_id = "1.r", .limit = limits[i], .is_descending = way};
+            struct log_query all = {
+                .task_id = "1.r", .limit = limits[i], .is_descending = way};
             struct log_query query = all;
 
             check_query(w, plain, query);
@@ -274,17 +275,13 @@ TEST(a_batch_that_comes_again_is_stored_once)
     CHECK_EQ(stored, 1);
     {
         struct log_query query = {.task_id = "t"};
-        struct log_line *lines;
-        uint32_t count;
-        int64_t next;
-        bool is_end;
+        struct log_page page;
 
-        CHECK_OK(store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end,
-                                &test_err));
-        CHECK_EQ(count, 5);
-        CHECK_STR(lines[2].text, "three");
-        CHECK_STR(lines[4].text, "four");
-        CHECK_NULL(lines[0].agent);
+        CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+        CHECK_EQ(page.count, 5);
+        CHECK_STR(page.line[2].text, "three");
+        CHECK_STR(page.line[4].text, "four");
+        CHECK_NULL(page.line[0].agent);
     }
     world_done(&w);
 }
@@ -295,28 +292,24 @@ TEST(regular_expressions_find_and_wrong_ones_are_named)
     struct log_line line[2] = {{.text = "epoch 12 done", .len = 13, .rank = -1},
                                {.text = "epoch x", .len = 7, .rank = -1}};
     struct log_batch batch = {.task_id = "t", .line = line, .count = 2};
-    struct log_query query = {.task_id = "t", .search = "^epoch [0-9]+", .is_regex = true};
-    struct log_line *lines;
+    struct log_query query = {
+        .task_id = "t", .search = "^epoch [0-9]+", .is_regex = true};
+    struct log_page page;
     uint32_t count;
-    int64_t next;
-    bool is_end;
 
     world_init(&w, true);
     CHECK_OK(add_batch(&w, &batch, &count));
-    CHECK_OK(
-        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
-    CHECK_EQ(count, 1);
-    CHECK_EQ(lines[0].id, 1);
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 1);
+    CHECK_EQ(page.line[0].id, 1);
     query.search = "(";
-    CHECK_EQ(store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err),
-             DET_INVALID);
+    CHECK_EQ(store_log_read(w.db, &query, &w.mem, &page, &test_err), DET_INVALID);
     CHECK_HAS(test_err.text, "'('");
     query.task_id = "another";
     query.search = NULL;
-    CHECK_OK(
-        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
-    CHECK_EQ(count, 0);
-    CHECK(is_end);
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 0);
+    CHECK(page.is_end);
     world_done(&w);
 }
 
@@ -327,29 +320,27 @@ TEST(large_lines_and_batches_are_cut_into_chunks)
     struct log_batch batch = {.task_id = "t", .line = line, .count = 3000};
     struct log_query query = {.task_id = "t", .limit = 5000};
     char *big = malloc(200001);
-    struct log_line *lines;
+    struct log_page page;
     uint32_t count;
-    int64_t next;
-    bool is_end;
 
     CHECK(line && big);
     memset(big, 'x', 200000);
     big[200000] = '\0';
     for (int i = 0; i < 3000; i++)
-        line[i] = (struct log_line){.text = "0123456789 0123456789 0123456789 0123456789",
-                                    .len = 43,
-                                    .rank = 100};
+        line[i] =
+            (struct log_line){.text = "0123456789 0123456789 0123456789 0123456789",
+                              .len = 43,
+                              .rank = 100};
     line[1500].text = big;
     line[1500].len = 200000;
     world_init(&w, true);
     CHECK_OK(add_batch(&w, &batch, &count));
     CHECK(count_of(w.db, "log_chunks") >= 4);
     CHECK_EQ(count_of(w.db, "log_chunks WHERE size > 65536"), 1);
-    CHECK_OK(
-        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
-    CHECK_EQ(count, 3000);
-    CHECK_STR(lines[1500].text, big);
-    CHECK_EQ(lines[2999].rank, 100);
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 3000);
+    CHECK_STR(page.line[1500].text, big);
+    CHECK_EQ(page.line[2999].rank, 100);
     free(line);
     free(big);
     world_done(&w);
@@ -369,11 +360,8 @@ TEST(old_lines_go_by_their_experiments_days_and_numbers_go_on)
     const int64_t day = INT64_C(86400000000);
     struct world w;
     struct log_query query = {.task_id = "1.r"};
-    struct log_line *lines;
+    struct log_page page;
     int64_t removed = -1;
-    uint32_t count;
-    int64_t next;
-    bool is_end;
 
     world_init(&w, true);
     add_experiment(&w, 1, "{\"retention_policy\":{\"log_retention_days\":10}}");
@@ -391,10 +379,9 @@ TEST(old_lines_go_by_their_experiments_days_and_numbers_go_on)
     db_close(w.db);
     CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
     add_at(&w, "1.r", 100 * day);
-    CHECK_OK(
-        store_log_read(w.db, &query, &w.mem, &lines, &count, &next, &is_end, &test_err));
-    CHECK_EQ(count, 1);
-    CHECK_EQ(lines[0].id, 3);
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 1);
+    CHECK_EQ(page.line[0].id, 3);
     world_done(&w);
 }
 
@@ -413,9 +400,10 @@ TEST(fields_list_what_the_lines_have_had)
     CHECK_OK(add_batch(&w, &batch, &stored));
     CHECK_OK(add_batch(&w, &batch, &stored));
     CHECK_OK(store_log_fields(w.db, "t", &text, &test_err));
-    CHECK_STR(text.data, "{\"allocationIds\":[],\"agentIds\":[\"a\",\"b\"],\"containerIds\":[],"
-                         "\"rankIds\":[2,11,100],\"sources\":[\"task\"],\"stdtypes\":"
-                         "[\"stderr\"]}");
+    CHECK_STR(text.data,
+              "{\"allocationIds\":[],\"agentIds\":[\"a\",\"b\"],\"containerIds\":[],"
+              "\"rankIds\":[2,11,100],\"sources\":[\"task\"],\"stdtypes\":"
+              "[\"stderr\"]}");
     buf_done(&text);
     world_done(&w);
 }
@@ -451,8 +439,7 @@ TEST(damaged_chunks_are_refused_or_read_without_harm)
 
 TEST(adding_merging_and_reading_survive_each_failing_allocation)
 {
-    EACH_ALLOCATION_FAILS()
-    {
+    EACH_ALLOCATION_FAILS() {
         struct world w;
         int64_t nth = fault_state.left[FAULT_MEMORY];
         struct log_line line[2] = {{.text = "a", .len = 1, .rank = 1, .agent = "x"},
@@ -461,9 +448,8 @@ TEST(adding_merging_and_reading_survive_each_failing_allocation)
             .task_id = "t", .line = line, .count = 2, .sender = "s", .end_offset = 4};
         struct log_query query = {.task_id = "t"};
         struct arena mem = ARENA_INIT(1 << 20);
-        struct log_line *lines;
+        struct log_page page;
         uint32_t count;
-        int64_t next;
         bool flag;
         det_status st;
 
@@ -474,7 +460,7 @@ TEST(adding_merging_and_reading_survive_each_failing_allocation)
         if (!st)
             st = store_log_compact(w.db, &flag, NULL);
         if (!st)
-            st = store_log_read(w.db, &query, &mem, &lines, &count, &next, &flag, NULL);
+            st = store_log_read(w.db, &query, &mem, &page, NULL);
         if (fault_fired())
             CHECK(st == DET_NOMEM || st == DET_OK);
         else

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_metric.c - merging, rollback, compaction and reading against a list that does the
- * same in the plainest way. */
+/* test_metric.c - merging, rollback, compaction and reading against a list that does
+ * the same in the plainest way. */
 #include <math.h>
 
 #include "store/data_cache.h"
 #include "store/metric.h"
 #include "tests/unit/store/world.h"
 
-/* ---- the plain list ----------------------------------------------------------------- */
+/* ---- the plain list -----------------------------------------------------------------
+ */
 
 enum { ORACLE_ROWS = 4000, ORACLE_NAMES = 5 };
 
@@ -45,7 +46,8 @@ static struct oracle_row *oracle_find(struct oracle *o, int64_t run, const char 
 }
 
 /* The expected status; DET_OK: the list was changed. */
-static det_status oracle_add(struct oracle *o, const struct oracle_row *new, bool *is_new)
+static det_status oracle_add(struct oracle *o, const struct oracle_row *new,
+                             bool *is_new)
 {
     struct oracle_row *row = oracle_find(o, new->run, new->group, new->steps);
 
@@ -96,7 +98,8 @@ static int by_place(const void *a, const void *b)
     return order ? order : x->order < y->order ? -1 : 1;
 }
 
-/* ---- reports ------------------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------------------
+ */
 
 static struct json *avg_of(const struct oracle_row *row, struct arena *mem)
 {
@@ -104,7 +107,8 @@ static struct json *avg_of(const struct oracle_row *row, struct arena *mem)
 
     for (int i = ORACLE_NAMES - 1; i >= 0; i--) {
         if (row->has[i])
-            (void)json_set(mem, avg, oracle_names[i], json_new_real(mem, row->value[i]));
+            (void)json_set(mem, avg, oracle_names[i],
+                           json_new_real(mem, row->value[i]));
     }
     if (row->has_text)
         (void)json_set(mem, avg, "text", json_new_str(mem, "t"));
@@ -243,11 +247,12 @@ static void check_summary(struct world *w, const struct oracle *sorted)
     CHECK_OK(store_metric_summary(w->db, 1, &text, &test_err));
     summary = parse(&mem, text.data);
     for (int g = 0; g < 3; g++) {
-        const char *key = g == 1 ? "avg_metrics" : g == 2 ? "validation_metrics" : "inference";
+        const char *key = g == 1   ? "avg_metrics"
+                          : g == 2 ? "validation_metrics"
+                                   : "inference";
 
         for (int n = 0; n < ORACLE_NAMES; n++) {
-            const struct json *stat =
-                json_get(json_get(summary, key), oracle_names[n]);
+            const struct json *stat = json_get(json_get(summary, key), oracle_names[n]);
             int64_t count = 0;
             double sum = 0, low = 0, high = 0, last = 0, got = 0;
 
@@ -255,7 +260,8 @@ static void check_summary(struct world *w, const struct oracle *sorted)
                 const struct oracle_row *row = &sorted->row[i];
                 double value = row->value[n];
 
-                if (!row->has[n] || row->is_archived || strcmp(row->group, oracle_groups[g]))
+                if (!row->has[n] || row->is_archived ||
+                    strcmp(row->group, oracle_groups[g]))
                     continue;
                 low = !count || value < low ? value : low;
                 high = !count || value > high ? value : high;
@@ -341,8 +347,8 @@ static void play(bool is_memory, uint64_t seed, int reports)
             steps = (int64_t)rng64_below(&rng, (uint64_t)steps + 1);
             set_run(&w, 1, 1, run);
         }
-        row = some_report(&rng, run,
-                          rng64_below(&rng, 10) ? steps : (int64_t)rng64_below(&rng, 300));
+        row = some_report(
+            &rng, run, rng64_below(&rng, 10) ? steps : (int64_t)rng64_below(&rng, 300));
         report = report_of(&row, &mem);
         want = oracle_add(o, &row, &want_new);
         CHECK_OK(db_begin(w.db, &test_err));
@@ -381,7 +387,8 @@ TEST(reports_merge_and_roll_back_on_disk_too)
     play(false, 99, 400);
 }
 
-/* ---- rules one by one --------------------------------------------------------------- */
+/* ---- rules one by one ---------------------------------------------------------------
+ */
 
 static void setup(struct world *w)
 {
@@ -401,7 +408,8 @@ TEST(a_second_report_adds_names_and_repeats_only_the_same_values)
     setup(&w);
     CHECK_OK(add(&w, "training", 1, 10, "{\"loss\":1,\"nan\":\"NaN\"}", &is_new));
     CHECK(is_new);
-    CHECK_OK(add(&w, "training", 1, 10, "{\"acc\":0.5,\"loss\":1.0,\"nan\":\"NaN\"}", &is_new));
+    CHECK_OK(add(&w, "training", 1, 10, "{\"acc\":0.5,\"loss\":1.0,\"nan\":\"NaN\"}",
+                 &is_new));
     CHECK(!is_new);
     CHECK_EQ(add(&w, "training", 1, 10, "{\"acc\":0.6}", NULL), DET_EXISTS);
     CHECK_HAS(test_err.text, "'acc'");
@@ -426,6 +434,7 @@ TEST(reports_of_another_run_or_trial_are_refused)
     CHECK_EQ(add(&w, "training", 2, 10, "{}", NULL), DET_STATE);
     CHECK_OK(add(&w, "training", 3, 10, "{}", NULL));
     CHECK_OK(db_exec(w.db, "DELETE FROM trials", &test_err));
+    db_rollback(w.db); /* what was remembered is forgotten */
     CHECK_EQ(add(&w, "training", 3, 20, "{}", NULL), DET_NOT_FOUND);
     world_done(&w);
 }
@@ -530,10 +539,11 @@ TEST(summaries_name_the_type_of_what_is_no_number)
     struct json *all;
 
     setup(&w);
-    CHECK_OK(add(&w, "training", 1, 1,
-                 "{\"s\":\"x\",\"b\":true,\"d\":\"2022-03-02T02:15:18Z\",\"o\":{\"a\":1},"
-                 "\"l\":[1],\"n\":null,\"m\":1,\"big\":9007199254740993}",
-                 NULL));
+    CHECK_OK(
+        add(&w, "training", 1, 1,
+            "{\"s\":\"x\",\"b\":true,\"d\":\"2022-03-02T02:15:18Z\",\"o\":{\"a\":1},"
+            "\"l\":[1],\"n\":null,\"m\":1,\"big\":9007199254740993}",
+            NULL));
     CHECK_OK(add(&w, "training", 1, 2, "{\"m\":\"now text\",\"s\":\"y\"}", NULL));
     for (int pass = 0; pass < 2; pass++) {
         buf_clear(&text);
@@ -564,30 +574,28 @@ TEST(names_of_an_experiment_are_listed_once_and_sorted)
     CHECK_OK(add(&w, "training", 1, 1, "{\"loss\":1}", NULL));
     CHECK_OK(add(&w, "training", 1, 2, "{\"loss\":1,\"acc\":2}", NULL));
     CHECK_OK(store_metric_names(w.db, 1, &w.mem, &names, &test_err));
-    CHECK_STR(json_text(&w.mem, names),
-              "[{\"group\":\"training\",\"name\":\"acc\"},"
-              "{\"group\":\"training\",\"name\":\"loss\"},"
-              "{\"group\":\"validation\",\"name\":\"a\"},"
-              "{\"group\":\"validation\",\"name\":\"z\"}]");
+    CHECK_STR(json_text(&w.mem, names), "[{\"group\":\"training\",\"name\":\"acc\"},"
+                                        "{\"group\":\"training\",\"name\":\"loss\"},"
+                                        "{\"group\":\"validation\",\"name\":\"a\"},"
+                                        "{\"group\":\"validation\",\"name\":\"z\"}]");
     world_done(&w);
 }
 
 static void check_series(struct world *w, uint32_t want)
 {
-    struct metric_point *points;
-    uint32_t count;
+    const struct metric_line line = {1, "training", "v", want};
+    struct metric_series got;
     double low = 1e9, high = -1e9;
 
-    CHECK_OK(store_metric_series(w->db, 1, "training", "v", want, &w->mem, &points, &count,
-                                 &test_err));
-    CHECK(count <= want && count > want / 3);
-    CHECK_EQ(points[0].steps, 0);
-    CHECK_EQ(points[count - 1].steps, 4999);
-    for (uint32_t i = 0; i < count; i++) {
-        low = fmin(low, points[i].value);
-        high = fmax(high, points[i].value);
+    CHECK_OK(store_metric_series(w->db, &line, &w->mem, &got, &test_err));
+    CHECK(got.count <= want && got.count > want / 3);
+    CHECK_EQ(got.point[0].steps, 0);
+    CHECK_EQ(got.point[got.count - 1].steps, 4999);
+    for (uint32_t i = 0; i < got.count; i++) {
+        low = fmin(low, got.point[i].value);
+        high = fmax(high, got.point[i].value);
         if (i)
-            CHECK(points[i].steps > points[i - 1].steps);
+            CHECK(got.point[i].steps > got.point[i - 1].steps);
     }
     CHECK(low == -777 && high == 888);
 }
@@ -595,15 +603,15 @@ static void check_series(struct world *w, uint32_t want)
 TEST(a_line_keeps_its_ends_and_its_extremes)
 {
     struct world w;
-    struct metric_point *points;
-    uint32_t count;
+    struct metric_line line = {1, "training", "v", 6000};
+    struct metric_series got;
 
     setup(&w);
     for (int i = 0; i < 5000; i++) {
         char avg[64];
 
         (void)snprintf(avg, sizeof(avg), "{\"v\":%d}",
-                       i == 1234 ? -777
+                       i == 1234   ? -777
                        : i == 3210 ? 888
                                    : i % 50);
         CHECK_OK(add(&w, "training", 1, i, avg, NULL));
@@ -612,12 +620,11 @@ TEST(a_line_keeps_its_ends_and_its_extremes)
     compact(&w, true);
     check_series(&w, 100);
     check_series(&w, 10); /* by heads alone */
-    CHECK_OK(store_metric_series(w.db, 1, "training", "v", 6000, &w.mem, &points, &count,
-                                 &test_err));
-    CHECK_EQ(count, 5000);
-    CHECK_OK(store_metric_series(w.db, 1, "training", "none", 100, &w.mem, &points, &count,
-                                 &test_err));
-    CHECK_EQ(count, 0);
+    CHECK_OK(store_metric_series(w.db, &line, &w.mem, &got, &test_err));
+    CHECK_EQ(got.count, 5000);
+    line.name = "none";
+    CHECK_OK(store_metric_series(w.db, &line, &w.mem, &got, &test_err));
+    CHECK_EQ(got.count, 0);
     world_done(&w);
 }
 
@@ -665,8 +672,7 @@ TEST(a_report_takes_few_bytes_once_packed)
 
 TEST(adding_reading_and_packing_survive_each_failing_allocation)
 {
-    EACH_ALLOCATION_FAILS()
-    {
+    EACH_ALLOCATION_FAILS() {
         struct world w;
         struct arena mem = ARENA_INIT(1 << 20);
         struct metric_row *rows;

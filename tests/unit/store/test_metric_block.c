@@ -6,7 +6,8 @@
 
 static const char *const names[] = {"acc", "loss", "lr", "time"};
 
-static struct metric_cells *some_rows(struct rng64 *rng, uint32_t count, struct arena *mem)
+static struct metric_cells *some_rows(struct rng64 *rng, uint32_t count,
+                                      struct arena *mem)
 {
     struct metric_cells *rows = arena_array(mem, struct metric_cells, count + 1);
     int64_t steps = (int64_t)rng64_below(rng, 100);
@@ -147,7 +148,8 @@ TEST(damaged_blocks_are_refused_or_read_without_harm)
         for (int i = 0; i < 3; i++)
             bad.data[rng64_below(&rng, bad.len)] = (char)rng64_next(&rng);
         buf_cut(&bad, 1 + rng64_below(&rng, bad.len));
-        (void)metric_block_decode(bad.data, bad.len, &scratch, &back, &count, &test_err);
+        (void)metric_block_decode(bad.data, bad.len, &scratch, &back, &count,
+                                  &test_err);
         buf_clear(&bad);
         buf_add(&bad, head.data, head.len);
         bad.data[rng64_below(&rng, bad.len)] = (char)rng64_next(&rng);

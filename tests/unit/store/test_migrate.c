@@ -8,7 +8,8 @@ static void add_schema(struct db *db, struct buf *out)
 {
     struct arena mem = ARENA_INIT(1 << 20);
     struct db_query q = db_query_text(
-        db, "SELECT COALESCE(sql, name) FROM sqlite_master ORDER BY type, name", &test_err);
+        db, "SELECT COALESCE(sql, name) FROM sqlite_master ORDER BY type, name",
+        &test_err);
 
     while (db_next(&q))
         buf_printf(out, "%s\n", db_col_str(&q, &mem));
@@ -57,7 +58,8 @@ TEST(a_newer_database_asks_for_a_newer_program)
     struct world w;
 
     world_init(&w, true);
-    CHECK_OK(db_exec(w.db, "INSERT INTO schema_versions VALUES (999, 'future')", &test_err));
+    CHECK_OK(
+        db_exec(w.db, "INSERT INTO schema_versions VALUES (999, 'future')", &test_err));
     CHECK_EQ(db_migrate(w.db, migration_count, &test_err), DET_STATE);
     CHECK_HAS(test_err.text, "999");
     CHECK_HAS(test_err.text, "use a newer det");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rows.c - experiments, trials, allocations, people, the journal: in and out again. */
+/* test_rows.c - experiments, trials, allocations, people, the journal: in and out
+ * again. */
 #include "tests/unit/store/world.h"
 
 TEST_ON_BOTH(an_experiment_comes_back_with_its_texts)
@@ -88,8 +89,9 @@ TEST(people_edit_experiments)
     CHECK_STR(view.description, "tests");
     CHECK_STR(view.labels, "[\"x\"]");
     CHECK_EQ(view.log_retention_days, 7);
-    CHECK_HAS(view.row.config,
-              "\"checkpoint_storage\":{\"save_experiment_best\":3,\"save_trial_latest\":0}");
+    CHECK_HAS(
+        view.row.config,
+        "\"checkpoint_storage\":{\"save_experiment_best\":3,\"save_trial_latest\":0}");
     patch.labels = "[";
     CHECK_EQ(store_experiment_patch(w.db, 1, &patch, &w.mem, &test_err), DET_INVALID);
     CHECK_EQ(store_experiment_patch(w.db, 2, &patch, &w.mem, &test_err), DET_NOT_FOUND);
@@ -115,7 +117,8 @@ TEST(archiving_follows_the_states)
     world_done(&w);
 }
 
-/* ---- lists ---------------------------------------------------------------------------- */
+/* ---- lists
+ * ---------------------------------------------------------------------------- */
 
 static void list(struct world *w, struct experiment_query query, const char *want)
 {
@@ -132,7 +135,8 @@ static void list(struct world *w, struct experiment_query query, const char *wan
     buf_done(&text);
 }
 
-static void patch_text(struct world *w, int64_t id, const char *name, const char *labels)
+static void patch_text(struct world *w, int64_t id, const char *name,
+                       const char *labels)
 {
     struct experiment_patch patch = {.name = name, .labels = labels};
 
@@ -164,7 +168,8 @@ TEST_ON_BOTH(lists_filter_sort_and_page)
          "5 4 0-2/5");
     list(&w, (struct experiment_query){.page = {.offset = 3, .limit = 2}}, "4 5 3-5/5");
     list(&w, (struct experiment_query){.page = {.offset = 99, .limit = 2}}, " 5-5/5");
-    list(&w, (struct experiment_query){.page = {.offset = -2, .limit = -1}}, "4 5 3-5/5");
+    list(&w, (struct experiment_query){.page = {.offset = -2, .limit = -1}},
+         "4 5 3-5/5");
     list(&w, (struct experiment_query){.page = {.limit = -2}}, " 0-0/5");
     list(&w, (struct experiment_query){.name = "MNIST"}, "2 4 0-2/2");
     list(&w, (struct experiment_query){.name = "100%"}, "2 0-1/1");
@@ -197,15 +202,34 @@ TEST_ON_BOTH(lists_filter_sort_and_page)
 
 TEST(every_sort_of_the_api_works)
 {
-    static const char *const experiments[] = {
-        "UNSPECIFIED", "ID",     "DESCRIPTION",   "START_TIME",      "END_TIME",
-        "STATE",       "NUM_TRIALS", "PROGRESS",  "USER",            "NAME",
-        "FORKED_FROM", "RESOURCE_POOL", "PROJECT_ID", "CHECKPOINT_SIZE",
-        "CHECKPOINT_COUNT", "SEARCHER_METRIC_VAL"};
-    static const char *const trials[] = {
-        "UNSPECIFIED", "ID", "START_TIME", "END_TIME", "STATE", "BEST_VALIDATION_METRIC",
-        "LATEST_VALIDATION_METRIC", "BATCHES_PROCESSED", "DURATION", "RESTARTS",
-        "CHECKPOINT_SIZE", "LOG_RETENTION_DAYS"};
+    static const char *const experiments[] = {"UNSPECIFIED",
+                                              "ID",
+                                              "DESCRIPTION",
+                                              "START_TIME",
+                                              "END_TIME",
+                                              "STATE",
+                                              "NUM_TRIALS",
+                                              "PROGRESS",
+                                              "USER",
+                                              "NAME",
+                                              "FORKED_FROM",
+                                              "RESOURCE_POOL",
+                                              "PROJECT_ID",
+                                              "CHECKPOINT_SIZE",
+                                              "CHECKPOINT_COUNT",
+                                              "SEARCHER_METRIC_VAL"};
+    static const char *const trials[] = {"UNSPECIFIED",
+                                         "ID",
+                                         "START_TIME",
+                                         "END_TIME",
+                                         "STATE",
+                                         "BEST_VALIDATION_METRIC",
+                                         "LATEST_VALIDATION_METRIC",
+                                         "BATCHES_PROCESSED",
+                                         "DURATION",
+                                         "RESTARTS",
+                                         "CHECKPOINT_SIZE",
+                                         "LOG_RETENTION_DAYS"};
     struct world w;
     char name[64];
     uint32_t count;
@@ -232,7 +256,8 @@ TEST(every_sort_of_the_api_works)
     world_done(&w);
 }
 
-/* ---- trials ----------------------------------------------------------------------------- */
+/* ---- trials
+ * ----------------------------------------------------------------------------- */
 
 static void validate(struct world *w, int64_t trial, int64_t steps, const char *metrics)
 {
@@ -329,9 +354,10 @@ TEST(a_trials_metadata_is_merged_member_by_member)
     world_init(&w, true);
     add_experiment(&w, 1, SIMPLE_CONFIG);
     add_trial(&w, 1, 1);
-    CHECK_OK(store_trial_merge_metadata(w.db, 1, parse(&w.mem, "{\"a\":{\"x\":1},\"b\":2}"),
-                                        &w.mem, &text, &test_err));
-    CHECK_OK(store_trial_merge_metadata(w.db, 1, parse(&w.mem, "{\"a\":{\"y\":3},\"b\":[]}"),
+    CHECK_OK(store_trial_merge_metadata(
+        w.db, 1, parse(&w.mem, "{\"a\":{\"x\":1},\"b\":2}"), &w.mem, &text, &test_err));
+    CHECK_OK(store_trial_merge_metadata(w.db, 1,
+                                        parse(&w.mem, "{\"a\":{\"y\":3},\"b\":[]}"),
                                         &w.mem, &text, &test_err));
     CHECK_STR(text, "{\"a\":{\"x\":1,\"y\":3},\"b\":[]}");
     CHECK_EQ(store_trial_merge_metadata(w.db, 1, parse(&w.mem, "[1]"), &w.mem, &text,
@@ -343,7 +369,8 @@ TEST(a_trials_metadata_is_merged_member_by_member)
     world_done(&w);
 }
 
-/* ---- allocations and what is alive ------------------------------------------------------ */
+/* ---- allocations and what is alive
+ * ------------------------------------------------------ */
 
 static void put_allocation(struct world *w, int64_t id, enum allocation_state state,
                            int64_t end_us)
@@ -403,7 +430,8 @@ TEST(allocations_come_back_unfinished_first)
     CHECK_STR(row.exit_reason, "it fell");
     CHECK_EQ(row.ports[3], 4);
     CHECK_OK(store_allocation_by_id(w.db, 2, &w.mem, &row, &test_err));
-    CHECK_EQ(store_allocation_get(w.db, "none", &w.mem, &row, &test_err), DET_NOT_FOUND);
+    CHECK_EQ(store_allocation_get(w.db, "none", &w.mem, &row, &test_err),
+             DET_NOT_FOUND);
     CHECK_OK(store_shares_of(w.db, 3, &w.mem, &shares, &count, &test_err));
     CHECK_EQ(count, 2);
     CHECK(shares[1].is_running);
@@ -416,10 +444,8 @@ TEST(what_is_alive_is_loaded_and_what_is_over_is_not)
     struct store_alive alive;
     struct trial over = a_trial(2, 1);
     struct agent agent = {.id = 4, .name = "a", .slots = 8, .is_connected = true};
-    struct search_input input = {.experiment_id = 1,
-                                 .kind = SEARCH_INPUT_EXITED,
-                                 .why = 2,
-                                 .metrics = "{}"};
+    struct search_input input = {
+        .experiment_id = 1, .kind = SEARCH_INPUT_EXITED, .why = 2, .metrics = "{}"};
     struct search_snapshot snapshot = {.experiment_id = 1, .seq = 2, .state = "{}"};
 
     world_init(&w, true);
@@ -457,7 +483,8 @@ TEST(what_is_alive_is_loaded_and_what_is_over_is_not)
     world_done(&w);
 }
 
-/* ---- settings, journal, people ---------------------------------------------------------- */
+/* ---- settings, journal, people
+ * ---------------------------------------------------------- */
 
 TEST(settings_journal_and_marks)
 {
@@ -545,12 +572,18 @@ TEST(people_and_sessions)
     CHECK_EQ(store_session_get(w.db, id, &session, &test_err), DET_NOT_FOUND);
     CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
     CHECK(second != id); /* an old token must not open a new session */
+    CHECK_OK(store_sessions_expire(w.db, 50, &test_err));
+    CHECK_EQ(count_of(w.db, "sessions"), 1); /* its last moment */
+    CHECK_OK(store_sessions_expire(w.db, 51, &test_err));
+    CHECK_EQ(count_of(w.db, "sessions"), 0);
+    CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
     CHECK_OK(store_sessions_drop_of(w.db, 1, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 0);
     world_done(&w);
 }
 
-/* ---- checkpoints ------------------------------------------------------------------------ */
+/* ---- checkpoints
+ * ------------------------------------------------------------------------ */
 
 static struct checkpoint a_checkpoint(const char *uuid, int64_t steps)
 {
@@ -601,8 +634,8 @@ TEST(checkpoints_are_counted_and_learn_their_metric)
     CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
     CHECK_EQ(trial.checkpoint_count, 2);
     CHECK_EQ(trial.checkpoint_size, 30);
-    CHECK_OK(store_checkpoint_set_resources(w.db, "u1", parse(&w.mem, "{\"a\":10}"), &w.mem,
-                                            &test_err));
+    CHECK_OK(store_checkpoint_set_resources(w.db, "u1", parse(&w.mem, "{\"a\":10}"),
+                                            &w.mem, &test_err));
     CHECK_OK(store_checkpoint_get(w.db, "u1", &w.mem, &got, &test_err));
     CHECK_EQ(got.state, CHECKPOINT_PARTIALLY_DELETED);
     CHECK_EQ(got.size_bytes, 10);
@@ -614,7 +647,8 @@ TEST(checkpoints_are_counted_and_learn_their_metric)
     CHECK_EQ(experiment.checkpoint_count, 1);
     CHECK_EQ(experiment.checkpoint_size, 15);
     CHECK_OK(store_checkpoint_set_metadata(w.db, "u1", "{\"k\":1}", &test_err));
-    CHECK_EQ(store_checkpoint_set_metadata(w.db, "none", "{}", &test_err), DET_NOT_FOUND);
+    CHECK_EQ(store_checkpoint_set_metadata(w.db, "none", "{}", &test_err),
+             DET_NOT_FOUND);
     world_done(&w);
 }
 
@@ -639,33 +673,39 @@ TEST(checkpoints_are_listed)
         row.has_searcher_metric = i == 3;
         CHECK_OK(store_checkpoint_add(w.db, &row, &is_new, &test_err));
     }
-    CHECK_OK(store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
+    CHECK_OK(
+        store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
     CHECK_EQ(count, 5);
     CHECK_STR(rows[0].uuid, "u4");
     query.sort = CHECKPOINT_BY_METRIC;
     query.limit = 2;
-    CHECK_OK(store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
+    CHECK_OK(
+        store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
     CHECK_EQ(count, 2);
     CHECK_EQ(total, 5);
     CHECK_STR(rows[0].uuid, "u3");
     query.offset = 6;
-    CHECK_EQ(store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err),
-             DET_INVALID);
+    CHECK_EQ(
+        store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err),
+        DET_INVALID);
     CHECK_STR(test_err.text, "offset out of bounds");
     query = (struct checkpoint_query){.trial_id = 2};
-    CHECK_OK(store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
+    CHECK_OK(
+        store_checkpoint_list(w.db, &query, &w.mem, &rows, &count, &total, &test_err));
     CHECK_EQ(total, 0);
     world_done(&w);
 }
 
-/* ---- deleting --------------------------------------------------------------------------- */
+/* ---- deleting
+ * --------------------------------------------------------------------------- */
 
 TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
 {
     static const char *const tables[] = {
-        "experiment_configs", "experiment_files", "trials",        "allocations",
-        "shares",             "search_inputs",    "metric_shapes", "metric_runs",
-        "metric_tail",        "metric_blocks",    "log_tasks",     "log_chunks",
+        "experiment_configs", "experiment_files", "trials",
+        "allocations",        "shares",           "search_inputs",
+        "metric_shapes",      "metric_runs",      "metric_tail",
+        "metric_blocks",      "log_tasks",        "log_chunks",
         "log_senders",        "log_values",       "checkpoints"};
     struct world w;
     struct field_i64s ids;

@@ -193,7 +193,8 @@ TEST(a_job_may_be_sent_again_from_its_answer)
     shop_done(&shop);
 }
 
-/* ---- failures --------------------------------------------------------------------------- */
+/* ---- failures
+ * --------------------------------------------------------------------------- */
 
 TEST(each_query_of_a_group_may_fail_and_everybody_is_answered)
 {
@@ -223,8 +224,8 @@ TEST(each_query_of_a_group_may_fail_and_everybody_is_answered)
     }
 }
 
-/* Whatever was answered with success is there after the power went; whatever else may be
- * there or not.  `kind` strikes at every write or sync of two groups. */
+/* Whatever was answered with success is there after the power went; whatever else may
+ * be there or not.  `kind` strikes at every write or sync of two groups. */
 static void sweep(enum fault_kind kind)
 {
     int strikes = 0;
@@ -292,6 +293,7 @@ TEST(after_a_failed_sync_nothing_is_written)
     pump(&shop);
     CHECK(fault_disarm(FAULT_SYNC));
     CHECK_EQ(job[1].job.status, DET_IO);
+    CHECK(store_is_dead(shop.store));
     CHECK_EQ(shop.fatal, 1);
     send(&shop, &job[0], 2);
     pump(&shop);
@@ -373,7 +375,8 @@ TEST(a_full_disk_fails_each_job_and_work_goes_on_when_there_is_space)
     shop_done(&shop);
 }
 
-/* ---- readers, opening ------------------------------------------------------------------- */
+/* ---- readers, opening
+ * ------------------------------------------------------------------- */
 
 TEST(more_readers_than_are_kept_may_be_taken)
 {
@@ -418,8 +421,7 @@ TEST_ON_BOTH(a_store_that_cannot_be_opened_says_why)
 
 TEST(opening_and_writing_survive_each_failing_allocation)
 {
-    EACH_ALLOCATION_FAILS()
-    {
+    EACH_ALLOCATION_FAILS() {
         struct shop shop = {0};
         struct put_job job = {.job = {.run = run_put, .done = put_done}, .shop = &shop};
         struct store_config config = {.directory = "/data", .readers = 2};
@@ -449,7 +451,8 @@ TEST(opening_and_writing_survive_each_failing_allocation)
     }
 }
 
-/* ---- threads ---------------------------------------------------------------------------- */
+/* ---- threads
+ * ---------------------------------------------------------------------------- */
 
 enum { SENDERS = 16, EACH = 50 };
 
@@ -501,13 +504,13 @@ TEST_ON_BOTH(many_senders_on_threads_are_all_answered)
     config.directory = w.dir;
     CHECK_OK(store_open(&config, &store, &test_err));
     for (int i = 0; i < SENDERS; i++) {
-        sender[i] = (struct sender){.put = {.job = {.run = run_put, .done = sender_done},
-                                            .number = i},
-                                    .store = store,
-                                    .gate = gate,
-                                    .left = EACH,
-                                    .alive = &alive,
-                                    .lock = &lock};
+        sender[i] = (struct sender){
+            .put = {.job = {.run = run_put, .done = sender_done}, .number = i},
+            .store = store,
+            .gate = gate,
+            .left = EACH,
+            .alive = &alive,
+            .lock = &lock};
         store_write(store, &sender[i].put.job);
     }
     CHECK_OK(store_reader_take(store, &db, &test_err));

@@ -145,7 +145,8 @@ static inline void add_trial(struct world *w, int64_t id, int64_t experiment_id)
     CHECK_OK(store_trial_add(w->db, &row, &test_err));
 }
 
-static inline void set_run(struct world *w, int64_t id, int64_t experiment_id, int64_t run)
+static inline void set_run(struct world *w, int64_t id, int64_t experiment_id,
+                           int64_t run)
 {
     struct trial row = a_trial(id, experiment_id);
 
@@ -154,6 +155,7 @@ static inline void set_run(struct world *w, int64_t id, int64_t experiment_id, i
 }
 
 #define SIMPLE_CONFIG                                                                  \
-    "{\"searcher\":{\"name\":\"single\",\"metric\":\"loss\",\"smaller_is_better\":true}}"
+    "{\"searcher\":{\"name\":\"single\",\"metric\":\"loss\",\"smaller_is_better\":"    \
+    "true}}"
 
 #endif

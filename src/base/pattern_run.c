@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pattern_run.c - whether a text holds a pattern.
+ *
+ * All ways through the program are followed at once, byte by byte: a list holds the
+ * instructions that wait for the next byte, each once.  A new way begins at each byte;
+ * as long as there is no other, bytes that cannot begin a match are skipped. */
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/pattern_impl.h"
+
+struct ways {
+    uint16_t at[PATTERN_STEPS + 1];
+    uint32_t count;
+};
+
+/* Some 10 KB, on the stack. */
+struct run {
+    const struct pattern *pattern;
+    const unsigned char *text;
+    size_t len;  /* what is looked at */
+    bool is_cut; /* there is more behind it */
+    size_t pos;
+    uint8_t seen[PATTERN_STEPS + 1]; /* instructions reached at `pos` */
+    uint16_t todo[PATTERN_STEPS + 1];
+    uint32_t todo_count;
+    struct ways ways[2];
+    bool has_matched;
+};
+
+static bool is_place(const struct run *run, enum step_kind kind)
+{
+    bool is_end = run->pos == run->len;
+    bool before = run->pos && is_word(run->text[run->pos - 1]);
+    bool after = !is_end && is_word(run->text[run->pos]);
+
+    switch (kind) {
+    case STEP_BEGIN:
+        return !run->pos;
+    case STEP_END:
+        return is_end && !run->is_cut;
+    case STEP_EDGE:
+        return before != after;
+    case STEP_NO_EDGE:
+        return before == after;
+    case STEP_WORD:
+        return !before && after;
+    default:
+        return before && !after;
+    }
+}
+
+static void reach(struct run *run, size_t at)
+{
+    if (run->seen[at])
+        return;
+    run->seen[at] = true;
+    run->todo[run->todo_count++] = (uint16_t)at;
+}
+
+/* Adds to `ways` all that is reached from `start` without a byte. */
+static void follow(struct run *run, struct ways *ways, size_t start)
+{
+    reach(run, start);
+    while (run->todo_count) {
+        uint16_t at = run->todo[--run->todo_count];
+        const struct step *step = &run->pattern->step[at];
+
+        switch ((enum step_kind)step->kind) {
+        case STEP_BYTE:
+        case STEP_ANY:
+        case STEP_SET:
+            ways->at[ways->count++] = at;
+            break;
+        case STEP_SPLIT:
+            reach(run, (size_t)(at + step->to));
+            reach(run, at + 1u);
+            break;
+        case STEP_JUMP:
+        case STEP_JUMP_END:
+            reach(run, (size_t)(at + step->to));
+            break;
+        case STEP_MATCH:
+            run->has_matched = true;
+            break;
+        default:
+            if (is_place(run, (enum step_kind)step->kind))
+                reach(run, at + 1u);
+        }
+    }
+}
+
+static bool takes(const struct pattern *pattern, const struct step *step,
+                  unsigned char byte)
+{
+    if (step->kind == STEP_BYTE)
+        return step->byte == byte;
+    return step->kind == STEP_ANY || set_has(&pattern->set[step->set], byte);
+}
+
+static void skip(struct run *run)
+{
+    const struct pattern *pattern = run->pattern;
+
+    while (run->pos < run->len && !set_has(&pattern->first, run->text[run->pos]))
+        run->pos++;
+    memset(run->seen, 0, pattern->count); /* of another place */
+}
+
+bool pattern_matches(const struct pattern *pattern, const char *bytes, size_t len)
+{
+    struct run run;
+    struct ways *now = &run.ways[0];
+    struct ways *next = &run.ways[1];
+
+    run.pattern = pattern;
+    run.text = (const unsigned char *)bytes;
+    run.len = MIN(len, (size_t)PATTERN_TEXT_BYTES);
+    run.is_cut = run.len < len;
+    run.todo_count = 0;
+    run.has_matched = false;
+    now->count = 0;
+    run.pos = 0;
+    memset(run.seen, 0, pattern->count);
+    for (;;) {
+        if (!now->count && pattern->has_first)
+            skip(&run);
+        follow(&run, now, 0);
+        if (run.has_matched || run.pos == run.len)
+            return run.has_matched;
+        unsigned char byte = run.text[run.pos++];
+
+        next->count = 0;
+        memset(run.seen, 0, pattern->count);
+        for (uint32_t i = 0; i < now->count; i++)
+            if (takes(pattern, &pattern->step[now->at[i]], byte))
+                follow(&run, next, now->at[i] + 1u);
+        struct ways *swap = now;
+
+        now = next;
+        next = swap;
+    }
+}
+
+/* Walks from the first instruction as if every place were the right one. */
+void pattern_find_first(struct pattern *pattern)
+{
+    uint8_t seen[PATTERN_STEPS + 1] = {0};
+    uint16_t todo[2 * (PATTERN_STEPS + 1)] = {0};
+    size_t count = 1;
+
+    while (count) {
+        uint16_t at = todo[--count];
+        const struct step *step = &pattern->step[at];
+
+        if (seen[at])
+            continue;
+        seen[at] = true;
+        if (step->kind == STEP_MATCH || step->kind == STEP_ANY)
+            return; /* the empty text, or any byte */
+        if (step->kind == STEP_BYTE)
+            pattern->first.bits[step->byte >> 6] |= UINT64_C(1) << (step->byte & 63);
+        else if (step->kind == STEP_SET)
+            for (size_t i = 0; i < ARRAY_LEN(pattern->first.bits); i++)
+                pattern->first.bits[i] |= pattern->set[step->set].bits[i];
+        else if (step->kind != STEP_JUMP)
+            todo[count++] = (uint16_t)(at + 1);
+        if (step->kind == STEP_SPLIT || step->kind == STEP_JUMP)
+            todo[count++] = (uint16_t)(at + step->to);
+    }
+    pattern->has_first = true;
+}

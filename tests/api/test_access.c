@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ways in that must stay shut: a task's token after its end, a proxy on this machine,
+ * names that look like ours, blank passwords on an open master, and changes of an
+ * account that meet each other. */
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "tests/api/script.h"
+
+static const char open_yaml[] = "security: {initial_user_password: Sesame-Open-1}\n";
+
+/* Listening on all addresses, with a password for everybody. */
+static void open_to_all(struct bed *bed)
+{
+    bed_stop(bed);
+    bed->host = "0.0.0.0";
+    CHECK_OK(bed_start(bed, &test_err));
+    bed->user = bed_login(bed, "determined", "Sesame-Open-1", 200);
+    bed->admin = bed_login(bed, "admin", "Sesame-Open-1", 200);
+}
+
+static int get_me(struct bed *bed, const char *headers)
+{
+    return bed_raw(bed,
+                   arena_printf(&bed->mem,
+                                "GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\n%s"
+                                "Connection: close\r\n\r\n",
+                                headers),
+                   0)
+        .status;
+}
+
+TEST(the_right_cookie_is_found_among_others)
+{
+    static const char *const fits[] = {"auth=%s", "oauth=x; auth=%s",
+                                       "xauth=auth=1;auth=%s; z=1", "a=b;  auth=%s"};
+    static const char *const none[] = {"oauth=%s", "a=auth=%s", "auth =%s", "=%s"};
+    BED(bed, NULL);
+    char cookie[300], line[400];
+
+    for (size_t i = 0; i < ARRAY_LEN(fits); i++) {
+        const char *at = strstr(fits[i], "%s");
+
+        snprintf(cookie, sizeof(cookie), "%.*s%s%s", (int)(at - fits[i]), fits[i],
+                 bed->user, at + 2);
+        snprintf(line, sizeof(line), "Cookie: %s\r\n", cookie);
+        CHECK_EQ(get_me(bed, line), 200);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        const char *at = strstr(none[i], "%s");
+
+        snprintf(line, sizeof(line), "Cookie: %.*s%s\r\n", (int)(at - none[i]), none[i],
+                 bed->user);
+        CHECK_EQ(get_me(bed, line), 401);
+    }
+}
+
+TEST(whoever_comes_through_a_proxy_is_not_the_owner)
+{
+    static const char *const signs[] = {"Forwarded: for=10.0.0.9",
+                                        "X-Forwarded-For: 10.0.0.9", "Via: 1.1 proxy"};
+    static const char body[] = "{\"username\":\"admin\",\"password\":\"\"}";
+    BED(bed, NULL);
+
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
+        const char *call =
+            arena_printf(&bed->mem,
+                         "POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+                         "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                         signs[i], strlen(body), body);
+
+        CHECK_EQ(bed_raw(bed, call, 0).status, 403);
+        call = arena_printf(
+            &bed->mem,
+            "GET /api/v1/master/config HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+            "Authorization: Bearer %s\r\nConnection: close\r\n\r\n",
+            signs[i], bed->user);
+        CHECK_EQ(bed_raw(bed, call, 0).status, 403);
+    }
+}
+
+static int get_info(struct bed *bed, const char *host)
+{
+    return bed_raw(bed,
+                   arena_printf(&bed->mem,
+                                "GET /info HTTP/1.1\r\nHost: %s\r\n"
+                                "Connection: close\r\n\r\n",
+                                host),
+                   0)
+        .status;
+}
+
+TEST(a_longer_name_that_begins_with_ours_is_not_ours)
+{
+    BED(bed, open_yaml);
+    char name[200] = "";
+
+    open_to_all(bed);
+    CHECK_EQ(gethostname(name, sizeof(name) - 1), 0);
+    CHECK_EQ(get_info(bed, name), 200);
+    CHECK_EQ(get_info(bed, arena_printf(&bed->mem, "%s.:8080", name)), 200);
+    CHECK_EQ(get_info(bed, "localhost."), 200);
+    CHECK_EQ(get_info(bed, arena_printf(&bed->mem, "%s.evil.example", name)), 403);
+    CHECK_EQ(get_info(bed, arena_printf(&bed->mem, "%sx", name)), 403);
+}
+
+TEST(an_open_master_takes_no_blank_passwords)
+{
+    static const struct step steps[] = {
+        POST("add", "/api/v1/users", "{'user': {'username': 'ann'}}", 400,
+             "error.error~blank", ADMIN),
+        POST("add too", "/api/v1/users",
+             "{'user': {'username': 'ann'}, 'password': ''}", 400, NULL, ADMIN),
+        POST("with one", "/api/v1/users",
+             "{'user': {'username': 'ann'}, 'password': 'Secret-Word-1'}", 200,
+             "user.id=3", ADMIN),
+        PATCH("take it away", "/api/v1/users/3", "{'password': ''}", 400,
+              "error.error~blank", ADMIN),
+        POST("by its own call", "/api/v1/users/3/password", "''", 400, NULL, ADMIN),
+        PATCH("the rest may change", "/api/v1/users/3", "{'displayName': 'A'}", 200,
+              NULL, ADMIN),
+        POST("still there", "/api/v1/auth/login",
+             "{'username': 'ann', 'password': 'Secret-Word-1'}", 200, NULL, NOBODY),
+        END_STEPS};
+    BED(bed, open_yaml);
+
+    open_to_all(bed);
+    bed_play(bed, steps);
+}
+
+TEST(who_was_shut_out_without_a_password_stays_out_of_an_open_master)
+{
+    static const struct step before[] = {
+        POST("add", "/api/v1/users", "{'user': {'username': 'ann', 'active': false}}",
+             200, "user.id=3", ADMIN),
+        END_STEPS};
+    static const struct step after[] = {
+        PATCH("on", "/api/v1/users/3", "{'active': true}", 400,
+              "error.error~no password", ADMIN),
+        PATCH("with one", "/api/v1/users/3",
+              "{'active': true, 'password': 'Secret-Word-1'}", 200, "user.active=true",
+              ADMIN),
+        END_STEPS};
+    BED(bed, open_yaml);
+
+    bed->admin = bed_login(bed, "admin", "Sesame-Open-1", 200);
+    bed_play(bed, before);
+    open_to_all(bed);
+    bed_play(bed, after);
+}
+
+/* ---- changes that meet ----------------------------------------------------------- */
+
+/* In whatever order they come: the old password opens nothing afterwards. */
+TEST(a_login_that_meets_a_new_password_does_not_bring_the_old_one_back)
+{
+    static const struct step first[] = {PATCH("old", "/api/v1/users/2",
+                                              "{'password': 'Old-Word-11'}", 200, NULL,
+                                              ADMIN),
+                                        END_STEPS};
+    BED(bed, NULL);
+    struct pending *busy, *change, *login;
+    struct reply reply;
+
+    bed_play(bed, first);
+    busy = bed_begin(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                     "{\"username\":\"determined\",\"password\":\"x\"}");
+    change = bed_begin(bed, ADMIN, NET_PATCH, "/api/v1/users/2",
+                       "{\"password\":\"New-Word-22\"}");
+    login = bed_begin(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                      "{\"username\":\"determined\",\"password\":\"Old-Word-11\"}");
+    CHECK_EQ(bed_end(bed, busy).status, 401);
+    CHECK_EQ(bed_end(bed, change).status, 200);
+    reply = bed_end(bed, login);
+    CHECK(reply.status == 200 || reply.status == 401);
+    if (reply.status == 200) {
+        bed->other = json_str(json_get(reply.json, "token"), "");
+        CHECK_EQ(bed_call(bed, OTHER, NET_GET, "/api/v1/me", NULL).status, 401);
+    }
+    (void)bed_login(bed, "determined", "Old-Word-11", 401);
+    (void)bed_login(bed, "determined", "New-Word-22", 200);
+}
+
+TEST(a_login_that_meets_a_shut_out_does_not_undo_it)
+{
+    static const struct step first[] = {PATCH("old", "/api/v1/users/2",
+                                              "{'password': 'Old-Word-11'}", 200, NULL,
+                                              ADMIN),
+                                        END_STEPS};
+    BED(bed, NULL);
+    struct pending *busy, *login, *off;
+
+    bed_play(bed, first);
+    busy = bed_begin(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                     "{\"username\":\"determined\",\"password\":\"x\"}");
+    off = bed_begin(bed, ADMIN, NET_PATCH, "/api/v1/users/2", "{\"active\":false}");
+    login = bed_begin(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                      "{\"username\":\"determined\",\"password\":\"Old-Word-11\"}");
+    CHECK_EQ(bed_end(bed, busy).status, 401);
+    CHECK_EQ(bed_end(bed, off).status, 200);
+    (void)bed_end(bed, login);
+    CHECK_STR(
+        json_str(
+            json_at(
+                bed_call(bed, ADMIN, NET_GET, "/api/v1/users?active=false", NULL).json,
+                "users.0.username"),
+            ""),
+        "determined");
+    (void)bed_login(bed, "determined", "Old-Word-11", 403);
+}
+
+TEST(two_changes_of_one_account_that_meet_are_both_kept)
+{
+    BED(bed, NULL);
+    struct pending *word, *name, *again;
+    struct reply reply;
+
+    word = bed_begin(bed, ADMIN, NET_PATCH, "/api/v1/users/2",
+                     "{\"password\":\"New-Word-22\"}");
+    name = bed_begin(bed, ADMIN, NET_PATCH, "/api/v1/users/2",
+                     "{\"displayName\":\"Det\"}");
+    again = bed_begin(bed, ADMIN, NET_PATCH, "/api/v1/users/2", "{\"admin\":true}");
+    CHECK_EQ(bed_end(bed, word).status, 200);
+    CHECK_EQ(bed_end(bed, name).status, 200);
+    CHECK_EQ(bed_end(bed, again).status, 200);
+    (void)bed_login(bed, "determined", "New-Word-22", 200);
+    reply = bed_call(bed, ADMIN, NET_GET, "/api/v1/users/2", NULL);
+    CHECK_STR(json_str(json_at(reply.json, "user.displayName"), ""), "Det");
+    CHECK(json_at(reply.json, "user.admin")->kind == JSON_BOOL);
+    CHECK_HAS(reply.text, "\"admin\":true");
+}
+
+/* ---- tasks ----------------------------------------------------------------------- */
+
+TEST(the_owner_s_token_of_a_task_that_is_over_says_nothing_more)
+{
+    static const struct step steps[] = {
+        POST("its own lines", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 5,"
+             " 'lines': [[1, 'last']]}",
+             401, "error.error~over", OWNER),
+        POST("another's lines", "/api/v1/det/allocations/${other}/logs",
+             "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 5,"
+             " 'lines': [[1, 'fake']]}",
+             401, NULL, OWNER),
+        POST("another's exit", "/api/v1/det/allocations/${other}/exit",
+             "{'rank': 0, 'exit': 'CLEAN'}", 401, NULL, OWNER),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share first, second;
+
+    agent_join(&agent, bed, "a1", 2);
+    (void)create(bed, config_single);
+    first = agent_run(&agent);
+    (void)create(bed, config_single);
+    second = agent_run(&agent);
+    bed_let(bed, "other", second.allocation);
+    share_exit(&first, "CLEAN", 0);
+    await_trial(bed, first.trial, "COMPLETED");
+    share_speak(&first);
+    bed_play(bed, steps);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a task or a user may not make large, slow or somebody else's. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "tests/api/script.h"
+
+#define UUID_A "aaaaaaaa-1111-4111-8111-111111111111"
+#define UUID_B "bbbbbbbb-1111-4111-8111-111111111111"
+
+static struct share one_running(struct bed *bed, struct agent *agent)
+{
+    struct share share;
+
+    agent_join(agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(agent);
+    share_speak(&share);
+    return share;
+}
+
+/* ${name}: `part`, `count` times. */
+static void let_many(struct bed *bed, const char *name, const char *part, int count)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+    for (int i = 0; i < count; i++)
+        buf_puts(&text, part);
+    bed_let(bed, name, text.data);
+}
+
+/* ---- patterns -------------------------------------------------------------------- */
+
+TEST(a_search_that_is_no_pattern_is_refused_before_anything_is_sent)
+{
+    static const struct step steps[] = {
+        GET("deep", "/api/v1/trials/1/logs?enableRegex=true&searchText=${parens}", 400,
+            "error.error~nested more than 50 levels"),
+        GET("deep, of a task",
+            "/api/v1/tasks/${share.task_id}/logs?enableRegex=true&searchText=${parens}",
+            400, NULL),
+        GET("long", "/api/v1/trials/1/logs?enableRegex=true&searchText=${letters}", 400,
+            "error.error~longer than 1024"),
+        GET("backwards", "/api/v1/trials/1/logs?enableRegex=true&searchText=(a)%5C1",
+            400, "error.error~back-reference"),
+        GET("many", "/api/v1/trials/1/logs?enableRegex=true&searchText=a%7B999%7D", 400,
+            NULL),
+        GET("still there", "/api/v1/trials/1/logs?searchText=${parens}", 200, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    let_many(bed, "parens", "(", 500);
+    let_many(bed, "letters", "a", 1500);
+    bed_play(bed, steps);
+}
+
+TEST(a_policy_with_a_pattern_that_is_none_is_refused)
+{
+    static const struct step steps[] = {
+        POST("deep", "/api/v1/experiments", "{'config': $[config]}", 400,
+             "error.error~log_policies[].pattern; error.error~nested more than 50"),
+        END_STEPS};
+    BED(bed, NULL);
+
+    let_many(bed, "parens", "(", 500);
+    bed_let(bed, "config",
+            bed_fill(bed,
+                     "entrypoint: x\n"
+                     "searcher: {name: single, metric: loss}\n"
+                     "log_policies:\n"
+                     "  - {pattern: \"${parens}\", action: cancel_retries}\n",
+                     false));
+    bed_play(bed, steps);
+}
+
+/* Two experiments, in turns; and a line that ends where its length says. */
+TEST(policies_of_several_experiments_do_not_mix)
+{
+    static const struct step before[] = {
+        GET("of one", "/api/v1/trials/1", 200, "trial.logPolicyMatched!"),
+        GET("of two", "/api/v1/trials/2", 200, "trial.logPolicyMatched!"), END_STEPS};
+    static const struct step after[] = {
+        GET("of one", "/api/v1/trials/1", 200, "trial.logPolicyMatched=p0"),
+        GET("of two", "/api/v1/trials/2", 200, "trial.logPolicyMatched=p1"), END_STEPS};
+    static const char *const patterns[] = {"no +hope$", "lost [0-9]+"};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share[2];
+
+    agent_join(&agent, bed, "a1", 2);
+    for (int i = 0; i < 2; i++) {
+        (void)create(
+            bed,
+            arena_printf(&bed->mem,
+                         "entrypoint: x\n"
+                         "searcher: {name: single, metric: loss}\n"
+                         "log_policies:\n"
+                         "  - {name: p%d, pattern: '%s', action: cancel_retries}\n",
+                         i, patterns[i]));
+        share[i] = agent_run(&agent);
+    }
+    for (int i = 0; i < 6; i++) {
+        share_speak(&share[i % 2]);
+        share_log(&share[i % 2], i % 2 ? "no hope" : "lost 7");
+    }
+    bed_play(bed, before);
+    share_speak(&share[0]);
+    share_log(&share[0], "there is no  hope");
+    share_speak(&share[1]);
+    share_log(&share[1], "lost 7 of 9");
+    bed_play(bed, after);
+}
+
+/* ---- lines and exits ------------------------------------------------------------- */
+
+TEST(lines_come_from_a_known_stream_of_a_known_rank)
+{
+    static const struct step steps[] = {
+        POST("stream", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 0, 'stream': 'other', 'offset': 0, 'endOffset': 2,"
+             " 'lines': [[1, 'a']]}",
+             400, "error.error~expected stdout or stderr", TASK),
+        POST("rank", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 3, 'stream': 'stdout', 'offset': 0, 'endOffset': 2,"
+             " 'lines': [[1, 'a']]}",
+             400, "error.error~has no rank 3", TASK),
+        POST("zero byte", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 2,"
+             " 'lines': [[1, 'a\\u0000b']]}",
+             200, NULL, TASK),
+        GET("read", "/api/v1/trials/1/logs?sources=task", 200, NULL), END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct reply reply;
+
+    (void)one_running(bed, &agent);
+    bed_play(bed, steps);
+    reply = bed_call(bed, USER, NET_GET, "/api/v1/trials/1/logs?sources=task", NULL);
+    CHECK_HAS(reply.text, "b\\n\""); /* what is behind the zero is there */
+}
+
+TEST(the_reason_of_an_exit_is_cut)
+{
+    static const struct step steps[] = {
+        POST("exit", "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'FAILED', 'code': 1, 'reason': $[long]}", 200, NULL,
+             TASK),
+        {"ended", NET_GET, "/api/v1/allocations/${share.allocation}", NULL, 200,
+         "allocation.state=STATE_TERMINATED", USER, true, NULL},
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    let_many(bed, "long", "0123456789abcdef", 16 << 10);
+    bed_play(bed, steps);
+    CHECK(strlen(bed_get(bed, "ended.allocation.exitReason")) <= 1100);
+    CHECK(strlen(bed_get(bed, "ended.allocation.exitReason")) >= 1000);
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+TEST(what_a_trial_says_of_itself_is_bounded)
+{
+    static const struct step steps[] = {
+        POST("state", "/api/v1/trials/1/runner/metadata", "{'state': $[long]}", 400,
+             NULL, TASK),
+        POST("group", "/api/v1/trials/1/metrics",
+             "{'group': $[long], 'metrics': {'trialRunId': 1, 'stepsCompleted': 1,"
+             " 'metrics': {'avgMetrics': {'a': 1}}}}",
+             400, "error.error~longer than 256", TASK),
+        POST("metadata", "/api/v1/runs/1/metadata", "{'metadata': {'a': $[huge]}}", 413,
+             NULL, TASK),
+        GET("nothing of it", "/api/v1/runs/1/metadata", 200, "metadata.a!", TASK),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    let_many(bed, "long", "0123456789abcdef", 100);
+    let_many(bed, "huge", "0123456789abcdef", 80 << 10);
+    bed_play(bed, steps);
+}
+
+TEST(only_so_many_can_meet_with_so_much_data)
+{
+    static const struct step steps[] = {
+        POST("peers", "/api/v1/allocations/${share.allocation}/all_gather",
+             "{'requestUuid': 'u', 'numPeers': 2, 'data': {}}", 400,
+             "error.error~cannot meet", TASK),
+        POST("data", "/api/v1/allocations/${share.allocation}/all_gather",
+             "{'requestUuid': 'u', 'numPeers': 1, 'data': $[long]}", 413, NULL, TASK),
+        POST("alone", "/api/v1/allocations/${share.allocation}/all_gather",
+             "{'requestUuid': 'u', 'numPeers': 1, 'data': {'a': 1}}", 200, "data#1",
+             TASK),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    let_many(bed, "long", "0123456789abcdef", 5 << 10);
+    bed_play(bed, steps);
+}
+
+#define CHECKPOINT(uuid_, rest_)                                                       \
+    "{'uuid': '" uuid_ "', 'allocationId': '${share.allocation}', " rest_ "}"
+
+TEST(a_checkpoint_has_sizes_and_whole_steps)
+{
+    static const struct step steps[] = {
+        POST("list", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A, "'metadata': {'steps_completed': 1}, 'resources': [1]"),
+             400, "error.error~resources is", TASK),
+        POST("negative", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A,
+                        "'metadata': {'steps_completed': 1}, 'resources': {'a': -1}"),
+             400, "error.error~the size of 'a'", TASK),
+        POST("no size", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A,
+                        "'metadata': {'steps_completed': 1}, 'resources': {'a': []}"),
+             400, NULL, TASK),
+        POST("too much", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A,
+                        "'metadata': {'steps_completed': 1}, 'resources': {'a': "
+                        "9223372036854775807, 'b': 1}"),
+             400, NULL, TASK),
+        POST("odd steps", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A, "'metadata': {'steps_completed': 'x'}"), 400,
+             "error.error~steps_completed", TASK),
+        POST("negative steps", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A, "'metadata': {'steps_completed': -1}"), 400, NULL,
+             TASK),
+        POST("good", "/api/v1/checkpoints",
+             CHECKPOINT(UUID_A, "'metadata': {'steps_completed': 5}, 'resources': "
+                                "{'a': '10', 'b': 20}"),
+             200, NULL, TASK),
+        GET("size", "/api/v1/trials/1", 200, "trial.totalCheckpointSize=30"),
+        PATCH("odd patch", "/api/v1/checkpoints",
+              "{'checkpoints': [{'uuid': '" UUID_A
+              "', 'resources': {'resources': {'a': -5}}}]}",
+              400, NULL, TASK),
+        PATCH("no patch", "/api/v1/checkpoints",
+              "{'checkpoints': [{'uuid': '" UUID_A
+              "', 'resources': {'resources': null}}]}",
+              200, NULL, TASK),
+        GET("same", "/api/v1/trials/1", 200, "trial.totalCheckpointSize=30"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    bed_play(bed, steps);
+}
+
+TEST(a_checkpoint_shows_the_validation_at_its_steps)
+{
+    static const struct step steps[] = {
+        GET("one", "/api/v1/checkpoints/" UUID_A, 200,
+            "checkpoint.training.validationMetrics.avgMetrics.loss=0.3"),
+        GET("none", "/api/v1/checkpoints/" UUID_B, 200,
+            "checkpoint.training.validationMetrics.avgMetrics#0"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    for (int i = 1; i <= 5; i++)
+        share_report(&share, "validation", i,
+                     arena_printf(&bed->mem, "{\"loss\":0.%d}", i), 200);
+    share_checkpoint(&share, UUID_A, 3);
+    share_checkpoint(&share, UUID_B, 6);
+    bed_play(bed, steps);
+}
+
+TEST(a_task_reads_checkpoints_of_its_own_experiment_and_what_it_starts_from)
+{
+    static const struct step steps[] = {
+        GET("its start", "/api/v1/checkpoints/" UUID_A, 200, NULL, TASK),
+        GET("foreign", "/api/v1/checkpoints/" UUID_B, 403, NULL, TASK),
+        GET("by a user", "/api/v1/checkpoints/" UUID_B, 200, NULL, USER), END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share first, second;
+
+    agent_join(&agent, bed, "a1", 2);
+    (void)create(bed, config_single);
+    first = agent_run(&agent);
+    share_speak(&first);
+    share_checkpoint(&first, UUID_A, 3);
+    share_checkpoint(&first, UUID_B, 6);
+    (void)create(bed, "entrypoint: x\n"
+                      "searcher: {name: single, metric: loss,"
+                      " source_checkpoint_uuid: " UUID_A "}\n");
+    second = agent_run(&agent);
+    share_speak(&second);
+    bed_play(bed, steps);
+}
+
+/* ---- creating -------------------------------------------------------------------- */
+
+TEST(an_experiment_names_a_project_and_a_parent_that_exist)
+{
+    static const struct step steps[] = {
+        POST("project", "/api/v1/experiments", "{'config': $[single], 'projectId': -1}",
+             404, NULL),
+        POST("parent", "/api/v1/experiments",
+             "{'config': $[single], 'parentId': 77, 'modelDefinition': [{'path': "
+             "'a.py', 'content': 'YQ=='}]}",
+             404, NULL),
+        POST("negative parent", "/api/v1/experiments",
+             "{'config': $[single], 'parentId': -1, 'modelDefinition': []}", 404, NULL),
+        POST("none", "/api/v1/experiments", "{'config': $[single], 'projectId': 0}",
+             200, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "a1", 1);
+    bed_play(bed, steps);
+}

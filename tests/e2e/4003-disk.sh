@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# A damaged database, a directory that cannot be written, a full disk.
+. "$(dirname "$0")/lib.sh"
+
+mkdir -p "$T/bad"
+head -c 20000 /dev/urandom >"$T/bad/det.db"
+cp "$T/bad/det.db" garbage
+fails 8 'a database of garbage is refused' det serve --port 0 --data-dir "$T/bad"
+says 'det.db'
+ok 'and left as it is' cmp garbage "$T/bad/det.db"
+fails 8 'in the background too' det serve --background --port 0 --data-dir "$T/bad"
+says 'det.db'
+ok 'and left as it is again' cmp garbage "$T/bad/det.db"
+
+platform
+printf '#!/bin/sh\necho hi\n' | folder one
+create one -f >/dev/null
+det stop >/dev/null 2>&1
+SIZE=$(wc -c <"$DATA/det.db")
+cp "$DATA/det.db" whole
+head -c $((SIZE / 2)) whole >"$DATA/det.db"
+cp "$DATA/det.db" half
+det serve --background --port 0 >"$OUT" 2>&1
+CODE=$?
+if [ $CODE = 0 ]; then
+    # What is missing is found where it is needed; nobody gets half a list.
+    ok 'half a database is noticed at the latest when it is read' sh -c '! det e describe 1 2>&1'
+    det stop >/dev/null 2>&1
+else
+    same 'half a database is refused' 8 $CODE
+    says 'det.db'
+    ok 'and left as it is' cmp half "$DATA/det.db"
+fi
+rm -f "$DATA"/det.db*
+cp whole "$DATA/det.db"
+platform
+ok 'the whole one works again' det e describe 1
+det stop >/dev/null 2>&1
+
+echo 'a file' >file
+det serve --port 0 --data-dir "$T/file" >"$OUT" 2>&1
+ok 'a data directory that is a file is refused' test $? != 0
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    mkdir -p "$T/ro"
+    chmod 755 "$T" "$T/ro"
+    fails 3 'a data directory that cannot be written is refused' \
+        setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent "$DET" serve --port 0 --data-dir "$T/ro"
+    says 'ro'
+else
+    skip 'a data directory that cannot be written is refused' 'needs root'
+fi
+
+mkdir -p "$T/small"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6m tmpfs "$T/small" 2>/dev/null; then
+    mkdir "$T/small/data"
+    DATA=$T/small/data
+    ok 'a master starts on a small disk' det serve --background --port 0 --data-dir "$DATA"
+    DET_MASTER=$(url)
+    export DET_MASTER
+    folder fill <<'END'
+#!/bin/sh
+i=0
+while [ $i -lt 60 ]; do head -c 200000 /dev/urandom | base64; i=$((i + 1)); done
+echo "the task came to its end" >"$HOME/came"
+END
+    create fill >/dev/null
+    soon 'a task that fills the disk is not blocked by it' test -e "$HOME/came"
+    ok 'the master answers' det master info
+    mount -o remount,size=200m "$T/small"
+    ok 'with room again the experiment comes to its end' det e wait 1 --timeout 60
+    ok 'its log says what is missing' sh -c 'det t logs 1 | grep "\[det\]"'
+    says 'lines were dropped here: the disk was full'
+    ok 'the next experiment runs' det e create one/const.yaml one -f
+    unset DET_MASTER
+    ok 'it stops' det stop --data-dir "$DATA"
+    umount -l "$T/small"
+else
+    skip 'a full disk' 'a small disk cannot be mounted here'
+fi

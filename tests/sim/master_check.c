@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master_check.c - at the end: what was acknowledged is there, and nothing is there
+ * twice.
+ *
+ *   experiments   every one that somebody was told exists
+ *   checkpoints   every one that a process was told is kept
+ *   metrics       every acknowledged report, unless a later run trained over it; each
+ *                 (run, group, steps) once, with the value that was sent
+ *   lines         every acknowledged line, no line twice, each process's in order */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/master_world.h"
+
+struct reader {
+    struct world *w;
+    struct actor *actor;
+    const char *token;
+};
+
+static struct json *read_path(struct reader *r, const char *path)
+{
+    struct call call = {
+        .use = TOKEN_BEARER, .token = r->token, .method = NET_GET, .path = path};
+
+    if (!actor_call(r->actor, &call) || call.status != 200) {
+        world_fail(r->w, "%s: %d %s", path, call.status, call.text ? call.text : "");
+        return NULL;
+    }
+    return call.json;
+}
+
+static void check_wishes(struct reader *r)
+{
+    for (uint32_t i = 0; i < r->w->wishes; i++)
+        (void)read_path(r, arena_printf(&r->actor->mem, "/api/v1/experiments/%" PRId64,
+                                        r->w->wish[i].id));
+}
+
+static void check_checkpoints(struct reader *r, const struct process *p)
+{
+    for (uint32_t i = 0; i < p->saves; i++)
+        if (p->saved[i].is_acked)
+            (void)read_path(r, arena_printf(&r->actor->mem, "/api/v1/checkpoints/%s",
+                                            p->saved[i].uuid));
+}
+
+/* ---- metrics ------------------------------------------------------------------------
+ */
+
+static bool is_report(const struct json *row, const struct process *p,
+                      const struct metric *m)
+{
+    const char *group = json_str(json_get(row, "group"), "");
+
+    return json_i64(json_get(row, "trialRunId"), -1) == p->run &&
+           json_i64(json_get(row, "totalBatches"), -1) == m->steps &&
+           !strcmp(group, m->is_validation ? "validation" : "training");
+}
+
+/* A later run of the trial sent a report at or before these steps. */
+static bool is_trained_over(const struct world *w, const struct process *p,
+                            int64_t steps)
+{
+    for (uint32_t i = 0; i < w->processes; i++) {
+        const struct process *later = w->process[i];
+
+        if (later->trial != p->trial || later->run <= p->run)
+            continue;
+        for (uint32_t k = 0; k < later->metrics; k++)
+            if (later->metric[k].steps <= steps)
+                return true;
+    }
+    return false;
+}
+
+static void check_metric(struct reader *r, const struct json *rows,
+                         const struct process *p, const struct metric *m)
+{
+    const struct json *found = NULL;
+    int64_t value;
+
+    json_each(row, rows) {
+        if (!is_report(row, p, m))
+            continue;
+        if (found)
+            world_fail(r->w,
+                       "trial %" PRId64 " run %" PRId64 " steps %" PRId64
+                       " is there twice",
+                       p->trial, p->run, m->steps);
+        found = row;
+    }
+    if (!found) {
+        if (m->is_acked && !is_trained_over(r->w, p, m->steps))
+            world_fail(r->w,
+                       "trial %" PRId64 " run %" PRId64 " steps %" PRId64
+                       " was acknowledged and is not there",
+                       p->trial, p->run, m->steps);
+        return;
+    }
+    value =
+        json_i64(json_path(found, m->is_validation ? "metrics.validation_metrics.loss"
+                                                   : "metrics.avg_metrics.loss"),
+                 -1);
+    if (value != p->run * 1000 + m->steps)
+        world_fail(r->w,
+                   "trial %" PRId64 " run %" PRId64 " steps %" PRId64
+                   " has the value %" PRId64,
+                   p->trial, p->run, m->steps, value);
+}
+
+/* All records of a stream of reports as one list. */
+static struct json *read_reports(struct reader *r, int64_t trial)
+{
+    struct arena *mem = &r->actor->mem;
+    struct json *reply = read_path(
+        r, arena_printf(mem, "/api/v1/trials/metrics/trial_metrics?trialIds=%" PRId64,
+                        trial));
+    struct json *rows = json_new(mem, JSON_ARRAY);
+
+    if (json_get(reply, "result"))
+        return json_path(reply, "result.metrics");
+    json_each(line, json_get(reply, "lines"))
+        json_each(row, json_path(line, "result.metrics"))
+            json_push(rows, json_copy(mem, row));
+    return rows;
+}
+
+/* ---- lines --------------------------------------------------------------------------
+ */
+
+/* The number of a line of that process; -1: it is another's. */
+static int64_t line_of(const struct json *record, const struct process *p)
+{
+    const char *text = json_str(json_path(record, "result.log"), "");
+    char prefix[200];
+    size_t len = (size_t)snprintf(prefix, sizeof(prefix), "%s/%" PRId64 " ",
+                                  p->allocation, p->rank);
+
+    return strncmp(text, prefix, len) ? -1 : strtoll(text + len, NULL, 10);
+}
+
+static void check_lines(struct reader *r, const struct json *records,
+                        const struct process *p)
+{
+    int64_t next = 0;
+
+    json_each(record, records) {
+        int64_t number = line_of(record, p);
+
+        if (number < 0)
+            continue;
+        if (number != next)
+            world_fail(r->w,
+                       "%s/%" PRId64 ": line %" PRId64 " where %" PRId64 " should be",
+                       p->allocation, p->rank, number, next);
+        next++;
+    }
+    if (next < p->lines_acked || next > p->lines_sent)
+        world_fail(r->w,
+                   "%s/%" PRId64 ": %" PRId64 " lines are there; %" PRId64
+                   " were acknowledged, %" PRId64 " sent",
+                   p->allocation, p->rank, next, p->lines_acked, p->lines_sent);
+}
+
+static struct json *read_lines(struct reader *r, int64_t trial)
+{
+    struct arena *mem = &r->actor->mem;
+    struct json *reply =
+        read_path(r, arena_printf(mem, "/api/v1/trials/%" PRId64 "/logs", trial));
+    struct json *records;
+
+    if (!json_get(reply, "result"))
+        return json_get(reply, "lines");
+    records = json_new(mem, JSON_ARRAY);
+    json_push(records, reply);
+    return records;
+}
+
+/* ---- all ----------------------------------------------------------------------------
+ */
+
+static bool is_first_of_trial(const struct world *w, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (w->process[i]->trial == w->process[at]->trial)
+            return false;
+    return true;
+}
+
+static void check_trial(struct reader *r, int64_t trial)
+{
+    struct world *w = r->w;
+    struct json *reports = read_reports(r, trial);
+    struct json *lines = read_lines(r, trial);
+
+    for (uint32_t i = 0; i < w->processes && !w->is_over; i++) {
+        const struct process *p = w->process[i];
+
+        if (p->trial != trial)
+            continue;
+        check_lines(r, lines, p);
+        for (uint32_t k = 0; k < p->metrics; k++)
+            check_metric(r, reports, p, &p->metric[k]);
+        check_checkpoints(r, p);
+    }
+}
+
+void check_all(struct world *w, struct actor *actor, const char *token)
+{
+    struct reader r = {w, actor, token};
+
+    check_wishes(&r);
+    for (uint32_t i = 0; i < w->processes && !w->is_over; i++)
+        if (is_first_of_trial(w, i))
+            check_trial(&r, w->process[i]->trial);
+}

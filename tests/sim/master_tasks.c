@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master_tasks.c - agents, and the processes that they start.
+ *
+ * An agent says hello with what it runs, then fetches commands.  A process (with its
+ * supervisor) has one thing to tell at a time and tells it until it is heard; a machine
+ * that dies takes its processes with it, without a word. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "tests/sim/master_world.h"
+
+/* ---- agents ------------------------------------------------------------------------
+ */
+
+static bool runs_on(const struct process *p, const struct agent_machine *agent)
+{
+    return p->agent == agent && !p->is_gone && !p->is_said;
+}
+
+static void list_tasks(struct world *w, const struct agent_machine *agent,
+                       struct buf *out)
+{
+    const char *comma = "";
+
+    for (uint32_t i = 0; i < w->processes; i++) {
+        const struct process *p = w->process[i];
+
+        if (!runs_on(p, agent))
+            continue;
+        buf_printf(out, "%s\"%s/%" PRId64 "\"", comma, p->allocation, p->rank);
+        comma = ",";
+    }
+}
+
+static void say_hello(struct agent_machine *agent)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct world *w = agent->actor.world;
+    struct call call = {.use = TOKEN_BEARER,
+                        .token = w->agent_token,
+                        .method = NET_POST,
+                        .path = arena_printf(&agent->actor.mem,
+                                             "/api/v1/det/agents/%s/hello",
+                                             agent->actor.name)};
+
+    buf_puts(&body, "{\"devices\":[");
+    for (int i = 0; i < AGENT_SLOTS; i++)
+        buf_printf(&body, "%s{\"id\":%d,\"type\":\"cpu\"}", i ? "," : "", i);
+    buf_printf(&body,
+               "],\"addresses\":[\"10.0.0.1\"],\"bootId\":\"%" PRId64 "\",\"tasks\":[",
+               agent->boot);
+    list_tasks(w, agent, &body);
+    buf_puts(&body, "]}");
+    call.body = arena_strdup(&agent->actor.mem, body.data);
+    if (!actor_call(&agent->actor, &call))
+        return;
+    if (call.status != 200) {
+        world_fail(w, "hello: %d %s", call.status, call.text);
+        return;
+    }
+    agent->epoch = arena_strdup(&w->mem, json_str(json_get(call.json, "epoch"), ""));
+    agent->after = 0;
+}
+
+static struct process *find_process(struct world *w, const char *allocation,
+                                    int64_t rank)
+{
+    for (uint32_t i = 0; i < w->processes; i++)
+        if (!strcmp(w->process[i]->allocation, allocation) &&
+            w->process[i]->rank == rank)
+            return w->process[i];
+    return NULL;
+}
+
+/* The greatest steps of a checkpoint that an earlier run was told is kept. */
+static int64_t acked_steps(const struct world *w, int64_t trial, int64_t before_run)
+{
+    int64_t steps = 0;
+
+    for (uint32_t i = 0; i < w->processes; i++) {
+        const struct process *p = w->process[i];
+
+        for (uint32_t k = 0; k < p->saves; k++)
+            if (p->trial == trial && p->run < before_run && p->saved[k].is_acked)
+                steps = MAX(steps, p->saved[k].steps);
+    }
+    return steps;
+}
+
+static void start_process(struct agent_machine *agent, const struct json *command)
+{
+    struct world *w = agent->actor.world;
+    const struct json *env = json_path(command, "spec.environment");
+    struct process *p = mem_new(struct process);
+
+    if (!p || w->processes == PROCESSES_MOST) {
+        world_fail(w, "more processes than expected");
+        mem_free(p);
+        return;
+    }
+    w->process[w->processes++] = p;
+    actor_init(&p->actor, w, "process", process_step);
+    p->agent = agent;
+    p->allocation =
+        arena_strdup(&w->mem, json_str(json_get(command, "allocation"), ""));
+    p->rank = json_i64(json_get(command, "rank"), -1);
+    p->token = arena_strdup(&w->mem, json_str(json_get(env, "DET_SESSION_TOKEN"), ""));
+    p->experiment = json_i64(json_get(env, "DET_EXPERIMENT_ID"), -1);
+    p->trial = json_i64(json_get(env, "DET_TRIAL_ID"), -1);
+    p->run = json_i64(json_get(env, "DET_TRIAL_RUN_ID"), -1);
+    p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
+    p->until = p->steps + 2 + (int64_t)roll(w, 12);
+    p->op = OP_STATE;
+    world_trace(w, "%s starts %s/%" PRId64 " at %" PRId64, agent->actor.name,
+                p->allocation, p->rank, p->steps);
+    if (p->steps < acked_steps(w, p->trial, p->run))
+        world_fail(w,
+                   "%s starts at %" PRId64 " steps; its trial was told that %" PRId64
+                   " are kept",
+                   p->allocation, p->steps, acked_steps(w, p->trial, p->run));
+    actor_wake(&p->actor);
+}
+
+/* A command for a process that is not here (any more): the master hears so. */
+static void report_missing(struct agent_machine *agent, const char *allocation,
+                           int64_t rank, const char *exit)
+{
+    struct call call = {
+        .use = TOKEN_BEARER,
+        .token = agent->actor.world->agent_token,
+        .method = NET_POST,
+        .path =
+            arena_printf(&agent->actor.mem, "/api/v1/det/agents/%s/allocations/%s/exit",
+                         agent->actor.name, allocation),
+        .body = arena_printf(&agent->actor.mem,
+                             "{\"rank\":%" PRId64 ",\"exit\":\"%s\"}", rank, exit)};
+
+    (void)actor_call(&agent->actor, &call); /* unheard: the command is repeated */
+}
+
+static void obey(struct agent_machine *agent, const struct json *command)
+{
+    struct world *w = agent->actor.world;
+    const char *allocation =
+        arena_strdup(&w->mem, json_str(json_get(command, "allocation"), ""));
+    int64_t rank = json_i64(json_get(command, "rank"), -1);
+    struct process *p = find_process(w, allocation, rank);
+
+    if (!strcmp(json_str(json_get(command, "kind"), ""), "START")) {
+        if (!p)
+            start_process(agent, command);
+        else if (p->is_gone) /* it began before the machine died */
+            report_missing(agent, allocation, rank, "TRANSIENT");
+    } else if (p && runs_on(p, agent)) {
+        p->is_killed = true;
+    } else if (!p || p->is_gone) {
+        report_missing(agent, allocation, rank, "KILLED");
+    }
+}
+
+static void fetch(struct agent_machine *agent)
+{
+    struct world *w = agent->actor.world;
+    struct call call = {.use = TOKEN_BEARER,
+                        .token = w->agent_token,
+                        .method = NET_GET,
+                        .path =
+                            arena_printf(&agent->actor.mem,
+                                         "/api/v1/det/agents/%s/commands?after=%" PRId64
+                                         "&epoch=%s&timeoutSeconds=%d",
+                                         agent->actor.name, agent->after, agent->epoch,
+                                         (int)roll(w, 3))};
+    struct json *commands;
+
+    if (!actor_call(&agent->actor, &call))
+        return;
+    if (call.status != 200) {
+        world_fail(w, "commands: %d %s", call.status, call.text);
+        return;
+    }
+    if (strcmp(json_str(json_get(call.json, "epoch"), ""), agent->epoch)) {
+        agent->epoch = NULL; /* another start of the master */
+        return;
+    }
+    commands = json_get(call.json, "commands");
+    agent->after = MAX(agent->after, json_i64(json_get(call.json, "last"), 0));
+    json_each(command, commands)
+        if (!w->is_over && !w->has_no_power)
+            obey(agent, command);
+}
+
+static void machine_dies(struct agent_machine *agent)
+{
+    struct world *w = agent->actor.world;
+
+    world_trace(w, "%s dies", agent->actor.name);
+    for (uint32_t i = 0; i < w->processes; i++)
+        if (runs_on(w->process[i], agent))
+            w->process[i]->is_gone = true;
+    agent->boot++;
+    agent->epoch = NULL;
+    agent->down_until_us =
+        w->clock.mono_us + (int64_t)roll(w, (one_in(w, 2) ? 60 : 5) * SECOND);
+}
+
+void agent_step(struct actor *actor)
+{
+    struct agent_machine *agent = CONTAINER_OF(actor, struct agent_machine, actor);
+    struct world *w = actor->world;
+
+    arena_clear(&actor->mem);
+    if (agent->down_until_us > w->clock.mono_us) {
+        actor_again(actor, agent->down_until_us - w->clock.mono_us);
+        return;
+    }
+    if (!w->is_calm && one_in(w, 60))
+        machine_dies(agent);
+    else if (!agent->epoch)
+        say_hello(agent);
+    else
+        fetch(agent);
+    actor_again(actor, (int64_t)roll(w, SECOND / 5));
+}
+
+/* ---- processes: what to tell next ---------------------------------------------------
+ */
+
+static void wish_exit(struct process *p, const char *exit)
+{
+    p->exit = exit;
+    p->op = OP_EXIT;
+}
+
+static void next_metric(struct process *p, bool is_validation)
+{
+    if (p->metrics == REPORTS_MOST)
+        return;
+    if (!is_validation)
+        p->steps++;
+    p->metric[p->metrics++] =
+        (struct metric){.steps = p->steps, .is_validation = is_validation};
+    p->op = OP_METRIC;
+}
+
+static void next_checkpoint(struct process *p)
+{
+    unsigned char random[16];
+    struct world *w = p->actor.world;
+    struct saved *saved = &p->saved[p->saves];
+
+    if (p->saves == REPORTS_MOST)
+        return;
+    for (int i = 0; i < 16; i++)
+        random[i] = (unsigned char)roll(w, 256);
+    uuid_format(random, saved->uuid);
+    saved->steps = p->steps;
+    p->saves++;
+    p->op = OP_CHECKPOINT;
+}
+
+static void next_lines(struct process *p)
+{
+    p->lines += 1 + (int64_t)roll(p->actor.world, 4);
+    p->op = OP_LOG;
+}
+
+static bool was_validated(const struct process *p)
+{
+    return p->metrics && p->metric[p->metrics - 1].is_validation &&
+           p->metric[p->metrics - 1].steps == p->steps;
+}
+
+static void choose(struct process *p)
+{
+    struct world *w = p->actor.world;
+
+    if (p->is_preempted) {
+        wish_exit(p, "CLEAN");
+    } else if (!w->is_calm && one_in(w, 30)) {
+        wish_exit(p, one_in(w, 4) ? "TRANSIENT" : "FAILED");
+    } else if (p->rank || one_in(w, 4)) {
+        p->steps += p->rank > 0; /* only the chief reports */
+        next_lines(p);
+    } else if (one_in(w, 6)) {
+        p->op = OP_POLL;
+    } else if (one_in(w, 4) && p->steps > 0) {
+        next_checkpoint(p);
+    } else if (one_in(w, 3) && !was_validated(p)) {
+        next_metric(p, true);
+    } else {
+        next_metric(p, false);
+    }
+    if (p->op == OP_NONE || (p->steps >= p->until && p->op != OP_EXIT && one_in(w, 2)))
+        wish_exit(p, "CLEAN");
+}
+
+/* ---- processes: telling -------------------------------------------------------------
+ */
+
+static const char *write_lines(struct process *p)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+
+    /* a line is ten bytes for all that the offsets know */
+    buf_printf(&body,
+               "{\"rank\":%" PRId64 ",\"stream\":\"stdout\",\"offset\":%" PRId64
+               ",\"endOffset\":%" PRId64 ",\"lines\":[",
+               p->rank, p->lines_acked * 10, p->lines * 10);
+    for (int64_t i = p->lines_acked; i < p->lines; i++)
+        buf_printf(&body, "%s[%" PRId64 ",\"%s/%" PRId64 " %" PRId64 "\"]",
+                   i > p->lines_acked ? "," : "", 1 + i, p->allocation, p->rank, i);
+    buf_puts(&body, "]}");
+    p->lines_sent = p->lines;
+    return arena_strdup(&p->actor.mem, body.data);
+}
+
+static void write_metric(struct process *p, struct call *call)
+{
+    const struct metric *m = &p->metric[p->metrics - 1];
+    struct arena *mem = &p->actor.mem;
+
+    call->path = arena_printf(mem, "/api/v1/trials/%" PRId64 "/metrics", p->trial);
+    call->body = arena_printf(mem,
+                              "{\"group\":\"%s\",\"metrics\":{\"trialId\":%" PRId64
+                              ",\"trialRunId\":%" PRId64 ",\"stepsCompleted\":%" PRId64
+                              ",\"metrics\":{\"avgMetrics\":{\"loss\":%" PRId64 "}}}}",
+                              m->is_validation ? "validation" : "training", p->trial,
+                              p->run, m->steps, p->run * 1000 + m->steps);
+}
+
+static void write_checkpoint(struct process *p, struct call *call)
+{
+    const struct saved *saved = &p->saved[p->saves - 1];
+
+    call->path = "/api/v1/checkpoints";
+    call->body =
+        arena_printf(&p->actor.mem,
+                     "{\"uuid\":\"%s\",\"metadata\":{\"steps_completed\":%" PRId64
+                     "},\"resources\":{\"model\":\"1\"}}",
+                     saved->uuid, saved->steps);
+}
+
+static void fill_call(struct process *p, struct call *call)
+{
+    struct arena *mem = &p->actor.mem;
+
+    switch (p->op) {
+    case OP_STATE:
+        call->path =
+            arena_printf(mem, "/api/v1/det/allocations/%s/state", p->allocation);
+        call->body =
+            arena_printf(mem, "{\"rank\":%" PRId64 ",\"state\":\"RUNNING\"}", p->rank);
+        break;
+    case OP_METRIC:
+        write_metric(p, call);
+        break;
+    case OP_LOG:
+        call->path =
+            arena_printf(mem, "/api/v1/det/allocations/%s/logs", p->allocation);
+        call->body = write_lines(p);
+        break;
+    case OP_CHECKPOINT:
+        write_checkpoint(p, call);
+        break;
+    case OP_POLL:
+        call->method = NET_GET;
+        call->path = arena_printf(
+            mem, "/api/v1/allocations/%s/signals/preemption?timeoutSeconds=%d",
+            p->allocation, (int)roll(p->actor.world, 3));
+        break;
+    case OP_ACK:
+        call->path = arena_printf(mem, "/api/v1/allocations/%s/signals/ack_preemption",
+                                  p->allocation);
+        break;
+    case OP_EXIT:
+    case OP_NONE:
+        call->path =
+            arena_printf(mem, "/api/v1/det/allocations/%s/exit", p->allocation);
+        call->body =
+            arena_printf(mem, "{\"rank\":%" PRId64 ",\"exit\":\"%s\",\"code\":%d}",
+                         p->rank, p->exit, strcmp(p->exit, "CLEAN") ? 1 : 0);
+        break;
+    }
+}
+
+/* It was heard: the ledger knows. */
+static void heard(struct process *p, const struct call *call)
+{
+    enum op op = p->op;
+
+    p->op = OP_NONE;
+    if (op == OP_METRIC)
+        p->metric[p->metrics - 1].is_acked = true;
+    else if (op == OP_CHECKPOINT)
+        p->saved[p->saves - 1].is_acked = true;
+    else if (op == OP_LOG)
+        p->lines_acked = json_i64(json_get(call->json, "offset"), -1) / 10;
+    else if (op == OP_EXIT)
+        p->is_said = p->actor.is_over = true;
+    else if (op == OP_ACK)
+        p->is_preempted = true;
+    else if (op == OP_POLL && json_bool(json_get(call->json, "preempt"), false))
+        p->op = OP_ACK;
+    if (op == OP_LOG && p->lines_acked != p->lines)
+        world_fail(p->actor.world,
+                   "%s/%" PRId64 ": %" PRId64 " lines sent, %" PRId64 " acknowledged",
+                   p->allocation, p->rank, p->lines, p->lines_acked);
+}
+
+void process_step(struct actor *actor)
+{
+    struct process *p = CONTAINER_OF(actor, struct process, actor);
+    struct world *w = actor->world;
+    struct call call = {.use = TOKEN_OF_TASK, .token = p->token, .method = NET_POST};
+
+    arena_clear(&actor->mem);
+    if (p->is_gone) {
+        actor->is_over = true;
+        return;
+    }
+    if (p->is_killed && !p->exit)
+        wish_exit(p, "KILLED");
+    if (p->op == OP_NONE)
+        choose(p);
+    fill_call(p, &call);
+    if (actor_call(actor, &call) && !p->is_gone) {
+        if (call.status == 200)
+            heard(p, &call);
+        else if (call.status == 401 || call.status == 400 || call.status == 404)
+            p->is_gone = true; /* its allocation is over: nobody listens any more */
+        else
+            world_fail(w, "%s: %d %s", call.path, call.status, call.text);
+    }
+    actor_again(actor, (int64_t)roll(w, SECOND));
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master_world.h - the whole master in a world that a seed decides.
+ *
+ * The very code of src/master runs on the twins: the one-thread executor, the network
+ * in memory (which loses requests and replies and repeats calls) and the file system in
+ * memory, which loses what was not synced when the power goes.  Around it play agents,
+ * the processes they start, and people; each is an *actor*: a task on a lane of its own
+ * that makes one call, looks at what came of it and posts itself again.
+ *
+ *   power on --> actors call, are answered or not --> power off, or a proper stop
+ *       ^                                                     |
+ *       +-------------- the same files <----------------------+
+ *
+ * An actor's call pumps the executor, so that other actors' calls run within it, as
+ * deep as there are actors.  When the power goes, every call under way breaks and the
+ * stack unwinds to world_live(), which throws the master away and builds another.
+ *
+ * What was acknowledged is written into the ledger (struct process, struct wish).  At
+ * the end the world calms down (no faults, nobody fails), everything must come to its
+ * end, and master_check.c compares the ledger with what the master shows. */
+#ifndef TESTS_SIM_MASTER_WORLD_H
+#define TESTS_SIM_MASTER_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/rng.h"
+#include "base/task.h"
+#include "data/json.h"
+#include "net/net.h"
+
+enum {
+    AGENTS = 2,
+    AGENT_SLOTS = 2,
+    PEOPLE = 2,
+    PROCESSES_MOST = 400,
+    REPORTS_MOST = 40, /* of one process */
+    WISHES_MOST = 24,
+    SECOND = 1000000,
+};
+
+struct world;
+struct actor;
+
+typedef void actor_fn(struct actor *actor);
+
+struct actor {
+    struct world *world;
+    actor_fn *step;
+    struct task task;
+    struct lane *lane;         /* of this life of the master */
+    struct net_client *client; /* likewise */
+    struct arena mem;          /* what the last call brought */
+    const char *name;
+    bool is_over; /* it has nothing more to do, for ever */
+};
+
+/* What a process wants to tell, and goes on telling until it is heard. */
+enum op {
+    OP_NONE,
+    OP_STATE,
+    OP_METRIC,
+    OP_LOG,
+    OP_CHECKPOINT,
+    OP_POLL,
+    OP_ACK,
+    OP_EXIT
+};
+
+struct metric {
+    int64_t steps;
+    bool is_validation;
+    bool is_acked;
+};
+
+struct saved {
+    char uuid[UUID_TEXT];
+    int64_t steps;
+    bool is_acked;
+};
+
+/* One task process: a share of an allocation, with its supervisor. */
+struct process {
+    struct actor actor;
+    struct agent_machine *agent;
+    const char *allocation;
+    int64_t rank;
+    const char *token;
+    int64_t experiment;
+    int64_t trial;
+    int64_t run;
+    int64_t steps;    /* trained so far */
+    int64_t until;    /* then it is done */
+    enum op op;       /* not yet answered */
+    const char *exit; /* once it has ended */
+    bool is_killed;
+    bool is_preempted;
+    bool is_gone; /* its machine died, or nobody listens to it any more */
+    bool is_said; /* its exit was acknowledged */
+    /* ledger */
+    struct metric metric[REPORTS_MOST];
+    uint32_t metrics;
+    struct saved saved[REPORTS_MOST];
+    uint32_t saves;
+    int64_t lines;       /* printed */
+    int64_t lines_sent;  /* of these, sent at least once */
+    int64_t lines_acked; /* of these, acknowledged */
+};
+
+struct agent_machine {
+    struct actor actor;
+    const char *epoch;
+    int64_t after;
+    int64_t boot;
+    int64_t down_until_us; /* > 0: it is off */
+};
+
+/* An experiment that somebody was told exists. */
+struct wish {
+    int64_t id;
+};
+
+struct person {
+    struct actor actor;
+    const char *token; /* acknowledged: it must last */
+};
+
+struct world {
+    uint64_t seed;
+    struct rng64 rng;
+    struct arena mem; /* as long as the world */
+    struct clock_manual clock;
+    struct io *io;
+    const struct json *config;
+    struct exec *exec;
+    struct net *net;
+    struct master *master;
+    struct lane *fate_lane;
+    struct task fate; /* the power goes, the disk is full, the disk is free again */
+    bool is_up;       /* the master answers */
+    bool has_no_power;
+    bool wants_stop; /* properly */
+    bool is_full;    /* the disk */
+    bool is_calm;
+    bool is_last; /* all is over, and this is the life to look at it in */
+    bool is_over;
+    bool traces;
+    uint32_t lives;
+    uint32_t lives_most;
+    uint32_t depth; /* of calls within calls */
+    uint64_t calls;
+    uint64_t hash; /* of everything that happened */
+    char why[512]; /* "": all is well */
+
+    const char *agent_token;
+    struct agent_machine agent[AGENTS];
+    struct person person[PEOPLE];
+    struct process *process[PROCESSES_MOST];
+    uint32_t processes;
+    struct wish wish[WISHES_MOST];
+    uint32_t wishes;
+};
+
+/* ---- master_world.c */
+
+struct world_result {
+    char why[512];
+    uint64_t hash;
+    uint64_t calls;
+    uint32_t lives;
+};
+/* One seed from its beginning to its end; true: all was well. */
+bool world_run(uint64_t seed, bool traces, struct world_result *ret_result);
+
+/* Everything not synced is lost, every call breaks.  The caller returns at once. */
+void power_goes(struct world *w);
+/* The first complaint ends the world. */
+void world_fail(struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void world_trace(struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+uint64_t roll(struct world *w, uint64_t sides); /* 0..sides-1 */
+bool one_in(struct world *w, uint64_t n);
+
+void actor_init(struct actor *actor, struct world *w, const char *name, actor_fn *step);
+/* Gives it a lane and a client in this life of the master, and its turn. */
+void actor_wake(struct actor *actor);
+void actor_again(struct actor *actor, int64_t in_us);
+
+enum token_use { TOKEN_NONE, TOKEN_BEARER, TOKEN_OF_TASK };
+struct call {
+    enum token_use use;
+    const char *token;
+    enum net_method method;
+    const char *path;
+    const char *body;
+    int64_t timeout_ms; /* 0: 5 s */
+    /* the answer, in the actor's memory until its next call */
+    int status; /* 0: none came */
+    struct json *json;
+    const char *text;
+};
+/* False: no answer, or 503; it may or may not have been done: once more. */
+bool actor_call(struct actor *actor, struct call *call);
+
+/* ---- master_tasks.c: agents and processes */
+
+void agent_step(struct actor *actor);
+void process_step(struct actor *actor);
+
+/* ---- master_people.c */
+
+void person_step(struct actor *actor);
+
+/* ---- master_check.c */
+
+void check_all(struct world *w, struct actor *actor, const char *token);
+
+#endif

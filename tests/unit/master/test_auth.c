@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What auth.h promises without a caller: the files it keeps, passwords, and how many
+ * may wait to log in. */
+#include "master/auth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/io.h"
+#include "store/views.h"
+#include "tests/support/test.h"
+
+struct place {
+    char dir[64];
+    char token[80];
+    struct arena mem;
+};
+
+static void place_open(struct place *place)
+{
+    snprintf(place->dir, sizeof(place->dir), "%s/det-auth-XXXXXX", P_tmpdir);
+    CHECK(mkdtemp(place->dir) != NULL);
+    snprintf(place->token, sizeof(place->token), "%s/agent.token", place->dir);
+    place->mem = (struct arena)ARENA_INIT(1 << 20);
+}
+
+static void place_close(struct place *place)
+{
+    arena_done(&place->mem);
+    CHECK_OK(io_remove_tree(io_system(), place->dir, &test_err));
+}
+
+static det_status open_with(struct place *place, const char *token)
+{
+    struct auth *auth = NULL;
+    struct err err = {0};
+    det_status st;
+
+    CHECK_OK(
+        io_replace(io_system(), place->token, token, strlen(token), true, &test_err));
+    st = auth_new(io_system(), place->dir, &auth, &err);
+    if (st)
+        CHECK_HAS(err.text, "agent.token");
+    auth_free(auth);
+    return st;
+}
+
+TEST(the_agents_token_is_made_once_and_kept)
+{
+    CLEANUP(buf_done) struct buf first = BUF_INIT;
+    CLEANUP(buf_done) struct buf second = BUF_INIT;
+    struct place place;
+    struct auth *auth;
+
+    place_open(&place);
+    CHECK_OK(auth_new(io_system(), place.dir, &auth, &test_err));
+    auth_free(auth);
+    CHECK_OK(io_read_file(io_system(), place.token, &first, &test_err));
+    CHECK_OK(auth_new(io_system(), place.dir, &auth, &test_err));
+    auth_free(auth);
+    CHECK_OK(io_read_file(io_system(), place.token, &second, &test_err));
+    CHECK_EQ(first.len, 49);
+    CHECK_STR(first.data, second.data);
+    place_close(&place);
+}
+
+TEST(a_token_file_that_holds_no_token_is_refused)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const char *const wrong[] = {
+        "",
+        "\n",
+        "0",
+        "0123456789abcdef\n",
+        "0123456789abcdef0123456789abcdef0123456789abcde\n",   /* one too few */
+        "0123456789abcdef0123456789abcdef0123456789abcdef0\n", /* one too many */
+        "0123456789abcdef0123456789abcdef0123456789abcdeg\n",
+        "0123456789abcdef0123456789abcdef0123456789abcdef\nx",
+    };
+    struct place place;
+
+    place_open(&place);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        CHECK_EQ(open_with(&place, wrong[i]), DET_CORRUPT);
+    CHECK_EQ(open_with(&place, hex), DET_OK);
+    CHECK_EQ(open_with(&place, arena_printf(&place.mem, "%s\r\n", hex)), DET_OK);
+    place_close(&place);
+}
+
+TEST(a_password_opens_its_own_seal_only)
+{
+    struct place place;
+    struct auth *auth;
+    struct user user = {.username = "ann"};
+    const char *hash;
+
+    place_open(&place);
+    CHECK_OK(auth_new(io_system(), place.dir, &auth, &test_err));
+    hash = password_hash("Secret-Word-1", false, &place.mem);
+    CHECK_OK(password_seal(hash, &place.mem, &user.password, &test_err));
+    CHECK_OK(password_check(&user, hash, &test_err));
+    CHECK_EQ(password_check(&user, "", NULL), DET_UNAUTHENTICATED);
+    CHECK_EQ(password_check(&user, "x", NULL), DET_UNAUTHENTICATED);
+    /* nobody has no password, not even the blank one */
+    CHECK_EQ(password_check(NULL, hash, NULL), DET_UNAUTHENTICATED);
+    CHECK_EQ(password_check(NULL, "", NULL), DET_UNAUTHENTICATED);
+    user.password = NULL;
+    CHECK_OK(password_check(&user, "", &test_err));
+    CHECK_EQ(password_check(&user, hash, NULL), DET_UNAUTHENTICATED);
+    auth_free(auth);
+    place_close(&place);
+}
+
+TEST(only_so_many_wait_to_log_in)
+{
+    struct place place;
+    struct auth *auth;
+    struct err err = {0};
+    int waiting = 0;
+
+    place_open(&place);
+    CHECK_OK(auth_new(io_system(), place.dir, &auth, &test_err));
+    while (waiting < 1000 && !auth_login_begin(auth, &err))
+        waiting++;
+    CHECK_EQ(waiting, 64);
+    CHECK_EQ(auth_login_begin(auth, &err), DET_BUSY);
+    CHECK_HAS(err.text, "try again");
+    auth_login_end(auth);
+    CHECK_OK(auth_login_begin(auth, &test_err));
+    CHECK_EQ(auth_login_begin(auth, NULL), DET_BUSY);
+    auth_free(auth);
+    place_close(&place);
+}
