@@ -4,6 +4,8 @@
  * One pass, with a level for each open parenthesis.  A level knows where its group, the
  * current branch of it and the last piece begin; what follows a piece (a repetition) or
  * a branch ("|") is put around instructions that are there already. */
+#include "base/pattern.h"
+
 #include <string.h>
 
 #include "base/compiler.h"

@@ -17,8 +17,9 @@
 
 /* Made like any other, of a password that nobody knows: checked against where there is
  * none, so that how long an answer takes does not tell which names exist. */
-static const char nobodys_seal[crypto_pwhash_STRBYTES] = "$argon2id$v=19$m=32768,t=3,p=1$nSUEUk9WAXSpRTQf+"
-                                   "kCC2A$1jVJKHSt15Lg40CeHwF5onhiY6uvZbreqPcAxLqYEi8";
+static const char nobodys_seal[crypto_pwhash_STRBYTES] =
+    "$argon2id$v=19$m=32768,t=3,p=1$nSUEUk9WAXSpRTQf+"
+    "kCC2A$1jVJKHSt15Lg40CeHwF5onhiY6uvZbreqPcAxLqYEi8";
 
 /* The salt that clients of this API have always put before a password. */
 static const char client_salt[] = "GubPEmmotfiK9TMD6Zdw";

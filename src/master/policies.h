@@ -28,7 +28,7 @@ struct policy_lines {
 };
 
 /* What these lines bring about, all together; nothing is all false.  The compiled
- * policies of the experiments heard last are kept. */
+ * policies of the experiments heard last are kept.  Any number of threads at once. */
 det_status policies_match(struct policies *policies, struct db *db,
                           const struct policy_lines *lines,
                           struct policy_match *ret_match, struct err *err);

@@ -122,8 +122,8 @@ static det_status add_metric(struct db *db, const struct checkpoint *row,
     struct json *metrics = NULL;
     bool has = false;
     double metric = 0;
-    det_status st = store_metric_at(db, row->trial_id, "validation", row->steps_completed,
-                                    mem, &metrics, err);
+    det_status st = store_metric_at(db, row->trial_id, "validation",
+                                    row->steps_completed, mem, &metrics, err);
 
     if (st || !metrics)
         return st;

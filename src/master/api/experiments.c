@@ -361,6 +361,20 @@ static det_status check_labels(const struct json *labels, struct err *err)
     return DET_OK;
 }
 
+static det_status check_patch(struct request *req, int64_t id,
+                              const struct patch_experiment_body *body)
+{
+    det_status st = DET_OK;
+
+    if (body->name && !*body->name)
+        return err_set(req->err, DET_INVALID, "the name must not be empty");
+    if (body->labels)
+        st = check_labels(body->labels, req->err);
+    if (!st && has_resources(&body->resources))
+        st = check_resources(req, id, &body->resources);
+    return st;
+}
+
 det_status api_patch_experiment(struct request *req)
 {
     const struct patch_experiment_body *body = req->body;
@@ -368,12 +382,8 @@ det_status api_patch_experiment(struct request *req)
     struct patch_state *state;
     det_status st = patch_state_new(req, &state);
 
-    if (!st && body->name && !*body->name)
-        st = err_set(req->err, DET_INVALID, "the name must not be empty");
-    if (!st && body->labels)
-        st = check_labels(body->labels, req->err);
-    if (!st && has_resources(&body->resources))
-        st = check_resources(req, state->id, &body->resources);
+    if (!st)
+        st = check_patch(req, state->id, body);
     if (st)
         return st;
     state->patch.name = body->name;
