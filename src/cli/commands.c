@@ -237,7 +237,7 @@ static const struct cli_opt report_opts[] = {
 static const struct cli_opt serve_opts[] = {
     SERVING_OPTS(serve_options),
     NUMBER(0, "slots", serve_options, slots, "N", 0, 4096,
-           "offer N slots (default: the GPUs, else one)"),
+           "offer N slots (default: the GPUs, else the cores)"),
     FLAG(0, "background", serve_options, background,
          "return once it answers, and go on in the background"),
     FLAG(0, "no-agent", serve_options, no_agent, "start no agent"),
@@ -252,7 +252,7 @@ static const struct cli_opt master_run_opts[] = {
 static const struct cli_opt agent_run_opts[] = {
     TEXT(0, "id", agent_run_options, id, "ID", "its name (default: the host's)"),
     NUMBER(0, "slots", agent_run_options, slots, "N", 0, 4096,
-           "offer N slots (default: the GPUs, else one)"),
+           "offer N slots (default: the GPUs, else the cores)"),
     TEXT(0, "resource-pool", agent_run_options, resource_pool, "POOL",
          "join this resource pool"),
     TEXT(0, "data-dir", agent_run_options, data_dir, "DIR", "keep tasks here"),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/exec_impl.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -231,10 +232,8 @@ static void disk_empties(struct world *w)
     post_fate(w, (int64_t)roll(w, 60 * SECOND));
 }
 
-static void fate_strikes(struct task *task)
+static void fate_strikes(struct world *w)
 {
-    struct world *w = CONTAINER_OF(task, struct world, fate);
-
     if (w->is_full)
         disk_empties(w);
     else if (w->is_calm)
@@ -245,6 +244,34 @@ static void fate_strikes(struct task *task)
         w->wants_stop = true;
     else
         power_goes(w);
+}
+
+/* Whether somebody else could run now. */
+static bool is_busy(const struct world *w)
+{
+    for (const struct lane *lane = w->exec->lanes; lane; lane = lane->next)
+        if (lane->head && lane != w->fate_lane)
+            return true;
+    return false;
+}
+
+/* Time stands still while anything is ready to run, so that a mere due time would
+ * always find the master at rest.  Fate waits until it is at work, and then for a few
+ * steps of that work. */
+static void fate_hovers(struct task *task)
+{
+    struct world *w = CONTAINER_OF(task, struct world, fate);
+
+    if (w->is_full || w->is_calm || !w->is_up)
+        fate_strikes(w);
+    else if (!is_busy(w))
+        post_fate(w, (int64_t)roll(w, 300));
+    else if (w->hover) {
+        w->hover--;
+        lane_post(w->fate_lane, &w->fate);
+    } else {
+        fate_strikes(w);
+    }
 }
 
 /* ---- lives of the master ------------------------------------------------------------
@@ -274,7 +301,8 @@ static bool make_exec(struct world *w)
         return false;
     if (!w->is_calm)
         net_memory_faults(w->net, &faults);
-    w->fate = (struct task)TASK_INIT(fate_strikes);
+    w->fate = (struct task)TASK_INIT(fate_hovers);
+    w->hover = (uint32_t)roll(w, 20);
     if (!w->is_calm && w->lives < w->lives_most)
         post_fate(w, one_in(w, 4) ? (int64_t)roll(w, 30000)
                                   : (int64_t)roll(w, 60 * SECOND));

@@ -140,6 +140,7 @@ struct world {
     struct master *master;
     struct lane *fate_lane;
     struct task fate; /* the power goes, the disk is full, the disk is free again */
+    uint32_t hover;   /* steps of others it still waits for */
     bool is_up;       /* the master answers */
     bool has_no_power;
     bool wants_stop; /* properly */

@@ -155,7 +155,7 @@ TEST(an_agent_needs_its_master)
     CHECK_OK(
         load_file(&f, CONFIG_AGENT, "master_host: m\nartificial_slots: 4\n", NULL));
     CHECK_STR(at(&f, "master_host"), "\"m\"");
-    CHECK_STR(at(&f, "master_port"), "80");
+    CHECK_STR(at(&f, "master_port"), "8080");
     CHECK_STR(at(&f, "artificial_slots"), "4");
     CHECK_STR(at(&f, "slot_type"), "\"auto\"");
     CHECK_STR(at(&f, "agent_reconnect_backoff"), "5");
