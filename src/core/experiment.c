@@ -113,8 +113,7 @@ static det_status check_request(const struct experiment_config *config, struct e
     return DET_OK;
 }
 
-/* Whether trials of that shape could run in the pool as it is now.  A pool that no
- * agent has joined yet says nothing about the cluster: they wait. */
+/* Whether trials of that shape could run in the pool as it is now. */
 static det_status check_fit(const struct core *core, const struct pool_entry *pool,
                             uint32_t slots, bool is_single_node, bool *ret_exceeds,
                             struct err *err)
@@ -123,7 +122,7 @@ static det_status check_fit(const struct core *core, const struct pool_entry *po
 
     pool_get_stats(pool->pool, &stats);
     *ret_exceeds = slots > stats.slots;
-    if (!slots || !stats.agents)
+    if (!slots)
         return DET_OK;
     if (is_single_node && !pool_could_fit(pool->pool, slots, is_single_node))
         return err_set(
@@ -134,8 +133,9 @@ static det_status check_fit(const struct core *core, const struct pool_entry *po
     if (*ret_exceeds && core->config.refuses_unfittable)
         return err_set(err, DET_INVALID,
                        "slots requested exceeds cluster capacity: %" PRIu32
-                       " are wanted, the pool '%s' has %" PRIu32,
-                       slots, pool->name, stats.slots);
+                       " are wanted, the pool '%s' has %" PRIu32 "%s",
+                       slots, pool->name, stats.slots,
+                       stats.agents ? "" : ", for no agent has joined it");
     return DET_OK;
 }
 

@@ -35,6 +35,7 @@
 enum {
     DEFAULT_PORT = 8080,
     LOOK_EVERY_MS = 500,
+    JOINING_MS = 5000, /* what an agent gets to join before we call ourselves ready */
     AGENT_END_S = 30,
     STARTING_S = 10,
     AGENT_SOON_US = 60 * 1000000, /* an agent that lives shorter has failed */
@@ -490,6 +491,18 @@ static void wait_for_signal(struct serving *s, const sigset_t *set)
     }
 }
 
+/* Who started us has work: it is told that we are ready when somebody can do it. */
+static void wait_for_agent(const struct serving *s)
+{
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+
+    for (int i = 0; i < JOINING_MS / 2 && s->ready_fd >= 0 && s->agent_pid; i++) {
+        if (master_has_agent(s->master))
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
 static det_status start(struct serving *s, struct err *err)
 {
     det_status st = load_config(s, err);
@@ -526,6 +539,7 @@ static int run(struct serving *s, const sigset_t *set)
         return complain(st, &err);
     }
     look_after_agent(s);
+    wait_for_agent(s);
     log_info("serving %s, data in %s", s->url, s->data_dir);
     if (s->ready_fd < 0 && isatty(2))
         fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop'\n",

@@ -504,6 +504,11 @@ void master_free(struct master *master)
     mem_free(master);
 }
 
+bool master_has_agent(const struct master *master)
+{
+    return agents_are_there(master->agents);
+}
+
 uint16_t master_port(const struct master *master)
 {
     return net_server_port(master->server);

@@ -52,6 +52,8 @@ det_status master_start(struct master *master, struct err *err);
 void master_stop(struct master *master);
 void master_free(struct master *master);
 
+/* Whether an agent is there to take tasks. */
+bool master_has_agent(const struct master *master);
 uint16_t master_port(const struct master *master);
 const char *master_cluster_id(const struct master *master);
 const char *master_id(const struct master *master);

@@ -264,8 +264,8 @@ static void fate_hovers(struct task *task)
 
     if (w->is_full || w->is_calm || !w->is_up)
         fate_strikes(w);
-    else if (!is_busy(w))
-        post_fate(w, (int64_t)roll(w, 300));
+    else if (!is_busy(w)) /* together with whatever comes next */
+        lane_post_at(w->fate_lane, &w->fate, exec_next_due_us(w->exec));
     else if (w->hover) {
         w->hover--;
         lane_post(w->fate_lane, &w->fate);

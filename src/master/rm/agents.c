@@ -140,6 +140,18 @@ void agents_joined(struct agents *agents, const char *name)
     lock_give(&agents->lock);
 }
 
+bool agents_are_there(struct agents *agents)
+{
+    struct link *link;
+    bool are_there = false;
+
+    lock_take(&agents->lock);
+    for (size_t i = 0; (link = map_next(&agents->links, &i));)
+        are_there |= link->polls > 0;
+    lock_give(&agents->lock);
+    return are_there;
+}
+
 void agents_polling(struct agents *agents, const char *name, int by)
 {
     struct link *link;

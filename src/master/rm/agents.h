@@ -46,6 +46,8 @@ void agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share);
 void agents_send_stray(struct agents *agents, const char *agent, const char *task);
 
+/* Whether any agent is polling now. */
+bool agents_are_there(struct agents *agents);
 /* It joined: it is known from now on. */
 void agents_joined(struct agents *agents, const char *name);
 /* A poll begins (+1) or ends (-1). */
