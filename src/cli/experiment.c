@@ -84,6 +84,8 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
     else
         buf_printf(&query, "limit=%" PRId64 "&sortBy=SORT_BY_ID&orderBy=ORDER_BY_DESC",
                    options->limit);
+    if (in->format != CLI_JSON) /* which shows everything */
+        buf_puts(&query, "&excludeConfig=true");
     add_filters(cli, options, &query);
     if (!options->all)
         st = add_owner(cli, &query);

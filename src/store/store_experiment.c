@@ -167,13 +167,16 @@ static const struct field view_fields[] = {
     FIELD_END,
 };
 
-static void build_view(struct build *b)
+static void build_view(struct build *b, bool with_config)
 {
     buf_puts(&b->text, "SELECT ");
     for (const struct field *field = experiment_fields; field->name; field++) {
-        bool is_config = strstr(field->name, "config");
-
-        buf_printf(&b->text, "%s.%s, ", is_config ? "c" : "e", field->name);
+        if (!strstr(field->name, "config"))
+            buf_printf(&b->text, "e.%s, ", field->name);
+        else if (with_config)
+            buf_printf(&b->text, "c.%s, ", field->name);
+        else
+            buf_puts(&b->text, "NULL, ");
     }
     build_columns(b, "e", view_fields);
     buf_puts(
@@ -184,12 +187,13 @@ static void build_view(struct build *b)
         "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
         "  ELSE 1 END) FROM allocations a"
         "  WHERE a.experiment_id = e.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
-        " FROM experiments e"
-        " LEFT JOIN experiment_configs c ON c.id = e.id"
-        " LEFT JOIN users u ON u.id = e.owner_id"
-        " LEFT JOIN trials t ON t.id = (SELECT b.id FROM trials b"
-        "  WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"
-        "  ORDER BY b.best_rank, b.id LIMIT 1)");
+        " FROM experiments e");
+    if (with_config)
+        buf_puts(&b->text, " LEFT JOIN experiment_configs c ON c.id = e.id");
+    buf_puts(&b->text, " LEFT JOIN users u ON u.id = e.owner_id"
+                       " LEFT JOIN trials t ON t.id = (SELECT b.id FROM trials b"
+                       "  WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"
+                       "  ORDER BY b.best_rank, b.id LIMIT 1)");
 }
 
 static void read_view(struct db_query *q, struct arena *mem,
@@ -343,7 +347,7 @@ det_status store_experiment_list(struct db *db, struct experiment_query *query,
     if (st)
         return st;
     page_place(&query->page, total);
-    build_view(&b);
+    build_view(&b, !query->without_config);
     build_where(&b, query);
     buf_printf(&b.text, " ORDER BY %s %s, e.id %s LIMIT %" PRId64 " OFFSET %" PRId64,
                key, direction, direction, query->page.end - query->page.start,
@@ -361,7 +365,7 @@ det_status store_experiment_get(struct db *db, int64_t id, struct arena *mem,
     uint32_t count = 0;
     det_status st;
 
-    build_view(&b);
+    build_view(&b, true);
     buf_printf(&b.text, " WHERE e.id = %" PRId64, id);
     CLEANUP(db_query_done) struct db_query q = build_query(&b, db, "", err);
 

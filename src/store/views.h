@@ -61,6 +61,7 @@ struct experiment_query {
     struct field_i64s not_ids;
     int64_t id_gt, id_gte, id_lt, id_lte; /* 0: no bound */
     int64_t project_id;                   /* 0: all */
+    bool without_config; /* configurations are left out: NULL */
     const char *sort;                     /* SORT_BY_*; NULL: by id */
     bool is_descending;
     struct page page;

@@ -34,6 +34,7 @@ const struct field experiments_query_fields[] = {
     FIELD(I64S, experiments_query, user_ids, "only these users, by id"),
     FIELD_OPTIONAL(BOOL, experiments_query, archived, "only archived, or only not"),
     FIELD(I64, experiments_query, project_id, "only this project"),
+    FIELD(BOOL, experiments_query, exclude_config, "no configurations: a short list"),
     FIELD_NAMED(I64S, experiments_query, incl, "experiment_id_filter.incl",
                 "these ids"),
     FIELD_NAMED(I64S, experiments_query, not_in, "experiment_id_filter.not_in",

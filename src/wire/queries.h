@@ -31,6 +31,7 @@ struct experiments_query {
     bool archived;
     bool has_archived;
     int64_t project_id;
+    bool exclude_config;
     struct field_i64s incl; /* experimentIdFilter.incl and its kin */
     struct field_i64s not_in;
     int64_t gt;

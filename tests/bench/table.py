@@ -32,7 +32,6 @@ class Bench:
             print("peers:", what)
             self.peer = peers.measure(self.bin, self.work + "/mlflow", self.program("bench_http"))
             self.mark = ""
-            self.remember()
 
     def remember(self):
         """For docs/PERFORMANCE.md, when the peers were measured."""

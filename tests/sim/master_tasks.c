@@ -279,14 +279,14 @@ static void choose(struct process *p)
 
     if (p->is_preempted) {
         wish_exit(p, "CLEAN");
-    } else if (!w->is_calm && one_in(w, 30)) {
+    } else if (!w->is_calm && one_in(w, 16)) {
         wish_exit(p, one_in(w, 4) ? "TRANSIENT" : "FAILED");
     } else if (p->rank || one_in(w, 4)) {
         p->steps += p->rank > 0; /* only the chief reports */
         next_lines(p);
     } else if (one_in(w, 6)) {
         p->op = OP_POLL;
-    } else if (one_in(w, 4) && p->steps > 0) {
+    } else if (one_in(w, 3) && p->steps > 0) {
         next_checkpoint(p);
     } else if (one_in(w, 3) && !was_validated(p)) {
         next_metric(p, true);

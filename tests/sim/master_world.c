@@ -18,8 +18,8 @@
 enum {
     PORT = 8080,
     CALL_MS = 5000,
-    LIVES_MOST = 8,
-    CALM_AFTER_S = 900,
+    LIVES_MOST = 30,
+    CALM_AFTER_S = 1200,
     CALLS_MOST = 60000, /* more: it goes round in circles */
 };
 
@@ -305,7 +305,7 @@ static bool make_exec(struct world *w)
     w->hover = (uint32_t)roll(w, 20);
     if (!w->is_calm && w->lives < w->lives_most)
         post_fate(w, one_in(w, 4) ? (int64_t)roll(w, 30000)
-                                  : (int64_t)roll(w, 60 * SECOND));
+                                  : (int64_t)roll(w, 15 * SECOND));
     return true;
 }
 

@@ -38,7 +38,7 @@ enum {
     PEOPLE = 2,
     PROCESSES_MOST = 400,
     REPORTS_MOST = 40, /* of one process */
-    WISHES_MOST = 24,
+    WISHES_MOST = 40,
     SECOND = 1000000,
 };
 

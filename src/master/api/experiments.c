@@ -30,6 +30,7 @@ static void fill_query(struct experiment_query *query,
     query->id_lt = in->lt;
     query->id_lte = in->lte;
     query->project_id = in->project_id;
+    query->without_config = in->exclude_config;
     query->sort = in->sort_by;
     query->is_descending = is_descending(in->order_by);
     query->page.offset = in->offset;
