@@ -47,8 +47,13 @@ struct live_allocation *allocation_new(struct core *core, struct live_trial *tri
         live_free(&it->live);
         return NULL;
     }
+    if (!smap_put(&core->allocation_names, it->row.name, it)) {
+        map_remove(&core->allocations, row->id);
+        live_free(&it->live);
+        return NULL;
+    }
     trial->allocation = it;
-    return smap_put(&core->allocation_names, it->row.name, it) ? it : NULL;
+    return it;
 }
 
 void allocation_fill_request(const struct live_allocation *allocation,

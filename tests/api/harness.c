@@ -205,37 +205,17 @@ void bed_closep(struct bed **bed)
 
 static const char *token_header(struct bed *bed, enum who who)
 {
-    const char *bearer = "Authorization: Bearer %s";
-    const char *token = NULL;
+    const char *tokens[] = {
+        [USER] = bed->user, [ADMIN] = bed->admin, [AGENT] = bed->agent_token,
+        [TASK] = bed->task, [OWNER] = bed->owner, [OTHER] = bed->other};
 
-    switch (who) {
-    case USER:
-        token = bed->user;
-        break;
-    case ADMIN:
-        token = bed->admin;
-        break;
-    case AGENT:
-        token = bed->agent_token;
-        break;
-    case TASK:
-        bearer = "Grpc-Metadata-x-allocation-token: Bearer %s";
-        token = bed->task;
-        break;
-    case OWNER:
-        token = bed->owner;
-        break;
-    case OTHER:
-        token = bed->other;
-        break;
-    case NOBODY:
+    if (who == NOBODY)
         return NULL;
-    }
-    CHECK(token != NULL);
-    return !strncmp(bearer, "Grpc", 4)
-               ? arena_printf(&bed->mem, "Grpc-Metadata-x-allocation-token: Bearer %s",
-                              token)
-               : arena_printf(&bed->mem, "Authorization: Bearer %s", token);
+    CHECK(tokens[who] != NULL);
+    if (who == TASK)
+        return arena_printf(&bed->mem, "Grpc-Metadata-x-allocation-token: Bearer %s",
+                            tokens[who]);
+    return arena_printf(&bed->mem, "Authorization: Bearer %s", tokens[who]);
 }
 
 /* {"lines": [...]} of a stream, the value itself of anything else. */

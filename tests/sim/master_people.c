@@ -94,31 +94,21 @@ static void interfere(struct person *person)
 
 static void look(struct person *person)
 {
-    static const char *const paths[] = {"/api/v1/experiments",
-                                        "/api/v1/agents",
-                                        "/api/v1/tasks",
-                                        "/api/v1/job-queues-v2",
-                                        "/api/v1/resource-pools",
-                                        "/api/v1/me",
-                                        "/api/v1/experiments/%" PRId64,
-                                        "/api/v1/experiments/%" PRId64 "/trials",
-                                        "/api/v1/experiments/%" PRId64 "/checkpoints"};
+    static const char *const paths[] = {"experiments",   "agents",         "tasks",
+                                        "job-queues-v2", "resource-pools", "me"};
+    static const char *const parts[] = {"", "/trials", "/checkpoints"};
     struct actor *actor = &person->actor;
     struct world *w = actor->world;
-    uint64_t which = roll(w, ARRAY_LEN(paths));
-    int64_t id = w->wishes ? w->wish[roll(w, w->wishes)].id : 1;
-    const char *path = paths[which];
+    const char *path =
+        arena_printf(&actor->mem, "/api/v1/%s", paths[roll(w, ARRAY_LEN(paths))]);
     struct call call;
 
-    if (which == 6)
-        path = arena_printf(&actor->mem, "/api/v1/experiments/%" PRId64, id);
-    else if (which == 7)
-        path = arena_printf(&actor->mem, "/api/v1/experiments/%" PRId64 "/trials", id);
-    else if (which == 8)
-        path = arena_printf(&actor->mem, "/api/v1/experiments/%" PRId64 "/checkpoints",
-                            id);
+    if (w->wishes && one_in(w, 2))
+        path = arena_printf(&actor->mem, "/api/v1/experiments/%" PRId64 "%s",
+                            w->wish[roll(w, w->wishes)].id,
+                            parts[roll(w, ARRAY_LEN(parts))]);
     call = as_user(person, NET_GET, path, NULL);
-    if (actor_call(actor, &call) && call.status != 200 && w->wishes)
+    if (actor_call(actor, &call) && call.status != 200)
         world_fail(w, "%s: %d %s", call.path, call.status, call.text);
 }
 

@@ -19,8 +19,9 @@ struct options {
     bool traces;
 };
 
-/* A loss of power throws the master's memory away with whatever it was working on. */
-const char *__lsan_default_options(void);
+/* A loss of power throws the master's memory away with whatever it was working on: no
+ * leak.  Visible, or the sanitizer does not find it. */
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
 {
     return "detect_leaks=0";

@@ -22,13 +22,6 @@
 
 enum { PORT = 8080, SECOND = 1000000 };
 
-/* What was being worked on when the power went is thrown away with the process. */
-const char *__lsan_default_options(void);
-const char *__lsan_default_options(void)
-{
-    return "detect_leaks=0";
-}
-
 struct twin {
     struct arena mem;
     struct clock_manual clock;

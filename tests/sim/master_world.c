@@ -36,6 +36,7 @@ bool one_in(struct world *w, uint64_t n)
     return roll(w, n) == 0;
 }
 
+PRINTF_LIKE(2, 0)
 static void say(struct world *w, const char *fmt, va_list args)
 {
     char text[512];
