@@ -3,7 +3,7 @@ BUILD ?= build
 NINJA = ninja -C $(BUILD)
 
 all: $(BUILD)/build.ninja ## build build/det and build/libdet.so
-	@$(NINJA)
+	@$(NINJA) det libdet.so.0.1.0
 
 $(BUILD)/build.ninja:
 	@tools/setup build
@@ -30,6 +30,7 @@ fmt: ## clang-format on every C file
 
 install: all ## into /usr/local; DESTDIR and PREFIX are honoured
 	@meson configure $(BUILD) --prefix=$(or $(PREFIX),/usr/local) >/dev/null
+	@$(NINJA) build.ninja >/dev/null # what is installed where is decided there
 	@meson install -C $(BUILD) --no-rebuild --only-changed
 
 clean: ## throw the builds away

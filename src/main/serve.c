@@ -542,8 +542,9 @@ static int run(struct serving *s, const sigset_t *set)
     wait_for_agent(s);
     log_info("serving %s, data in %s", s->url, s->data_dir);
     if (s->ready_fd < 0 && isatty(2))
-        fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop'\n",
-                s->url);
+        fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop%s%s'\n",
+                s->url, s->options->data_dir ? " --data-dir " : "",
+                s->options->data_dir ? s->options->data_dir : "");
     tell_parent(s, 0, s->url);
     wait_for_signal(s, set);
     log_info("stopping");
@@ -581,14 +582,18 @@ int role_serve(const struct serve_options *options)
 
 /* A run file may be left over and its number somebody else's by now: only who holds the
  * lock is a master. */
-static bool is_master_there(const char *data_dir, struct arena *mem)
+static det_status is_master_there(const char *data_dir, struct arena *mem,
+                                  bool *ret_is_there, struct err *err)
 {
     CLEANUP(io_closep) struct io_file *lock = NULL;
     const char *path = arena_printf(mem, "%s/%s", data_dir, RUNFILE_LOCK);
+    det_status st = path ? io_open(io_system(), path, IO_WRITE, &lock, err)
+                         : err_default(err, DET_NOMEM);
 
-    if (!path || io_open(io_system(), path, IO_WRITE, &lock, NULL))
-        return false;
-    return io_lock(lock, NULL) == DET_BUSY;
+    if (st && st != DET_NOT_FOUND)
+        return st;
+    *ret_is_there = !st && io_lock(lock, NULL) == DET_BUSY;
+    return DET_OK;
 }
 
 static det_status stop_master(const char *data_dir, struct arena *mem, struct err *err)
@@ -611,14 +616,14 @@ int role_stop(const struct stop_options *options)
     struct err err = {0};
     const char *data_dir;
     int agent_pid;
-    bool is_there;
+    bool is_there = false;
     det_status st = open_data_dir(options->data_dir, &mem, &data_dir, &err);
 
     if (st)
         return complain(st, &err);
     agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
-    is_there = is_master_there(data_dir, &mem);
-    if (is_there)
+    st = is_master_there(data_dir, &mem, &is_there, &err);
+    if (!st && is_there)
         st = stop_master(data_dir, &mem, &err);
     if (st)
         return complain(st, &err);

@@ -67,3 +67,18 @@ ok 'or from the checkpoint itself' create second -f --config searcher.source_che
 says 'from 0000000a-1111-4222-8333-444444444444 at'
 fails 4 'a trial that is not there is refused' create second --config searcher.source_trial_id=999
 fails 4 'a checkpoint that is not there too' create second --config searcher.source_checkpoint_uuid=0000000b-1111-4222-8333-444444444444
+
+# A shell that heads the task dies of SIGTERM at once; what it started has its time.
+folder saver <<'END'
+#!/bin/sh
+trap 'sleep 1.5; echo saved at last; exit 0' TERM
+echo ready to save
+while :; do sleep 0.1; done
+END
+ok 'a task that saves when it is asked to end begins' create saver
+until_true sh -c "det e logs $ID | grep -q 'ready to save'"
+ok 'the platform is stopped' det stop
+ok 'and started again' det e list
+until_true sh -c "det e logs $ID | grep -q 'saved at last'"
+ok 'the task had the time to save' sh -c "det e logs $ID | grep 'saved at last'"
+ok 'it is killed in the end' det e kill "$ID"

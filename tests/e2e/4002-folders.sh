@@ -49,3 +49,8 @@ says './ü n\t "q"/-rf $(id)'
 mkfifo odd/fifo
 ok 'a pipe in the folder does not hang it' timeout 20 det e create one/const.yaml odd --paused
 says 'fifo'
+
+printf '#!/bin/sh\necho never\n' | folder noentry
+sed -i '/entrypoint/d' noentry/const.yaml
+fails 2 'neither an entrypoint nor an __init__.py is refused' det e create noentry/const.yaml noentry
+says 'has no __init__.py'

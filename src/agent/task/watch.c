@@ -312,7 +312,9 @@ static void step_running(struct supervisor *s)
         return;
     log_info("the task %s", s->exit.reason);
     s->phase = LEAVING;
-    s->kill_us = mono_us() + (s->stop == STOP_KILL ? 0 : GRACE_US);
+    /* Asked to end, the whole family has its time, not only a shell that heads it. */
+    if (s->stop != STOP_TERM)
+        s->kill_us = mono_us() + (s->stop == STOP_KILL ? 0 : GRACE_US);
     s->deadline_us = mono_us() + KILL_LAST_US;
 }
 

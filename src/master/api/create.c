@@ -128,6 +128,23 @@ static det_status take_files(struct request *req, struct create_state *state)
     return state->files ? DET_OK : DET_NOMEM;
 }
 
+/* Without an entrypoint the folder itself is imported, and must be a Python package. */
+static det_status check_entrypoint(struct request *req,
+                                   const struct create_state *state)
+{
+    const struct create_experiment_body *body = req->body;
+
+    if (state->config.entrypoint || body->parent_id)
+        return DET_OK;
+    json_each(file, body->model_definition)
+        if (!strcmp(json_str(json_find(file, "path"), ""), "__init__.py"))
+            return DET_OK;
+    return err_set(
+        req->err, DET_INVALID,
+        "managed experiments require entrypoint: none is given, and the folder "
+        "has no __init__.py to be imported instead");
+}
+
 /* ---- configuration --------------------------------------------------------------- */
 
 static det_status load_config(struct request *req, const char *text,
@@ -300,6 +317,8 @@ det_status api_create_experiment(struct request *req)
         st = load_config(req, body->config, state);
     if (!st && body->validate_only)
         return reply_valid(req, state);
+    if (!st)
+        st = check_entrypoint(req, state);
     if (!st)
         st = take_files(req, state);
     net_request_drop_body(req->x);
