@@ -56,6 +56,13 @@ static void grid_trial_exited(struct searcher *s, uint32_t trial, enum search_ex
     create_next(s, out);
 }
 
+static uint32_t grid_left(const struct searcher *s)
+{
+    const struct grid_state *g = s->state;
+
+    return g->remaining;
+}
+
 static void grid_save(const struct searcher *s, struct json_writer *w)
 {
     const struct grid_state *g = s->state;
@@ -86,6 +93,7 @@ const struct search_method search_grid = {
     .init = grid_init,
     .start = grid_start,
     .trial_exited = grid_trial_exited,
+    .left = grid_left,
     .save = grid_save,
     .load = grid_load,
     .preview = grid_preview,

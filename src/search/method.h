@@ -55,8 +55,9 @@ struct search_method {
     /* Once a trial, the last that is heard of it. */
     void (*trial_exited)(struct searcher *s, uint32_t trial, enum search_exit why,
                          struct search_out *out);
-    /* NULL: the mean over the trials. */
+    /* NULL: the mean over the trials, those counted in that left() says will come. */
     double (*progress)(const struct searcher *s);
+    uint32_t (*left)(const struct searcher *s); /* NULL: nobody can tell */
 
     /* The members of an object that is open; and back, over a state as init() left it.
      */

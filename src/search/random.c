@@ -62,6 +62,13 @@ static void random_trial_exited(struct searcher *s, uint32_t trial,
         create_next(s, out);
 }
 
+static uint32_t random_left(const struct searcher *s)
+{
+    const struct random_state *r = s->state;
+
+    return r->max_trials - r->created;
+}
+
 static void random_save(const struct searcher *s, struct json_writer *w)
 {
     const struct random_state *r = s->state;
@@ -91,6 +98,7 @@ const struct search_method search_single = {
     .init = single_init,
     .start = random_start,
     .trial_exited = random_trial_exited,
+    .left = random_left,
     .save = random_save,
     .load = random_load,
     .preview = random_preview,
@@ -103,6 +111,7 @@ const struct search_method search_random = {
     .init = random_init,
     .start = random_start,
     .trial_exited = random_trial_exited,
+    .left = random_left,
     .save = random_save,
     .load = random_load,
     .preview = random_preview,

@@ -349,7 +349,8 @@ double searcher_progress(const struct searcher *s)
     if (s->method->progress)
         progress = s->method->progress(s);
     else if (s->counted)
-        progress = ldexp((double)s->progress, -PROGRESS_BITS) / s->counted;
+        progress = ldexp((double)s->progress, -PROGRESS_BITS) /
+                   ((double)s->counted + (s->method->left ? s->method->left(s) : 0));
     return progress > 0 ? fmin(progress, 1) : 0;
 }
 

@@ -315,7 +315,7 @@ TEST(trials_that_nobody_asked_for_are_ignored)
     CHECK(searcher_progress(world.searcher) == 0);
 }
 
-TEST(progress_is_the_mean_over_the_trials_made)
+TEST(progress_is_the_mean_over_all_trials_also_those_to_come)
 {
     CLEANUP(world_done) struct world world = world_of(RANDOM(4, 3), ONE_CHOICE, 1);
     struct searcher *s = world.searcher;
@@ -329,7 +329,7 @@ TEST(progress_is_the_mean_over_the_trials_made)
     searcher_set_progress(s, 0, 0.75);
     searcher_set_progress(s, 1, 0.3);
     searcher_set_progress(s, 1, 0.75);
-    CHECK(searcher_progress(s) == 0.5);
+    CHECK(searcher_progress(s) == 1.5 / 4);
     world_exit(&world, 2, SEARCH_EXIT_ERRORED);
     CHECK(searcher_progress(s) == 2.5 / 3);
     /* Invalid ones are left out. */
