@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/text.h"
+#include "master/known.h"
 #include "master/request.h"
 #include "store/views.h"
 
@@ -36,6 +37,7 @@ struct auth {
     unsigned char key[crypto_auth_KEYBYTES];
     char agent_token[AGENT_TOKEN_LEN + 1];
     _Atomic int logins_waiting;
+    struct known *known;
 };
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -114,6 +116,8 @@ det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
         st = secret_file(io, key_path, auth->key, sizeof(auth->key), err);
     if (!st)
         st = agent_token_file(io, token_path, auth, err);
+    if (!st)
+        st = known_new(&auth->known, err);
     if (st) {
         mem_free(auth);
         return st;
@@ -126,6 +130,7 @@ void auth_free(struct auth *auth)
 {
     if (!auth)
         return;
+    known_free(auth->known);
     sodium_memzero(auth, sizeof(*auth));
     mem_free(auth);
 }
@@ -233,7 +238,9 @@ static det_status caller_by_allocation(struct request *req, char kind, int64_t i
     return st;
 }
 
-static det_status find_caller(struct request *req, char kind, int64_t id)
+/* *ret_expires_us: until when the answer holds if nothing is written. */
+static det_status look_up(struct request *req, char kind, int64_t id,
+                          int64_t *ret_expires_us)
 {
     struct caller_view view;
     det_status st = kind == TOKEN_SESSION ? caller_by_session(req, id, &view)
@@ -246,6 +253,10 @@ static det_status find_caller(struct request *req, char kind, int64_t id)
     req->caller.user_id = view.user_id;
     req->caller.username = view.username;
     req->caller.is_admin = view.is_admin;
+    /* what is over is looked up each time: some calls are refused then, some are not */
+    *ret_expires_us = kind == TOKEN_SESSION ? view.expires_us
+                      : view.is_over        ? 0
+                                            : INT64_MAX;
     return DET_OK;
 }
 
@@ -320,25 +331,49 @@ static det_status check_agent(struct request *req)
     return DET_OK;
 }
 
+static det_status find_caller(struct request *req)
+{
+    struct known *known = req->master->auth->known;
+    uint64_t age = known_age(known); /* before the look: what changes later counts */
+    const char *token = find_token(req);
+    int64_t expires_us = 0;
+    char kind;
+    int64_t id;
+    det_status st;
+
+    if (!token)
+        return refuse(req, "token missing");
+    if (!token_open(req->master->auth, token, &kind, &id))
+        return refuse(req, "invalid credentials");
+    st = look_up(req, kind, id, &expires_us);
+    if (!st)
+        known_keep(known, token, age, expires_us, &req->caller);
+    return st;
+}
+
+bool auth_knows(struct request *req)
+{
+    const char *token = find_token(req);
+
+    return token && known_find(req->master->auth->known, token,
+                               master_now_us(req->master), &req->mem, &req->caller);
+}
+
+void auth_forget(struct auth *auth)
+{
+    known_forget(auth->known);
+}
+
 det_status auth_check(struct request *req)
 {
     enum route_auth auth = req->route->auth;
-    const char *token;
-    char kind;
-    int64_t id;
     det_status st;
 
     if (auth == ROUTE_OPEN)
         return DET_OK;
     if (auth == ROUTE_AGENT)
         return check_agent(req);
-    token = find_token(req);
-    if (!token)
-        return refuse(req, "token missing");
-    if (!token_open(req->master->auth, token, &kind, &id))
-        return refuse(req, "invalid credentials");
-
-    st = find_caller(req, kind, id);
+    st = req->is_known || auth_knows(req) ? DET_OK : find_caller(req);
     if (st)
         return st;
     if (req->caller.allocation_id && auth != ROUTE_TASK)

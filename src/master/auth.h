@@ -40,6 +40,13 @@ void auth_free(struct auth *auth);
 /* Fills req->caller as the route demands.  DET_UNAUTHENTICATED or DET_FORBIDDEN. */
 det_status auth_check(struct request *req);
 
+/* Whether the caller was seen before; if so req->caller says who it is, and auth_check()
+ * need not ask the store. */
+bool auth_knows(struct request *req);
+/* A session, a user or the end of an allocation was written: what was found out about
+ * callers before is looked up again.  Before the writer is answered. */
+void auth_forget(struct auth *auth);
+
 enum token_kind { TOKEN_SESSION = 's', TOKEN_USER = 'u', TOKEN_TASK = 'a' };
 /* In `mem`; NULL when memory is out. */
 const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,

@@ -104,6 +104,9 @@ static void deed_preempt(void *arg, int64_t allocation_id)
 
 static void deed_over(void *arg, int64_t allocation_id)
 {
+    struct master *master = arg;
+
+    auth_forget(master->auth); /* its tokens open less from now on */
     wake_allocation(arg, allocation_id, true);
 }
 

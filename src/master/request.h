@@ -73,6 +73,7 @@ struct request {
     const void *body;
     const struct json *tree; /* the body as it came; NULL: none */
     struct caller caller;
+    bool is_known; /* the caller is who auth_knows() said */
     struct arena mem;
     struct buf out;
     struct json_writer w; /* writes into `out` */

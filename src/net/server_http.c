@@ -48,7 +48,7 @@
 enum {
     IDLE_SECONDS = 75,        /* a kept connection, or one that stopped in the middle */
     DRAIN_SECONDS = 5,        /* for replies under way when a server is freed */
-    CONNECTION_BYTES = 32768, /* also the limit on a request's headers */
+    CONNECTION_BYTES = 16384, /* also the limit on a request's headers */
     DEFAULT_CONNECTIONS = 16384,
 };
 

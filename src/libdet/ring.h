@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.h - reports between the training process and whoever sends them.
+ *
+ * Many writers (threads and processes of one task), one reader (its supervisor; off a
+ * cluster, a thread of the library).  A writer copies a record into a file that is
+ * mapped into its memory and returns: *accepted* means that the bytes are in that file
+ * and will be read even when the writer is killed the moment after.  Nothing is synced:
+ * who loses the machine loses the task with it.
+ *
+ * The ring is a directory of segments of records (wire/report.h), and a small head file
+ * that everybody maps: a lock that survives the death of its holder, the number and the
+ * place of the next record, what the reader was told is stored, and whether the reader
+ * sleeps.  Segments are allocated before they are mapped, so that a full disk is a
+ * status and never a signal; a segment is removed when all of it was stored.
+ *
+ * Beyond the limit, or on a full disk, ring_put() says DET_BUSY at once and keeps what
+ * is there. */
+#ifndef LIBDET_RING_H
+#define LIBDET_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "wire/report.h"
+
+struct buf;
+struct io;
+struct ring;
+struct ring_reader;
+
+struct ring_config {
+    struct io *io;          /* borrowed */
+    const char *dir;        /* copied; made when it is not there */
+    uint64_t limit_bytes;   /* of what waits to be sent; 0: 256 MiB */
+    uint64_t segment_bytes; /* 0: 1 MiB */
+};
+
+/* ---- writers --------------------------------------------------------------------- */
+
+det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
+                     struct err *err);
+void ring_close(struct ring *ring); /* NULL does nothing */
+
+/* Numbers and keeps it; report->number is ignored.  Any thread, any process.
+ * DET_BUSY: the ring is full, or the disk; `err` says which. */
+det_status ring_put(struct ring *ring, const struct report *report, struct err *err);
+/* The same for metrics, encoded in place. */
+det_status ring_put_metrics(struct ring *ring, uint32_t run, int64_t time_us,
+                            const struct report_metrics *metrics, struct err *err);
+/* The number of the last record that was accepted, and of the last that was stored. */
+void ring_numbers(struct ring *ring, uint64_t *ret_accepted, uint64_t *ret_stored);
+
+/* ---- the reader ------------------------------------------------------------------ */
+
+/* Begins with the oldest record that is there.  Works also when no writer ever came. */
+det_status ring_reader_open(const struct ring_config *config,
+                            struct ring_reader **ret_reader, struct err *err);
+void ring_reader_close(struct ring_reader *reader);
+
+struct ring_batch {
+    uint64_t first; /* numbers, inclusive; first > last: nothing new */
+    uint64_t last;
+    uint32_t damaged; /* records that were skipped because their check failed */
+};
+/* Adds the next records to `out` as they are, up to `max_bytes` (but at least one). */
+det_status ring_read(struct ring_reader *reader, size_t max_bytes, struct buf *out,
+                     struct ring_batch *ret_batch, struct err *err);
+/* The master has everything up to `number`: segments behind it are removed. */
+det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err);
+/* Reading begins again behind what was stored (a batch was refused or lost). */
+void ring_rewind(struct ring_reader *reader);
+/* Sleeps until something is put or `timeout_ms` passes; ring_wake() ends it early. */
+void ring_wait(struct ring_reader *reader, int timeout_ms);
+void ring_wake(struct ring_reader *reader); /* any thread */
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - what a trial says, as bytes: the records of the ring and of the batched
+ * call.
+ *
+ * A training process writes records into its ring (libdet/ring.h); its supervisor sends
+ * them as they lie there to POST /api/v1/allocations/{id}/reports, and the master reads
+ * them with the same functions.  So a report is encoded once, and nobody in between
+ * looks inside.
+ *
+ *   record  = length u32   bytes of the payload
+ *             check u32    CRC-32C of all that follows in the record
+ *             number u64   from 1, without gaps in a ring: who has it knows what is
+ * missing time i64     wall, us, when it was accepted kind u32     enum report_kind run
+ * u32      the run of the trial that says it payload, and zeroes up to a multiple of 8
+ *
+ *   metrics = steps i64 (-1: none), group text, count u32, count times
+ *             (type u8, name text, value), batch text (JSON list, or empty)
+ *   text    = length u32, bytes
+ *   value   = f64 for REPORT_NUMBER, text of JSON for REPORT_JSON
+ *
+ * All other kinds have JSON as their payload: the body of the call of the same name.
+ * Little-endian throughout.  Pure; no function keeps anything. */
+#ifndef WIRE_REPORT_H
+#define WIRE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct buf;
+
+enum { REPORT_HEADER = 32, REPORT_BYTES_MOST = 4 << 20 };
+
+/* On disk and on the wire: numbers are never used again. */
+enum report_kind {
+    REPORT_METRICS = 1,
+    REPORT_PROGRESS = 2,   /* of POST /trials/{id}/progress */
+    REPORT_CHECKPOINT = 3, /* of POST /checkpoints */
+    REPORT_EARLY_EXIT = 4, /* of POST /trials/{id}/early_exit */
+    REPORT_STATUS = 5,     /* of POST /trials/{id}/runner/metadata */
+    REPORT_ALERT = 6,      /* {"title", "description", "level"} */
+};
+
+struct report {
+    enum report_kind kind;
+    uint32_t run;
+    uint64_t number;
+    int64_t time_us;
+    const void *payload; /* borrowed */
+    uint32_t len;
+};
+
+/* ---- records --------------------------------------------------------------------- */
+
+/* Bytes the record of a payload takes, padding included; 0: more than a record holds.
+ */
+size_t report_size(size_t payload_len);
+/* Writes report_size() bytes. */
+void report_encode(const struct report *report, void *to);
+/* The record at the front of `bytes`.  DET_NOT_FOUND: the bytes end before it does, or
+ * there are none.  DET_CORRUPT: the check fails; *ret_used is then how far the next may
+ * begin, 0 when even the length makes no sense. */
+det_status report_decode(const void *bytes, size_t len, struct report *ret_report,
+                         size_t *ret_used, struct err *err);
+
+/* ---- metrics --------------------------------------------------------------------- */
+
+enum report_type { REPORT_NUMBER = 0, REPORT_JSON = 1 };
+
+struct report_value {
+    const char *name;
+    size_t name_len;
+    enum report_type type;
+    double number;
+    const char *json; /* where it is REPORT_JSON */
+    size_t json_len;
+};
+
+struct report_metrics {
+    int64_t steps; /* -1: none */
+    const char *group;
+    size_t group_len;
+    uint32_t count;
+    const struct report_value *value;
+    const char *batch; /* JSON list; NULL: none */
+    size_t batch_len;
+};
+
+/* The payload's size; then writes it.  Two passes, so that no memory is needed. */
+size_t report_metrics_size(const struct report_metrics *metrics);
+void report_metrics_encode(const struct report_metrics *metrics, void *to);
+/* Texts borrow from `payload` (and end without a NUL), the array lies in `mem`.
+ * DET_CORRUPT: the bytes contradict themselves. */
+det_status report_metrics_decode(const void *payload, size_t len, struct arena *mem,
+                                 struct report_metrics *ret_metrics, struct err *err);
+
+#endif
