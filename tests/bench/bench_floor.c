@@ -3,15 +3,22 @@
  * disk.
  *
  *   bench_floor rows FILE THREADS SECONDS     rows a second
+ *   bench_floor serve FILE PORT SECONDS       the same, handed in by POSTs over HTTP
  *   bench_floor bytes FILE BATCH SECONDS      writes of BATCH bytes with fdatasync, a
  *                                             second
  *
  * `rows` is what no server of durable reports can beat by much: a table like the
  * store's tail, write-ahead log, full sync; so many threads hand in a row of a report
  * of five numbers each and wait until it is durable; one more commits all that waits as
- * a group. No HTTP, no JSON, no rules. */
+ * a group. No HTTP, no JSON, no rules.
+ *
+ * `serve` adds the network and nothing else: one thread finds the end of each request,
+ * the committing thread answers.  What it reaches with bench_http on the same machine
+ * is what any server can hope for there.  Prints a line when it listens. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sqlite3.h>
@@ -20,19 +27,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 
-enum { VALUES = 5, THREADS_MAX = 1024, STACK_BYTES = 64 * 1024 };
+enum { VALUES = 5, THREADS_MAX = 1024, STACK_BYTES = 64 * 1024, REQUEST_MAX = 4096 };
 
 struct sender {
     struct floor *floor;
     struct sender *next; /* waiting */
     pthread_t thread;
     sem_t durable;
+    int fd;                                          /* a connection; 0: a thread */
     unsigned char data[1 + VALUES * sizeof(double)]; /* as the store packs it */
 };
 
@@ -116,6 +126,28 @@ static void insert(struct floor *floor, const struct sender *sender)
     step(floor, floor->insert);
 }
 
+/* The row is durable. */
+static void answer(struct sender *sender)
+{
+    static const char reply[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                "Content-Length: 2\r\n\r\n{}";
+
+    if (!sender->fd)
+        sem_post(&sender->durable);
+    else /* the client may have left at the end of its run */
+        (void)send(sender->fd, reply, sizeof(reply) - 1, MSG_NOSIGNAL);
+}
+
+static void hand_in(struct floor *floor, struct sender *sender)
+{
+    pthread_mutex_lock(&floor->lock);
+    sender->next = floor->first;
+    floor->first = sender;
+    if (!sender->next)
+        pthread_cond_signal(&floor->more);
+    pthread_mutex_unlock(&floor->lock);
+}
+
 /* All that waits, once something does; NULL: it is over. */
 static struct sender *take(struct floor *floor)
 {
@@ -143,7 +175,7 @@ static void *commit_groups(void *arg)
         step(floor, floor->commit);
         for (struct sender *s = first; s; s = next) {
             next = s->next;
-            sem_post(&s->durable);
+            answer(s);
         }
     }
     return NULL;
@@ -152,19 +184,10 @@ static void *commit_groups(void *arg)
 static void *send_rows(void *arg)
 {
     struct sender *sender = arg;
-    struct floor *floor = sender->floor;
-    bool is_over = false;
 
-    while (!is_over) {
-        pthread_mutex_lock(&floor->lock);
-        is_over = floor->is_over;
-        sender->next = floor->first;
-        floor->first = sender;
-        if (!sender->next)
-            pthread_cond_signal(&floor->more);
-        pthread_mutex_unlock(&floor->lock);
-        if (!is_over)
-            sem_wait(&sender->durable);
+    for (;;) {
+        hand_in(sender->floor, sender);
+        sem_wait(&sender->durable);
     }
     return NULL;
 }
@@ -207,6 +230,94 @@ static void run_rows(const char *path, int threads, double seconds)
     _exit(0); /* senders still wait; nobody needs them any more */
 }
 
+/* ---- rows that come over the network --------------------------------------------- */
+
+struct connection {
+    struct sender sender;
+    size_t have;
+    char request[REQUEST_MAX];
+};
+
+static int listen_on(uint16_t port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 1024))
+        fail("cannot listen", strerror(errno));
+    return fd;
+}
+
+static void take_connection(struct floor *floor, int listener, int poll)
+{
+    struct connection *c = mem_new(struct connection);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+    int on = 1;
+
+    if (!c)
+        fail("connections", "out of memory");
+    c->sender.floor = floor;
+    c->sender.fd = accept(listener, NULL, NULL);
+    setsockopt(c->sender.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (epoll_ctl(poll, EPOLL_CTL_ADD, c->sender.fd, &event))
+        fail("cannot wait", strerror(errno));
+}
+
+static void hear(struct floor *floor, struct connection *c)
+{
+    ssize_t got =
+        recv(c->sender.fd, c->request + c->have, REQUEST_MAX - 1 - c->have, 0);
+    const char *end;
+    const char *length;
+
+    if (got <= 0) {
+        close(c->sender.fd); /* and the struct stays: this is a bench */
+        return;
+    }
+    c->have += (size_t)got;
+    c->request[c->have] = '\0';
+    end = strstr(c->request, "\r\n\r\n");
+    length = strstr(c->request, "Content-Length: ");
+    if (!end || !length ||
+        c->have < (size_t)(end + 4 - c->request) + strtoul(length + 16, NULL, 10))
+        return;
+    c->have = 0;
+    hand_in(floor, &c->sender);
+}
+
+static void run_server(const char *path, uint16_t port, double seconds)
+{
+    struct floor floor = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .more = PTHREAD_COND_INITIALIZER};
+    struct epoll_event events[256];
+    struct epoll_event event = {.events = EPOLLIN};
+    int poll = epoll_create1(EPOLL_CLOEXEC);
+    int listener = listen_on(port);
+    double until = now_s() + seconds;
+    pthread_t committer;
+
+    open_floor(&floor, path);
+    if (poll < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, listener, &event) ||
+        pthread_create(&committer, NULL, commit_groups, &floor))
+        fail("cannot begin", strerror(errno));
+    puts("listening");
+    fflush(stdout);
+    while (now_s() < until) {
+        int count = epoll_wait(poll, events, 256, 100);
+
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.ptr)
+                hear(&floor, events[i].data.ptr);
+            else
+                take_connection(&floor, listener, poll);
+        }
+    }
+    _exit(0);
+}
+
 /* ---- bytes ----------------------------------------------------------------------- */
 
 static void run_bytes(const char *path, size_t batch, double seconds)
@@ -233,16 +344,20 @@ static void run_bytes(const char *path, size_t batch, double seconds)
 
 int main(int argc, char **argv)
 {
-    bool is_rows = argc == 5 && !strcmp(argv[1], "rows");
+    const char *what = argc == 5 ? argv[1] : "";
     long number = argc == 5 ? strtol(argv[3], NULL, 10) : 0;
+    double seconds = argc == 5 ? strtod(argv[4], NULL) : 0;
 
-    if (argc != 5 || (!is_rows && strcmp(argv[1], "bytes")) || number < 1 ||
-        (is_rows && number > THREADS_MAX))
-        fail("usage", "bench_floor rows|bytes FILE THREADS|BATCH SECONDS");
+    if (number < 1)
+        fail("usage", "bench_floor rows|serve|bytes FILE THREADS|PORT|BATCH SECONDS");
     unlink(argv[2]);
-    if (is_rows)
-        run_rows(argv[2], (int)number, strtod(argv[4], NULL));
+    if (!strcmp(what, "rows") && number <= THREADS_MAX)
+        run_rows(argv[2], (int)number, seconds);
+    else if (!strcmp(what, "serve") && number <= UINT16_MAX)
+        run_server(argv[2], (uint16_t)number, seconds);
+    else if (!strcmp(what, "bytes"))
+        run_bytes(argv[2], (size_t)number, seconds);
     else
-        run_bytes(argv[2], (size_t)number, strtod(argv[4], NULL));
+        fail("usage", "bench_floor rows|serve|bytes FILE THREADS|PORT|BATCH SECONDS");
     return 0;
 }
