@@ -5,12 +5,12 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/task.h"
 #include "data/json.h"
 
 enum { NVML_NAME = 96, NVML_UUID = 96, CPUINFO_LIMIT = 4 << 20, SLOTS_MOST = 4096 };
@@ -112,16 +112,6 @@ const char *slots_cpu_brand(const char *cpuinfo, struct arena *mem)
     return arena_strdup(mem, "CPU");
 }
 
-static int64_t count_cores(void)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set))
-        return 1;
-    return MAX(CPU_COUNT(&set), 1);
-}
-
 static det_status make_cpus(int64_t count, struct arena *mem, struct slots *ret_slots,
                             struct err *err)
 {
@@ -158,7 +148,7 @@ det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slo
     if (status)
         return status;
     if (!slots.count)
-        return make_cpus(count_cores(), mem, ret_slots, err);
+        return make_cpus((int64_t)task_cores(), mem, ret_slots, err);
     *ret_slots = slots;
     return DET_OK;
 }

@@ -13,6 +13,7 @@
  * A thread touches a task no more once its run() has begun. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -363,6 +364,16 @@ static const struct exec_ops threads_ops = {
     .gate_open = threads_gate_open,
     .gate_wait = threads_gate_wait,
 };
+
+uint32_t task_cores(void)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 1;
+    return (uint32_t)MAX(CPU_COUNT(&set), 1);
+}
 
 det_status exec_threads_new(const struct clock *clock, struct exec **ret_exec,
                             struct err *err)

@@ -48,6 +48,9 @@ struct task {
         .run = (fn)                                                                    \
     }
 
+/* Processors that this process may run on; at least 1. */
+uint32_t task_cores(void);
+
 det_status exec_threads_new(const struct clock *clock, struct exec **ret_exec,
                             struct err *err);
 /* Borrows the clock and moves it.  The order of ready lanes follows from `seed`. */

@@ -29,7 +29,6 @@
 enum {
     WORKERS = 3,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
-    HTTP_THREADS = 1,
     MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
@@ -353,7 +352,7 @@ static det_status open_store(struct master *master, struct err *err)
         .io = master->io,
         .exec = master->exec,
         .directory = master->data_dir,
-        .readers = READERS,
+        .readers = READERS + master->http_threads,
         .on_fatal = deed_fatal,
         .arg = master,
     };
@@ -387,7 +386,7 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .host = master->host,
         .port = port,
         .max_body_bytes = MAX_BODY,
-        .threads = HTTP_THREADS,
+        .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
         .handler = request_arrived,
         .arg = master,
@@ -464,6 +463,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->on_fatal = config->on_fatal;
     master->fatal_arg = config->arg;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
+    master->http_threads = MAX(config->http_threads, 1u);
     master->host = arena_strdup(&master->mem, config->host);
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);

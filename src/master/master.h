@@ -35,6 +35,7 @@ struct master_config {
         *data_dir; /* exists, and nobody else uses it (the caller holds its lock) */
     const char *host;
     uint16_t port;
+    uint32_t http_threads;   /* 0: one */
     const struct json *tree; /* the complete master configuration; borrowed */
     void (*on_fatal)(void *arg, const char *sentence); /* the process must end now */
     void *arg;

@@ -29,6 +29,7 @@ struct master {
     const char *data_dir;
     const char *host;
     uint16_t port; /* asked for; 0: a free one */
+    uint32_t http_threads;
     const char *cluster_id;
     const char *cluster_name;
     const char *id; /* of this start: the epoch of agents' command sequences */

@@ -5,8 +5,9 @@
  *
  * Each connection is kept and has one request under way: the next is sent when the
  * answer to the last is whole.  Every '@' in BODY becomes a number that grows from
- * FIRST with each request, so that no two are alike.  One thread, raw sockets: the
- * client should cost the server's machine little.  Prints one line:
+ * FIRST with each request, so that no two are alike.  Raw sockets, and a thread for
+ * every four processors: the client should cost the server's machine little.  Prints
+ * one line:
  *
  *   answers a second, median and 99th percentile of their time in microseconds, the
  *   number to begin the next run with
@@ -17,6 +18,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,13 +32,15 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/task.h"
 
 enum {
     TEXT_MAX = 8192,
     CONNECTIONS_MAX = 4096,
     EVENTS = 256,
     TIMES_MAX = 1 << 20,
-    HANG_UPS_MAX = 1000
+    HANG_UPS_MAX = 1000,
+    THREADS_MAX = 4
 };
 
 struct connection {
@@ -52,11 +56,15 @@ struct load {
     const char *token;
     const char *body;
     int64_t number;
+    int64_t stride; /* threads take turns with the numbers */
+    double seconds;
     uint64_t answers;
     uint32_t hung_up;  /* times */
     uint32_t *time_us; /* of the first TIMES_MAX answers */
     int poll;
+    uint32_t connections;
     struct connection *connection;
+    pthread_t thread;
 };
 
 static int64_t now_us(void)
@@ -86,7 +94,7 @@ static size_t make_request(struct load *load, char text[static 2 * TEXT_MAX])
         else
             body[len++] = *at;
     }
-    load->number++;
+    load->number += load->stride;
     total = snprintf(text, 2 * TEXT_MAX,
                      "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
                      "Authorization: Bearer %s\r\nContent-Type: application/json\r\n"
@@ -175,15 +183,13 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void run(struct load *load, uint32_t connections, double seconds)
+static void *run(void *arg)
 {
+    struct load *load = arg;
     struct epoll_event events[EVENTS];
-    int64_t from_us = now_us();
-    int64_t until_us = from_us + (int64_t)(seconds * 1e6);
-    size_t times;
-    double took;
+    int64_t until_us = now_us() + (int64_t)(load->seconds * 1e6);
 
-    for (uint32_t i = 0; i < connections; i++)
+    for (uint32_t i = 0; i < load->connections; i++)
         ask(load, &load->connection[i]);
     while (now_us() < until_us) {
         int count = epoll_wait(load->poll, events, EVENTS, 100);
@@ -191,39 +197,71 @@ static void run(struct load *load, uint32_t connections, double seconds)
         for (int i = 0; i < count; i++)
             hear(load, events[i].data.ptr);
     }
-    took = (double)(now_us() - from_us) / 1e6;
-    if (load->hung_up)
-        fprintf(stderr, "bench_http: the server hung up %u times\n", load->hung_up);
-    times = (size_t)MIN(load->answers, (uint64_t)TIMES_MAX);
+    return NULL;
+}
+
+/* Everything of one thread, its connections open. */
+static void begin(struct load *load)
+{
+    load->poll = epoll_create1(EPOLL_CLOEXEC);
+    load->connection = mem_array(load->connections, sizeof(*load->connection));
+    load->time_us = mem_array(TIMES_MAX, sizeof(*load->time_us));
+    if (!load->connection || !load->time_us || load->poll < 0)
+        fail("cannot begin", strerror(errno));
+    for (uint32_t i = 0; i < load->connections; i++)
+        dial(load, &load->connection[i]);
+}
+
+/* The percentiles are the first thread's; all have the same work. */
+static void print(struct load *load, uint32_t threads, double took)
+{
+    size_t times = (size_t)MIN(load->answers, (uint64_t)TIMES_MAX);
+    uint64_t answers = 0;
+    int64_t number = 0;
+
+    for (uint32_t i = 0; i < threads; i++) {
+        answers += load[i].answers;
+        number = MAX(number, load[i].number);
+        if (load[i].hung_up)
+            fprintf(stderr, "bench_http: the server hung up %u times\n",
+                    load[i].hung_up);
+    }
     if (!times)
         fail("no answer", "in time");
     qsort(load->time_us, times, sizeof(*load->time_us), by_size);
-    printf("%.0f %u %u %" PRId64 "\n", (double)load->answers / took,
-           load->time_us[times / 2], load->time_us[times - 1 - times / 100],
-           load->number);
+    printf("%.0f %u %u %" PRId64 "\n", (double)answers / took, load->time_us[times / 2],
+           load->time_us[times - 1 - times / 100], number);
 }
 
 int main(int argc, char **argv)
 {
-    struct load load = {.poll = epoll_create1(EPOLL_CLOEXEC)};
-    uint32_t connections;
+    struct load loads[THREADS_MAX];
+    uint32_t connections = argc == 8 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+    uint32_t threads = MAX(MIN(task_cores() / 4, (uint32_t)THREADS_MAX), 1u);
+    int64_t from_us;
 
-    if (argc != 8)
-        fail("usage", "bench_http PORT CONNECTIONS SECONDS FIRST PATH TOKEN BODY");
-    load.port = (uint16_t)strtoul(argv[1], NULL, 10);
-    connections = (uint32_t)strtoul(argv[2], NULL, 10);
-    load.number = strtoll(argv[4], NULL, 10);
-    load.path = argv[5];
-    load.token = argv[6];
-    load.body = argv[7];
     if (!connections || connections > CONNECTIONS_MAX)
-        fail("connections", "from 1 to 4096");
-    load.connection = mem_array(connections, sizeof(*load.connection));
-    load.time_us = mem_array(TIMES_MAX, sizeof(*load.time_us));
-    if (!load.connection || !load.time_us || load.poll < 0)
-        fail("cannot begin", strerror(errno));
-    for (uint32_t i = 0; i < connections; i++)
-        dial(&load, &load.connection[i]);
-    run(&load, connections, strtod(argv[3], NULL));
+        fail("usage", "bench_http PORT CONNECTIONS SECONDS FIRST PATH TOKEN BODY");
+    threads = MIN(threads, connections);
+    for (uint32_t i = 0; i < threads; i++) {
+        loads[i] = (struct load){.port = (uint16_t)strtoul(argv[1], NULL, 10),
+                                 .connections = (connections + i) / threads,
+                                 .seconds = strtod(argv[3], NULL),
+                                 .number = strtoll(argv[4], NULL, 10) + i,
+                                 .stride = threads,
+                                 .path = argv[5],
+                                 .token = argv[6],
+                                 .body = argv[7]};
+        begin(&loads[i]);
+    }
+    from_us = now_us();
+    for (uint32_t i = 1; i < threads; i++) {
+        if (pthread_create(&loads[i].thread, NULL, run, &loads[i]))
+            fail("cannot start a thread", strerror(errno));
+    }
+    run(&loads[0]);
+    for (uint32_t i = 1; i < threads; i++)
+        pthread_join(loads[i].thread, NULL);
+    print(loads, threads, (double)(now_us() - from_us) / 1e6);
     return 0;
 }
