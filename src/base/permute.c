@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/permute.h"
+
+#include <assert.h>
+
+#include "base/rng.h"
+
+static uint64_t mask(uint32_t bits)
+{
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+void permute_init(struct permute *permute, uint64_t seed, uint64_t epoch,
+                  uint64_t count)
+{
+    struct rng64 outer = {.state = seed};
+    struct rng64 rng = {.state = rng64_next(&outer) ^ epoch};
+    uint32_t bits = count > 1 ? 64 - (uint32_t)__builtin_clzll(count - 1) : 0;
+
+    permute->count = count;
+    permute->low_bits = bits / 2;
+    permute->high_bits = bits - bits / 2;
+    for (int i = 0; i < PERMUTE_ROUNDS; i++)
+        permute->key[i] = rng64_next(&rng);
+}
+
+/* Mixes well in its upper bits, which are the ones that are used. */
+static uint64_t mix(uint64_t value, uint64_t key)
+{
+    value = (value ^ key) * UINT64_C(0x9e3779b97f4a7c15);
+    value = (value ^ value >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return value ^ value >> 32;
+}
+
+/* One pass through the network.  The halves may differ by one bit, so they are not
+ * swapped: rounds change the low and the high half in turn. */
+static uint64_t forward(const struct permute *p, uint64_t index)
+{
+    uint64_t low = index & mask(p->low_bits);
+    uint64_t high = index >> p->low_bits;
+
+    for (int i = 0; i < PERMUTE_ROUNDS; i += 2) {
+        high ^= mix(low, p->key[i]) & mask(p->high_bits);
+        low ^= mix(high, p->key[i + 1]) & mask(p->low_bits);
+    }
+    return high << p->low_bits | low;
+}
+
+static uint64_t backward(const struct permute *p, uint64_t element)
+{
+    uint64_t low = element & mask(p->low_bits);
+    uint64_t high = element >> p->low_bits;
+
+    for (int i = PERMUTE_ROUNDS - 2; i >= 0; i -= 2) {
+        low ^= mix(high, p->key[i + 1]) & mask(p->low_bits);
+        high ^= mix(low, p->key[i]) & mask(p->high_bits);
+    }
+    return high << p->low_bits | low;
+}
+
+/* The network permutes 0..2^bits-1; less than half of that is outside, so the walk
+ * takes two steps at most on average, and it ends, because the cycle comes back to
+ * `index`. */
+uint64_t permute_at(const struct permute *permute, uint64_t index)
+{
+    assert(index < permute->count);
+    do
+        index = forward(permute, index);
+    while (index >= permute->count);
+    return index;
+}
+
+uint64_t permute_find(const struct permute *permute, uint64_t element)
+{
+    assert(element < permute->count);
+    do
+        element = backward(permute, element);
+    while (element >= permute->count);
+    return element;
+}
