@@ -4,10 +4,12 @@
  *
  * What counts as a write for base/fault.h is everything that changes bytes or names;
  * a struck io_write_at() or io_append() leaves half of its bytes behind, the others
- * nothing.  A struck sync makes nothing durable. */
+ * nothing.  A struck sync makes nothing durable.  A map is memory: it fails as an
+ * allocation does. */
 #include "base/io.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -107,7 +109,44 @@ det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *e
 
 det_status io_lock(struct io_file *file, struct err *err)
 {
-    return file->io->ops->lock(file, err);
+    return file->io->ops->lock(file, false, err);
+}
+
+det_status io_lock_shared(struct io_file *file, struct err *err)
+{
+    return file->io->ops->lock(file, true, err);
+}
+
+det_status io_reserve(struct io_file *file, uint64_t size_bytes, struct err *err)
+{
+    if (fault_strikes(FAULT_WRITE))
+        return struck(err, "reserve space for", file->path);
+    return file->io->ops->reserve(file, size_bytes, err);
+}
+
+det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
+                  struct err *err)
+{
+    uint64_t size;
+    det_status status;
+
+    if (fault_strikes(FAULT_MEMORY))
+        return io_fail(err, ENOMEM, "map", file->path);
+    status = io_size(file, &size, err);
+    if (status)
+        return status;
+    if (!len || len > size)
+        return err_set(err, DET_INVALID,
+                       "cannot map %zu bytes of '%s', which has %" PRIu64, len,
+                       file->path, size);
+    return file->io->ops->map(file, len, ret_map, err);
+}
+
+void io_unmap(struct io_map *map)
+{
+    if (map->data)
+        map->io->ops->unmap(map);
+    *map = (struct io_map){0};
 }
 
 int io_fd(const struct io_file *file)
