@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "libdet/ring_impl.h"
 
-enum { PAGE = 4096, LOCK_MS = 1000 };
+enum { LOCK_MS = 1000 };
 #define LIMIT_DEFAULT   (UINT64_C(256) << 20)
 #define SEGMENT_DEFAULT (UINT64_C(1) << 20)
 #define SEGMENT_MOST    (UINT64_C(1) << 30)
@@ -191,12 +191,11 @@ static det_status say_full(const struct ring *ring, struct err *err)
 static det_status next_segment(struct ring *ring, struct ring_state *state, size_t size,
                                bool has_old, struct err *err)
 {
-    uint64_t least = (SEGMENT_HEADER + size + PAGE - 1) / PAGE * PAGE;
     struct ring_state next = {
         .segment = state->segment + 1,
         .base = state->base + state->capacity,
         .offset = SEGMENT_HEADER,
-        .capacity = MAX(ring->segment_bytes, least),
+        .capacity = MAX(ring->segment_bytes, (uint64_t)SEGMENT_HEADER + size),
         .number = state->number,
     };
     struct io_map map = {0};

@@ -60,7 +60,10 @@ static bool is_plausible(const struct ring_state *state)
 bool head_load(struct head *head, struct ring_state *ret_state)
 {
     for (int i = 0; i < LOAD_TRIES; i++) {
-        uint64_t commits = atomic_load(&head->commits);
+        uint64_t word = atomic_load(&head->commits);
+        uint64_t commits;
+        /* Sealed: one less would be a whole state as well, the one before. */
+        bool is_whole = word_unseal(word, &commits);
         struct head_slot *slot = &head->slot[commits & 1];
         uint64_t words[STATE_WORDS];
         uint64_t check;
@@ -68,27 +71,29 @@ bool head_load(struct head *head, struct ring_state *ret_state)
         for (int w = 0; w < STATE_WORDS; w++)
             words[w] = atomic_load_explicit(&slot->word[w], memory_order_acquire);
         check = atomic_load_explicit(&slot->check, memory_order_acquire);
-        if (atomic_load(&head->commits) != commits)
+        if (atomic_load(&head->commits) != word)
             continue;
         memcpy(ret_state, words, sizeof(words));
-        return check == check_of(words, commits) && is_plausible(ret_state);
+        return is_whole && check == check_of(words, commits) && is_plausible(ret_state);
     }
     return false;
 }
 
 void head_commit(struct head *head, const struct ring_state *state)
 {
-    uint64_t commits = atomic_load_explicit(&head->commits, memory_order_relaxed) + 1;
+    uint64_t commits =
+        (atomic_load_explicit(&head->commits, memory_order_relaxed) >> 16) + 1;
     struct head_slot *slot = &head->slot[commits & 1];
     uint64_t words[STATE_WORDS];
 
+    commits &= RING_NUMBER_MOST;
     memcpy(words, state, sizeof(words));
     for (int w = 0; w < STATE_WORDS; w++)
         atomic_store_explicit(&slot->word[w], words[w], memory_order_release);
     atomic_store_explicit(&slot->check, check_of(words, commits), memory_order_release);
     /* In one order with the reader's `sleeps`: either it sees the record before it
      * sleeps, or the writer sees that it does. */
-    atomic_store(&head->commits, commits);
+    atomic_store(&head->commits, word_seal(commits));
 }
 
 /* Goes on from the last whole record.  One whose put had not ended may be among them:

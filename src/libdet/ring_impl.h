@@ -11,7 +11,7 @@
  * check that covers the count as well: a flipped bit anywhere in it is seen, and the
  * state is then found again by reading the segments.
  *
- * What one side alone writes is a *sealed* word: 48 bits and a check of 16.
+ * Words that stand alone are *sealed*: 48 bits and a check of 16.
  *
  * Everybody holds the head file's shared lock for as long as it is open.  Who finds
  * nobody there holds it alone for a moment and puts the head in order: so damage that
@@ -57,7 +57,7 @@ struct head {
     uint64_t magic;
     uint64_t rest_of_magic[7];
     struct shared_lock lock;
-    _Atomic uint64_t commits;  /* its last bit says which slot */
+    _Atomic uint64_t commits;  /* sealed; its last bit says which slot */
     _Atomic uint64_t prepared; /* the segment that somebody made, or makes, ahead */
     uint64_t rest_of_commits[6];
     struct head_slot slot[2];

@@ -187,25 +187,28 @@ static void say_lost(struct reading *reading)
         atomic_store(&reading->reader->head.head->lost, word_seal(state->segment));
 }
 
-/* On to the next segment there is; *ret_is_done: there is none. */
-static det_status go_on(struct reading *reading, bool *ret_is_done, struct err *err)
+/* On to the next segment; *ret_is_done: there is none.  The folder is looked through
+ * only where the one that should follow may be missing. */
+static det_status go_on(struct reading *reading, bool is_missing, bool *ret_is_done,
+                        struct err *err)
 {
     struct ring_reader *reader = reading->reader;
-    uint64_t index = 0;
-    det_status status;
+    uint64_t index = reading->position.index + 1;
 
     *ret_is_done = is_last(reading);
     if (*ret_is_done)
         return DET_OK;
-    status =
-        segment_after(reader->io, reader->dir, reading->position.index, &index, err);
-    if (status)
-        return status;
-    /* Files behind the last are made ahead and hold nothing yet. */
-    if (!index && !reading->has_state) {
-        *ret_is_done = true;
-        return DET_OK;
+    if (is_missing || !reading->has_state) {
+        det_status status =
+            segment_after(reader->io, reader->dir, index - 1, &index, err);
+
+        if (status)
+            return status;
     }
+    *ret_is_done = !index && !reading->has_state;
+    if (*ret_is_done)
+        return DET_OK;
+    /* Files behind the last are made ahead and hold nothing yet. */
     if (reading->has_state && (!index || index > reading->state.segment))
         index = reading->state.segment;
     reading->position.index = index;
@@ -213,36 +216,46 @@ static det_status go_on(struct reading *reading, bool *ret_is_done, struct err *
     return DET_OK;
 }
 
-static det_status read_all(struct reading *reading, struct err *err)
+/* All segments from the position on. */
+static det_status read_segments(struct reading *reading, struct err *err)
 {
     bool is_full = false;
     bool is_done = false;
 
     while (!is_done) {
-        det_status status =
-            reading->position.index ? use_segment(reading, err) : DET_OK;
+        bool is_missing = !reading->position.index;
+        det_status status = is_missing ? DET_OK : use_segment(reading, err);
 
-        if (status == DET_NOT_FOUND)
+        if (status == DET_NOT_FOUND) {
+            is_missing = true;
             say_lost(reading);
-        else if (!status && reading->position.index)
-            status = read_segment(reading, &is_full, err);
-        if (status && status != DET_NOT_FOUND)
-            return status;
-        if (is_full) {
-            reading->has_more = true;
-            return DET_OK;
+            status = DET_OK;
         }
-        status = go_on(reading, &is_done, err);
+        if (!status && !is_missing)
+            status = read_segment(reading, &is_full, err);
+        if (status || is_full) {
+            reading->has_more = is_full;
+            return status;
+        }
+        status = go_on(reading, is_missing, &is_done, err);
         if (status)
             return status;
     }
-    /* What should have come and did not. */
-    if (reading->has_state && reading->position.next &&
-        reading->position.next <= reading->state.number) {
-        reading->damaged += reading->state.number + 1 - reading->position.next;
-        reading->position.next = reading->state.number + 1;
-    }
     return DET_OK;
+}
+
+static det_status read_all(struct reading *reading, struct err *err)
+{
+    det_status status = read_segments(reading, err);
+    uint64_t last = reading->has_state ? reading->state.number : 0;
+
+    /* What should have come and did not. */
+    if (!status && !reading->has_more && reading->position.next &&
+        reading->position.next <= last) {
+        reading->damaged += last + 1 - reading->position.next;
+        reading->position.next = last + 1;
+    }
+    return status;
 }
 
 /* Nothing was put since, and nothing was left: the common case of a reader that was
