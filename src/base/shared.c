@@ -36,10 +36,8 @@ void shared_lock_reset(struct shared_lock *lock)
     (void)pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
     (void)pthread_mutex_init(mutex_of(&fresh), &kind);
     (void)pthread_mutexattr_destroy(&kind);
-    /* A mutex has no address in it: a copy is as good.  One that is as it should be is
-     * left alone, in case somebody uses it after all. */
-    if (memcmp(lock, &fresh, sizeof(fresh)) != 0)
-        memcpy(lock, &fresh, sizeof(fresh));
+    /* One that nobody holds has no address in it: a copy is as good. */
+    memcpy(lock, &fresh, sizeof(fresh));
 }
 
 static struct timespec after_ms(int timeout_ms)
@@ -56,15 +54,33 @@ static struct timespec after_ms(int timeout_ms)
     return at;
 }
 
+/* The thread sanitizer knows every way to take a mutex but by a monotonic deadline, and
+ * must be told; without it these are NULL. */
+void __tsan_mutex_pre_lock(void *at, unsigned flags) __attribute__((weak));
+void __tsan_mutex_post_lock(void *at, unsigned flags, int depth) __attribute__((weak));
+enum { TSAN_TRIES = 1 << 4, TSAN_FAILED = 1 << 5 };
+
+static int lock_within(pthread_mutex_t *mutex, int timeout_ms)
+{
+    struct timespec until = after_ms(timeout_ms);
+    int code;
+
+    if (__tsan_mutex_pre_lock)
+        __tsan_mutex_pre_lock(mutex, TSAN_TRIES);
+    code = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+    if (__tsan_mutex_post_lock)
+        __tsan_mutex_post_lock(
+            mutex, code && code != EOWNERDEAD ? TSAN_TRIES | TSAN_FAILED : TSAN_TRIES,
+            0);
+    return code;
+}
+
 bool shared_lock_take(struct shared_lock *lock, int timeout_ms)
 {
     int code = pthread_mutex_trylock(mutex_of(lock));
 
-    if (code == EBUSY) {
-        struct timespec until = after_ms(timeout_ms);
-
-        code = pthread_mutex_clocklock(mutex_of(lock), CLOCK_MONOTONIC, &until);
-    }
+    if (code == EBUSY)
+        code = lock_within(mutex_of(lock), timeout_ms);
     if (code == EOWNERDEAD)
         code = pthread_mutex_consistent(mutex_of(lock));
     return code == 0;

@@ -492,3 +492,90 @@ TEST(random_changes_and_crashes_leave_a_tree)
         io_free(io);
     }
 }
+
+/* ---- maps ---- */
+
+TEST(what_was_written_through_a_map_survives_when_it_was_synced)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+    struct io_map late;
+
+    sync_dir(io, "/");
+    CHECK_OK(io_reserve(file, 4, &test_err));
+    CHECK_OK(io_map(file, 4, &map, &test_err));
+    memcpy(map.data, "kept", 4);
+    CHECK_OK(io_sync(file, &test_err));
+    memcpy(map.data, "lost", 4);
+    io_crash(io);
+    io_unmap(&map);
+    io_close(file);
+    check_content(io, "f", "kept");
+
+    /* Also when the map is gone before the sync. */
+    file = open_file(io, "f");
+    CHECK_OK(io_map(file, 4, &late, &test_err));
+    memcpy(late.data, "late", 4);
+    io_unmap(&late);
+    CHECK_OK(io_sync(file, &test_err));
+    io_crash(io);
+    io_close(file);
+    check_content(io, "f", "late");
+    io_free(io);
+}
+
+TEST(a_map_of_a_file_that_the_crash_took_can_still_be_unmapped)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    CHECK_OK(io_reserve(file, 100, &test_err));
+    CHECK_OK(io_map(file, 100, &map, &test_err));
+    io_crash(io);
+    io_crash(io);
+    CHECK(!is_there(io, "f"));
+    map.data[99] = 1;
+    io_unmap(&map);
+    io_close(file);
+    io_free(io);
+}
+
+TEST(reserving_beyond_the_limit_says_that_the_disk_is_full)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    io_memory_limit(io, 100);
+    CHECK_EQ(io_reserve(file, 101, &test_err), DET_FULL);
+    CHECK_OK(io_reserve(file, 100, &test_err));
+    CHECK_OK(io_map(file, 100, &map, &test_err));
+    io_close(file);
+    CHECK_OK(io_remove(io, "f", &test_err));
+    /* As on a disk: its space comes back with the last map. */
+    file = open_file(io, "g");
+    CHECK_EQ(io_reserve(file, 1, &test_err), DET_FULL);
+    io_unmap(&map);
+    CHECK_OK(io_reserve(file, 1, &test_err));
+    io_close(file);
+    io_free(io);
+}
+
+TEST(a_mapped_file_stays_where_it_is)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    CHECK_OK(io_reserve(file, 64, &test_err));
+    CHECK_OK(io_map(file, 64, &map, &test_err));
+    CHECK_EQ(io_reserve(file, 1 << 20, &test_err), DET_IO);
+    CHECK_EQ(io_write_at(file, 1 << 20, "x", 1, &test_err), DET_IO);
+    map.data[63] = 'x';
+    io_unmap(&map);
+    CHECK_OK(io_reserve(file, 1 << 20, &test_err));
+    io_close(file);
+    io_free(io);
+}
