@@ -229,6 +229,7 @@ struct checkpoint {
     int64_t storage_id;
     double searcher_metric; /* of the validation at the same steps */
     bool has_searcher_metric;
+    bool is_held; /* another trial began from it: it is not collected */
 };
 extern const struct field checkpoint_fields[];
 

@@ -87,7 +87,12 @@ const struct sql_table allocation_sql_table = SQL_TABLE(allocation_sql);
 det_status store_allocation_put(struct db *db, const struct allocation *row,
                                 struct err *err)
 {
-    return row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
+    det_status st =
+        row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
+
+    if (!st && row->state == ALLOCATION_TERMINATED && row->exit != EXIT_CLEAN)
+        st = sweep_allocation(db, row, err);
+    return st;
 }
 
 det_status store_share_put(struct db *db, const struct share *row, struct err *err)

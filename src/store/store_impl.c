@@ -33,6 +33,8 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(user_sql_table)                                                                  \
     X(caller_sql_table)                                                                \
     X(checkpoint_sql_table)                                                            \
+    X(collect_sql_table)                                                               \
+    X(removal_sql_table)                                                               \
     X(delete_sql_table)                                                                \
     X(metric_sql_table)                                                                \
     X(metric_keep_sql_table)                                                           \
