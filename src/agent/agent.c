@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent.c - two lanes around a directory of tasks.
+/* agent.c - three lanes around a directory of tasks.
  *
  *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to 50
  * s)
  *            ^__________ another epoch, or a refusal __|
  *   look   every second, and after commands: tasks_look()
+ *   clean  after a CLEAN command: cleaner_round(), until there is nothing left
  *
  * A master that cannot be reached is tried for ever, and said so once; one that answers
  * a hello with a refusal ends the agent.  Commands are idempotent, so that one which is
  * obeyed but not acknowledged (a crash in between) does no harm when it comes again.
  *
- * Stopping: agent_stop() raises a flag and posts both lanes' tasks under the lock; each
+ * Stopping: agent_stop() raises a flag and posts all lanes' tasks under the lock; each
  * lane that sees the flag leaves, and the last one opens the gate that agent_wait()
  * stands at.  Nothing is posted once the flag is up, so that the struct can be freed.
  */
@@ -19,6 +20,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/cleaner.h"
 #include "agent/outfit.h"
 #include "agent/slots.h"
 #include "agent/talk.h"
@@ -41,7 +43,7 @@ enum {
     LOOK_US = 1000 * 1000,
     LOOK_STOPPING_US = 100 * 1000,
     STOP_US = 15 * 1000 * 1000, /* a little more than the tasks are given */
-    LANES = 2,
+    LANES = 3,
 };
 
 struct agent {
@@ -76,6 +78,13 @@ struct agent {
     struct task look_task;
     struct talk *look_talk;
     int64_t stop_us; /* when a graceful stop is given up; 0: not begun */
+
+    /* the lane that removes files, which may take long */
+    struct lane *clean_lane;
+    struct task clean_task;
+    struct talk *clean_talk;
+    const char *clean_path;
+    uint32_t clean_failures;
 };
 
 static int64_t now_us(const struct agent *agent)
@@ -118,10 +127,12 @@ void agent_stop(struct agent *agent, bool is_graceful)
          * after it. */
         lane_post(agent->poll_lane, &agent->poll_task);
         lane_post(agent->look_lane, &agent->look_task);
+        lane_post(agent->clean_lane, &agent->clean_task);
     } else if (!is_graceful) {
         agent->is_graceful = false;
     }
     talk_interrupt(agent->poll_talk);
+    talk_interrupt(agent->clean_talk);
     if (!is_graceful)
         talk_interrupt(agent->look_talk);
     lock_give(&agent->lock);
@@ -196,6 +207,14 @@ static det_status hello(struct agent *agent, struct err *err)
     return DET_OK;
 }
 
+static void clean_soon(struct agent *agent)
+{
+    lock_take(&agent->lock);
+    if (!agent->is_stopping)
+        lane_post(agent->clean_lane, &agent->clean_task);
+    lock_give(&agent->lock);
+}
+
 static void obey(struct agent *agent, const struct json *command, struct arena *mem)
 {
     const char *kind = json_str(json_get(command, "kind"), "");
@@ -211,6 +230,9 @@ static void obey(struct agent *agent, const struct json *command, struct arena *
     } else if (strcmp(kind, "KILL") == 0 && allocation) {
         status = tasks_kill(agent->tasks, allocation,
                             json_i64(json_get(command, "rank"), 0), &err);
+    } else if (strcmp(kind, "CLEAN") == 0) {
+        clean_soon(agent);
+        status = DET_OK;
     } else {
         status = err_set(&err, DET_UNSUPPORTED, "unknown");
     }
@@ -364,6 +386,41 @@ static void run_look(struct task *task)
                  now_us(agent) + (is_ending ? LOOK_STOPPING_US : LOOK_US));
 }
 
+/* ---- cleaning -------------------------------------------------------------------- */
+
+static bool may_go_on(void *arg)
+{
+    return !is_stopping(arg);
+}
+
+static void run_clean(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, clean_task);
+    struct cleaner cleaner = {agent->io, agent->clean_talk, agent->clean_path,
+                              may_go_on, agent};
+    struct err err = {0};
+    bool has_more = false;
+    det_status status = DET_OK;
+
+    if (!is_stopping(agent))
+        status = cleaner_round(&cleaner, &has_more, &err);
+    if (is_stopping(agent)) {
+        end_lane(agent, agent->clean_lane, task);
+        return;
+    }
+    /* What the master does not take now it asks for again. */
+    if (status && !talk_may_retry(status))
+        log_warn("the master refuses to tell what to remove: %s", err.text);
+    agent->clean_failures = talk_may_retry(status) ? agent->clean_failures + 1 : 0;
+    lock_take(&agent->lock);
+    if (!agent->is_stopping && has_more)
+        lane_post(agent->clean_lane, task);
+    else if (!agent->is_stopping && agent->clean_failures)
+        lane_post_at(agent->clean_lane, task,
+                     now_us(agent) + talk_backoff_us(agent->clean_failures));
+    lock_give(&agent->lock);
+}
+
 /* ---- life ------------------------------------------------------------------------ */
 
 static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
@@ -408,6 +465,12 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
                           &agent->look_talk, err);
     if (!status)
+        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
+                          &agent->clean_talk, err);
+    agent->clean_path = agent_path(agent, "/removals", &agent->mem);
+    if (!status && !agent->clean_path)
+        status = err_default(err, DET_NOMEM);
+    if (!status)
         status = take_directory(agent, config->data_dir, err);
     if (!status)
         status = tasks_new(&tasks, &agent->tasks, err);
@@ -426,10 +489,13 @@ static det_status begin(struct agent *agent, struct err *err)
         status = lane_new(agent->exec, "agent", 1, &agent->poll_lane, err);
     if (!status)
         status = lane_new(agent->exec, "agent-look", 1, &agent->look_lane, err);
+    if (!status)
+        status = lane_new(agent->exec, "agent-clean", 1, &agent->clean_lane, err);
     if (status)
         return status;
     agent->poll_task = (struct task)TASK_INIT(run_poll);
     agent->look_task = (struct task)TASK_INIT(run_look);
+    agent->clean_task = (struct task)TASK_INIT(run_clean);
     lane_post(agent->look_lane, &agent->look_task);
     lane_post(agent->poll_lane, &agent->poll_task);
     return DET_OK;
@@ -440,6 +506,7 @@ static void release(struct agent *agent)
     tasks_free(agent->tasks);
     talk_free(agent->poll_talk);
     talk_free(agent->look_talk);
+    talk_free(agent->clean_talk);
     gate_free(agent->over);
     lock_done(&agent->lock);
     io_close(agent->lock_file);

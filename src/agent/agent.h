@@ -10,8 +10,9 @@
  *   DATA/lock             held while an agent works here
  *   DATA/tasks/A-R/       share R of allocation A (task/place.h)
  *
- * Two lanes: one talks to the master and obeys, one looks after the tasks every second
- * (locks are polled: a supervisor is nobody's child, so that no wait(2) tells). */
+ * Three lanes: one talks to the master and obeys, one looks after the tasks every second
+ * (locks are polled: a supervisor is nobody's child, so that no wait(2) tells), one
+ * removes checkpoints when the master says so (cleaner.h). */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/json.h"
 #include "master/auth.h"
+#include "master/collector.h"
 #include "master/gather.h"
 #include "master/guard.h"
 #include "master/heart.h"
@@ -116,6 +117,7 @@ static void deed_experiment_over(void *arg, int64_t experiment_id)
     log_info("experiment %" PRId64 " is over", experiment_id);
     if (master->janitor)
         janitor_wake(master->janitor);
+    collector_wake(master->collector);
 }
 
 static void deed_task_moved(void *arg, const char *task_id)
@@ -439,6 +441,8 @@ det_status master_start(struct master *master, struct err *err)
     if (!st)
         st = janitor_new(master, &master->janitor, err);
     if (!st)
+        st = collector_new(master, &master->collector, err);
+    if (!st)
         st = open_heart(master, err);
     if (st)
         return st;
@@ -464,6 +468,8 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->fatal_arg = config->arg;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
     master->http_threads = MAX(config->http_threads, 1u);
+    master->checkpoint_directory =
+        arena_printf(&master->mem, "%s/checkpoints", config->data_dir);
     master->host = arena_strdup(&master->mem, config->host);
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
@@ -495,6 +501,7 @@ void master_free(struct master *master)
     if (!master)
         return;
     gate_free(master->drained);
+    collector_free(master->collector);
     janitor_free(master->janitor);
     heart_free(master->heart);
     agents_free(master->agents);

@@ -11,6 +11,7 @@
 
 struct agents;
 struct auth;
+struct collector;
 struct db;
 struct gathers;
 struct heart;
@@ -27,6 +28,7 @@ struct master {
     struct net *net;
     const struct json *config;
     const char *data_dir;
+    const char *checkpoint_directory; /* where the configuration names none */
     const char *host;
     uint16_t port; /* asked for; 0: a free one */
     uint32_t http_threads;
@@ -49,6 +51,7 @@ struct master {
     struct policies *policies;
     struct heart *heart;
     struct janitor *janitor;
+    struct collector *collector;
     struct net_server *server;
     bool is_loopback; /* it listens on this machine only */
 

@@ -125,19 +125,20 @@ det_status store_removals_again(struct db *db, int64_t experiment_id, struct err
 
 /* ---- what was never finished ----------------------------------------------------- */
 
+/* A run that ended badly on an agent; nothing that it or an earlier one began to write
+ * will be finished. */
 struct sweep {
-    int64_t experiment_id;
     const char *agent;
+    int64_t trial_id;
+    int64_t run_id;
+    int64_t experiment_id;
     int64_t next_us;
 };
-/* Those of an agent whose time has come; *ret_before_us: what is older was begun by no
- * run that still lives.  An agent NULL: of all. */
+/* A bounded number of those of an agent (NULL: of all) whose time has come. */
 det_status store_sweeps_of(struct db *db, const char *agent, int64_t now_us,
                            struct arena *mem, struct sweep **ret_rows,
-                           uint32_t *ret_count, int64_t *ret_before_us,
-                           struct err *err);
-/* Nothing is left there; or something that is too young, `again_us` is then when. */
-det_status store_sweep_done(struct db *db, int64_t experiment_id, const char *agent,
-                            int64_t again_us, struct err *err);
+                           uint32_t *ret_count, struct err *err);
+/* Nothing is left there; or something is, and `next_us` is then when to look again. */
+det_status store_sweep_done(struct db *db, const struct sweep *sweep, struct err *err);
 
 #endif

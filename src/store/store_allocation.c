@@ -91,7 +91,7 @@ det_status store_allocation_put(struct db *db, const struct allocation *row,
         row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
 
     if (!st && row->state == ALLOCATION_TERMINATED && row->exit != EXIT_CLEAN)
-        st = sweep_allocation(db, row, err);
+        st = sweep_allocation(db, row->id, err);
     return st;
 }
 

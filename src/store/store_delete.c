@@ -23,6 +23,7 @@ enum {
     DELETE_FILES,
     DELETE_CONFIG,
     DELETE_CHECKPOINTS,
+    DELETE_SWEEPS,
     DELETE_EXPERIMENT,
 };
 
@@ -42,6 +43,7 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_FILES, "DELETE FROM experiment_files WHERE id = $1"),
     SQL(DELETE_CONFIG, "DELETE FROM experiment_configs WHERE id = $1"),
     SQL(DELETE_CHECKPOINTS, "DELETE FROM checkpoints WHERE experiment_id = $1"),
+    SQL(DELETE_SWEEPS, "DELETE FROM sweeps WHERE experiment_id = $1"),
     SQL(DELETE_EXPERIMENT, "DELETE FROM experiments WHERE id = $1"),
 };
 const struct sql_table delete_sql_table = SQL_TABLE(delete_sql);
@@ -112,7 +114,7 @@ det_status store_experiment_delete_step(struct db *db, int64_t id, bool *ret_don
                                         struct err *err)
 {
     static const int rows[] = {DELETE_FILES, DELETE_CONFIG, DELETE_CHECKPOINTS,
-                               DELETE_EXPERIMENT};
+                               DELETE_SWEEPS, DELETE_EXPERIMENT};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     const char *task_id = NULL;
     int64_t trial_id = 0;

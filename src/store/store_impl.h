@@ -10,7 +10,6 @@
 #include "base/vec.h"
 #include "store/db.h"
 
-struct allocation;
 struct arena;
 struct field;
 struct field_i64s;
@@ -97,8 +96,7 @@ det_status collect_trial(struct db *db, int64_t trial_id, struct err *err);
 /* Before its row is written: the same when it ends, or resumes from another one. */
 det_status collect_trial_put(struct db *db, const struct trial *row, struct err *err);
 /* A run ended badly: it may have left something half written. */
-det_status sweep_allocation(struct db *db, const struct allocation *row,
-                            struct err *err);
+det_status sweep_allocation(struct db *db, int64_t allocation_id, struct err *err);
 /* Beside the trial's own: the checkpoint at those steps learns its metric. */
 det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,
                                 double metric, struct err *err);

@@ -17,7 +17,6 @@
 enum {
     FIRST_WAIT_US = 10 * 1000000,
     DOUBLINGS_MOST = 8, /* then an hour */
-    SWEEP_AFTER_US = 60 * 1000000,
 };
 static const int64_t longest_wait_us = (int64_t)3600 * 1000000;
 
@@ -36,7 +35,6 @@ enum {
     SWEEP_ADD,
     SWEEPS_OF,
     SWEEPS_ALL,
-    SWEEP_BEFORE,
     SWEEP_DROP,
     SWEEP_AGAIN,
 };
@@ -63,21 +61,22 @@ static const struct sql removal_sql[] = {
         "  ORDER BY tries DESC, uuid LIMIT 1)"),
     SQL(REMOVALS_AGAIN, "UPDATE removals SET tries = 0, next_us = 0"
                         " WHERE experiment_id = $1"),
-    SQL(SWEEP_ADD, "INSERT INTO sweeps (experiment_id, agent, next_us)"
-                   " SELECT DISTINCT a.experiment_id, s.agent, $2 FROM allocations a"
-                   "  JOIN shares s ON s.allocation_id = a.id"
-                   "  WHERE a.id = $1 AND s.agent IS NOT NULL"
-                   " ON CONFLICT DO NOTHING"),
-    SQL(SWEEPS_OF,
-        "SELECT experiment_id, agent, next_us FROM sweeps"
-        " WHERE agent = $1 AND next_us <= $2 ORDER BY experiment_id LIMIT 100"),
-    SQL(SWEEPS_ALL, "SELECT experiment_id, agent, next_us FROM sweeps"
-                    " WHERE next_us <= $1 ORDER BY agent LIMIT 1000"),
-    SQL(SWEEP_BEFORE, "SELECT MIN(CASE WHEN start_us > 0 THEN start_us ELSE request_us"
-                      " END) FROM allocations WHERE state <> 'TERMINATED'"),
-    SQL(SWEEP_DROP, "DELETE FROM sweeps WHERE experiment_id = $1 AND agent = $2"),
-    SQL(SWEEP_AGAIN, "UPDATE sweeps SET next_us = $3"
-                     " WHERE experiment_id = $1 AND agent = $2"),
+    SQL(SWEEP_ADD,
+        "INSERT INTO sweeps (agent, trial_id, run_id, experiment_id, next_us)"
+        " SELECT DISTINCT s.agent, a.trial_id, a.run_id, a.experiment_id, 0"
+        "  FROM allocations a JOIN shares s ON s.allocation_id = a.id"
+        "  WHERE a.id = $1 AND s.agent IS NOT NULL"
+        " ON CONFLICT (agent, trial_id) DO UPDATE"
+        "  SET run_id = excluded.run_id, next_us = 0"),
+    SQL(SWEEPS_OF, "SELECT agent, trial_id, run_id, experiment_id, next_us FROM sweeps"
+                   " WHERE agent = $1 AND next_us <= $2"
+                   " ORDER BY trial_id LIMIT 100"),
+    SQL(SWEEPS_ALL, "SELECT agent, trial_id, run_id, experiment_id, next_us FROM sweeps"
+                    " WHERE next_us <= $1 ORDER BY agent, trial_id LIMIT 1000"),
+    SQL(SWEEP_DROP, "DELETE FROM sweeps"
+                    " WHERE agent = $1 AND trial_id = $2 AND run_id = $3"),
+    SQL(SWEEP_AGAIN, "UPDATE sweeps SET next_us = $4"
+                     " WHERE agent = $1 AND trial_id = $2 AND run_id = $3"),
 };
 const struct sql_table removal_sql_table = SQL_TABLE(removal_sql);
 
@@ -102,8 +101,10 @@ static const struct field group_fields[] = {
 };
 
 static const struct field sweep_fields[] = {
+    FIELD(STR, sweep, agent, "where it ended"),
+    FIELD(I64, sweep, trial_id, "the trial"),
+    FIELD(I64, sweep, run_id, "which attempt"),
     FIELD(I64, sweep, experiment_id, "the experiment"),
-    FIELD(STR, sweep, agent, "where its run ended"),
     FIELD(I64, sweep, next_us, "when to look"),
     FIELD_END,
 };
@@ -232,61 +233,41 @@ det_status store_removals_again(struct db *db, int64_t experiment_id, struct err
 
 /* ---- sweeps ---------------------------------------------------------------------- */
 
-det_status sweep_allocation(struct db *db, const struct allocation *row,
-                            struct err *err)
+det_status sweep_allocation(struct db *db, int64_t allocation_id, struct err *err)
 {
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &removal_sql[SWEEP_ADD], err);
-
-    db_bind_i64(&q, row->id);
-    db_bind_i64(&q, row->end_us + SWEEP_AFTER_US);
-    return db_run(&q);
-}
-
-static det_status oldest_run(struct db *db, int64_t *ret_us, struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &removal_sql[SWEEP_BEFORE], err);
-
-    if (db_next(&q) && !db_col_is_null(&q))
-        *ret_us = db_col_i64(&q);
-    return q.status;
+    return run_with_id(db, &removal_sql[SWEEP_ADD], allocation_id, err);
 }
 
 det_status store_sweeps_of(struct db *db, const char *agent, int64_t now_us,
                            struct arena *mem, struct sweep **ret_rows,
-                           uint32_t *ret_count, int64_t *ret_before_us, struct err *err)
+                           uint32_t *ret_count, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &removal_sql[agent ? SWEEPS_OF : SWEEPS_ALL], err);
     struct row_list rows = {0};
-    int64_t before_us = now_us;
     det_status st;
 
     if (agent)
         db_bind_str(&q, agent);
     db_bind_i64(&q, now_us);
     st = rows_get(&q, sweep_fields, sizeof(**ret_rows), mem, &rows);
-    if (!st && rows.count)
-        st = oldest_run(db, &before_us, err);
     if (st)
         return st;
     *ret_rows = rows.at;
     *ret_count = rows.count;
-    *ret_before_us = before_us;
     return DET_OK;
 }
 
-det_status store_sweep_done(struct db *db, int64_t experiment_id, const char *agent,
-                            int64_t again_us, struct err *err)
+det_status store_sweep_done(struct db *db, const struct sweep *sweep, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q =
-        db_query(db, &removal_sql[again_us ? SWEEP_AGAIN : SWEEP_DROP], err);
+        db_query(db, &removal_sql[sweep->next_us ? SWEEP_AGAIN : SWEEP_DROP], err);
 
-    db_bind_i64(&q, experiment_id);
-    db_bind_str(&q, agent);
-    if (again_us)
-        db_bind_i64(&q, again_us);
+    db_bind_str(&q, sweep->agent);
+    db_bind_i64(&q, sweep->trial_id);
+    db_bind_i64(&q, sweep->run_id);
+    if (sweep->next_us)
+        db_bind_i64(&q, sweep->next_us);
     return db_run(&q);
 }

@@ -54,6 +54,14 @@ const struct field checkpoints_query_fields[] = {
     FIELD_END,
 };
 
+const struct field preview_gc_query_fields[] = {
+    FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
+                   "the experiment's best"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_best, "each trial's best"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_latest, "each trial's last"),
+    FIELD_END,
+};
+
 const struct field workloads_query_fields[] = {
     PAGE_FIELDS(workloads_query),
     FIELD(STR, workloads_query, filter, "FILTER_OPTION_..."),

@@ -9,6 +9,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "master/collector.h"
 #include "master/rm/agents.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -412,6 +413,7 @@ det_status api_disable_slot(struct request *req)
 static det_status welcome(struct request *req)
 {
     agents_joined(req->master->agents, req->arg[0]);
+    collector_wake(req->master->collector);
     jw_object(&req->w, NULL);
     jw_str(&req->w, "epoch", req->master->id);
     jw_str(&req->w, "clusterId", req->master->cluster_id);
@@ -447,6 +449,7 @@ det_status api_agent_hello(struct request *req)
 
 static det_status show_command(struct request *req, const struct agent_command *command)
 {
+    static const char *const kinds[] = {"START", "KILL", "CLEAN"};
     struct json_writer *w = &req->w;
     struct allocation row = {0};
     det_status st = DET_OK;
@@ -462,7 +465,11 @@ static det_status show_command(struct request *req, const struct agent_command *
         return DET_OK;
     jw_object(w, NULL);
     jw_i64(w, "seq", command->seq);
-    jw_str(w, "kind", command->kind == AGENT_START ? "START" : "KILL");
+    jw_str(w, "kind", kinds[command->kind]);
+    if (command->kind == AGENT_CLEAN) {
+        jw_end_object(w);
+        return DET_OK;
+    }
     if (command->allocation_id) {
         jw_str(w, "allocation", row.name);
         jw_i64(w, "rank", command->rank);

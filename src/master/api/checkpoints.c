@@ -5,6 +5,7 @@
 
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
@@ -125,6 +126,7 @@ static det_status write_checkpoint(struct write_job *job, struct db *db,
 static det_status reported(struct request *req)
 {
     heart_journal(req->master->heart);
+    collector_wake_soon(req->master->collector);
     return DET_OK;
 }
 
@@ -264,6 +266,8 @@ static det_status list_checkpoints(struct request *req, struct checkpoint_query 
     det_status st =
         states_from(&in->states, checkpoint_state_names, &query->states, req->err);
 
+    if (query->states & TO(CHECKPOINT_PARTIALLY_DELETED))
+        query->states |= TO(CHECKPOINT_DELETING); /* it is called so there */
     query->is_descending = is_descending(in->order_by);
     query->offset = in->offset;
     query->limit = in->limit;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "master/api/api.h"
+#include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
@@ -51,6 +52,7 @@ static det_status write_report(struct write_job *job, struct db *db, struct err 
 static det_status validated(struct request *req)
 {
     heart_journal(req->master->heart);
+    collector_wake_soon(req->master->collector);
     return DET_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/field.h"
+#include "store/collect.h"
 
 void show_user(struct json_writer *w, const char *key, const struct user *user)
 {
@@ -161,7 +162,7 @@ static void show_best_checkpoint(struct json_writer *w, const struct checkpoint 
 
     jw_object(w, "bestCheckpoint");
     jw_str(w, "uuid", row->uuid);
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_str(w, "state", state);
     jw_i64(w, "totalBatches", row->steps_completed);
     jw_time(w, "endTime", row->report_us);
@@ -228,6 +229,29 @@ static void show_training(struct json_writer *w, const struct checkpoint *row,
     jw_end_object(w);
 }
 
+/* What the reference does not have: that it is going, and why it has not gone. */
+static det_status show_removal(struct request *req, const struct checkpoint *row,
+                               struct arena *mem)
+{
+    struct json_writer *w = &req->w;
+    struct removal removal;
+    bool found = false;
+    det_status st =
+        store_removal_get(req->db, row->uuid, mem, &removal, &found, req->err);
+
+    if (st || !found)
+        return st;
+    jw_object(w, "deletion");
+    jw_time(w, "since", removal.since_us);
+    jw_str(w, "agent", removal.agent);
+    jw_bool(w, "shared", removal.is_shared);
+    jw_i64(w, "tries", removal.tries);
+    jw_time(w, "nextTry", removal.next_us);
+    jw_str(w, "error", removal.error);
+    jw_end_object(w);
+    return DET_OK;
+}
+
 det_status show_checkpoint(struct request *req, const char *key,
                            const struct checkpoint *row)
 {
@@ -255,12 +279,15 @@ det_status show_checkpoint(struct request *req, const char *key,
     jw_time(w, "reportTime", row->report_us);
     jw_raw(w, "resources", row->resources);
     jw_raw(w, "metadata", row->metadata);
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_str(w, "state", state);
     jw_i64(w, "storageId", row->storage_id);
     show_training(w, row, &experiment, &trial, metrics);
+    jw_bool(w, "held", row->is_held);
+    if (row->state == CHECKPOINT_DELETING)
+        st = show_removal(req, row, &mem);
     jw_end_object(w);
-    return DET_OK;
+    return st;
 }
 
 void show_allocation(struct json_writer *w, const char *key,

@@ -108,7 +108,7 @@ static void show_checkpoint_workload(struct json_writer *w,
 {
     char state[64];
 
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_object(w, "checkpoint");
     jw_str(w, "uuid", row->uuid);
     jw_str(w, "state", state);

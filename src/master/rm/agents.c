@@ -104,6 +104,34 @@ void agents_send_stray(struct agents *agents, const char *agent, const char *tas
     send(agents, agent, command);
 }
 
+void agents_send_clean(struct agents *agents, const char *agent)
+{
+    bool is_told = false;
+    struct link *link;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, agent);
+    for (size_t i = 0; link && i < link->commands.count; i++)
+        is_told |= link->commands.at[i].kind == AGENT_CLEAN;
+    lock_give(&agents->lock);
+    if (!is_told)
+        send(agents, agent, (struct agent_command){.kind = AGENT_CLEAN});
+}
+
+bool agents_is_there(struct agents *agents, const char *name)
+{
+    struct link *link;
+    bool is_there;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    is_there =
+        link && (link->polls || (!link->is_silent &&
+                                 mono_us(agents) - link->heard_us < SILENT_AFTER_US));
+    lock_give(&agents->lock);
+    return is_there;
+}
+
 static void report(struct agents *agents, const struct link *link,
                    enum core_event_kind kind)
 {

@@ -25,7 +25,7 @@ struct json_writer;
 struct master;
 struct share;
 
-enum agent_command_kind { AGENT_START, AGENT_KILL };
+enum agent_command_kind { AGENT_START, AGENT_KILL, AGENT_CLEAN };
 
 struct agent_command {
     int64_t seq;
@@ -46,6 +46,11 @@ void agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share);
 void agents_send_stray(struct agents *agents, const char *agent, const char *task);
 
+/* There are files to remove: it asks for them.  Once, until it has heard it. */
+void agents_send_clean(struct agents *agents, const char *agent);
+
+/* Whether it polls, or has just done so. */
+bool agents_is_there(struct agents *agents, const char *name);
 /* Whether any agent is polling now. */
 bool agents_are_there(struct agents *agents);
 /* It joined: it is known from now on. */

@@ -40,8 +40,10 @@ CREATE INDEX removals_by_experiment ON removals (experiment_id);
 
 -- Where a run ended badly and may have left a checkpoint half written.
 CREATE TABLE sweeps (
-    experiment_id INTEGER NOT NULL,
     agent TEXT NOT NULL,
+    trial_id INTEGER NOT NULL,
+    run_id INTEGER NOT NULL, -- this one and those before
+    experiment_id INTEGER NOT NULL,
     next_us INTEGER NOT NULL,
-    PRIMARY KEY (experiment_id, agent)
+    PRIMARY KEY (agent, trial_id)
 ) WITHOUT ROWID;

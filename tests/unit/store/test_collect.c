@@ -258,11 +258,10 @@ TEST(a_run_that_ended_badly_is_swept_after)
                              .experiment_id = 1,
                              .task_id = "t",
                              .name = "t.1",
-                             .state = ALLOCATION_RUNNING,
-                             .start_us = 500};
+                             .run_id = 3,
+                             .state = ALLOCATION_RUNNING};
     struct share share = {.allocation_id = 1, .agent_id = 1, .agent = "a1"};
     struct sweep *rows;
-    int64_t before_us;
     uint32_t count;
     struct world w;
 
@@ -270,26 +269,23 @@ TEST(a_run_that_ended_badly_is_swept_after)
     CHECK_OK(store_allocation_put(w.db, &run, &test_err));
     CHECK_OK(store_share_put(w.db, &share, &test_err));
     run.state = ALLOCATION_TERMINATED;
+    run.exit = EXIT_CLEAN;
+    CHECK_OK(store_allocation_put(w.db, &run, &test_err));
+    CHECK_EQ(count_of(w.db, "sweeps"), 0);
     run.exit = EXIT_KILLED;
-    run.end_us = 1000;
     CHECK_OK(store_allocation_put(w.db, &run, &test_err));
-    CHECK_OK(
-        store_sweeps_of(w.db, "a1", 1000, &w.mem, &rows, &count, &before_us, NULL));
-    CHECK_EQ(count, 0);
-    CHECK_OK(store_sweeps_of(w.db, "a1", 99000000, &w.mem, &rows, &count, &before_us,
-                             &test_err));
+    CHECK_OK(store_sweeps_of(w.db, "a1", 1000, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 1);
-    CHECK_EQ(before_us, 99000000);
-    run = (struct allocation){.id = 2, .name = "t.2", .start_us = 5, .trial_id = 1};
-    CHECK_OK(store_allocation_put(w.db, &run, &test_err));
-    CHECK_OK(store_sweeps_of(w.db, NULL, 99000000, &w.mem, &rows, &count, &before_us,
-                             &test_err));
-    CHECK_EQ(before_us, 5);
-    CHECK_OK(store_sweep_done(w.db, 1, "a1", 100000000, &test_err));
-    CHECK_OK(store_sweeps_of(w.db, "a1", 99000000, &w.mem, &rows, &count, &before_us,
-                             &test_err));
+    CHECK_EQ(rows[0].trial_id, 1);
+    CHECK_EQ(rows[0].run_id, 3);
+    rows[0].next_us = 2000;
+    CHECK_OK(store_sweep_done(w.db, &rows[0], &test_err));
+    CHECK_OK(store_sweeps_of(w.db, NULL, 1000, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 0);
-    CHECK_OK(store_sweep_done(w.db, 1, "a1", 0, &test_err));
+    CHECK_OK(store_sweeps_of(w.db, NULL, 2000, &w.mem, &rows, &count, &test_err));
+    CHECK_EQ(count, 1);
+    rows[0].next_us = 0;
+    CHECK_OK(store_sweep_done(w.db, &rows[0], &test_err));
     CHECK_EQ(count_of(w.db, "sweeps"), 0);
     world_done(&w);
 }
