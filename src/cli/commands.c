@@ -147,6 +147,20 @@ static const struct cli_opt checkpoint_opts[] = {
     END,
 };
 
+static const struct cli_opt checkpoint_list_opts[] = {
+    NUMBER('e', "experiment", checkpoint_list_options, experiment, "ID", 1, INT64_MAX,
+           "those of this experiment"),
+    NUMBER('t', "trial", checkpoint_list_options, trial, "ID", 1, INT64_MAX,
+           "those of this trial"),
+    END,
+};
+
+static const struct cli_opt checkpoint_download_opts[] = {
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "write into this directory (default: checkpoints/UUID)"),
+    END,
+};
+
 static const struct cli_opt gc_opts[] = {
     NUMBER(0, "save-experiment-best", gc_options, save_experiment_best, "N", 0,
            COUNT_MOST, "keep the best N checkpoints of the experiment"),
@@ -154,6 +168,7 @@ static const struct cli_opt gc_opts[] = {
            "keep the best N checkpoints of each trial"),
     NUMBER(0, "save-trial-latest", gc_options, save_trial_latest, "N", 0, COUNT_MOST,
            "keep the latest N checkpoints of each trial"),
+    FLAG('y', "yes", gc_options, yes, "do not ask"),
     END,
 };
 
@@ -273,6 +288,7 @@ static const struct cli_opt stop_opts[] = {
 const struct cli_noun cli_nouns[] = {
     {"experiment", "e", "Submit, watch and steer experiments"},
     {"trial", "t", "Look at the trials of experiments"},
+    {"checkpoint", "c", "What trials have saved"},
     {"agent", NULL, "The machines that offer slots"},
     {"slot", NULL, "The slots of agents"},
     {"job", NULL, "The queue"},
@@ -357,7 +373,8 @@ const struct cli_command cli_commands[] = {
     E("set max-slots", "ID SLOTS", run_experiment_set_max_slots, 0,
       "Change how many slots it may use at once ('none': no limit)"),
     E("set gc-policy", "ID", run_experiment_set_gc_policy, 0,
-      "Change which checkpoints are kept", OPTS(gc_opts, gc_options)),
+      "Change which checkpoints are kept", OPTS(gc_opts, gc_options),
+      .help = "Lists the checkpoints that would go, and asks."),
     E("set log-retention", "ID", run_experiment_set_log_retention, 0,
       "Change how long its logs are kept", OPTS(retention_opts, retention_options)),
     E("download-model-def", "ID", run_experiment_download, 0,
@@ -372,6 +389,23 @@ const struct cli_command cli_commands[] = {
     COMMAND("trial", "metrics", "ID...", run_trial_metrics, CLI_CALLS | CLI_LISTS,
             "Draw the metrics of trials in the terminal",
             OPTS(metric_opts, metric_options)),
+
+    COMMAND("checkpoint", "list", "", run_checkpoint_list, CLI_CALLS | CLI_LISTS,
+            "List checkpoints of an experiment or a trial",
+            OPTS(checkpoint_list_opts, checkpoint_list_options), ALIAS("ls")),
+    COMMAND("checkpoint", "describe", "UUID", run_checkpoint_describe,
+            CLI_CALLS | CLI_SHOWS, "Show a checkpoint and its files"),
+    COMMAND("checkpoint", "download", "UUID", run_checkpoint_download, CLI_CALLS,
+            "Copy a checkpoint's files into a folder",
+            OPTS(checkpoint_download_opts, download_options),
+            .help = "Reads the storage directory itself, which must be visible here.  "
+                    "Every file is compared with what was reported, and with the "
+                    "checkpoint's manifest where it has one."),
+    COMMAND("checkpoint", "delete", "UUID...", run_checkpoint_delete, CLI_CALLS,
+            "Delete checkpoints", OPTS(yes_opts, yes_options),
+            .help = "An agent that reaches the storage removes the files; 'det "
+                    "checkpoint describe' shows how far it is.  One that a live trial "
+                    "would resume from cannot be deleted."),
 
     COMMAND("agent", "list", "", run_agent_list, CLI_CALLS | CLI_LISTS, "List agents",
             ALIAS("ls")),

@@ -141,38 +141,12 @@ det_status run_experiment_list_trials(struct cli *cli, const struct cli_invocati
 
 /* ---- checkpoints ----------------------------------------------------------------- */
 
-static const struct table_column checkpoint_columns[] = {
-    {"UUID", TABLE_LEFT},     {"TRIAL", TABLE_RIGHT},
-    {"BATCHES", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
-    {"METRIC", TABLE_RIGHT},  {"SIZE", TABLE_RIGHT},
-    {"SAVED", TABLE_LEFT},    {0}};
-
-static void add_checkpoint(struct cli *cli, struct table *table, const struct json *c)
-{
-    const char *state = cli_state(json_get(c, "state"));
-    int64_t size = 0;
-
-    json_each(file, json_get(c, "resources"))
-        size += json_i64(file, 0);
-    table_add(table, json_str(json_get(c, "uuid"), ""));
-    table_add(table, cli_i64(cli, json_i64(json_path(c, "training.trialId"), 0)));
-    table_add(table,
-              cli_i64(cli, json_i64(json_path(c, "metadata.steps_completed"), 0)));
-    table_add_colored(table, state, cli_state_color(state));
-    table_add_raw(table, cli_number(cli, json_path(c, "training.searcherMetric")),
-                  show_raw(cli, json_path(c, "training.searcherMetric")));
-    table_add_raw(table, cli_size(cli, (uint64_t)size), cli_i64(cli, size));
-    table_add_raw(table, cli_time(cli, json_get(c, "reportTime")),
-                  json_str(json_get(c, "reportTime"), ""));
-}
-
 det_status run_experiment_list_checkpoints(struct cli *cli,
                                            const struct cli_invocation *in)
 {
     const struct checkpoint_options *options = in->options;
     const char *query = "sortByAttr=SORT_BY_END_TIME";
     struct json *reply;
-    struct table table;
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
@@ -189,10 +163,7 @@ det_status run_experiment_list_checkpoints(struct cli *cli,
         return st;
     if (in->format == CLI_JSON)
         return cli_print_json(cli, json_get(reply, "checkpoints"));
-    table_init(&table, &cli->mem, checkpoint_columns);
-    json_each(c, json_get(reply, "checkpoints"))
-        add_checkpoint(cli, &table, c);
-    return cli_print_table(cli, &table);
+    return show_checkpoints(cli, json_get(reply, "checkpoints"));
 }
 
 /* ---- one experiment -------------------------------------------------------------- */

@@ -60,10 +60,16 @@ struct checkpoint_options {
     int64_t best;
 };
 
+struct checkpoint_list_options {
+    int64_t experiment;
+    int64_t trial;
+};
+
 struct gc_options {
     int64_t save_experiment_best;
     int64_t save_trial_best;
     int64_t save_trial_latest;
+    bool yes;
 };
 
 struct retention_options {

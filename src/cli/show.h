@@ -19,6 +19,8 @@ void show_field(struct cli *cli, const char *name, const char *value);
 extern const struct table_column show_trial_columns[];
 void show_trial_row(struct cli *cli, struct table *table, const struct json *trial);
 det_status show_trials(struct cli *cli, const struct json *trials);
+/* Checkpoints as a table (checkpoint.c). */
+det_status show_checkpoints(struct cli *cli, const struct json *checkpoints);
 /* The last element first. */
 void show_reverse(struct json *list);
 

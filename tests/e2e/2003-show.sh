@@ -55,7 +55,7 @@ ok 'and shown' sh -c 'det e describe 1 | grep -q "some words"'
 fails 2 'a priority out of range is refused' det e set priority 1 200
 fails 2 'a weight below 0 is refused' det e set weight 1 -1
 fails 4 'the priority of what is over is refused' det e set priority 1 7
-ok 'the checkpoint policy is set' det e set gc-policy 1 --save-trial-best 2 --save-trial-latest 3 --save-experiment-best 1
+ok 'the checkpoint policy is set' det e set gc-policy 1 --save-trial-best 2 --save-trial-latest 3 --save-experiment-best 1 --yes
 ok 'and stored' sh -c 'det e config 1 --json | jq -e ".checkpoint_storage | .save_trial_best == 2 and .save_trial_latest == 3 and .save_experiment_best == 1"'
 ok 'list filters by state' sh -c 'det e list -s ERROR --csv | sed 1d | cut -d, -f1 | grep -qx 2'
 fails 2 'a state that is none is refused' det e list -s BROKEN
