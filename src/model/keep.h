@@ -13,8 +13,10 @@
  * Better is decided by the validation at exactly the checkpoint's steps; one without
  * can only be protected by 3 to 6.  Of equals the one with fewer steps is better (it
  * was validated first), then that of the older trial.  Rules 1 and 2 only ever rank
- * what is still there, so that a verdict "may go" is never taken back by what follows:
- * a better one pushes others down, never up.
+ * what is still there, so that a verdict "may go" is not taken back by what follows: a
+ * better one pushes others down, never up.  (Only a later run that validates the same
+ * steps again, with a worse result, can lift others after the fact; what has gone then
+ * stays gone.)
  *
  * That is why the rule can be applied a trial at a time, whenever one of its
  * checkpoints or validations came or its run ended, and why only one thing crosses

@@ -98,8 +98,9 @@ struct removal_group {
 det_status store_removal_groups(struct db *db, int64_t now_us, struct arena *mem,
                                 struct removal_group **ret_groups, uint32_t *ret_count,
                                 struct err *err);
+/* A bounded number of them, the oldest first. */
 det_status store_removals_of(struct db *db, const struct removal_group *group,
-                             int64_t now_us, uint32_t limit, struct arena *mem,
+                             int64_t now_us, struct arena *mem,
                              struct removal **ret_rows, uint32_t *ret_count,
                              struct err *err);
 det_status store_removal_get(struct db *db, const char *uuid, struct arena *mem,

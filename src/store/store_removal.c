@@ -46,7 +46,7 @@ static const struct sql removal_sql[] = {
                         " ORDER BY agent, is_shared, resource_pool"),
     SQL(REMOVALS_OF, "SELECT " REMOVAL_COLUMNS " FROM removals WHERE agent = $1"
                      " AND is_shared = $2 AND resource_pool = $3 AND next_us <= $4"
-                     " ORDER BY next_us, uuid LIMIT $5"),
+                     " ORDER BY next_us, uuid LIMIT 100"),
     SQL(REMOVAL_GET, "SELECT " REMOVAL_COLUMNS " FROM removals WHERE uuid = $1"),
     SQL(REMOVAL_DROP, "DELETE FROM removals WHERE uuid = $1"),
     SQL(REMOVAL_FAILED,
@@ -128,7 +128,7 @@ det_status store_removal_groups(struct db *db, int64_t now_us, struct arena *mem
 }
 
 det_status store_removals_of(struct db *db, const struct removal_group *group,
-                             int64_t now_us, uint32_t limit, struct arena *mem,
+                             int64_t now_us, struct arena *mem,
                              struct removal **ret_rows, uint32_t *ret_count,
                              struct err *err)
 {
@@ -141,7 +141,6 @@ det_status store_removals_of(struct db *db, const struct removal_group *group,
     db_bind_bool(&q, group->is_shared);
     db_bind_str(&q, group->resource_pool);
     db_bind_i64(&q, now_us);
-    db_bind_i64(&q, limit);
     st = rows_get(&q, removal_fields, sizeof(**ret_rows), mem, &rows);
     if (st)
         return st;

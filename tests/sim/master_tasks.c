@@ -90,6 +90,25 @@ static int64_t acked_steps(const struct world *w, int64_t trial, int64_t before_
     return steps;
 }
 
+static struct saved *find_saved(struct world *w, const char *uuid)
+{
+    for (uint32_t i = 0; i < w->processes; i++)
+        for (uint32_t k = 0; k < w->process[i]->saves; k++)
+            if (!strcmp(w->process[i]->saved[k].uuid, uuid))
+                return &w->process[i]->saved[k];
+    return NULL;
+}
+
+/* No trial resumes from files that are gone. */
+static void check_resumes(struct process *p, const char *uuid)
+{
+    const struct saved *saved = uuid ? find_saved(p->actor.world, uuid) : NULL;
+
+    if (saved && saved->is_removed)
+        world_fail(p->actor.world, "%s resumes from %s, which was removed",
+                   p->allocation, uuid);
+}
+
 static void start_process(struct agent_machine *agent, const struct json *command)
 {
     struct world *w = agent->actor.world;
@@ -121,7 +140,64 @@ static void start_process(struct agent_machine *agent, const struct json *comman
                    "%s starts at %" PRId64 " steps; its trial was told that %" PRId64
                    " are kept",
                    p->allocation, p->steps, acked_steps(w, p->trial, p->run));
+    check_resumes(p, json_str(json_get(env, "DET_LATEST_CHECKPOINT"), NULL));
     actor_wake(&p->actor);
+}
+
+/* ---- removing checkpoints ---------------------------------------------------------
+ */
+
+static const char *remove_all(struct agent_machine *agent, const struct json *work)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct world *w = agent->actor.world;
+    const char *comma = "";
+
+    buf_puts(&body, "{\"results\":[");
+    json_each(item, json_get(work, "removals")) {
+        const char *uuid = json_str(json_get(item, "uuid"), "");
+        struct saved *saved = find_saved(w, uuid);
+        bool fails = !w->is_calm && one_in(w, 6);
+
+        if (!saved)
+            world_fail(w, "%s is to remove %s, which nobody saved", agent->actor.name,
+                       uuid);
+        else if (!fails)
+            saved->is_removed = true;
+        world_trace(w, "%s removes %s%s", agent->actor.name, uuid, fails ? ": no" : "");
+        buf_printf(&body, "%s{\"uuid\":\"%s\"%s}", comma, uuid,
+                   fails ? ",\"error\":\"no\"" : "");
+        comma = ",";
+    }
+    buf_puts(&body, "],\"swept\":[");
+    comma = "";
+    json_each(item, json_get(work, "sweeps")) {
+        buf_printf(&body, "%s{\"trial\":%" PRId64 ",\"run\":%" PRId64 "}", comma,
+                   json_i64(json_get(item, "trial"), 0),
+                   json_i64(json_get(item, "run"), 0));
+        comma = ",";
+    }
+    buf_puts(&body, "]}");
+    return arena_strdup(&w->mem, body.data);
+}
+
+/* Whatever is not heard is asked for again. */
+static void clean(struct agent_machine *agent)
+{
+    struct actor *actor = &agent->actor;
+    struct call call = {.use = TOKEN_BEARER,
+                        .token = actor->world->agent_token,
+                        .method = NET_GET,
+                        .path = arena_printf(&actor->world->mem,
+                                             "/api/v1/det/agents/%s/removals",
+                                             actor->name)};
+
+    if (!actor_call(actor, &call) || call.status != 200)
+        return;
+    call.body = remove_all(agent, call.json);
+    call.method = NET_POST;
+    if (actor_call(actor, &call) && call.status != 200)
+        world_fail(actor->world, "removals: %d %s", call.status, call.text);
 }
 
 /* A command for a process that is not here (any more): the master hears so. */
@@ -149,7 +225,9 @@ static void obey(struct agent_machine *agent, const struct json *command)
     int64_t rank = json_i64(json_get(command, "rank"), -1);
     struct process *p = find_process(w, allocation, rank);
 
-    if (!strcmp(json_str(json_get(command, "kind"), ""), "START")) {
+    if (!strcmp(json_str(json_get(command, "kind"), ""), "CLEAN")) {
+        agent->is_cleaning = true; /* once the reply has been read */
+    } else if (!strcmp(json_str(json_get(command, "kind"), ""), "START")) {
         if (!p)
             start_process(agent, command);
         else if (p->is_gone) /* it began before the machine died */
@@ -220,7 +298,10 @@ void agent_step(struct actor *actor)
         machine_dies(agent);
     else if (!agent->epoch)
         say_hello(agent);
-    else
+    else if (agent->is_cleaning) {
+        agent->is_cleaning = false;
+        clean(agent);
+    } else
         fetch(agent);
     actor_again(actor, (int64_t)roll(w, SECOND / 5));
 }
@@ -328,7 +409,7 @@ static void write_metric(struct process *p, struct call *call)
                               ",\"trialRunId\":%" PRId64 ",\"stepsCompleted\":%" PRId64
                               ",\"metrics\":{\"avgMetrics\":{\"loss\":%" PRId64 "}}}}",
                               m->is_validation ? "validation" : "training", p->trial,
-                              p->run, m->steps, p->run * 1000 + m->steps);
+                              p->run, m->steps, metric_value(p, m));
 }
 
 static void write_checkpoint(struct process *p, struct call *call)

@@ -44,6 +44,7 @@ enum {
 
 struct world;
 struct actor;
+struct agent_machine;
 
 typedef void actor_fn(struct actor *actor);
 
@@ -80,6 +81,7 @@ struct saved {
     char uuid[UUID_TEXT];
     int64_t steps;
     bool is_acked;
+    bool is_removed; /* an agent was told to, and did */
 };
 
 /* One task process: a share of an allocation, with its supervisor. */
@@ -110,12 +112,21 @@ struct process {
     int64_t lines_acked; /* of these, acknowledged */
 };
 
+/* What a report says.  The same weights validate to the same loss, whichever run does.
+ */
+static inline int64_t metric_value(const struct process *p, const struct metric *m)
+{
+    return m->is_validation ? (p->trial * 31 + m->steps * 17) % 97
+                            : p->run * 1000 + m->steps;
+}
+
 struct agent_machine {
     struct actor actor;
     const char *epoch;
     int64_t after;
     int64_t boot;
     int64_t down_until_us; /* > 0: it is off */
+    bool is_cleaning;      /* it was told that there is something to remove */
 };
 
 /* An experiment that somebody was told exists. */
@@ -217,5 +228,8 @@ void person_step(struct actor *actor);
 /* ---- master_check.c */
 
 void check_all(struct world *w, struct actor *actor, const char *token);
+/* Whether exactly the checkpoints are left that the rule protects; one that it protects
+ * and that is gone ends the world. */
+bool check_collected(struct world *w, struct actor *actor, const char *token);
 
 #endif

@@ -17,7 +17,7 @@
 #include "wire/queries.h"
 
 enum {
-    REMOVALS_AT_ONCE = 100,
+    REMOVALS_AT_ONCE = 100, /* about */
     SENTENCE_MOST = 500,
 };
 static const int64_t sweep_again_us = (int64_t)600 * 1000000;
@@ -159,12 +159,12 @@ static det_status find_place(struct request *req, int64_t experiment_id,
 }
 
 static det_status show_removals(struct request *req, const struct removal_group *group,
-                                uint32_t limit, uint32_t *ret_shown)
+                                uint32_t *ret_shown)
 {
     struct place_of place = {0};
     struct removal *rows;
     uint32_t count;
-    det_status st = store_removals_of(req->db, group, master_now_us(req->master), limit,
+    det_status st = store_removals_of(req->db, group, master_now_us(req->master),
                                       &req->mem, &rows, &count, req->err);
 
     if (st)
@@ -240,7 +240,7 @@ det_status api_agent_removals(struct request *req)
     jw_array(&req->w, "removals");
     for (uint32_t i = 0; i < count && !st && shown < REMOVALS_AT_ONCE; i++)
         if (collector_may(req->master, req->arg[0], pool, &groups[i]))
-            st = show_removals(req, &groups[i], REMOVALS_AT_ONCE - shown, &shown);
+            st = show_removals(req, &groups[i], &shown);
     jw_end_array(&req->w);
     if (!st)
         st = show_sweeps(req);

@@ -184,7 +184,7 @@ TEST(a_removal_is_done_once_and_a_failed_one_waits_longer_each_time)
     CHECK(groups[0].is_shared);
     CHECK_STR(groups[0].resource_pool, "default");
     CHECK_OK(
-        store_removals_of(w.db, groups, 1000, 10, &w.mem, &rows, &count, &test_err));
+        store_removals_of(w.db, groups, 1000, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_STR(rows[0].uuid, "a");
     CHECK_OK(store_removal_failed(w.db, "a", "no way", 1000, &is_news, &test_err));
