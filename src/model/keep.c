@@ -75,7 +75,9 @@ static bool may_be_validated(const struct keep_policy *policy,
 {
     return trial->is_live && !item->has_metric &&
            (policy->trial_best || policy->experiment_best) &&
-           trial->validated_steps <= item->steps;
+           /* One reported before says nothing: the trial may have been set back. */
+           (trial->validated_steps <= item->steps ||
+            trial->validated_us < item->report_us);
 }
 
 void keep_judge(const struct keep_policy *policy, const struct keep_trial *trial,

@@ -8,7 +8,8 @@
  *   3. it is among the `trial_latest` last of its trial, by steps;
  *   4. it is held: another trial began from it, or somebody named it;
  *   5. its trial lives and would resume from it;
- *   6. its trial lives and may still validate it: then 1 and 2 cannot be known yet.
+ *   6. its trial lives and may still validate it: then 1 and 2 cannot be known yet.  It
+ *      no longer may once it has, since, validated at more steps.
  *
  * Better is decided by the validation at exactly the checkpoint's steps; one without
  * can only be protected by 3 to 6.  Of equals the one with fewer steps is better (it
@@ -53,6 +54,7 @@ struct keep_trial {
     bool is_live;
     const char *resumes_from; /* a uuid; NULL: none */
     int64_t validated_steps;  /* of its last validation; 0: none */
+    int64_t validated_us;     /* when that was reported */
 };
 
 /* Whether `a` ranks before `b` by the metric; both have one.  A total order. */

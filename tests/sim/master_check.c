@@ -88,16 +88,20 @@ static const char *state_in(const struct left *left, const char *uuid)
 static bool is_as_judged(struct world *w, const struct left *left,
                          const struct keep_item *items, size_t count)
 {
+    bool is_done = true;
+
     for (size_t i = 0; i < count; i++) {
         const char *state = state_in(left, items[i].uuid);
 
         if (!items[i].may_go && strcmp(state, "STATE_COMPLETED"))
             world_fail(w, "checkpoint %s of trial %" PRId64 " is protected, and is %s",
                        items[i].uuid, items[i].trial_id, state);
-        if (items[i].may_go && strcmp(state, "STATE_DELETED"))
-            return false;
+        is_done &= !items[i].may_go || !strcmp(state, "STATE_DELETED");
+        world_trace(w, "checkpoint %s of trial %" PRId64 " at %" PRId64 "%s: %s",
+                    items[i].uuid, items[i].trial_id, items[i].steps,
+                    items[i].may_go ? " may go" : "", state);
     }
-    return true;
+    return is_done;
 }
 
 static bool is_collected(struct reader *r, int64_t experiment)

@@ -88,6 +88,14 @@ TEST(one_that_may_still_be_validated_waits)
     CHECK(goes(items, 3, "a"));
     CHECK(!goes(items, 3, "b"));
 
+    items[0] = item("a", 10, -1);
+    items[0].report_us = 7; /* saved by a later run, after that validation */
+    live.validated_us = 6;
+    items[1] = item("b", 20, 0.4);
+    items[2] = item("c", 30, -1);
+    keep_judge(&policy, &live, items, 3);
+    CHECK(!goes(items, 3, "a"));
+
     policy.trial_best = 0; /* no validation could save it */
     live.validated_steps = 0;
     keep_judge(&policy, &live, items, 3);

@@ -42,7 +42,7 @@ static void validate(struct world *w, int64_t trial, int64_t steps, double loss)
         parse(&w->mem, arena_printf(&w->mem, "{\"loss\":%.4f}", loss));
 
     CHECK_OK(
-        store_trial_validated(w->db, trial, steps, 5, metrics, &w->mem, &test_err));
+        store_trial_validated(w->db, trial, steps, steps, metrics, &w->mem, &test_err));
 }
 
 static void end_trial(struct world *w, int64_t trial)
@@ -183,8 +183,7 @@ TEST(a_removal_is_done_once_and_a_failed_one_waits_longer_each_time)
     CHECK_EQ(count, 1);
     CHECK(groups[0].is_shared);
     CHECK_STR(groups[0].resource_pool, "default");
-    CHECK_OK(
-        store_removals_of(w.db, groups, 1000, &w.mem, &rows, &count, &test_err));
+    CHECK_OK(store_removals_of(w.db, groups, 1000, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_STR(rows[0].uuid, "a");
     CHECK_OK(store_removal_failed(w.db, "a", "no way", 1000, &is_news, &test_err));
