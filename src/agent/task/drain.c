@@ -56,6 +56,7 @@ struct drain {
     uint64_t next; /* the number the master waits for; 0: not known */
     uint32_t refusals;
     uint64_t damaged;
+    bool was_full;
 
     struct lock lock;           /* guards the rest */
     struct ring_reader *reader; /* made on the lane; NULL: not yet */
@@ -121,6 +122,15 @@ static void note_damage(struct drain *drain, uint32_t damaged)
     else if (damaged)
         log_warn("%" PRIu32 " more reports were damaged", damaged);
     drain->damaged += damaged;
+}
+
+static void note_full(struct drain *drain)
+{
+    if (drain->was_full || !drain->reader || !ring_turned_away(drain->reader))
+        return;
+    drain->was_full = true;
+    note(drain, "the task's ring of reports is full, or its disk: reports are refused "
+                "until the master has taken what is there");
 }
 
 /* ---- the batch in hand ----------------------------------------------------------- */
@@ -300,6 +310,9 @@ static det_status carry(struct courier *courier, struct courier_next *ret_next,
     if (ret_next->is_done)
         return DET_OK;
     status = send_next(drain, &sent, &ret_next->is_done, err);
+    note_full(drain);
+    if (status && status != DET_STATE && !talk_may_retry(status))
+        note(drain, "the reports are not sent any more: %s", err->text);
     if (status || ret_next->is_done)
         return status;
     ret_next->wait_us = COURIER_PAUSE_US;

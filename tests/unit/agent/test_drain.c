@@ -451,6 +451,51 @@ TEST(damaged_records_are_said_once_and_skipped)
     world_done(&w);
 }
 
+TEST(a_full_ring_is_said_once)
+{
+    struct world w;
+    char name[3000];
+
+    world_init(&w, 12);
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    net_server_free(w.server);
+    w.server = NULL;
+    ring_close(w.ring);
+    CHECK_OK(ring_open(&(struct ring_config){.io = w.io,
+                                             .dir = "/t/reports",
+                                             .segment_bytes = 64 << 10,
+                                             .limit_bytes = 128 << 10},
+                       &w.ring, &test_err));
+    while (!put_one(&w, name))
+        continue;
+    pass(&w, 60 * SECOND);
+    CHECK_EQ(put_one(&w, name), DET_BUSY);
+    pass(&w, 60 * SECOND);
+    check_note(&w, "full");
+    check_no_note(&w);
+    serve(&w);
+    pass(&w, 60 * SECOND);
+    put(&w, 1); /* there is room again */
+    end(&w);
+    check_all(&w);
+    world_done(&w);
+}
+
+TEST(a_refusal_of_everything_is_said)
+{
+    struct world w;
+
+    world_init(&w, 13);
+    w.refusal = "{\"error\":{\"code\":3,\"error\":\"I do not speak this\"}}";
+    put(&w, 1);
+    CHECK(exec_pump_until(w.exec, &w.is_over));
+    CHECK_EQ(drain_outcome(w.drain, &test_err), DET_INVALID);
+    check_note(&w, "1 reports are lost");
+    check_note(&w, "not sent any more");
+    world_done(&w);
+}
+
 /* A master that was set back to an older copy of its data. */
 TEST(a_master_that_lacks_something_gets_it_again_or_hears_that_it_is_lost)
 {
