@@ -229,12 +229,12 @@ static void world_init(struct world *w, uint64_t seed)
 
 static void world_done(struct world *w)
 {
-    drain_free(w->drain);
-    ring_close(w->ring);
     talk_free(w->talk);
     if (w->server)
         net_server_free(w->server);
     exec_free(w->exec);
+    drain_free(w->drain);
+    ring_close(w->ring);
     net_free(w->net);
     vec_done(&w->numbers);
     io_free(w->io);
@@ -553,8 +553,9 @@ TEST(a_task_that_never_began_has_nothing_to_report)
     struct world w;
 
     world_init(&w, 10);
+    end(&w);
     drain_free(w.drain);
-    w.drain = NULL;
+    w.is_over = false;
     const struct drain_config config = {.io = w.io,
                                         .exec = w.exec,
                                         .lane = w.lane,
