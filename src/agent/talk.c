@@ -208,7 +208,10 @@ static det_status get_client(struct talk *talk, struct err *err)
 static det_status call_once(struct talk *talk, const struct talk_request *request,
                             const char *path, struct net_reply *reply, struct err *err)
 {
-    const char *const headers[] = {talk->header, "Content-Type: application/json",
+    const char *const headers[] = {talk->header,
+                                   request->is_bytes
+                                       ? "Content-Type: application/octet-stream"
+                                       : "Content-Type: application/json",
                                    NULL};
     const struct net_call call = {
         .method = request->method,

@@ -35,6 +35,7 @@ struct talk_request {
     const struct buf *body; /* JSON; NULL: none.  One that failed fails the call */
     int64_t timeout_ms;     /* without a byte; 0: 30 s */
     size_t reply_limit;     /* bytes; 0: 64 MiB */
+    bool is_bytes;          /* the body is no JSON but bytes as they are */
 };
 
 /* DET_OK: 2xx, and the reply's tree in `mem` (an empty reply is NULL).  DET_STATE: the

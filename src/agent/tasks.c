@@ -21,6 +21,7 @@
 #include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/drain.h"
 #include "agent/task/family.h"
 #include "agent/task/identity.h"
 #include "agent/task/place.h"
@@ -396,57 +397,120 @@ static void kill_rest(struct tasks *tasks, const struct entry *entry)
         }
 }
 
-static det_status ship_spools(struct tasks *tasks, const struct entry *entry,
-                              struct spool *spool[SHIP_STREAMS], struct err *err)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
-    struct ship_config config = {.spool = {spool[0], spool[1]},
-                                 .allocation = entry->allocation,
-                                 .rank = entry->rank};
+/* What a dead supervisor worked with. */
+struct leavings {
+    struct arena mem;
     struct task_spec spec;
-    struct ship *ship = NULL;
+    struct talk *talk;
+};
+
+static void leavings_done(struct leavings *left)
+{
+    talk_free(left->talk);
+    arena_done(&left->mem);
+}
+
+static det_status leavings_find(struct tasks *tasks, const struct entry *entry,
+                                struct leavings *left, struct err *err)
+{
     const char *url;
-    det_status status = spec_load(tasks->io, entry->dir, &mem, &spec, err);
+    det_status status = spec_load(tasks->io, entry->dir, &left->mem, &left->spec, err);
 
     if (status)
         return status;
-    url = spec_master(&spec);
-    status = talk_new(tasks->net, url ? url : "", TALK_TASK,
-                      spec_variable(&spec, "DET_SESSION_TOKEN"), &config.talk, err);
+    url = spec_master(&left->spec);
+    return talk_new(tasks->net, url ? url : "", TALK_TASK,
+                    spec_variable(&left->spec, "DET_SESSION_TOKEN"), &left->talk, err);
+}
+
+static det_status ship_spools(struct tasks *tasks, const struct entry *entry,
+                              struct spool *spool[SHIP_STREAMS], struct err *err)
+{
+    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
+    struct ship_config config = {.spool = {spool[0], spool[1]},
+                                 .allocation = entry->allocation,
+                                 .rank = entry->rank};
+    struct ship *ship = NULL;
+    det_status status = leavings_find(tasks, entry, &left, err);
+
+    config.talk = left.talk;
     if (!status)
         status = ship_new(&config, &ship, err);
     if (!status)
         status = ship_rest(ship, err);
     ship_free(ship);
-    talk_free(config.talk);
     return status;
 }
 
-/* Sends the output that the supervisor could not.  A refusal is no reason to keep it.
- */
+static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
+                             struct spool *log, struct err *err)
+{
+    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
+    struct drain_config config = {
+        .io = tasks->io, .allocation = entry->allocation, .rank = entry->rank};
+    struct drain *drain = NULL;
+    char text[ERR_TEXT_SIZE];
+    struct io_stat found;
+    det_status status;
+
+    config.dir = place_path(&left.mem, entry->dir, PLACE_REPORTS);
+    if (!config.dir)
+        return err_default(err, DET_NOMEM);
+    status = io_stat(tasks->io, config.dir, &found, err);
+    if (status)
+        return status == DET_NOT_FOUND ? DET_OK : status; /* it never began */
+    status = leavings_find(tasks, entry, &left, err);
+    config.talk = left.talk;
+    if (!status)
+        status = drain_new(&config, &drain, err);
+    if (!status)
+        status = drain_rest(drain, err);
+    while (drain && drain_take_note(drain, text)) {
+        char line[ERR_TEXT_SIZE + 16];
+        int len = snprintf(line, sizeof(line), "[det] %s\n", text);
+
+        if (log)
+            spool_write(log, 0, line, MIN((size_t)len, sizeof(line) - 1));
+    }
+    drain_free(drain);
+    return status;
+}
+
+/* A refusal is no reason to keep what is left. */
+static det_status retry_or_lose(const struct entry *entry, const char *what,
+                                det_status status, const struct err *err)
+{
+    if (status && !talk_may_retry(status))
+        log_warn("the last %s of %s is lost: %s", what, entry->name, err->text);
+    return talk_may_retry(status) ? status : DET_OK;
+}
+
+/* Sends the reports and the output that the supervisor could not. */
 static det_status ship_left(struct tasks *tasks, const struct entry *entry)
 {
     struct spool_config config = {.io = tasks->io, .dir = entry->dir};
     struct spool *spool[SHIP_STREAMS] = {NULL};
     struct err err = {0};
+    struct err why = {0};
     bool is_empty = true;
     det_status status = DET_OK;
+    det_status drained;
 
     for (size_t i = 0; !status && i < SHIP_STREAMS; i++) {
         config.name = ship_streams[i];
         status = spool_open(&config, &spool[i], &err);
-        if (status)
-            break;
+    }
+    drained = drain_ring(tasks, entry, spool[1], &why);
+    drained = retry_or_lose(entry, "reports", drained, &why);
+    for (size_t i = 0; !status && !drained && i < SHIP_STREAMS; i++) {
         spool_end(spool[i], 0);
         is_empty = is_empty && spool_end_offset(spool[i]) == 0;
     }
-    if (!status && !is_empty)
+    if (!status && !drained && !is_empty)
         status = ship_spools(tasks, entry, spool, &err);
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         spool_close(spool[i]);
-    if (status && !talk_may_retry(status))
-        log_warn("the last output of %s is lost: %s", entry->name, err.text);
-    return talk_may_retry(status) ? status : DET_OK;
+    return drained ? drained : retry_or_lose(entry, "output", status, &err);
 }
 
 /* Whether a supervisor still works on it; what it left is taken over otherwise. */

@@ -17,12 +17,12 @@ enum core_event_kind {
     EVENT_EXPERIMENT_ACTION,
     EVENT_EXPERIMENT_RESOURCES, /* priority, weight, cap or pool changed */
     EVENT_TRIAL_KILL,
-    EVENT_VALIDATED, /* journal */
-    EVENT_PROGRESS,
+    EVENT_VALIDATED,    /* journal */
+    EVENT_PROGRESS,     /* journal, or a call of its own */
     EVENT_CHECKPOINTED, /* journal */
-    EVENT_EARLY_EXIT,   /* a trial says that its hyperparameters are invalid */
-    EVENT_LOG_POLICY,   /* a line of its log matched a policy */
-    EVENT_SHARE_STATE,  /* a task process got ahead: PULLING, STARTING, RUNNING */
+    EVENT_EARLY_EXIT,  /* likewise: a trial says that its hyperparameters are invalid */
+    EVENT_LOG_POLICY,  /* a line of its log matched a policy */
+    EVENT_SHARE_STATE, /* a task process got ahead: PULLING, STARTING, RUNNING */
     EVENT_SHARE_EXITED, /* journal: a task process ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */

@@ -260,6 +260,8 @@ static det_status put_begin(struct ring *ring, size_t size,
                        "let it go: is it stopped?",
                        ring->dir);
     status = find_room(ring, size, ret_state, err);
+    if (status == DET_BUSY)
+        atomic_fetch_add(&ring->head.head->turned_away, 1);
     if (status)
         shared_lock_give(&ring->head.head->lock);
     return status;

@@ -83,6 +83,8 @@ det_status ring_read(struct ring_reader *reader, size_t max_bytes, struct buf *o
 det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err);
 /* Reading begins again behind what was stored (a batch was refused or lost). */
 void ring_rewind(struct ring_reader *reader);
+/* How many puts found the ring, or the disk, full: for a sentence in a log. */
+uint32_t ring_turned_away(const struct ring_reader *reader);
 /* Sleeps until something is put, and a few milliseconds more for what follows it, or
  * until `timeout_ms` passes (-1: never); ring_wake() ends it at once.  Does not sleep
  * while there is something left to read, nor in a memory file system. */

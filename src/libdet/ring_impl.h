@@ -66,7 +66,8 @@ struct head {
     _Atomic uint64_t freed;  /* the base of the oldest segment that is not all stored */
     _Atomic uint64_t lost;   /* a segment that is gone: not to be written to any more */
     uint64_t rest_of_reader[5];
-    _Atomic uint32_t sleeps; /* the reader does: wake it here */
+    _Atomic uint32_t sleeps;      /* the reader does: wake it here */
+    _Atomic uint32_t turned_away; /* puts that found it full; only to be told of */
 };
 
 struct head_file {

@@ -386,6 +386,12 @@ void ring_rewind(struct ring_reader *reader)
                           MAX(reader->stored + 1, reader->passed.at[0].first)};
 }
 
+uint32_t ring_turned_away(const struct ring_reader *reader)
+{
+    return head_is_whole(&reader->head) ? atomic_load(&reader->head.head->turned_away)
+                                        : 0;
+}
+
 /* ---- sleeping -------------------------------------------------------------------- */
 
 /* Whether there is something to do at once; what was put meanwhile can wait. */

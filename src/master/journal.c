@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - the three kinds of reports that are also events, by field tables. */
+/* journal.c - the kinds of reports that are also events, by field tables. */
 #include "master/journal.h"
 
 #include <stddef.h>
@@ -46,6 +46,17 @@ static const struct field share_exited_fields[] = {
     FIELD_END,
 };
 
+static const struct field progress_fields[] = {
+    EVENT_FIELD(I64, progress, trial_id),
+    EVENT_FIELD(F64, progress, progress),
+    FIELD_END,
+};
+
+static const struct field early_exit_fields[] = {
+    EVENT_FIELD(I64, early_exit, trial_id),
+    FIELD_END,
+};
+
 static const struct field *fields_of(uint32_t kind)
 {
     switch (kind) {
@@ -55,6 +66,10 @@ static const struct field *fields_of(uint32_t kind)
         return checkpointed_fields;
     case EVENT_SHARE_EXITED:
         return share_exited_fields;
+    case EVENT_PROGRESS:
+        return progress_fields;
+    case EVENT_EARLY_EXIT:
+        return early_exit_fields;
     default:
         return NULL;
     }

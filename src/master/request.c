@@ -18,6 +18,7 @@
 #include "master/auth.h"
 #include "master/guard.h"
 #include "model/field.h"
+#include "wire/bodies.h"
 
 enum {
     REQUEST_MEMORY = 512 << 20, /* a model definition comes base64 in JSON */
@@ -410,6 +411,15 @@ static det_status read_body(struct request *req)
         return err_set(req->err, DET_TOO_LARGE,
                        "the body has %zu bytes; this call takes at most %zu", len,
                        body_limit(req->route));
+    if (req->route->body == bytes_body_fields) {
+        struct bytes_body *bytes = arena_new(&req->mem, struct bytes_body);
+
+        if (!bytes)
+            return DET_NOMEM;
+        *bytes = (struct bytes_body){text, len};
+        req->body = bytes;
+        return DET_OK;
+    }
     if (!len)
         text = "{}", len = 2;
     st = json_parse(text, len, &req->mem, &tree, req->err);

@@ -15,6 +15,10 @@ const struct field none_fields[] = {
     FIELD_END,
 };
 
+const struct field bytes_body_fields[] = {
+    FIELD_END,
+};
+
 const struct field login_body_fields[] = {
     FIELD(STR, login_body, username, "who"),
     FIELD(STR, login_body, password, "the password, or its salted SHA-512"),

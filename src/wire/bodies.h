@@ -14,6 +14,14 @@ struct none {
 };
 extern const struct field none_fields[];
 
+/* A call whose body is bytes (application/octet-stream), not JSON: they are handed to
+ * the handler as they came, borrowed until the reply. */
+struct bytes_body {
+    const void *at;
+    size_t len;
+};
+extern const struct field bytes_body_fields[];
+
 /* ---- people ---------------------------------------------------------------------- */
 
 struct login_body {

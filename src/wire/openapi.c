@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "data/json.h"
 #include "model/field.h"
+#include "wire/bodies.h"
 #include "wire/route.h"
 
 static void write_schema(struct json_writer *w, const struct field *field);
@@ -101,13 +102,20 @@ static void write_parameters(struct json_writer *w, const struct route *route)
 
 static void write_body(struct json_writer *w, const struct route *route)
 {
-    if (!route->body->name)
+    bool is_bytes = route->body == bytes_body_fields;
+
+    if (!route->body->name && !is_bytes)
         return;
     jw_object(w, "requestBody");
     jw_object(w, "content");
-    jw_object(w, "application/json");
+    jw_object(w, is_bytes ? "application/octet-stream" : "application/json");
     jw_object(w, "schema");
-    write_properties(w, route->body);
+    if (is_bytes) {
+        jw_str(w, "type", "string");
+        jw_str(w, "format", "binary");
+    } else {
+        write_properties(w, route->body);
+    }
     jw_end_object(w);
     jw_end_object(w);
     jw_end_object(w);
@@ -196,7 +204,10 @@ void route_html(struct buf *out)
                    route_method_names[r->method], r->path, route_auth_names[r->auth],
                    r->summary);
         write_names(out, "?", r->query);
-        write_names(out, "", r->body);
+        if (r->body == bytes_body_fields)
+            buf_puts(out, "bytes");
+        else
+            write_names(out, "", r->body);
         buf_printf(out, "<td>%s", r->reply);
     }
     buf_puts(out, "\n</table>\n");

@@ -70,6 +70,7 @@ ROUTE(report_progress, POST, "/api/v1/trials/{id}/progress", TASK, none, progres
 ROUTE(report_early_exit, POST, "/api/v1/trials/{id}/early_exit", TASK, none, early_exit_body, "nothing", "Say that the hyperparameters are invalid")
 ROUTE(report_runner, POST, "/api/v1/trials/{id}/runner/metadata", TASK, none, runner_metadata_body, "nothing", "Say what the trial is doing")
 ROUTE(report_checkpoint, POST, "/api/v1/checkpoints", TASK, none, checkpoint_body, "nothing", "Report a checkpoint that is whole")
+ROUTE(report_batch, POST, "/api/v1/allocations/{id}/reports", TASK, none, bytes_body, "stored and refused", "Reports of a task's ring, as they lie there")
 ROUTE(start_run, POST, "/api/v1/runs/start", TASK, none, none, "storageId", "A training process begins")
 ROUTE(get_run_metadata, GET, "/api/v1/runs/{id}/metadata", TASK, none, none, "metadata", "Show a trial's own notes")
 ROUTE(post_run_metadata, POST, "/api/v1/runs/{id}/metadata", TASK, none, run_metadata_body, "metadata", "Add to a trial's own notes")

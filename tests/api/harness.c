@@ -252,13 +252,19 @@ static struct reply make_reply(struct bed *bed, int status, const struct buf *bo
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
                       const char *path, const char *body)
 {
+    return bed_call_bytes(bed, who, method, path, body, body ? strlen(body) : 0);
+}
+
+struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
+                            const char *path, const void *body, size_t len)
+{
     CLEANUP(buf_done) struct buf out = BUF_INIT;
     const char *headers[] = {token_header(bed, who), NULL};
     struct net_call call = {.method = method,
                             .path = path,
                             .headers = headers,
                             .body = body,
-                            .body_len = body ? strlen(body) : 0,
+                            .body_len = len,
                             .timeout_ms = CALL_MS};
     struct net_reply reply = {.body = &out};
 

@@ -90,6 +90,9 @@ det_status bed_start(struct bed *bed, struct err *err);
 /* One call; a failure of the network fails the test. */
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
                       const char *path, const char *body);
+/* The same with a body of any bytes. */
+struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
+                            const char *path, const void *body, size_t len);
 /* Raw bytes to the port, the whole answer back; as another user of the machine when
  * `uid` is not 0. */
 struct reply bed_raw(struct bed *bed, const char *request, unsigned uid);

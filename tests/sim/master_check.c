@@ -7,6 +7,7 @@
  *                 (deleted or not: what is left is exactly what the rule protects)
  *   metrics       every acknowledged report, unless a later run trained over it; each
  *                 (run, group, steps) once, with the value that was sent
+ *   records       of rings: every acknowledged one, each once
  *   lines         every acknowledged line, no line twice, each process's in order */
 #include <inttypes.h>
 #include <stdio.h>
@@ -306,6 +307,7 @@ static void check_trial(struct reader *r, int64_t trial)
         if (p->trial != trial)
             continue;
         check_lines(r, lines, p);
+        ring_check(w, p, reports);
         for (uint32_t k = 0; k < p->metrics; k++)
             check_metric(r, reports, p, &p->metric[k]);
         check_checkpoints(r, p);

@@ -133,6 +133,7 @@ static void start_process(struct agent_machine *agent, const struct json *comman
     p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
     p->until = p->steps + 2 + (int64_t)roll(w, 12);
     p->op = OP_STATE;
+    p->has_ring = one_in(w, 2);
     world_trace(w, "%s starts %s/%" PRId64 " at %" PRId64, agent->actor.name,
                 p->allocation, p->rank, p->steps);
     if (p->steps < acked_steps(w, p->trial, p->run))
@@ -312,7 +313,7 @@ void agent_step(struct actor *actor)
 static void wish_exit(struct process *p, const char *exit)
 {
     p->exit = exit;
-    p->op = OP_EXIT;
+    p->op = p->rungs_acked < p->rungs ? OP_BATCH : OP_EXIT; /* the end comes last */
 }
 
 static void next_metric(struct process *p, bool is_validation)
@@ -376,6 +377,8 @@ static void choose(struct process *p)
     }
     if (p->op == OP_NONE || (p->steps >= p->until && p->op != OP_EXIT && one_in(w, 2)))
         wish_exit(p, "CLEAN");
+    else if (p->has_ring && (p->op == OP_METRIC || p->op == OP_CHECKPOINT))
+        ring_put_last(p);
 }
 
 /* ---- processes: telling -------------------------------------------------------------
@@ -446,6 +449,9 @@ static void fill_call(struct process *p, struct call *call)
     case OP_CHECKPOINT:
         write_checkpoint(p, call);
         break;
+    case OP_BATCH:
+        ring_fill_call(p, call);
+        break;
     case OP_POLL:
         call->method = NET_GET;
         call->path = arena_printf(
@@ -473,7 +479,9 @@ static void heard(struct process *p, const struct call *call)
     enum op op = p->op;
 
     p->op = OP_NONE;
-    if (op == OP_METRIC)
+    if (op == OP_BATCH)
+        ring_heard(p, call);
+    else if (op == OP_METRIC)
         p->metric[p->metrics - 1].is_acked = true;
     else if (op == OP_CHECKPOINT)
         p->saved[p->saves - 1].is_acked = true;
@@ -510,6 +518,9 @@ void process_step(struct actor *actor)
     if (actor_call(actor, &call) && !p->is_gone) {
         if (call.status == 200)
             heard(p, &call);
+        else if (p->op == OP_BATCH && call.status == 400 &&
+                 json_i64(json_path(call.json, "error.code"), 0) != 9)
+            world_fail(w, "%s: %s", call.path, call.text);
         else if (call.status == 401 || call.status == 400 || call.status == 404)
             p->is_gone = true; /* its allocation is over: nobody listens any more */
         else

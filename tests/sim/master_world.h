@@ -38,6 +38,7 @@ enum {
     PEOPLE = 2,
     PROCESSES_MOST = 400,
     REPORTS_MOST = 40, /* of one process */
+    RUNGS_MOST = 200,  /* records in its ring */
     WISHES_MOST = 40,
     SECOND = 1000000,
 };
@@ -66,6 +67,7 @@ enum op {
     OP_METRIC,
     OP_LOG,
     OP_CHECKPOINT,
+    OP_BATCH, /* of its ring: in place of the metrics and checkpoints one by one */
     OP_POLL,
     OP_ACK,
     OP_EXIT
@@ -84,6 +86,13 @@ struct saved {
     bool is_removed; /* an agent was told to, and did */
 };
 
+/* A record of a ring: its number is its place, from 1. */
+#define RUNG_PLAIN UINT32_MAX
+struct rung {
+    uint32_t kind; /* enum report_kind */
+    uint32_t at;   /* which metric or checkpoint of the process; RUNG_PLAIN: neither */
+};
+
 /* One task process: a share of an allocation, with its supervisor. */
 struct process {
     struct actor actor;
@@ -98,6 +107,7 @@ struct process {
     int64_t until;    /* then it is done */
     enum op op;       /* not yet answered */
     const char *exit; /* once it has ended */
+    bool has_ring;
     bool is_killed;
     bool is_preempted;
     bool is_gone; /* its machine died, or nobody listens to it any more */
@@ -107,6 +117,11 @@ struct process {
     uint32_t metrics;
     struct saved saved[REPORTS_MOST];
     uint32_t saves;
+    struct rung rung[RUNGS_MOST];
+    uint32_t rungs;
+    uint32_t rungs_acked; /* of these, acknowledged */
+    uint64_t batch_first; /* of the batch under way */
+    uint64_t batch_last;
     int64_t lines;       /* printed */
     int64_t lines_sent;  /* of these, sent at least once */
     int64_t lines_acked; /* of these, acknowledged */
@@ -207,6 +222,7 @@ struct call {
     enum net_method method;
     const char *path;
     const char *body;
+    size_t body_len;    /* of bytes; 0: it is text */
     int64_t timeout_ms; /* 0: 5 s */
     /* the answer, in the actor's memory until its next call */
     int status; /* 0: none came */
@@ -220,6 +236,15 @@ bool actor_call(struct actor *actor, struct call *call);
 
 void agent_step(struct actor *actor);
 void process_step(struct actor *actor);
+
+/* ---- master_ring.c: what a process reports through a ring */
+
+/* The metric or checkpoint that it was about to tell goes into the ring. */
+void ring_put_last(struct process *p);
+void ring_fill_call(struct process *p, struct call *call);
+void ring_heard(struct process *p, const struct call *call);
+/* Among the reports of its trial: each acknowledged record once, and no other. */
+void ring_check(struct world *w, const struct process *p, const struct json *rows);
 
 /* ---- master_people.c */
 

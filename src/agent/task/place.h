@@ -9,6 +9,7 @@
  *   *.spool.*       output that the master may not have yet (spool.h)
  *   supervisor.log  what the supervisor has to say
  *   work/  run/     the task's working directory, and its DET_RUN_DIR
+ *   run/reports/    the ring of what it reports, its DET_REPORT_RING (libdet/ring.h)
  *
  * The lock decides: held, the task lives; free with an exit.json, it ended; free
  * without one, its supervisor vanished. */
@@ -32,6 +33,7 @@ struct io_file;
 #define PLACE_LOG     "supervisor.log"
 #define PLACE_WORK    "work"
 #define PLACE_RUN     "run"
+#define PLACE_REPORTS "run/reports"
 #define PLACE_HOOK    "run/dynamic-tcd-startup-hook.sh"
 
 /* "DIR/NAME" in `mem`; NULL when memory is out. */

@@ -5,13 +5,14 @@
  *   RUNNING    the entrypoint was executed; its output goes to the spools
  *   LEAVING    its first process ended; what is left of the tree may finish, then must
  *   DRAINING   nobody is left; what the pipes still hold is read
- *   SHIPPING   exit.json is written; the ship lane sends what the master has not got
+ *   SHIPPING   exit.json is written; the drain lane sends the reports that the master
+ * has not got, then the ship lane the output, with what there is to say of them
  *   REPORTING  the steps lane reports the exit
  *   OVER
  *
  * The loop never waits for the master, nor for a disk any longer than a write takes:
- * the two lanes do (steps.h, ship.h), and wake it through an eventfd.  Each phase is
- * left by one function, step_<phase>(), asked again after everything that happens.
+ * the lanes do (steps.h, ship.h, drain.h), and wake it through an eventfd.  Each phase
+ * is left by one function, step_<phase>(), asked again after everything that happens.
  *
  * Ending a task: its first process and whoever came from it are found by walking /proc
  * (family.h), again and again until wait(2) knows no child any more; as the subreaper
@@ -31,6 +32,7 @@
 
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/drain.h"
 #include "agent/task/entrypoint.h"
 #include "agent/task/family.h"
 #include "agent/task/identity.h"
@@ -79,6 +81,15 @@ static void say(struct supervisor *s, const char *text)
     log_error("%s", text);
     spool_write(s->spool[1], wall_us(), line, MIN((size_t)len, sizeof(line) - 1));
     ship_wake(s->ship);
+}
+
+/* What is to be said of the reports, while the log can still take it. */
+static void take_notes(struct supervisor *s)
+{
+    char text[ERR_TEXT_SIZE];
+
+    while (s->phase <= SHIPPING && drain_take_note(s->drain, text))
+        say(s, text);
 }
 
 /* ---- output ---------------------------------------------------------------------- */
@@ -276,6 +287,7 @@ static void start(struct supervisor *s)
     memcpy(s->output, child.output, sizeof(s->output));
     s->phase = RUNNING;
     steps_running(s->steps);
+    drain_start(s->drain);
     /* Without it the agent could not clean up behind us; the task can run all the same.
      */
     if (watch_write_pid(s, &err))
@@ -306,7 +318,8 @@ static void step_running(struct supervisor *s)
     struct err err = {0};
 
     if (steps_look(s->steps, NULL).is_superseded ||
-        (ship_is_over(s->ship) && ship_outcome(s->ship, &err) == DET_STATE))
+        (ship_is_over(s->ship) && ship_outcome(s->ship, &err) == DET_STATE) ||
+        (drain_is_over(s->drain) && drain_outcome(s->drain, &err) == DET_STATE))
         ask_to_stop(s, STOP_KILL);
     if (!s->exit.exit)
         return;
@@ -342,13 +355,27 @@ static void step_draining(struct supervisor *s)
         if (s->output[i] >= 0)
             close(s->output[i]);
         s->output[i] = -1;
-        spool_end(s->spool[i], wall_us());
     }
     if (place_write_exit(s->io, s->dir, &s->exit, &err))
         log_error("%s", err.text);
     s->phase = SHIPPING;
     s->deadline_us = 0;
-    ship_hurry(s->ship);
+    drain_end(s->drain);
+}
+
+/* The output ends after the reports: there may be something to say about them. */
+static bool is_shipped(struct supervisor *s)
+{
+    if (!drain_is_over(s->drain))
+        return false;
+    if (!s->has_ended_output) {
+        take_notes(s);
+        for (size_t i = 0; i < SHIP_STREAMS; i++)
+            spool_end(s->spool[i], wall_us());
+        s->has_ended_output = true;
+        ship_hurry(s->ship);
+    }
+    return ship_is_over(s->ship);
 }
 
 static void report(struct supervisor *s)
@@ -384,7 +411,7 @@ static bool advance(struct supervisor *s)
         step_draining(s);
         break;
     case SHIPPING:
-        if (ship_is_over(s->ship))
+        if (is_shipped(s))
             report(s);
         break;
     case REPORTING:
@@ -471,6 +498,7 @@ void watch_task(struct supervisor *s)
         if (s->phase == OVER)
             break;
         wait_and_read(s);
+        take_notes(s);
         kill_when_due(s);
         look_after_dir(s);
     }

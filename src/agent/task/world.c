@@ -11,10 +11,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "data/archive.h"
 #include "data/json.h"
 #include "data/text.h"
+#include "libdet/ring.h"
 
 enum { SCRATCH = 1 << 20 };
 
@@ -117,16 +119,18 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
 {
     const char *work = place_path(v->mem, dir, PLACE_WORK);
     const char *run = place_path(v->mem, dir, PLACE_RUN);
+    const char *ring = place_path(v->mem, dir, PLACE_REPORTS);
 
     for (; *inherited; inherited++)
         if (strncmp(*inherited, "DET_", 4) != 0)
             put(v, *inherited);
     json_each(value, spec->environment)
         put_json(v, value);
-    if (!work || !run)
+    if (!work || !run || !ring)
         return;
     set(v, "DET_WORKDIR", work);
     set(v, "DET_RUN_DIR", run);
+    set(v, "DET_REPORT_RING", ring);
     set(v, "PWD", work);
 }
 
@@ -152,6 +156,19 @@ det_status world_environment(const struct task_spec *spec, const char *dir,
 
 /* ---- directories ----------------------------------------------------------------- */
 
+/* The ring is made before run/ is given to whom the task belongs.  Without it the task
+ * runs all the same, and says itself that it cannot report. */
+static void make_ring(struct io *io, const char *dir)
+{
+    const struct ring_config config = {.io = io, .dir = dir};
+    struct ring_reader *reader = NULL;
+    struct err err = {0};
+
+    if (ring_reader_open(&config, &reader, &err))
+        log_warn("%s", err.text);
+    ring_reader_close(reader);
+}
+
 det_status world_make(struct io *io, const struct task_spec *spec, const char *dir,
                       struct err *err)
 {
@@ -161,6 +178,7 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
     char *info = place_path(&mem, dir, PLACE_RUN "/info");
     char *run = place_path(&mem, dir, PLACE_RUN);
     char *path = place_path(&mem, dir, PLACE_HOOK);
+    char *ring = place_path(&mem, dir, PLACE_REPORTS);
     det_status status;
 
     if (mem.has_failed)
@@ -172,6 +190,8 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
         status = io_mkdir(io, info, true, err);
     if (!status && hook && hook[0])
         status = io_replace(io, path, hook, strlen(hook), true, err);
+    if (!status)
+        make_ring(io, ring);
     return status;
 }
 

@@ -219,6 +219,35 @@ TEST(a_supervisor_that_vanishes_is_a_transient_failure)
     done(&f);
 }
 
+TEST(the_reports_of_a_supervisor_that_vanishes_are_sent)
+{
+    struct fixture f = fixture();
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct place_pid pid = {0};
+    char entrypoint[512];
+    CLEANUP(buf_done) struct buf start = BUF_INIT;
+
+    f.m->is_busy = true;
+    start_agent(&f);
+    reporting(entrypoint, 7, "sleep 1000");
+    entrypoint[strlen(entrypoint) - 1] = '\0'; /* START() has quotes of its own */
+    buf_printf(&start, START(1, "%s"), entrypoint + 1);
+    command(&f, start.data);
+    WAIT_UNTIL(fake_count(f.m, "/reports", "") >= 1);
+    CHECK_OK(place_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
+    kill((pid_t)pid.supervisor, SIGKILL);
+    lock_take(&f.m->lock);
+    f.m->is_busy = false;
+    lock_give(&f.m->lock);
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "TRANSIENT") == 1);
+
+    CHECK_EQ(f.m->reports, 7);
+    CHECK_EQ(f.m->records, 7);
+    CHECK(fake_place_of(f.m, "/reports") < fake_place_of(f.m, AGENT_EXIT));
+    WAIT_UNTIL(!file_is_there(f.dir, ""));
+    done(&f);
+}
+
 TEST(a_master_that_started_anew_is_greeted_again)
 {
     struct fixture f = fixture();

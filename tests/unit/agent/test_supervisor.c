@@ -307,6 +307,73 @@ TEST(output_that_nobody_wants_does_not_end_a_task)
     fake_free(m);
 }
 
+/* ---- reports --------------------------------------------------------------------- */
+
+TEST(reports_reach_the_master_before_the_exit_does)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    run(m, reporting(entrypoint, 2000, "exit 3"), "", dir);
+
+    CHECK_EQ(m->reports, 2000);
+    CHECK_EQ(m->records, 2000);
+    CHECK(fake_place_of(m, "/reports") < fake_place_of(m, "/exit"));
+    CHECK_EQ(fake_count(m, "/exit", "exited with code 3"), 1);
+    fake_free(m);
+}
+
+TEST(reports_wait_for_a_master_in_trouble_and_so_does_the_exit)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+    pid_t pid;
+
+    m->is_busy = true;
+    fake_place(m, reporting(entrypoint, 5, "echo done"), "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT) && fake_count(m, "/reports", "") >= 2);
+    CHECK_EQ(fake_count(m, "/exit", ""), 0);
+    lock_take(&m->lock);
+    m->is_busy = false;
+    lock_give(&m->lock);
+    CHECK_EQ(fake_wait(m, pid), 0);
+    CHECK_EQ(m->reports, 5);
+    CHECK_EQ(m->records, 5);
+    CHECK_EQ(fake_count(m, "/exit", "CLEAN"), 1);
+    CHECK_NULL(m->problem);
+    fake_free(m);
+}
+
+TEST(a_refused_report_is_named_in_the_tasks_log)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    m->report_error = "loss was 1 before";
+    run(m, reporting(entrypoint, 1, "echo done"), "", dir);
+
+    CHECK_STR(m->output[0].data, "done\n");
+    CHECK_STR(m->output[1].data, "[det] a report was refused: loss was 1 before\n");
+    fake_free(m);
+}
+
+TEST(reports_of_a_run_that_is_over_end_it)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    m->reports_refusal = "{\"error\":{\"code\":9,\"error\":\"this run is over\"}}";
+    run(m, reporting(entrypoint, 1, "sleep 1000"), "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    fake_free(m);
+}
+
 TEST(another_refusal_of_a_state_does_not_matter)
 {
     struct fake_master *m = fake_new();
