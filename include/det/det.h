@@ -40,8 +40,8 @@ typedef struct det_reply det_reply;
 /* Who calls. */
 enum det_identity {
     /* A user: `token`, else `user` and `password`, else DET_USER and DET_PASS, else
-     * DET_USER_TOKEN (inside a task), else the user who logged in last, else
-     * `determined` with a blank password. */
+     * DET_USER_TOKEN (inside a task), else DET_USER alone, else the user who logged in
+     * last, else `determined` with a blank password. */
     DET_AS_USER = 0,
     /* The task this process belongs to: DET_SESSION_TOKEN. */
     DET_AS_TASK = 1,

@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/pack.h"
 #include "cli/run.h"
@@ -271,14 +272,24 @@ static det_status send(struct cli *cli, const struct buf *config, const char *fo
     return cli_flush(cli);
 }
 
+/* Ctrl-C ends the following, not the experiment: that is not what everybody expects. */
 static det_status follow(struct cli *cli, int64_t id)
 {
     struct log_options options = {.follow = true, .tail = CLI_UNSET, .head = CLI_UNSET};
+    struct farewell *farewell;
+    char words[160];
     const char *state;
-    det_status st = follow_first_trial(cli, id, &options);
+    det_status st;
 
+    snprintf(words, sizeof(words),
+             "experiment %" PRId64 " goes on; follow it with 'det e logs -f %" PRId64
+             "', stop it with 'det e kill %" PRId64 "'",
+             id, id, id);
+    farewell_begin(words, &farewell);
+    st = follow_first_trial(cli, id, &options);
     if (!st)
         st = follow_experiment(cli, id, CLI_UNSET, &state);
+    farewell_end(farewell);
     if (st)
         return st;
     cli->exit_code = strcmp(state, "COMPLETED") != 0;
