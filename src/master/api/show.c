@@ -55,6 +55,17 @@ static void show_experiment_texts(struct json_writer *w,
     jw_str(w, "resourcePool", v->row.resource_pool);
 }
 
+/* A search counts trials that are over as done, however they ended.  Of an experiment
+ * that ended before its search did, that says nothing. */
+static void show_progress(struct json_writer *w, const struct experiment *row)
+{
+    if (row->progress >= 1 &&
+        (row->state == EXPERIMENT_CANCELED || row->state == EXPERIMENT_ERROR))
+        jw_null(w, "progress");
+    else
+        jw_real(w, "progress", row->progress);
+}
+
 static void show_experiment_numbers(struct json_writer *w,
                                     const struct experiment_view *v, int64_t now_us)
 {
@@ -66,7 +77,7 @@ static void show_experiment_numbers(struct json_writer *w,
     jw_i64(w, "duration", (end_us - v->row.start_us) / 1000000);
     jw_bool(w, "archived", v->is_archived);
     jw_i64(w, "numTrials", v->num_trials);
-    jw_real(w, "progress", v->row.progress);
+    show_progress(w, &v->row);
     jw_i64(w, "priority", v->row.priority);
     if (v->row.parent_id)
         jw_i64(w, "forkedFrom", v->row.parent_id);
