@@ -40,6 +40,9 @@ void auth_free(struct auth *auth);
 /* Fills req->caller as the route demands.  DET_UNAUTHENTICATED or DET_FORBIDDEN. */
 det_status auth_check(struct request *req);
 
+/* Whether the headers hold a token that this master has given to somebody: not whether it
+ * is still good, which only the store knows.  Does not block. */
+bool auth_is_ours(const struct auth *auth, const struct net_exchange *x);
 /* Whether the caller was seen before; if so req->caller says who it is, and auth_check()
  * need not ask the store. */
 bool auth_knows(struct request *req);

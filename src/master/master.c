@@ -386,6 +386,7 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .host = master->host,
         .port = port,
         .max_body_bytes = MAX_BODY,
+        .body_limit = request_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
         .handler = request_arrived,

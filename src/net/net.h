@@ -58,10 +58,16 @@ enum net_method { NET_GET, NET_POST, NET_PUT, NET_PATCH, NET_DELETE, NET_HEAD, N
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
+/* How many bytes the body of this request may have (0 counts as 1).  Called when its headers are there,
+ * before the body is, on a thread of the network's: it must not block.  Method, path,
+ * query, headers and peer can be asked for. */
+typedef size_t net_limit_fn(void *arg, const struct net_exchange *x);
+
 struct net_server_config {
     const char *host;      /* "127.0.0.1", "::1", "0.0.0.0"; copied */
     uint16_t port;         /* 0: a free one */
     size_t max_body_bytes; /* a larger body is read off and reported as DET_TOO_LARGE */
+    net_limit_fn *body_limit; /* less, for some; NULL: the same for all */
     uint32_t threads;      /* that parse and write */
     uint32_t max_connections;
     net_handler_fn *handler;

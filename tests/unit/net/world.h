@@ -151,6 +151,18 @@ static inline void world_stream(struct world *w, struct net_exchange *x,
     net_answer_stream(x, "text/event-stream", &stream);
 }
 
+/* By what is known before the body comes: the path and the headers. */
+static inline size_t world_limit(void *arg, const struct net_exchange *x)
+{
+    const char *header = net_request_header(x, "X-Test");
+
+    (void)arg;
+    if (strcmp(net_request_path(x), "/small") != 0)
+        return SIZE_MAX;
+    return net_request_method(x) == NET_POST && header && !strcmp(header, "here") ? 10
+                                                                                  : 0;
+}
+
 static inline void world_handler(void *arg, struct net_exchange *x)
 {
     struct world *w = arg;
@@ -193,6 +205,7 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
     struct net_server_config config = {
         .host = "127.0.0.1",
         .max_body_bytes = WORLD_BODY_LIMIT,
+        .body_limit = world_limit,
         .threads = 2,
         .max_connections = 8192,
         .handler = world_handler,
