@@ -275,7 +275,7 @@ det_status request_move(struct request *req, struct lane *lane, handler_fn *then
 
 int64_t request_mono_us(const struct request *req)
 {
-    return clock_mono_us(exec_clock(req->master->exec));
+    return master_mono_us(req->master);
 }
 
 bool request_is_due(const struct request *req, int64_t deadline_us)

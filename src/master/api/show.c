@@ -166,11 +166,12 @@ static void show_trial_numbers(struct json_writer *w, const struct trial_view *v
         jw_null(w, "searcherMetricValue");
 }
 
-static void show_best_checkpoint(struct json_writer *w, const struct checkpoint *row)
+void show_checkpoint_outline(struct json_writer *w, const char *key,
+                             const struct checkpoint *row)
 {
     char state[64];
 
-    jw_object(w, "bestCheckpoint");
+    jw_object(w, key);
     jw_str(w, "uuid", row->uuid);
     snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
     jw_str(w, "state", state);
@@ -202,7 +203,7 @@ det_status show_trial(struct request *req, const char *key,
     show_validation(w, "latestValidation", view->latest_validation,
                     view->latest_validation_steps, view->latest_validation_us);
     if (has_best)
-        show_best_checkpoint(w, &best);
+        show_checkpoint_outline(w, "bestCheckpoint", &best);
     else
         jw_null(w, "bestCheckpoint");
     jw_raw(w, "summaryMetrics", summary.data);
