@@ -17,6 +17,7 @@
 #include "base/task.h"
 #include "net/net.h"
 #include "tests/support/test.h"
+#include "tests/unit/net/limit.h"
 
 enum { WORLD_BODY_LIMIT = 1 << 20, WORLD_HELD = 4096 };
 
@@ -149,18 +150,6 @@ static inline void world_stream(struct world *w, struct net_exchange *x,
     w->stream = x;
     lock_give(&w->lock);
     net_answer_stream(x, "text/event-stream", &stream);
-}
-
-/* By what is known before the body comes: the path and the headers. */
-static inline size_t world_limit(void *arg, const struct net_exchange *x)
-{
-    const char *header = net_request_header(x, "X-Test");
-
-    (void)arg;
-    if (strcmp(net_request_path(x), "/small") != 0)
-        return SIZE_MAX;
-    return net_request_method(x) == NET_POST && header && !strcmp(header, "here") ? 10
-                                                                                  : 0;
 }
 
 static inline void world_handler(void *arg, struct net_exchange *x)
