@@ -5,9 +5,9 @@
  *      ^                                                              |
  *      +---- nothing left <---- expire (now and then) <---- compact logs
  *
- * Each step is one write job, repeated while it finds something; its done() posts the next
- * step to the janitor's own lane, where files are removed too: that may take long, and
- * nobody else waits for it. */
+ * Each step is one write job, repeated while it finds something; its done() posts the
+ * next step to the janitor's own lane, where files are removed too: that may take long,
+ * and nobody else waits for it. */
 #include "master/janitor.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 enum {
     IDLE_US = 10 * 1000000,  /* between two looks when nobody wakes us */
     RETRY_US = 60 * 1000000, /* after a failure */
-    FILES_AT_ONCE = 500,          /* checkpoints looked up at a time */
+    FILES_AT_ONCE = 500,     /* checkpoints looked up at a time */
     EXPIRE_EVERY_US = 600 * 1000000,
 };
 
@@ -38,10 +38,10 @@ struct janitor {
     struct task task;
     struct write_job job;
     enum step step;
-    bool has_result;  /* `job` is a step that was done */
-    bool did;         /* ... and that found something */
+    bool has_result;       /* `job` is a step that was done */
+    bool did;              /* ... and that found something */
     int64_t without_files; /* the experiment whose files are gone already */
-    int64_t deleting; /* the experiment whose rows are being removed */
+    int64_t deleting;      /* the experiment whose rows are being removed */
     int64_t expire_next_us;
     struct lock lock; /* guards the two below */
     bool is_busy;
@@ -194,7 +194,8 @@ static void sleep_for(struct janitor *janitor, int64_t us)
         janitor->is_busy = true;
         lane_post(janitor->master->chores, &janitor->task);
     } else {
-        lane_post_at(janitor->master->chores, &janitor->task, master_mono_us(janitor->master) + us);
+        lane_post_at(janitor->master->chores, &janitor->task,
+                     master_mono_us(janitor->master) + us);
     }
     lock_give(&janitor->lock);
 }
@@ -224,7 +225,8 @@ static void begin_step(struct janitor *janitor)
         }
         janitor->step++;
     }
-    if (janitor->step == STEP_EXPIRE && master_mono_us(janitor->master) < janitor->expire_next_us)
+    if (janitor->step == STEP_EXPIRE &&
+        master_mono_us(janitor->master) < janitor->expire_next_us)
         janitor->step++;
     if (janitor->step == STEPS) {
         sleep_for(janitor, IDLE_US);
@@ -279,7 +281,8 @@ det_status janitor_new(struct master *master, struct janitor **ret_janitor,
         mem_free(janitor);
         return st;
     }
-    lane_post_at(master->chores, &janitor->task, master_mono_us(janitor->master) + 1000000);
+    lane_post_at(master->chores, &janitor->task,
+                 master_mono_us(janitor->master) + 1000000);
     *ret_janitor = janitor;
     return DET_OK;
 }

@@ -2,12 +2,12 @@
 /* locks.h - every lock that the master's threads take, what it guards, and their order.
  *
  * Most of what the master holds needs none: the heart, the writer's connection and the
- * janitor's work belong to lanes of width 1, a request to whoever has it in hand.  Locks
+ * janitor's work belong to lanes of width 1, a request to whoever has it in hand. Locks
  * are for what is left, are held for a few lines, and never while waiting, reading or
  * writing.
  *
  *    level  lock                      guards
- *    -----  ------------------------  --------------------------------------------------
+ *    -----  ------------------------ --------------------------------------------------
  *      1    agents   (rm/agents.c)    queues of commands, signs of life
  *      1    janitor  (janitor.c)      whether it is at work, and was woken meanwhile
  *      1    gathers  (gather.c)       meetings and who sits in them
@@ -28,9 +28,9 @@
  *    waits -> server                 a stream is woken
  *    waits -> executor               a waiter is woken
  *
- * Functions of others run under a lock in one place only: wake() and parked() of a waiter,
- * which post and watch and do nothing else.  Under the server's and the watcher's locks
- * nobody's function runs.
+ * Functions of others run under a lock in one place only: wake() and parked() of a
+ * waiter, which post and watch and do nothing else.  Under the server's and the
+ * watcher's locks nobody's function runs.
  *
  * To add a lock: a row here, `lock_init()` beside what it guards, and a comment at the
  * member that names what follows it. */

@@ -29,7 +29,7 @@
 enum {
     WORKERS = 3,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
-    MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for calls that are being worked on */

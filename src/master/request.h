@@ -94,10 +94,11 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone; /* the client left: nobody waits for the reply */
+    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
     request_next_fn *stream; /* STREAM */
     void *state;             /* the handler's own, in `mem`, between its parts */
-    void (*ended)(struct request *req); /* called once, last of all; NULL: nobody cares */
+    void (*ended)(
+        struct request *req); /* called once, last of all; NULL: nobody cares */
 };
 
 /* The numbers in the path: DET_INVALID when they are none. */

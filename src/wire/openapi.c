@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.c - the table of routes, told to programs (OpenAPI 3); page.c tells people. */
+/* openapi.c - the table of routes, told to programs (OpenAPI 3); page.c tells people.
+ */
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,12 +30,12 @@ static const struct {
     const char *type;
     const char *format;
 } schema_types[] = {
-    [FIELD_I64] = {"integer", NULL},    [FIELD_I64_STR] = {"string", "int64"},
-    [FIELD_F64] = {"number", NULL},     [FIELD_BOOL] = {"boolean", NULL},
-    [FIELD_STR] = {"string", NULL},     [FIELD_TIME] = {"string", "date-time"},
-    [FIELD_JSON] = {NULL, NULL},        [FIELD_TREE] = {NULL, NULL},
-    [FIELD_ENUM] = {"string", NULL},    [FIELD_STRS] = {"array", NULL},
-    [FIELD_I64S] = {"array", NULL},     [FIELD_RECORD] = {NULL, NULL},
+    [FIELD_I64] = {"integer", NULL},   [FIELD_I64_STR] = {"string", "int64"},
+    [FIELD_F64] = {"number", NULL},    [FIELD_BOOL] = {"boolean", NULL},
+    [FIELD_STR] = {"string", NULL},    [FIELD_TIME] = {"string", "date-time"},
+    [FIELD_JSON] = {NULL, NULL},       [FIELD_TREE] = {NULL, NULL},
+    [FIELD_ENUM] = {"string", NULL},   [FIELD_STRS] = {"array", NULL},
+    [FIELD_I64S] = {"array", NULL},    [FIELD_RECORD] = {NULL, NULL},
     [FIELD_RECORDS] = {"array", NULL},
 };
 
@@ -58,7 +59,8 @@ static void write_schema(struct json_writer *w, const struct field *field)
         jw_str(w, "type", schema_types[field->type].type);
     if (schema_types[field->type].format)
         jw_str(w, "format", schema_types[field->type].format);
-    if (schema_types[field->type].type && !strcmp(schema_types[field->type].type, "array"))
+    if (schema_types[field->type].type &&
+        !strcmp(schema_types[field->type].type, "array"))
         write_items(w, field);
 }
 
