@@ -23,7 +23,7 @@ extern "C" {
 #define DET_API
 #endif
 
-/* clang-format off: a table */
+/* clang-format off */
 /*    code             HTTP  gRPC  exit  default text                           */
 #define DET_STATUS_MAP(X)                                                            \
     X(OK,              200,  0,    0,    "ok")                                       \
