@@ -231,8 +231,9 @@ static bool read_silently(const char *prompt, const struct termios *before, char
         struct interrupt hold;
 
         interrupt_hold(&hold);
-        fprintf(stderr, "%s: ", prompt);
+        /* silent before we ask: who answers at once is not seen, nor lost */
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+        fprintf(stderr, "%s: ", prompt);
         has_input = interrupt_wait_for_input(&hold);
         if (has_input)
             is_read = read_line(line, size);
