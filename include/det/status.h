@@ -23,6 +23,7 @@ extern "C" {
 #define DET_API
 #endif
 
+/* clang-format off */
 /*    code             HTTP  gRPC  exit  default text                           */
 #define DET_STATUS_MAP(X)                                                            \
     X(OK,              200,  0,    0,    "ok")                                       \
@@ -42,6 +43,7 @@ extern "C" {
     X(UNSUPPORTED,     501,  12,   11,   "not built yet")                            \
     X(TOO_LARGE,       413,  3,    2,    "it is larger than the limit")              \
     X(FULL,            503,  14,   8,    "no space left on the disk")
+/* clang-format on */
 
 typedef enum DET_NODISCARD det_status {
 #define DET_STATUS_ENUM(code, http, grpc, exit, text) DET_##code,

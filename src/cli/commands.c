@@ -463,13 +463,15 @@ const struct cli_command cli_commands[] = {
     COMMAND("config", "check", "FILE", run_config_check, 0, "Check a file",
             OPTS(kind_opts, kind_options),
             .help =
-                "Prints every problem with its line and column.  The exit code is 0 "
+                "FILE '-' is standard input.  Prints every problem with its line and "
+                "column.  The exit code is 0 "
                 "when there are none, 2 when something is wrong, and 11 when the only "
                 "problems are things that are not built yet."),
     COMMAND("config", "explain", "[KEY]", run_config_explain, 0,
             "Say what a key means, or list all keys", OPTS(kind_opts, kind_options)),
     COMMAND("config", "defaults", "", run_config_defaults, 0,
-            "Print every key with its default, as YAML", OPTS(kind_opts, kind_options)),
+            "Print every key with its default, as a valid file",
+            OPTS(kind_opts, kind_options)),
 
     COMMAND("serve", NULL, "", NULL, CLI_ROLE,
             "Run the whole platform here: master and agent",

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/io.h"
 #include "cli/ctx.h"
+#include "cli/follow.h"
 #include "cli/options.h"
 #include "cli/run.h"
 #include "cli/table.h"
@@ -52,10 +53,15 @@ static det_status patch(struct cli *cli, const char *around, const char *member,
 {
     const struct cli_invocation *in = cli->in;
     struct json *body = json_new(&cli->mem, JSON_OBJECT);
-    const char *text;
+    const char *text, *state = "";
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
+    if (!st && around && !strcmp(around, "resources")) { /* what is over needs none */
+        st = steer_state(cli, "experiment", id, &state);
+        if (!st)
+            st = steer_refuse_ended(cli, "experiment", id, state);
+    }
     if (st)
         return st;
     json_set(&cli->mem, body, "id", json_new_i64(&cli->mem, id));

@@ -10,25 +10,68 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "data/text.h"
+#include "model/states.h"
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-static void add_filters(struct cli *cli, const struct list_options *options,
-                        struct buf *query)
+/* As lists show them: an active experiment also says what its trials wait for. */
+static const char *const active_names[] = {"QUEUED", "PULLING", "STARTING", "RUNNING",
+                                           NULL};
+
+static const char *find_state(const char *const *names, const char *word)
+{
+    for (; *names; names++)
+        if (!strcasecmp(*names, word))
+            return *names;
+    return NULL;
+}
+
+static det_status add_state(struct cli *cli, const char *word, struct buf *query)
+{
+    CLEANUP(buf_done) struct buf known = BUF_INIT;
+    const char *bare = strncasecmp(word, "STATE_", 6) ? word : word + 6;
+    const char *state = find_state(experiment_state_names, bare);
+
+    if (!state)
+        state = find_state(active_names, bare);
+    if (state) {
+        buf_printf(query, "&states=STATE_%s", state);
+        return DET_OK;
+    }
+    for (const char *const *name = experiment_state_names; *name; name++)
+        buf_printf(&known, "%s%s", known.len ? ", " : "", *name);
+    if (known.status)
+        return cli_nomem(cli);
+    return cli_fail(cli, DET_INVALID, "--state is '%s'; expected one of %s", word,
+                    known.data);
+}
+
+static det_status add_filters(struct cli *cli, const struct list_options *options,
+                              struct buf *query)
 {
     for (size_t i = 0; i < options->states.count; i++) {
-        const char *state = options->states.at[i];
+        det_status st = add_state(cli, options->states.at[i], query);
 
-        buf_puts(query,
-                 strncasecmp(state, "STATE_", 6) ? "&states=STATE_" : "&states=");
-        for (; *state; state++)
-            buf_putc(query,
-                     *state >= 'a' && *state <= 'z' ? (char)(*state - 32) : *state);
+        if (st)
+            return st;
     }
     for (size_t i = 0; i < options->labels.count; i++)
         buf_printf(query, "&labels=%s", cli_url(cli, options->labels.at[i]));
     if (options->name)
         buf_printf(query, "&name=%s", cli_url(cli, options->name));
+    return DET_OK;
+}
+
+/* Why there is nothing to see. */
+static void note_empty_list(struct cli *cli, const struct list_options *options)
+{
+    bool has_filters = options->states.count || options->labels.count || options->name;
+
+    cli_note(cli, "no experiments%s%s%s", options->all ? "" : " of yours",
+             has_filters ? " that --state, --label and --name let through" : "",
+             options->all ? ""
+                          : "; -a also looks among archived ones and those of "
+                            "other users");
 }
 
 /* Those of the caller, unless all are wanted. */
@@ -86,8 +129,8 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
                    options->limit);
     if (in->format != CLI_JSON) /* which shows everything */
         buf_puts(&query, "&excludeConfig=true");
-    add_filters(cli, options, &query);
-    if (!options->all)
+    st = add_filters(cli, options, &query);
+    if (!st && !options->all)
         st = add_owner(cli, &query);
     if (!st && query.status)
         st = cli_nomem(cli);
@@ -101,8 +144,7 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
     if (in->format == CLI_JSON)
         return cli_print_json(cli, list);
     if (in->format == CLI_TEXT && !json_first(list)) {
-        cli_note(cli, "no experiments%s",
-                 options->all ? "" : " of yours; -a shows all");
+        note_empty_list(cli, options);
         return DET_OK;
     }
     table_init(&table, &cli->mem, experiment_columns);

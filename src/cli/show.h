@@ -6,8 +6,12 @@
 #include "base/err.h"
 #include "cli/table.h"
 
+struct buf;
 struct cli;
 struct json;
+
+/* A configuration file, or standard input for "-". */
+det_status cli_read_config(struct cli *cli, const char *path, struct buf *text);
 
 /* A value for CSV: numbers and texts as they came, nested ones as JSON, null as "". */
 const char *show_raw(struct cli *cli, const struct json *value);

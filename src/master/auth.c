@@ -30,6 +30,7 @@ enum {
     AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     SEAL_OPS = 3,
     SEAL_BYTES = 32 << 20,
+    TOKEN_MEMORY = 64 << 10,
     LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
 };
 
@@ -268,27 +269,38 @@ static const char *bearer(const char *header)
 }
 
 /* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
-static const char *cookie_token(struct request *req)
+static const char *cookie_token(const struct net_exchange *x, struct arena *mem)
 {
-    const char *at = net_request_header(req->x, "Cookie");
+    const char *at = net_request_header(x, "Cookie");
 
     while (at && *at) {
         at += strspn(at, "; \t");
         if (!strncmp(at, "auth=", 5))
-            return arena_strndup(&req->mem, at + 5, strcspn(at + 5, "; \t"));
+            return arena_strndup(mem, at + 5, strcspn(at + 5, "; \t"));
         at += strcspn(at, ";");
     }
     return NULL;
 }
 
-static const char *find_token(struct request *req)
+static const char *find_token(const struct net_exchange *x, struct arena *mem)
 {
     const char *token =
-        bearer(net_request_header(req->x, "Grpc-Metadata-x-allocation-token"));
+        bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
 
     if (!token)
-        token = bearer(net_request_header(req->x, "Authorization"));
-    return token ? token : cookie_token(req);
+        token = bearer(net_request_header(x, "Authorization"));
+    return token ? token : cookie_token(x, mem);
+}
+
+bool auth_is_ours(const struct auth *auth, const struct net_exchange *x)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
+    const char *token = find_token(x, &mem);
+    char kind;
+    int64_t id;
+
+    return token &&
+           (same_text(token, auth->agent_token) || token_open(auth, token, &kind, &id));
 }
 
 /* Whose thing a path names: a task may only touch its own. */
@@ -337,7 +349,7 @@ static det_status find_caller(struct request *req)
 {
     struct known *known = req->master->auth->known;
     uint64_t age = known_age(known); /* before the look: what changes later counts */
-    const char *token = find_token(req);
+    const char *token = find_token(req->x, &req->mem);
     int64_t expires_us = 0;
     char kind;
     int64_t id;
@@ -355,7 +367,7 @@ static det_status find_caller(struct request *req)
 
 bool auth_knows(struct request *req)
 {
-    const char *token = find_token(req);
+    const char *token = find_token(req->x, &req->mem);
 
     return token && known_find(req->master->auth->known, token,
                                master_now_us(req->master), &req->mem, &req->caller);

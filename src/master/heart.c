@@ -13,8 +13,9 @@
 #include "store/store.h"
 
 enum {
-    BATCH_LIMIT = 1 << 30,  /* bytes of one batch's effects */
-    JOURNAL_AT_ONCE = 256, /* entries applied in one batch; fewer when they are too big */
+    BATCH_LIMIT = 1 << 30, /* bytes of one batch's effects */
+    JOURNAL_AT_ONCE =
+        256, /* entries applied in one batch; fewer when they are too big */
     RETRY_LEAST_US =
         100000, /* after a commit that failed; doubled up to 64 times that */
 };

@@ -58,11 +58,6 @@ struct janitor {
     bool is_woken;
 };
 
-static int64_t mono_us(const struct janitor *janitor)
-{
-    return clock_mono_us(exec_clock(janitor->master->exec));
-}
-
 /* ---- deleting: files first, then rows -------------------------------------------- */
 
 /* What is to be done for an experiment now; DEED_NONE: agents are at work, or away. */
@@ -204,7 +199,8 @@ static void sleep_for(struct janitor *janitor, int64_t us)
         janitor->is_busy = true;
         lane_post(janitor->master->chores, &janitor->task);
     } else {
-        lane_post_at(janitor->master->chores, &janitor->task, mono_us(janitor) + us);
+        lane_post_at(janitor->master->chores, &janitor->task,
+                     master_mono_us(janitor->master) + us);
     }
     lock_give(&janitor->lock);
 }
@@ -228,7 +224,8 @@ static void begin_step(struct janitor *janitor)
         }
         janitor->step++;
     }
-    if (janitor->step == STEP_EXPIRE && mono_us(janitor) < janitor->expire_next_us)
+    if (janitor->step == STEP_EXPIRE &&
+        master_mono_us(janitor->master) < janitor->expire_next_us)
         janitor->step++;
     if (janitor->step == STEPS) {
         sleep_for(janitor, IDLE_US);
@@ -255,7 +252,7 @@ static void go_on(struct task *task)
         collector_wake(janitor->master->collector);
     if (janitor->has_result && !janitor->did) {
         if (janitor->step == STEP_EXPIRE)
-            janitor->expire_next_us = mono_us(janitor) + EXPIRE_EVERY_US;
+            janitor->expire_next_us = master_mono_us(janitor->master) + EXPIRE_EVERY_US;
         janitor->step++;
     }
     begin_step(janitor);
@@ -286,7 +283,8 @@ det_status janitor_new(struct master *master, struct janitor **ret_janitor,
         mem_free(janitor);
         return st;
     }
-    lane_post_at(master->chores, &janitor->task, mono_us(janitor) + 1000000);
+    lane_post_at(master->chores, &janitor->task,
+                 master_mono_us(janitor->master) + 1000000);
     *ret_janitor = janitor;
     return DET_OK;
 }

@@ -30,7 +30,7 @@
 enum {
     WORKERS = 3,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
-    MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for calls that are being worked on */
@@ -388,6 +388,7 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .host = master->host,
         .port = port,
         .max_body_bytes = MAX_BODY,
+        .body_limit = request_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
         .handler = request_arrived,

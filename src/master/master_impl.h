@@ -66,6 +66,12 @@ static inline int64_t master_now_us(const struct master *master)
     return clock_wall_us(exec_clock(master->exec));
 }
 
+/* For deadlines and pauses. */
+static inline int64_t master_mono_us(const struct master *master)
+{
+    return clock_mono_us(exec_clock(master->exec));
+}
+
 /* The key that followers of a task's log wait on, and pollers of an allocation; in
  * `mem`. */
 const char *wait_key_task(struct arena *mem, const char *task_id);

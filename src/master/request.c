@@ -25,6 +25,8 @@ enum {
     TASK_BODY = 16 << 20,
     SMALL_BODY = 4 << 20,
     QUICK_BODY = 16 << 10,
+    OPEN_BODY = 64 << 10, /* anybody's */
+    ROUTE_MEMORY = 64 << 10,
 };
 
 static const char *const grpc_names[] = {
@@ -274,7 +276,7 @@ det_status request_move(struct request *req, struct lane *lane, handler_fn *then
 
 int64_t request_mono_us(const struct request *req)
 {
-    return clock_mono_us(exec_clock(req->master->exec));
+    return master_mono_us(req->master);
 }
 
 bool request_is_due(const struct request *req, int64_t deadline_us)
@@ -466,20 +468,49 @@ static det_status find_route(struct request *req)
     return DET_OK;
 }
 
-static det_status handle(struct request *req)
+/* Most requests are small, and cost no more than one look at their length. */
+size_t request_body_limit(void *arg, const struct net_exchange *x)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROUTE_MEMORY);
+    struct master *master = arg;
+    const char *length = net_request_header(x, "Content-Length");
+    struct route_match match;
+    enum route_method method;
+    int64_t bytes;
+
+    if (length && parse_i64(length, &bytes) && bytes >= 0 && bytes <= OPEN_BODY)
+        return OPEN_BODY;
+    if (!atomic_load(&master->is_ready) ||
+        !to_route_method(net_request_method(x), &method) ||
+        route_find(method, net_request_path(x), &mem, &match, NULL) ||
+        match.route->auth == ROUTE_OPEN || !auth_is_ours(master->auth, x))
+        return OPEN_BODY;
+    return body_limit(match.route);
+}
+
+/* Who calls comes before what is wrong with the body. */
+static det_status check_problem(struct request *req)
 {
     det_status st = net_request_problem(req->x);
-    void *query;
 
+    if (st == DET_TOO_LARGE && body_limit(req->route) < SIZE_MAX)
+        return err_set(req->err, st, "the body is larger than this call takes");
     if (st == DET_TOO_LARGE)
         return err_set(req->err, st, "the request is larger than this master accepts");
-    if (st)
-        return err_default(req->err, st);
-    st = guard_check(req->master, req->x, req->err);
+    return st ? err_default(req->err, st) : DET_OK;
+}
+
+static det_status handle(struct request *req)
+{
+    void *query;
+    det_status st = guard_check(req->master, req->x, req->err);
+
     if (!st)
         st = find_route(req);
     if (!st)
         st = auth_check(req);
+    if (!st)
+        st = check_problem(req);
     if (st)
         return st;
 

@@ -4,13 +4,6 @@
 
 #include <stddef.h>
 
-/* A field whose name on the wire is not its name in C. */
-#define FIELD_NAMED(type_, struct_, member_, name_, help_)                             \
-    {                                                                                  \
-        .name = (name_), .help = (help_), .type = FIELD_##type_,                       \
-        .offset = offsetof(struct struct_, member_)                                    \
-    }
-
 const struct field none_fields[] = {
     FIELD_END,
 };

@@ -314,10 +314,10 @@ TEST(a_job_moves_to_another_pool)
         GET("moved", "/api/v1/experiments/1", 200, "experiment.resourcePool=two"),
         END_STEPS};
     BED(bed, yaml);
-    static const struct step other[] = {
-        GET("without a pool of its own", "/api/v1/agents/a2", 200,
-            "agent.resourcePools.0=one"),
-        END_STEPS};
+    static const struct step other[] = {GET("without a pool of its own",
+                                            "/api/v1/agents/a2", 200,
+                                            "agent.resourcePools.0=one"),
+                                        END_STEPS};
     struct agent agent = {.pool = "two"}, without = {0};
 
     agent_join(&agent, bed, "a1", 1);

@@ -74,6 +74,10 @@ END
     unset DET_MASTER
     ok 'it stops' det stop --data-dir "$DATA"
     umount -l "$T/small"
+    mount -t tmpfs -o size=100k tmpfs "$T/small"
+    fails 8 'a command cannot start a master on a full disk' env XDG_DATA_HOME="$T/small" det e list
+    says 'none could be started here: no space left on the disk'
+    umount -l "$T/small"
 else
     skip 'a full disk' 'a small disk cannot be mounted here'
 fi

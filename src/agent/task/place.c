@@ -109,6 +109,15 @@ static const char *signal_name(int number, struct arena *mem)
     return arena_printf(mem, "%d", number);
 }
 
+/* What shells mean by it, which not everybody knows by heart. */
+static const char *meaning_of(int64_t code)
+{
+    if (code == 127)
+        return " (a command was not found)";
+    return code == 126 ? " (a command may not be executed: is it missing chmod +x?)"
+                       : "";
+}
+
 struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *mem)
 {
     struct task_exit exit = {.exit = "FAILED"};
@@ -120,7 +129,8 @@ struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *me
         exit.reason = arena_printf(mem, "killed by signal %s", name ? name : "?");
     } else {
         exit.code = WEXITSTATUS(wait_status);
-        exit.reason = arena_printf(mem, "exited with code %" PRId64, exit.code);
+        exit.reason = arena_printf(mem, "exited with code %" PRId64 "%s", exit.code,
+                                   meaning_of(exit.code));
         if (exit.code == 0)
             exit.exit = "CLEAN";
     }

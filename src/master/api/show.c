@@ -56,6 +56,17 @@ static void show_experiment_texts(struct json_writer *w,
     jw_str(w, "resourcePool", v->row.resource_pool);
 }
 
+/* A search counts trials that are over as done, however they ended.  Of an experiment
+ * that ended before its search did, that says nothing. */
+static void show_progress(struct json_writer *w, const struct experiment *row)
+{
+    if (row->progress >= 1 &&
+        (row->state == EXPERIMENT_CANCELED || row->state == EXPERIMENT_ERROR))
+        jw_null(w, "progress");
+    else
+        jw_real(w, "progress", row->progress);
+}
+
 static void show_experiment_numbers(struct json_writer *w,
                                     const struct experiment_view *v, int64_t now_us)
 {
@@ -67,7 +78,7 @@ static void show_experiment_numbers(struct json_writer *w,
     jw_i64(w, "duration", (end_us - v->row.start_us) / 1000000);
     jw_bool(w, "archived", v->is_archived);
     jw_i64(w, "numTrials", v->num_trials);
-    jw_real(w, "progress", v->row.progress);
+    show_progress(w, &v->row);
     jw_i64(w, "priority", v->row.priority);
     if (v->row.parent_id)
         jw_i64(w, "forkedFrom", v->row.parent_id);
@@ -156,11 +167,12 @@ static void show_trial_numbers(struct json_writer *w, const struct trial_view *v
         jw_null(w, "searcherMetricValue");
 }
 
-static void show_best_checkpoint(struct json_writer *w, const struct checkpoint *row)
+void show_checkpoint_outline(struct json_writer *w, const char *key,
+                             const struct checkpoint *row)
 {
     char state[64];
 
-    jw_object(w, "bestCheckpoint");
+    jw_object(w, key);
     jw_str(w, "uuid", row->uuid);
     snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_str(w, "state", state);
@@ -192,7 +204,7 @@ det_status show_trial(struct request *req, const char *key,
     show_validation(w, "latestValidation", view->latest_validation,
                     view->latest_validation_steps, view->latest_validation_us);
     if (has_best)
-        show_best_checkpoint(w, &best);
+        show_checkpoint_outline(w, "bestCheckpoint", &best);
     else
         jw_null(w, "bestCheckpoint");
     jw_raw(w, "summaryMetrics", summary.data);

@@ -32,11 +32,6 @@ struct agents {
     struct task look;
 };
 
-static int64_t mono_us(const struct agents *agents)
-{
-    return clock_mono_us(exec_clock(agents->master->exec));
-}
-
 static void link_free(struct link *link)
 {
     vec_done(&link->commands);
@@ -55,7 +50,7 @@ static struct link *link_of(struct agents *agents, const char *name)
     if (!link)
         return NULL;
     link->name = mem_strdup(name);
-    link->heard_us = mono_us(agents);
+    link->heard_us = master_mono_us(agents->master);
     if (!link->name || !smap_put(&agents->links, link->name, link)) {
         link_free(link);
         return NULL;
@@ -127,7 +122,7 @@ bool agents_is_there(struct agents *agents, const char *name)
     link = smap_get(&agents->links, name);
     is_there =
         link && (link->polls || (!link->is_silent &&
-                                 mono_us(agents) - link->heard_us < SILENT_AFTER_US));
+                                 master_mono_us(agents->master) - link->heard_us < SILENT_AFTER_US));
     lock_give(&agents->lock);
     return is_there;
 }
@@ -148,7 +143,7 @@ static void report(struct agents *agents, const struct link *link,
 /* With the lock held. */
 static void heard(struct agents *agents, struct link *link)
 {
-    link->heard_us = mono_us(agents);
+    link->heard_us = master_mono_us(agents->master);
     if (!link->is_silent)
         return;
     link->is_silent = false;
@@ -162,7 +157,7 @@ void agents_joined(struct agents *agents, const char *name)
     lock_take(&agents->lock);
     link = link_of(agents, name);
     if (link) {
-        link->heard_us = mono_us(agents);
+        link->heard_us = master_mono_us(agents->master);
         link->is_silent = false;
     }
     lock_give(&agents->lock);
@@ -222,7 +217,7 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
 static void look(struct task *task)
 {
     struct agents *agents = CONTAINER_OF(task, struct agents, look);
-    int64_t now_us = mono_us(agents);
+    int64_t now_us = master_mono_us(agents->master);
     struct link *link;
 
     lock_take(&agents->lock);
@@ -282,7 +277,7 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 void agents_watch(struct agents *agents)
 {
     lane_post_at(agents->master->workers, &agents->look,
-                 mono_us(agents) + LOOK_EVERY_US);
+                 master_mono_us(agents->master) + LOOK_EVERY_US);
 }
 
 void agents_free(struct agents *agents)

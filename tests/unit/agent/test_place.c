@@ -20,6 +20,11 @@ TEST(a_wait_status_becomes_an_exit_with_a_reason)
         const char *reason;
     } table[] = {
         {EXITED(0), false, "CLEAN", 0, "exited with code 0"},
+        {EXITED(127), false, "FAILED", 127,
+         "exited with code 127 (a command was not found)"},
+        {EXITED(126), false, "FAILED", 126,
+         "exited with code 126 (a command may not be executed: is it missing chmod "
+         "+x?)"},
         {EXITED(3), false, "FAILED", 3, "exited with code 3"},
         {KILLED(SIGKILL), false, "FAILED", 137, "killed by signal SIGKILL"},
         {KILLED(SIGSEGV), false, "FAILED", 139, "killed by signal SIGSEGV"},

@@ -144,7 +144,7 @@ TEST(zsh_and_fish_have_theirs)
     CHECK_HAS(out.data, "bashcompinit");
     buf_clear(&out);
     CHECK_OK(completion_write("fish", &out, &test_err));
-    CHECK_HAS(out.data, "complete -c det -n __fish_use_subcommand -a experiment");
+    CHECK_HAS(out.data, "complete -c det -n __det_at -a experiment");
     CHECK_HAS(out.data, "-l follow -s f");
     CHECK_EQ(completion_write("tcsh", &out, &test_err), DET_INVALID);
 }
