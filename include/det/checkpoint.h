@@ -6,9 +6,8 @@
  *
  *     if (det_checkpoint_begin(det, step, NULL, &checkpoint) != DET_OK)
  *         return fail(det_context_error(det));
- *     if (det_checkpoint_put(checkpoint, "weights", weights, sizeof(weights)) != DET_OK ||
- *         det_checkpoint_commit(checkpoint) != DET_OK)
- *         return fail(det_context_error(det));
+ *     if (det_checkpoint_put(checkpoint, "weights", weights, sizeof(weights)) != DET_OK
+ * || det_checkpoint_commit(checkpoint) != DET_OK) return fail(det_context_error(det));
  *     ...
  *     if (det_checkpoint_restore(det, NULL, 0, path, sizeof(path)) == DET_OK)
  *         read_weights(path);
@@ -39,7 +38,8 @@ typedef struct det_checkpoint det_checkpoint;
 /* A uuid as text, with its NUL. */
 #define DET_UUID_SIZE 37
 
-/* ---- saving ----------------------------------------------------------------------- */
+/* ---- saving -----------------------------------------------------------------------
+ */
 
 /* Begins a checkpoint of the state after `steps` batches.  `metadata` is a JSON object
  * of your own, or NULL; `steps_completed` is added to it.  What earlier runs of the
@@ -70,7 +70,8 @@ DET_API det_status det_checkpoint_store(det_context *context, const char *direct
                                         int64_t steps, const char *metadata,
                                         char ret_uuid[DET_UUID_SIZE]);
 
-/* ---- restoring -------------------------------------------------------------------- */
+/* ---- restoring --------------------------------------------------------------------
+ */
 
 enum det_restore_flag {
     /* Takes a checkpoint as it is: one without a manifest (another program's), or one
@@ -85,8 +86,8 @@ enum det_restore_flag {
  * not hold the path. */
 DET_API det_status det_checkpoint_restore(det_context *context, const char *uuid,
                                           unsigned flags, char *path, size_t size);
-/* Copies a checkpoint into a directory, which is made when it is not there.  Compared as
- * above; a copy that fails may leave files behind. */
+/* Copies a checkpoint into a directory, which is made when it is not there.  Compared
+ * as above; a copy that fails may leave files behind. */
 DET_API det_status det_checkpoint_download(det_context *context, const char *uuid,
                                            unsigned flags, const char *directory);
 /* The metadata of a checkpoint as JSON, cut to `size` bytes with its NUL.  `ret_len`

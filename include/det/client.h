@@ -46,11 +46,12 @@ enum det_identity {
 };
 
 typedef struct det_client_options {
-    size_t size;           /* sizeof(det_client_options) */
-    const char *master;    /* its address; NULL: DET_MASTER, else the local master */
-    const char *user;      /* NULL: see det_identity */
-    const char *password;  /* of `user`; NULL: DET_PASS where DET_USER is `user`, else "" */
-    const char *token;     /* a session's token, used as it is; NULL: none */
+    size_t size;        /* sizeof(det_client_options) */
+    const char *master; /* its address; NULL: DET_MASTER, else the local master */
+    const char *user;   /* NULL: see det_identity */
+    const char
+        *password;     /* of `user`; NULL: DET_PASS where DET_USER is `user`, else "" */
+    const char *token; /* a session's token, used as it is; NULL: none */
     const char *data_dir;  /* where a local master is looked for; NULL: the default */
     const char *auth_file; /* where sessions are remembered; NULL:
                               ~/.config/determined/auth.json; "": nowhere */
@@ -74,8 +75,9 @@ DET_API const char *det_client_master(const det_client *client);
 
 /* One call and its reply.  `method` is GET, POST, PUT, PATCH or DELETE; `path` begins
  * with a slash and brings its query; `body` is JSON, or NULL.  Logs in first where the
- * call needs it; a session that is over is renewed once.  Success is any 2xx; everything
- * else is a status of det/status.h, with the master's sentence in det_error_text(). */
+ * call needs it; a session that is over is renewed once.  Success is any 2xx;
+ * everything else is a status of det/status.h, with the master's sentence in
+ * det_error_text(). */
 DET_API det_status det_call(det_client *client, const char *method, const char *path,
                             const char *body, det_reply **ret_reply);
 
@@ -95,7 +97,8 @@ DET_API void det_reply_free(det_reply *reply); /* NULL does nothing */
 
 /* Logs in and remembers the session; `user` becomes the active one.
  * DET_UNAUTHENTICATED: wrong user or password. */
-DET_API det_status det_login(det_client *client, const char *user, const char *password);
+DET_API det_status det_login(det_client *client, const char *user,
+                             const char *password);
 /* Ends the active session, here and at the master. */
 DET_API det_status det_logout(det_client *client);
 /* The name of the user the client calls as, once it is known; else NULL. */

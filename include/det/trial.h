@@ -19,14 +19,14 @@
  *     }
  *     det_close(det);
  *
- * Inside a task everything is known from the variables that the platform sets.  Anywhere
+ * Inside a task everything is known from the variables that the platform sets. Anywhere
  * else the same program runs without a master: its reports and checkpoints stay in a
  * directory, and it is never asked to stop.
  *
  * Nothing here holds training up.  A report is copied into a file that the task's
  * supervisor sends from; when the call returns, the report survives the program, and it
- * reaches the master however long that is away.  Only det_flush(), det_preempt_ack() and
- * det_close() wait.
+ * reaches the master however long that is away.  Only det_flush(), det_preempt_ack()
+ * and det_close() wait.
  *
  * Threads: every function may be called by any thread at any time, but for det_close(),
  * which must be the last.  After fork() the child's copy of a context is inert: each
@@ -56,20 +56,21 @@ enum det_init_flag {
 };
 
 typedef struct det_init_options {
-    size_t size;           /* sizeof(det_init_options) */
-    unsigned flags;        /* enum det_init_flag */
-    const char *directory; /* outside a task: where reports and checkpoints stay; NULL:
-                              DET_OFFLINE_DIR, else a new one below the data directory */
-    const char *hparams;   /* outside a task: JSON; NULL: DET_HPARAMS, else {} */
-    const char *config;    /* outside a task: JSON; NULL: DET_EXPERIMENT_CONFIG, else {} */
-    char *error;           /* gets the sentence when it fails; may be NULL */
+    size_t size;    /* sizeof(det_init_options) */
+    unsigned flags; /* enum det_init_flag */
+    const char
+        *directory;      /* outside a task: where reports and checkpoints stay; NULL:
+                            DET_OFFLINE_DIR, else a new one below the data directory */
+    const char *hparams; /* outside a task: JSON; NULL: DET_HPARAMS, else {} */
+    const char *config; /* outside a task: JSON; NULL: DET_EXPERIMENT_CONFIG, else {} */
+    char *error;        /* gets the sentence when it fails; may be NULL */
     size_t error_size;
 } det_init_options;
 
 /* Makes the context of this process; NULL counts as all defaults.  Inside a task (where
  * DET_ALLOCATION_ID is set) the environment says all; the master is not called, so that
- * training begins also while it is away.  DET_INVALID: a variable is missing or makes no
- * sense; the sentence names it.  A named directory may be used by one run after the
+ * training begins also while it is away.  DET_INVALID: a variable is missing or makes
+ * no sense; the sentence names it.  A named directory may be used by one run after the
  * other: the next continues from the last checkpoint in it. */
 DET_API det_status det_init(const det_init_options *options, det_context **ret_context);
 
@@ -88,38 +89,39 @@ DET_API const char *det_context_error(const det_context *context);
 typedef struct det_info {
     size_t size;
     int is_on_cluster;
-    int is_trial;           /* a trial, of a cluster or without one */
+    int is_trial; /* a trial, of a cluster or without one */
     const char *master_url;
     const char *cluster_id;
     const char *agent_id;
     const char *task_id;
-    const char *task_type;  /* "TRIAL", "COMMAND", ... */
+    const char *task_type; /* "TRIAL", "COMMAND", ... */
     const char *allocation_id;
     int64_t experiment_id;
     int64_t trial_id;
-    int64_t run_id;         /* 1 for the first run of the trial, then 2, ... */
-    int64_t seed;           /* the same in every run of the trial */
-    int64_t steps_completed; /* of the checkpoint to begin from */
+    int64_t run_id;                /* 1 for the first run of the trial, then 2, ... */
+    int64_t seed;                  /* the same in every run of the trial */
+    int64_t steps_completed;       /* of the checkpoint to begin from */
     const char *latest_checkpoint; /* the checkpoint to begin from; NULL: none */
-    const char *hparams;    /* JSON */
-    const char *config;     /* the experiment's configuration, JSON */
-    const char *data;       /* `data` of the configuration, JSON: the user's own */
+    const char *hparams;           /* JSON */
+    const char *config;            /* the experiment's configuration, JSON */
+    const char *data;        /* `data` of the configuration, JSON: the user's own */
     const int64_t *slot_ids; /* the slots on this node */
     size_t slot_count;
-    int node_rank;          /* of the nodes of this allocation */
+    int node_rank; /* of the nodes of this allocation */
     int node_count;
-    int rank;               /* of the processes: RANK and kin, else 0 of 1 */
+    int rank; /* of the processes: RANK and kin, else 0 of 1 */
     int world_size;
     int local_rank;
     int local_size;
-    const char *directory;  /* outside a task: where everything stays */
+    const char *directory; /* outside a task: where everything stays */
 } det_info;
 
 /* Who and where this process is.  Lives as long as the context; never NULL, but in a
  * forked child. */
 DET_API const det_info *det_get_info(const det_context *context);
 
-/* ---- hyperparameters -------------------------------------------------------------- */
+/* ---- hyperparameters --------------------------------------------------------------
+ */
 
 /* Paths name what lies deeper with dots and list elements with brackets or numbers:
  * "optimizer.lr", "layers[0].units", "layers.0.units".  A name that itself holds dots
@@ -158,7 +160,8 @@ DET_API det_status det_hparam_type(det_context *context, const char *path,
 DET_API det_status det_hparam_json(det_context *context, const char *path, char *text,
                                    size_t size, size_t *ret_len);
 
-/* ---- reports ---------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------
+ */
 
 /* All of them are accepted at once, or refused:
  * DET_BUSY     too much waits to be sent, or the disk is full; nothing was kept, and a
@@ -224,7 +227,8 @@ DET_API det_status det_alert(det_context *context, enum det_alert_level level,
  * it stays, and the call returns at once. */
 DET_API det_status det_flush(det_context *context, int64_t timeout_ms);
 
-/* ---- stopping --------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------
+ */
 
 /* Whether the platform wants the slots back: 1, then save a checkpoint, call
  * det_preempt_ack() and exit with 0.  One load from memory: ask after every batch. */

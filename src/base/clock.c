@@ -55,10 +55,10 @@ static void manual_pause(const struct clock *clock, int64_t us)
 /* Monotonic time starts at 1: a due time of 0 often means none. */
 void clock_manual_init(struct clock_manual *manual, int64_t wall_us)
 {
-    *manual = (struct clock_manual){
-        .clock = {manual_wall_us, manual_mono_us, manual_pause},
-        .wall_us = wall_us,
-        .mono_us = 1};
+    *manual =
+        (struct clock_manual){.clock = {manual_wall_us, manual_mono_us, manual_pause},
+                              .wall_us = wall_us,
+                              .mono_us = 1};
 }
 
 void clock_manual_advance(struct clock_manual *manual, int64_t by_us)

@@ -37,7 +37,7 @@ struct det_checkpoint {
     const char *root;
     const char *draft; /* while it is being written */
     const char *final; /* what it will be called */
-    bool is_named;     /* renamed already: only the report is missing */
+    bool is_named;     /* renamed already: a sync and the report are missing */
     struct manifest manifest;
     VEC(struct manifest_file) puts; /* files whose sums are known */
 };
@@ -312,8 +312,6 @@ static det_status seal(det_checkpoint *checkpoint, struct err *err)
     if (!st)
         st = io_rename(io, checkpoint->draft, checkpoint->final, err);
     if (!st)
-        st = io_sync_dir(io, checkpoint->root, err);
-    if (!st)
         checkpoint->is_named = true;
     return st;
 }
@@ -378,6 +376,8 @@ det_status det_checkpoint_commit(det_checkpoint *checkpoint)
     if (!st && !checkpoint->is_named)
         st = seal(checkpoint, &err);
     if (!st)
+        st = io_sync_dir(context->world.io, checkpoint->root, &err);
+    if (!st)
         st = report(checkpoint, &err);
     if (st)
         return context_end(context, st, &err);
@@ -392,10 +392,9 @@ void det_checkpoint_abort(det_checkpoint *checkpoint)
     if (!checkpoint)
         return;
     if (!context_check(checkpoint->context, NULL))
-        (void)io_remove_tree(checkpoint->context->world.io,
-                             checkpoint->is_named ? checkpoint->final
-                                                  : checkpoint->draft,
-                             NULL);
+        (void)io_remove_tree(
+            checkpoint->context->world.io,
+            checkpoint->is_named ? checkpoint->final : checkpoint->draft, NULL);
     checkpoint_free(checkpoint);
 }
 

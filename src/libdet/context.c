@@ -190,17 +190,17 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
 
 /* ---- ended ----------------------------------------------------------------------- */
 
-/* A child has neither the threads nor a say in the files: the mapping of the ring and
- * what the threads held stay until it ends. */
+/* A child has neither the threads nor a say in the files: what the threads held stays
+ * until it ends. */
 void det_close(det_context *context)
 {
     if (!context)
         return;
     if (!is_child(context)) {
         preempt_stop(context);
-        ring_close(context->ring);
         lock_done(&context->lock);
     }
+    ring_close(context->ring);
     fork_mark_done(&context->mark);
     arena_done(&context->strings);
     mem_free(context);

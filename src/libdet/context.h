@@ -78,7 +78,8 @@ det_status context_check(const det_context *context, struct err *err);
 det_status context_check_trial(const det_context *context, struct err *err);
 /* Keeps the sentence for det_context_error() and returns `status`. */
 det_status context_end(det_context *context, det_status status, const struct err *err);
-/* An error to be filled; not cleared as a whole, which would cost more than a report. */
+/* An error to be filled; not cleared as a whole, which would cost more than a report.
+ */
 #define CONTEXT_ERR(name)                                                              \
     struct err name;                                                                   \
     name.status = DET_OK;                                                              \

@@ -103,8 +103,9 @@ det_status info_parse(det_context *context, const char *hparams, const char *con
 {
     det_info *info = &context->info;
     const struct json *data;
-    det_status st = parse_object(context, info->is_on_cluster ? "DET_HPARAMS" : "hparams",
-                                 hparams, &context->hparams, err);
+    det_status st =
+        parse_object(context, info->is_on_cluster ? "DET_HPARAMS" : "hparams", hparams,
+                     &context->hparams, err);
 
     if (!st)
         st = parse_object(context,

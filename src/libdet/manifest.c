@@ -31,8 +31,9 @@ void manifest_done(struct manifest *manifest)
 static det_status take_entry(struct manifest *manifest, const char *path,
                              const struct io_stat *found, struct err *err)
 {
-    struct manifest_file file = {
-        .path = path, .size_bytes = found->size_bytes, .modified_us = found->modified_us};
+    struct manifest_file file = {.path = path,
+                                 .size_bytes = found->size_bytes,
+                                 .modified_us = found->modified_us};
     bool is_kept;
 
     if (found->kind == IO_DIRECTORY)
@@ -81,8 +82,8 @@ static det_status walk_one(struct io *io, const char *root, const char *below,
 
         if (!*below && !strcmp(names[i], MANIFEST_NAME))
             continue;
-        st = full && path ? io_stat(io, full, &found, err)
-                          : err_default(err, DET_NOMEM);
+        st =
+            full && path ? io_stat(io, full, &found, err) : err_default(err, DET_NOMEM);
         if (!st)
             st = take_entry(manifest, path, &found, err);
     }
@@ -370,8 +371,9 @@ det_status manifest_verify(struct io *io, const char *root,
     for (size_t i = 0; !st && i < again.files.count; i++)
         if (again.files.at[i].crc != manifest->files.at[i].crc ||
             again.files.at[i].size_bytes != manifest->files.at[i].size_bytes)
-            st = err_set(err, DET_CORRUPT,
-                         "'%s' of the checkpoint has changed: its checksum does not fit",
-                         again.files.at[i].path);
+            st =
+                err_set(err, DET_CORRUPT,
+                        "'%s' of the checkpoint has changed: its checksum does not fit",
+                        again.files.at[i].path);
     return st;
 }

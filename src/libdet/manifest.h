@@ -34,9 +34,9 @@ struct manifest_file {
 };
 
 struct manifest {
-    VEC(struct manifest_file) files;  /* by path */
-    VEC(const char *) directories;    /* parents before what is in them */
-    uint64_t size_bytes;              /* of all files */
+    VEC(struct manifest_file) files; /* by path */
+    VEC(const char *) directories;   /* parents before what is in them */
+    uint64_t size_bytes;             /* of all files */
 };
 void manifest_done(struct manifest *manifest);
 

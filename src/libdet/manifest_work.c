@@ -2,9 +2,9 @@
 /* manifest_work.c - syncing and summing the files of a checkpoint.
  *
  * A sync waits for the disk and a sum for the processor, so that both are done at once:
- * two jobs a file, on a few threads, where there is enough to do.  What is small is done
- * by the caller alone; so is everything in a memory file system, whose faults strike
- * one thread. */
+ * two jobs a file, on a few threads, where there is enough to do.  What is small is
+ * done by the caller alone; so is everything in a memory file system, whose faults
+ * strike one thread. */
 #include <stdatomic.h>
 #include <string.h>
 

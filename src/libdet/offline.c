@@ -6,7 +6,8 @@
  *   DIR/checkpoints/  its checkpoints
  *   DIR/latest.json   the one the next run begins from
  *
- * Everything is in the same form as on a cluster, so that it can be brought into one. */
+ * Everything is in the same form as on a cluster, so that it can be brought into one.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -152,16 +153,17 @@ static det_status read_latest(det_context *context, struct err *err)
         return st;
     uuid = json_str(json_get(latest, "uuid"), NULL);
     if (!uuid || !uuid_is_valid(uuid))
-        return err_set(err, DET_CORRUPT, "'%s/latest.json' is damaged: it names no "
-                                         "checkpoint",
+        return err_set(err, DET_CORRUPT,
+                       "'%s/latest.json' is damaged: it names no "
+                       "checkpoint",
                        context->info.directory);
     context->info.latest_checkpoint = uuid;
-    context->info.steps_completed =
-        json_i64(json_get(latest, "steps_completed"), 0);
+    context->info.steps_completed = json_i64(json_get(latest, "steps_completed"), 0);
     return DET_OK;
 }
 
-static const char *text_of(det_context *context, const char *given, const char *variable)
+static const char *text_of(det_context *context, const char *given,
+                           const char *variable)
 {
     const char *text = given ? given : context_variable(context, variable);
 

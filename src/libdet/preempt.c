@@ -216,8 +216,9 @@ static det_status acknowledge(det_context *context, det_client *client,
             break;
         clock_pause(clock, ACK_PAUSE_US);
     }
-    return st ? err_set(err, st, "the master was not told that the request to stop was "
-                                 "heard: %s",
+    return st ? err_set(err, st,
+                        "the master was not told that the request to stop was "
+                        "heard: %s",
                         det_error_text(client))
               : DET_OK;
 }

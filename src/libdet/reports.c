@@ -28,8 +28,9 @@ static const int64_t exact_most = INT64_C(1) << 53;
 static det_status check_group(const char *group, int64_t steps, struct err *err)
 {
     if (!group || !*group)
-        return err_set(err, DET_INVALID, "a report needs a group: 'training', "
-                                         "'validation' or a name of your own");
+        return err_set(err, DET_INVALID,
+                       "a report needs a group: 'training', "
+                       "'validation' or a name of your own");
     if (strchr(group, '.'))
         return err_set(err, DET_INVALID,
                        "the group '%s' has a dot in its name, which is not allowed",
@@ -242,8 +243,8 @@ det_status reports_put(det_context *context, int kind, const struct buf *body,
         return err_default(err, body->status);
     if (body->len > REPORT_BYTES_MOST || !report_size(body->len))
         return err_set(err, DET_TOO_LARGE,
-                       "a report of %zu bytes is larger than the limit of %d", body->len,
-                       REPORT_BYTES_MOST);
+                       "a report of %zu bytes is larger than the limit of %d",
+                       body->len, REPORT_BYTES_MOST);
     return ring_put(context->ring, &report, err);
 }
 
@@ -255,7 +256,8 @@ det_status det_report_progress(det_context *context, double progress)
     det_status st = context_check_trial(context, &err);
 
     if (!st && !(progress >= 0 && progress <= 1))
-        st = err_set(&err, DET_INVALID, "the progress is %g; expected 0 to 1", progress);
+        st =
+            err_set(&err, DET_INVALID, "the progress is %g; expected 0 to 1", progress);
     if (st)
         return context_end(context, st, &err);
     jw_object(&w, NULL);

@@ -13,8 +13,8 @@
 enum { STRINGS = 1 << 30, METADATA_BYTES = 64 << 20 };
 
 /* The latest, where none is named; always valid, so that no path can be smuggled in. */
-static det_status which(det_context *context, const char *uuid, char ret_uuid[UUID_TEXT],
-                        struct err *err)
+static det_status which(det_context *context, const char *uuid,
+                        char ret_uuid[UUID_TEXT], struct err *err)
 {
     const char *latest = context->info.latest_checkpoint;
 
@@ -90,7 +90,7 @@ static det_status locate(det_context *context, const char *uuid, unsigned flags,
     if (!st && !(flags & DET_RESTORE_UNCHECKED)) {
         st = check(context->world.io, *ret_path, mem, err);
         if (st && st != DET_NOMEM)
-            err_prefix(err, "checkpoint %s", strrchr(*ret_path, '/') + 1);
+            (void)err_prefix(err, "checkpoint %s", strrchr(*ret_path, '/') + 1);
     }
     return st;
 }

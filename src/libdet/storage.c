@@ -43,10 +43,39 @@ static det_status configured(const struct json *storage, struct arena *mem,
     return DET_OK;
 }
 
+/* A directory that is new must not vanish with the power when what is in it does not:
+ * each level is made and synced in turn. */
+static det_status make_durable(struct io *io, const char *path, struct err *err)
+{
+    struct io_stat found;
+    CLEANUP(mem_freep) char *parent = NULL;
+    char *slash;
+    det_status st = io_stat(io, path, &found, err);
+
+    if (st != DET_NOT_FOUND)
+        return st;
+    parent = mem_strdup(path);
+    slash = parent ? strrchr(parent, '/') : NULL;
+    if (!parent)
+        return err_default(err, DET_NOMEM);
+    if (slash && slash != parent) {
+        *slash = '\0';
+        st = make_durable(io, parent, err);
+    } else {
+        slash = NULL;
+        st = DET_OK;
+    }
+    if (!st)
+        st = io_mkdir(io, path, false, err);
+    if (!st)
+        st = io_sync_dir(io, slash ? parent : *path == '/' ? "/" : ".", err);
+    return st;
+}
+
 det_status storage_root(const det_context *context, struct arena *mem,
                         const char **ret_root, struct err *err)
 {
-    const char *root;
+    const char *root = NULL;
     det_status st = DET_OK;
 
     if (context->info.directory)
@@ -57,7 +86,7 @@ det_status storage_root(const det_context *context, struct arena *mem,
     if (!st && !root)
         st = err_default(err, DET_NOMEM);
     if (!st)
-        st = io_mkdir(context->world.io, root, false, err);
+        st = make_durable(context->world.io, root, err);
     if (!st)
         *ret_root = root;
     return st;
