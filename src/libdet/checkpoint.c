@@ -7,7 +7,7 @@
  *            2. every file is synced and summed; the manifest is written
  *            3. every directory is synced, innermost first
  *            4. renamed to ROOT/UUID, and ROOT synced
- *            5. reported
+ *            5. reported, and noted as the latest for other processes of the run
  *
  * A failure before 4 leaves a draft, which the next run removes; a failure at 5 leaves
  * a whole checkpoint that nobody knows of, until commit is called again.  Nothing is
@@ -350,17 +350,19 @@ static det_status report(det_checkpoint *checkpoint, struct err *err)
     jw_time(&w, "reportTime", clock_wall_us(context->world.clock));
     jw_str(&w, "state", "STATE_COMPLETED");
     jw_end_object(&w);
-    st = reports_put(context, REPORT_CHECKPOINT, &body, err);
-    if (!st && context->info.directory)
-        st = offline_checkpointed(context, checkpoint->uuid, checkpoint->steps, err);
-    return st;
+    return reports_put(context, REPORT_CHECKPOINT, &body, err);
 }
 
-static void remember(det_context *context, const char *uuid)
+/* It is reported, so that nothing may fail any more: where the note cannot be written,
+ * other processes begin from the checkpoint before. */
+static void remember(const det_checkpoint *checkpoint)
 {
+    det_context *context = checkpoint->context;
+
     lock_take(&context->lock);
-    memcpy(context->latest, uuid, UUID_TEXT);
+    memcpy(context->latest, checkpoint->uuid, UUID_TEXT);
     lock_give(&context->lock);
+    (void)latest_write(context, checkpoint->uuid, checkpoint->steps, NULL);
 }
 
 det_status det_checkpoint_commit(det_checkpoint *checkpoint)
@@ -381,7 +383,7 @@ det_status det_checkpoint_commit(det_checkpoint *checkpoint)
         st = report(checkpoint, &err);
     if (st)
         return context_end(context, st, &err);
-    remember(context, checkpoint->uuid);
+    remember(checkpoint);
     checkpoint_free(checkpoint);
     return DET_OK;
 }

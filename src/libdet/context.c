@@ -143,6 +143,9 @@ static det_status set_up(det_context *context, const det_init_options *options,
     if (!st)
         st = is_task ? info_read(context, err) : offline_open(context, options, err);
     if (!st)
+        st = latest_read(context, &context->strings, &context->info.latest_checkpoint,
+                         &context->info.steps_completed, err);
+    if (!st)
         st = open_ring(context, err);
     if (!st && is_task && context->ring && !(options->flags & DET_INIT_QUIET))
         st = preempt_start(context, err);

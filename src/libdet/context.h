@@ -58,11 +58,12 @@ struct det_context {
     const struct json *config;  /* an object */
     const char *token;          /* of the session; NULL off a cluster */
     const char *ring_dir;
-    struct ring *ring; /* NULL: this task is no trial */
+    const char *notes_dir; /* of latest.json; NULL: nowhere */
+    struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
     atomic_int is_preempted;
     struct lock lock;
-    char latest[UUID_TEXT]; /* last committed here; "": none */
+    char latest[UUID_TEXT]; /* last committed by this process; "": none */
     uint32_t next_failure;
     struct context_failure failure[CONTEXT_FAILURES];
 };
@@ -102,9 +103,12 @@ det_status reports_put(det_context *context, int kind, const struct buf *body,
 /* offline.c: the same outside of one; makes or continues the directory. */
 det_status offline_open(det_context *context, const det_init_options *options,
                         struct err *err);
-/* The checkpoint the next run in this directory begins from. */
-det_status offline_checkpointed(det_context *context, const char *uuid, int64_t steps,
-                                struct err *err);
+/* What was saved last here, by whichever process: it is what the next one begins from.
+ * latest_read() leaves its outputs as they are when nothing was saved. */
+det_status latest_write(det_context *context, const char *uuid, int64_t steps,
+                        struct err *err);
+det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
+                       int64_t *ret_steps, struct err *err);
 
 /* preempt.c */
 det_status preempt_start(det_context *context, struct err *err);

@@ -244,6 +244,7 @@ static det_status read_trial(det_context *context, struct err *err)
     if (st)
         return st;
     info->latest_checkpoint = optional(context, "DET_LATEST_CHECKPOINT");
+    context->notes_dir = optional(context, "DET_RUN_DIR");
     return info_parse(context, hparams, config, err);
 }
 

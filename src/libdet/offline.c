@@ -4,7 +4,8 @@
  *   DIR/run.json      what runs here: how often it was begun, its seed, hyperparameters
  *   DIR/reports/      the ring, never sent from: what the run has reported
  *   DIR/checkpoints/  its checkpoints
- *   DIR/latest.json   the one the next run begins from
+ *   DIR/latest.json   the one the next run begins from; in a task it lies in the
+ *                     run's own directory, for the other processes of the run
  *
  * Everything is in the same form as on a cluster, so that it can be brought into one.
  */
@@ -18,17 +19,18 @@
 #include "libdet/context.h"
 #include "libdet/runfile.h"
 
+#define LATEST_NAME "latest.json"
+
 enum { FILE_BYTES = 64 << 20, SEED_MOST = 0x7fffffff };
 
 /* ---- its files ------------------------------------------------------------------- */
 
 /* A JSON object in the directory; NULL in `ret_tree` when there is none yet. */
-static det_status read_own(det_context *context, const char *name,
+static det_status read_own(det_context *context, const char *name, struct arena *mem,
                            struct json **ret_tree, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_BYTES);
-    const char *path =
-        arena_printf(&context->strings, "%s/%s", context->info.directory, name);
+    const char *path = arena_printf(mem, "%s/%s", context->notes_dir, name);
     det_status st;
 
     *ret_tree = NULL;
@@ -39,7 +41,7 @@ static det_status read_own(det_context *context, const char *name,
         return DET_OK;
     if (st)
         return st;
-    st = json_parse(text.data, text.len, &context->strings, ret_tree, err);
+    st = json_parse(text.data, text.len, mem, ret_tree, err);
     if (st == DET_INVALID)
         return err_set(err, DET_CORRUPT, "'%s' is damaged: it is not JSON", path);
     return st;
@@ -50,7 +52,7 @@ static det_status write_own(det_context *context, const char *name, struct buf *
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT;
 
-    buf_printf(&path, "%s/%s", context->info.directory, name);
+    buf_printf(&path, "%s/%s", context->notes_dir, name);
     if (path.status || text->status)
         return err_default(err, DET_NOMEM);
     return io_replace(context->world.io, path.data, text->data, text->len, false, err);
@@ -143,25 +145,6 @@ static det_status write_run(det_context *context, struct err *err)
     return write_own(context, "run.json", &text, err);
 }
 
-static det_status read_latest(det_context *context, struct err *err)
-{
-    struct json *latest;
-    det_status st = read_own(context, "latest.json", &latest, err);
-    const char *uuid;
-
-    if (st || !latest)
-        return st;
-    uuid = json_str(json_get(latest, "uuid"), NULL);
-    if (!uuid || !uuid_is_valid(uuid))
-        return err_set(err, DET_CORRUPT,
-                       "'%s/latest.json' is damaged: it names no "
-                       "checkpoint",
-                       context->info.directory);
-    context->info.latest_checkpoint = uuid;
-    context->info.steps_completed = json_i64(json_get(latest, "steps_completed"), 0);
-    return DET_OK;
-}
-
 static const char *text_of(det_context *context, const char *given,
                            const char *variable)
 {
@@ -183,14 +166,13 @@ static det_status describe(det_context *context, const det_init_options *options
         return err_default(err, DET_NOMEM);
     st = info_parse(context, hparams, config, err);
     if (!st)
-        st = read_own(context, "run.json", &before, err);
+        st = read_own(context, "run.json", &context->strings, &before, err);
     if (!st)
         st = choose_seed(context, before, err);
     if (st)
         return st;
     info->run_id = json_i64(json_get(before, "run_id"), 0) + 1;
-    st = write_run(context, err);
-    return st ? st : read_latest(context, err);
+    return write_run(context, err);
 }
 
 det_status offline_open(det_context *context, const det_init_options *options,
@@ -204,6 +186,7 @@ det_status offline_open(det_context *context, const det_init_options *options,
     info->world_size = info->local_size = info->node_count = 1;
     if (!st)
         st = io_mkdir(context->world.io, info->directory, false, err);
+    context->notes_dir = info->directory;
     if (!st)
         st = describe(context, options, err);
     if (st)
@@ -212,16 +195,41 @@ det_status offline_open(det_context *context, const det_init_options *options,
     return context->ring_dir ? DET_OK : err_default(err, DET_NOMEM);
 }
 
-det_status offline_checkpointed(det_context *context, const char *uuid, int64_t steps,
-                                struct err *err)
+/* ---- the latest checkpoint ------------------------------------------------------- */
+
+det_status latest_write(det_context *context, const char *uuid, int64_t steps,
+                        struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
 
+    if (!context->notes_dir)
+        return DET_OK;
     jw_object(&w, NULL);
     jw_str(&w, "uuid", uuid);
     jw_i64(&w, "steps_completed", steps);
     jw_end_object(&w);
     buf_putc(&text, '\n');
-    return write_own(context, "latest.json", &text, err);
+    return write_own(context, LATEST_NAME, &text, err);
+}
+
+det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
+                       int64_t *ret_steps, struct err *err)
+{
+    struct json *latest = NULL;
+    const char *uuid;
+    det_status st = DET_OK;
+
+    if (context->notes_dir)
+        st = read_own(context, LATEST_NAME, mem, &latest, err);
+    if (st || !latest)
+        return st;
+    uuid = json_str(json_get(latest, "uuid"), NULL);
+    if (!uuid || !uuid_is_valid(uuid))
+        return err_set(err, DET_CORRUPT,
+                       "'%s/" LATEST_NAME "' is damaged: it names no checkpoint",
+                       context->notes_dir);
+    *ret_uuid = uuid;
+    *ret_steps = json_i64(json_get(latest, "steps_completed"), 0);
+    return DET_OK;
 }

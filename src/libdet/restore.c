@@ -12,35 +12,51 @@
 
 enum { STRINGS = 1 << 30, METADATA_BYTES = 64 << 20 };
 
-/* The latest, where none is named; always valid, so that no path can be smuggled in. */
-static det_status which(det_context *context, const char *uuid,
-                        char ret_uuid[UUID_TEXT], struct err *err)
+/* Of this process, else of others in this run, else the one the run began from. */
+static det_status find_latest(det_context *context, struct arena *mem,
+                              const char **ret_uuid, struct err *err)
 {
     const char *latest = context->info.latest_checkpoint;
+    int64_t steps;
+    det_status st = latest_read(context, mem, &latest, &steps, err);
 
+    if (st)
+        return st;
+    lock_take(&context->lock);
+    if (context->latest[0])
+        latest = arena_strdup(mem, context->latest);
+    lock_give(&context->lock);
+    if (mem->has_failed)
+        return err_default(err, DET_NOMEM);
+    if (!latest)
+        return err_set(err, DET_NOT_FOUND, "this trial has no checkpoint yet");
+    *ret_uuid = latest;
+    return DET_OK;
+}
+
+/* The latest, where none is named; always valid, so that no path can be smuggled in. */
+static det_status which(det_context *context, const char *uuid, struct arena *mem,
+                        const char **ret_uuid, struct err *err)
+{
     if (!uuid) {
-        lock_take(&context->lock);
-        memcpy(ret_uuid, context->latest, UUID_TEXT);
-        lock_give(&context->lock);
-        if (ret_uuid[0])
-            return DET_OK;
-        if (!latest)
-            return err_set(err, DET_NOT_FOUND, "this trial has no checkpoint yet");
-        uuid = latest;
+        det_status st = find_latest(context, mem, &uuid, err);
+
+        if (st)
+            return st;
     }
     if (!uuid_is_valid(uuid))
         return err_set(err, DET_INVALID, "'%.100s' is not a checkpoint's uuid", uuid);
-    memcpy(ret_uuid, uuid, UUID_TEXT);
+    *ret_uuid = uuid;
     return DET_OK;
 }
 
 static det_status find(det_context *context, const char *uuid, struct arena *mem,
                        const char **ret_path, struct err *err)
 {
-    char name[UUID_TEXT];
+    const char *name = NULL;
     const char *root, *path;
     struct io_stat found;
-    det_status st = which(context, uuid, name, err);
+    det_status st = which(context, uuid, mem, &name, err);
 
     if (!st)
         st = storage_root(context, mem, &root, err);

@@ -346,7 +346,7 @@ TEST(a_full_disk_is_said_and_later_there_is_room_again)
     world_make(&w);
     det = world_open(&w);
     CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
-    io_memory_limit(w.io, 3 << 20);
+    io_memory_limit(w.io, 2 << 20);
     CHECK_OK(det_checkpoint_put(checkpoint, "a", much, sizeof(much) / 4));
     CHECK_EQ(det_checkpoint_put(checkpoint, "b", much, sizeof(much)), DET_FULL);
     CHECK_HAS(det_context_error(det), "/b'");
