@@ -80,8 +80,8 @@ enum det_restore_flag {
 };
 
 /* The directory of a checkpoint, to be read only; `uuid` NULL is the latest: the one
- * last committed in this run, else the one the trial is to begin from.  Every file is read and
- * compared with the manifest.  DET_NOT_FOUND: there is none.  DET_CORRUPT: a file is
+ * last committed in this run, else the one the trial is to begin from.  Every file is
+ * read and compared with the manifest.  DET_NOT_FOUND: there is none.  DET_CORRUPT: a file is
  * missing, cut short or changed; the sentence names it.  DET_TOO_LARGE: `size` bytes do
  * not hold the path. */
 DET_API det_status det_checkpoint_restore(det_context *context, const char *uuid,

@@ -61,13 +61,13 @@ typedef struct det_client_options {
     size_t error_size;
 } det_client_options;
 
-/* Copies the options; NULL counts as all defaults.  Does not call the master yet, but
+/* Opens a client.  Copies the options; NULL counts as all defaults.  Does not call the master yet, but
  * for making sure that the one in a run file is still that one.
  * DET_NOT_FOUND: no master is named and none runs here.  DET_UNSUPPORTED: https.
  * DET_INVALID: an address or an option that makes no sense. */
 DET_API det_status det_client_open(const det_client_options *options,
                                    det_client **ret_client);
-/* NULL does nothing. */
+/* Ends a client.  NULL does nothing. */
 DET_API void det_client_close(det_client *client);
 
 /* The address of the master: "http://127.0.0.1:8080".  Lives as long as the client. */
@@ -90,10 +90,12 @@ typedef int det_line_fn(void *arg, const char *line, size_t len);
 DET_API det_status det_call_stream(det_client *client, const char *path,
                                    det_line_fn *on_line, void *arg);
 
-/* The HTTP status and the body (which ends with a NUL; `ret_len` may be NULL). */
+/* The HTTP status of a reply. */
 DET_API int det_reply_status(const det_reply *reply);
+/* The body of a reply, which ends with a NUL; `ret_len` may be NULL. */
 DET_API const char *det_reply_body(const det_reply *reply, size_t *ret_len);
-DET_API void det_reply_free(det_reply *reply); /* NULL does nothing */
+/* Frees a reply.  NULL does nothing. */
+DET_API void det_reply_free(det_reply *reply);
 
 /* Logs in and remembers the session; `user` becomes the active one.
  * DET_UNAUTHENTICATED: wrong user or password. */

@@ -55,15 +55,15 @@ enum det_init_flag {
     DET_INIT_TASK_ONLY = 2
 };
 
+/* Directory, hyperparameters and configuration count outside of a task only. */
 typedef struct det_init_options {
-    size_t size;    /* sizeof(det_init_options) */
-    unsigned flags; /* enum det_init_flag */
-    const char
-        *directory;      /* outside a task: where reports and checkpoints stay; NULL:
-                            DET_OFFLINE_DIR, else a new one below the data directory */
-    const char *hparams; /* outside a task: JSON; NULL: DET_HPARAMS, else {} */
-    const char *config; /* outside a task: JSON; NULL: DET_EXPERIMENT_CONFIG, else {} */
-    char *error;        /* gets the sentence when it fails; may be NULL */
+    size_t size;           /* sizeof(det_init_options) */
+    unsigned flags;        /* enum det_init_flag */
+    const char *directory; /* where reports and checkpoints stay; NULL: the variable
+                              DET_OFFLINE_DIR, else a new one in the data directory */
+    const char *hparams;   /* JSON; NULL: DET_HPARAMS, else {} */
+    const char *config;    /* JSON; NULL: DET_EXPERIMENT_CONFIG, else {} */
+    char *error;           /* gets the sentence when it fails; may be NULL */
     size_t error_size;
 } det_init_options;
 
