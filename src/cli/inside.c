@@ -3,12 +3,13 @@
  *
  * They know their task by the variables the platform sets.  What is reported goes the
  * way of libdet: into the task's ring, from which the supervisor sends it. */
+#include "cli/inside.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/ctx.h"
-#include "cli/inside.h"
 #include "cli/options.h"
 #include "cli/run.h"
 #include "data/text.h"
