@@ -170,15 +170,19 @@ static void bench_checkpoint(const char *dir, size_t mib)
     size_t len = mib << 20;
     char *bytes = mem_alloc(len);
     det_context *det = open_context(dir);
-    double floor, put, files;
+    double floor, put, files, again;
 
     if (!bytes)
         fail("memory", "there is not enough");
     for (size_t i = 0; i < len; i += 8)
         memcpy(bytes + i, &(uint64_t){i * 0x9e3779b97f4a7c15u}, 8);
+    /* The floor before and after, and the better of both: the disk has its moods. */
     floor = floor_s(dir, bytes, len);
     put = checkpoint_s(det, bytes, len, 1);
     files = checkpoint_s(det, bytes, len, 0);
+    again = floor_s(dir, bytes, len);
+    if (again < floor)
+        floor = again;
     printf("%.4f %.4f %.4f\n", floor, put, files);
     det_close(det);
     mem_free(bytes);
