@@ -273,7 +273,7 @@ static bool is_reported(struct world *w, const char *uuid)
     struct ring_batch batch;
     bool found;
 
-    CHECK_OK(ring_read(reader, 1 << 20, &bytes, &batch, &test_err));
+    CHECK_OK(ring_read(reader, 8 << 20, &bytes, &batch, &test_err));
     found = memmem(bytes.data, bytes.len, uuid, strlen(uuid)) != NULL;
     ring_reader_close(reader);
     return found;
@@ -353,6 +353,68 @@ TEST(a_full_disk_is_said_and_later_there_is_room_again)
     det_checkpoint_abort(checkpoint);
     io_memory_limit(w.io, 0);
     CHECK_OK(save(det, 1, uuid));
+    det_close(det);
+    world_end(&w);
+}
+
+/* Reports until the ring has no room left in its segment and the disk none for another;
+ * returns how many were accepted. */
+static int fill_ring(struct world *w, det_context *det)
+{
+    static char much[64 << 10];
+    int count = 0;
+    det_status st;
+
+    memset(much, 'x', sizeof(much) - 1);
+    memcpy(much, "{\"a\":\"", 6);
+    memcpy(much + sizeof(much) - 3, "\"}", 2);
+    CHECK_OK(det_report_progress(det, 0)); /* the first segment */
+    io_memory_limit(w->io, 1);
+    for (st = DET_OK; !st; count++)
+        st = det_report_json(det, "x", count, much, NULL);
+    CHECK_EQ(st, DET_BUSY);
+    do
+        st = det_report_progress(det, 0.5); /* the rest of it */
+    while (!st);
+    CHECK_EQ(st, DET_BUSY);
+    return count - 1;
+}
+
+TEST(a_full_ring_refuses_the_report_and_a_second_commit_sends_it)
+{
+    enum { ROOM = 256 << 10 };
+    struct world w;
+    det_context *det;
+    det_checkpoint *checkpoint;
+    char uuid[UUID_TEXT], path[200];
+    uint64_t limit;
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK(fill_ring(&w, det) > 0);
+    CHECK(strlen(det_context_error(det)) > 10);
+
+    io_memory_limit(w.io, 0);
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    CHECK_OK(det_checkpoint_put(checkpoint, "weights", "0123456789", 10));
+    memcpy(uuid, det_checkpoint_uuid(checkpoint), UUID_TEXT);
+    /* room for the small files of a checkpoint, but for no segment of a ring */
+    for (limit = ROOM; limit < UINT64_C(1) << 30; limit += ROOM) {
+        det_status st;
+
+        io_memory_limit(w.io, limit);
+        st = det_checkpoint_commit(checkpoint);
+        if (st == DET_BUSY)
+            break;
+        CHECK_EQ(st, DET_FULL);
+    }
+    CHECK(!is_reported(&w, uuid));
+    CHECK_EQ(det_checkpoint_put(checkpoint, "late", "x", 1), DET_STATE);
+    CHECK_EQ(det_checkpoint_commit(checkpoint), DET_BUSY);
+    io_memory_limit(w.io, 0);
+    CHECK_OK(det_checkpoint_commit(checkpoint));
+    CHECK(is_reported(&w, uuid));
+    CHECK_OK(det_checkpoint_restore(det, uuid, 0, path, sizeof(path)));
     det_close(det);
     world_end(&w);
 }
