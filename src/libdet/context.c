@@ -199,10 +199,9 @@ void det_close(det_context *context)
 {
     if (!context)
         return;
-    if (!is_child(context)) {
+    if (!is_child(context))
         preempt_stop(context);
-        lock_done(&context->lock);
-    }
+    lock_done(&context->lock);
     ring_close(context->ring);
     fork_mark_done(&context->mark);
     arena_done(&context->strings);
