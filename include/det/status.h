@@ -51,12 +51,15 @@ typedef enum DET_NODISCARD det_status {
 #undef DET_STATUS_ENUM
 } det_status;
 
-/* The name of a code ("NOT_FOUND"), its default sentence, and its numbers on the
- * wire and at exit.  An unknown code reads as FAILED. */
+/* The name of a code: "NOT_FOUND".  An unknown code reads as FAILED, here and below. */
 DET_API const char *det_status_name(det_status status);
+/* The default sentence of a code. */
 DET_API const char *det_status_text(det_status status);
+/* The HTTP status that carries a code over the wire. */
 DET_API int det_status_http(det_status status);
+/* The gRPC number of a code. */
 DET_API int det_status_grpc(det_status status);
+/* The exit code of the command line for a code. */
 DET_API int det_status_exit(det_status status);
 
 #ifdef __cplusplus

@@ -235,6 +235,27 @@ static const struct cli_opt report_opts[] = {
     FLAG(0, "validation", report_options, validation, "these are validation metrics"),
     TEXT(0, "group", report_options, group, "GROUP", "their group (default: training)"),
     REAL(0, "progress", report_options, progress, "P", "how far the trial is, 0 to 1"),
+    TEXT(0, "status", report_options, status, "WORD", "what the trial is doing"),
+    FLAG(0, "invalid-hp", report_options, invalid_hp,
+         "it cannot be trained with these hyperparameters"),
+    FLAG(0, "wait", report_options, wait, "return when everything is stored"),
+    END,
+};
+
+static const struct cli_opt checkpoint_save_opts[] = {
+    NUMBER(0, "steps", checkpoint_save_options, steps, "N", 0, INT64_MAX,
+           "batches that the state has seen"),
+    TEXT(0, "metadata", checkpoint_save_options, metadata, "JSON",
+         "an object of your own"),
+    FLAG(0, "wait", checkpoint_save_options, wait, "return when the master knows"),
+    END,
+};
+
+static const struct cli_opt checkpoint_restore_opts[] = {
+    TEXT(0, "uuid", checkpoint_restore_options, uuid, "UUID",
+         "another than the latest"),
+    FLAG(0, "unchecked", checkpoint_restore_options, unchecked,
+         "take it as it is, without its manifest"),
     END,
 };
 
@@ -485,7 +506,21 @@ const struct cli_command cli_commands[] = {
 
     COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
             "Inside a task: report metrics", OPTS(report_opts, report_options),
-            .help = "Values are numbers (NaN and inf too), else strings."),
+            .help =
+                "Values are numbers (NaN and inf too), else strings.  Returns as soon "
+                "as the report is in the task's own file, from which it is sent; "
+                "--wait waits until the master has stored it."),
+    COMMAND("checkpoint", "save", "DIR", run_checkpoint_save, 0,
+            "Inside a task: save a folder as a checkpoint",
+            OPTS(checkpoint_save_opts, checkpoint_save_options),
+            .help = "Copies DIR into the checkpoint storage, syncs it, reports it and "
+                    "prints its uuid."),
+    COMMAND("checkpoint", "restore", "DIR", run_checkpoint_restore, 0,
+            "Inside a task: copy a checkpoint into a folder",
+            OPTS(checkpoint_restore_opts, checkpoint_restore_options),
+            .help = "The latest one of the trial, unless --uuid names another.  Every "
+                    "file is compared with the checkpoint's manifest.  Exits 4 when "
+                    "there is none yet."),
     COMMAND(
         "hparam", NULL, "NAME", run_hparam, 0, "Inside a task: print a hyperparameter",
         .help = "Nested ones are named with dots: optimizer.lr.  Strings are printed "

@@ -2,23 +2,24 @@
 #include "cli/copy.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/crc32c.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/json.h"
 #include "data/text.h"
+#include "libdet/manifest.h"
 
-enum { CHUNK = 1 << 20, DEPTH_MOST = 64, MANIFEST_MOST = 256 << 20 };
+enum { CHUNK = 1 << 20, DEPTH_MOST = 64 };
 
 /* What is known of a file before it is copied. */
 struct wanted {
     int64_t size; /* -1: unknown */
-    const char *crc;
+    uint32_t crc;
+    bool has_crc;
     bool was_seen;
 };
 
@@ -26,36 +27,13 @@ struct copy {
     struct io *io;
     struct arena *mem;
     struct map wanted; /* path -> struct wanted */
-    uint32_t crc_table[256];
     struct copy_result result;
 };
-
-/* ---- checksums ------------------------------------------------------------------- */
-
-/* CRC-32C, a byte at a time: the disk is the slower part. */
-static void make_table(uint32_t table[256])
-{
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t crc = i;
-
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ 0x82f63b78u : crc >> 1;
-        table[i] = crc;
-    }
-}
-
-static uint32_t add_bytes(const uint32_t table[256], uint32_t crc, const char *bytes,
-                          size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        crc = crc >> 8 ^ table[(crc ^ (unsigned char)bytes[i]) & 0xff];
-    return crc;
-}
 
 /* ---- what there must be ---------------------------------------------------------- */
 
 static det_status want(struct copy *copy, const char *path, int64_t size,
-                       const char *crc, struct err *err)
+                       struct wanted **ret_wanted, struct err *err)
 {
     struct wanted *wanted = smap_get(&copy->wanted, path);
 
@@ -69,14 +47,14 @@ static det_status want(struct copy *copy, const char *path, int64_t size,
             return err_default(err, DET_NOMEM);
     }
     wanted->size = size;
-    if (crc)
-        wanted->crc = crc;
+    *ret_wanted = wanted;
     return DET_OK;
 }
 
 static det_status want_resources(struct copy *copy, const struct json *resources,
                                  struct err *err)
 {
+    struct wanted *ignored;
     det_status st = DET_OK;
 
     json_each(item, resources) {
@@ -84,7 +62,7 @@ static det_status want_resources(struct copy *copy, const struct json *resources
 
         if (len && item->key[len - 1] == '/')
             continue; /* a directory */
-        st = want(copy, item->key, json_i64(item, -1), NULL, err);
+        st = want(copy, item->key, json_i64(item, -1), &ignored, err);
         if (st)
             break;
     }
@@ -93,37 +71,32 @@ static det_status want_resources(struct copy *copy, const struct json *resources
 
 static det_status want_manifest(struct copy *copy, const char *from, struct err *err)
 {
-    CLEANUP(buf_done) struct buf text = BUF_LIMITED(MANIFEST_MOST);
-    const char *path = arena_printf(copy->mem, "%s/" COPY_MANIFEST, from);
-    struct json *manifest = NULL;
-    det_status st =
-        path ? io_read_file(copy->io, path, &text, err) : err_default(err, DET_NOMEM);
+    CLEANUP(manifest_done) struct manifest manifest = {0};
+    det_status st = manifest_read(copy->io, from, copy->mem, &manifest, err);
 
     if (st == DET_NOT_FOUND)
         return DET_OK;
-    if (!st)
-        st = json_parse(text.data, text.len, copy->mem, &manifest, err);
-    if (st && st != DET_NOMEM)
-        return err_set(err, DET_CORRUPT, "the checkpoint's manifest '%s' is damaged",
-                       path);
-    copy->result.has_manifest = true;
-    json_each(item, json_get(manifest, "files")) {
-        if (!st)
-            st = want(copy, json_str(json_get(item, "path"), ""),
-                      json_i64(json_get(item, "size"), -1),
-                      json_str(json_get(item, "crc32c"), NULL), err);
+    copy->result.has_manifest = !st;
+    for (size_t i = 0; !st && i < manifest.files.count; i++) {
+        const struct manifest_file *file = &manifest.files.at[i];
+        struct wanted *wanted;
+
+        st = want(copy, file->path, (int64_t)file->size_bytes, &wanted, err);
+        if (!st) {
+            wanted->crc = file->crc;
+            wanted->has_crc = file->has_crc;
+        }
     }
     return st;
 }
 
 /* ---- copying --------------------------------------------------------------------- */
 
-static det_status copy_bytes(struct copy *copy, struct io_file *from,
-                             struct io_file *to, uint64_t *ret_size, uint32_t *ret_crc,
-                             struct err *err)
+static det_status copy_bytes(struct io_file *from, struct io_file *to,
+                             uint64_t *ret_size, uint32_t *ret_crc, struct err *err)
 {
     CLEANUP(mem_freep) char *chunk = mem_alloc(CHUNK);
-    uint32_t crc = ~0u;
+    uint32_t crc = 0;
     uint64_t offset = 0;
     size_t got = 1;
     det_status st = chunk ? DET_OK : err_default(err, DET_NOMEM);
@@ -133,11 +106,11 @@ static det_status copy_bytes(struct copy *copy, struct io_file *from,
         if (!st && got)
             st = io_write_at(to, offset, chunk, got, err);
         if (!st)
-            crc = add_bytes(copy->crc_table, crc, chunk, got);
+            crc = crc32c(crc, chunk, got);
         offset += st ? 0 : got;
     }
     *ret_size = offset;
-    *ret_crc = ~crc;
+    *ret_crc = crc;
     return st;
 }
 
@@ -145,23 +118,20 @@ static det_status compare(struct copy *copy, const char *name, uint64_t size,
                           uint32_t crc, struct err *err)
 {
     struct wanted *wanted = smap_get(&copy->wanted, name);
-    char text[16];
 
     if (!wanted)
         return DET_OK;
     wanted->was_seen = true;
-    snprintf(text, sizeof(text), "%08" PRIx32, crc);
     if (wanted->size >= 0 && (uint64_t)wanted->size != size)
         return err_set(err, DET_CORRUPT,
                        "the file '%s' of the checkpoint has %" PRIu64
                        " bytes, not %" PRId64,
                        name, size, wanted->size);
-    if (wanted->crc && strcmp(wanted->crc, text))
-        return err_set(
-            err, DET_CORRUPT,
-            "the file '%s' of the checkpoint is damaged: its checksum is %s, "
-            "not %s",
-            name, text, wanted->crc);
+    if (wanted->has_crc && wanted->crc != crc)
+        return err_set(err, DET_CORRUPT,
+                       "the file '%s' of the checkpoint is damaged: its checksum is "
+                       "%08" PRIx32 ", not %08" PRIx32,
+                       name, crc, wanted->crc);
     return DET_OK;
 }
 
@@ -177,7 +147,7 @@ static det_status copy_file(struct copy *copy, const char *from, const char *to,
     if (!st)
         st = io_open(copy->io, to, IO_WRITE | IO_CREATE | IO_EXCLUSIVE, &out, err);
     if (!st)
-        st = copy_bytes(copy, in, out, &size, &crc, err);
+        st = copy_bytes(in, out, &size, &crc, err);
     if (!st)
         st = compare(copy, name, size, crc, err);
     copy->result.files++;
@@ -243,10 +213,8 @@ det_status copy_checkpoint(struct io *io, const char *from, const char *to,
                            struct copy_result *ret_result, struct err *err)
 {
     struct copy copy = {.io = io, .mem = mem};
-    det_status st;
+    det_status st = want_resources(&copy, resources, err);
 
-    make_table(copy.crc_table);
-    st = want_resources(&copy, resources, err);
     if (!st)
         st = want_manifest(&copy, from, err);
     if (!st)

@@ -2,8 +2,8 @@
 /* copy.h - a checkpoint's files from where they lie to a folder, compared on the way.
  *
  * What there must be: every file that the master lists, with its size; and, where the
- * checkpoint has a manifest.det.json, every file that it names, with its size and its
- * CRC-32C.  Links and devices are refused: a checkpoint has none. */
+ * checkpoint has a manifest (libdet/manifest.h), every file that it names, with its
+ * size and its CRC-32C.  Links and devices are refused: a checkpoint has none. */
 #ifndef CLI_COPY_H
 #define CLI_COPY_H
 
@@ -15,8 +15,6 @@
 struct arena;
 struct io;
 struct json;
-
-#define COPY_MANIFEST "manifest.det.json"
 
 struct copy_result {
     int64_t files;

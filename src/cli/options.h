@@ -117,6 +117,20 @@ struct report_options {
     bool validation;
     const char *group;
     double progress;
+    const char *status;
+    bool invalid_hp;
+    bool wait;
+};
+
+struct checkpoint_save_options {
+    int64_t steps;
+    const char *metadata;
+    bool wait;
+};
+
+struct checkpoint_restore_options {
+    const char *uuid;
+    bool unchecked;
 };
 
 #endif

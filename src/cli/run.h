@@ -85,6 +85,8 @@ RUN(internal_man);
 RUN(report);
 RUN(hparam);
 RUN(preempted);
+RUN(checkpoint_save);
+RUN(checkpoint_restore);
 
 #undef RUN
 

@@ -72,17 +72,6 @@ same 'with what is inside' more "$(cat got/sub/more)"
 fails 5 'nothing is overwritten' det c download "$(uuid 2 1)" -o got
 fails 5 'a deleted one cannot be downloaded' det c download "$(uuid 1 1)" -o other
 says 'nothing to fetch'
-manifest() { # CRC
-    printf '{"format":1,"directories":["sub"],"files":[{"path":"model.bin","size":8,"crc32c":"%s"},{"path":"sub/more","size":5}]}' "$1"
-}
-manifest 12345678 >"$T/storage/$(uuid 2 1)/manifest.det.json"
-det c download "$(uuid 2 1)" -o damaged >"$OUT" 2>&1
-result $((!$?)) 'a damaged one is noticed by its manifest'
-says 'is damaged'
-manifest "$(sed -n 's/.*its checksum is \([0-9a-f]*\),.*/\1/p' "$OUT")" >"$T/storage/$(uuid 2 1)/manifest.det.json"
-ok 'one with a manifest is checked' det c download "$(uuid 2 1)" -o checked
-says 'checked against its manifest'
-rm "$T/storage/$(uuid 2 1)/manifest.det.json"
 echo weightsX >"$T/storage/$(uuid 2 1)/model.bin"
 det c download "$(uuid 2 1)" -o sized >"$OUT" 2>&1
 result $((!$?)) 'a wrong size is noticed'

@@ -28,6 +28,9 @@ static const char *const library_places[] = {
     "..", "../..",
 };
 
+/* ... and det/det.h: installed, or in the tree. */
+static const char *const header_places[] = {"../include", "../../include"};
+
 struct variables {
     VEC(const char *) list; /* "NAME=value", in the arena */
     struct arena *mem;
@@ -82,25 +85,44 @@ static void put_in_front(struct variables *v, const char *name, const char *dire
     set(v, name, old ? arena_printf(v->mem, "%s:%s", directory, old) : directory);
 }
 
+/* The first place below `directory` that holds the file; NULL: none does. */
+static const char *place_of(struct variables *v, const char *directory,
+                            const char *const *places, size_t count, const char *file)
+{
+    struct io_stat found;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *place = arena_printf(v->mem, "%s/%s", directory, places[i]);
+        const char *path = arena_printf(v->mem, "%s/%s", place ? place : "", file);
+
+        if (path && io_stat(io_system(), path, &found, NULL) == DET_OK)
+            return place;
+    }
+    return NULL;
+}
+
+/* So that `cc train.c -ldet` works in a task, and what it makes runs: compilers read
+ * CPATH and LIBRARY_PATH. */
 static void put_program(struct variables *v, const char *program)
 {
     const char *slash = strrchr(program, '/');
     const char *directory =
         slash ? arena_strndup(v->mem, program, (size_t)(slash - program)) : ".";
-    struct io_stat found;
+    const char *libraries, *headers;
 
     if (!directory)
         return;
     put_in_front(v, "PATH", directory, "/usr/local/bin:/usr/bin:/bin");
-    for (size_t i = 0; i < ARRAY_LEN(library_places); i++) {
-        const char *place = arena_printf(v->mem, "%s/%s", directory, library_places[i]);
-        const char *library = arena_printf(v->mem, "%s/libdet.so", place);
-
-        if (library && io_stat(io_system(), library, &found, NULL) == DET_OK) {
-            put_in_front(v, "LD_LIBRARY_PATH", place, NULL);
-            return;
-        }
+    libraries = place_of(v, directory, library_places, ARRAY_LEN(library_places),
+                         "libdet.so");
+    headers = place_of(v, directory, header_places, ARRAY_LEN(header_places),
+                       "det/det.h");
+    if (libraries) {
+        put_in_front(v, "LD_LIBRARY_PATH", libraries, NULL);
+        put_in_front(v, "LIBRARY_PATH", libraries, NULL);
     }
+    if (headers)
+        put_in_front(v, "CPATH", headers, NULL);
 }
 
 /* JSON numbers and booleans are taken as they are written. */

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/io.h"
 #include "data/json.h"
+#include "libdet/manifest.h"
 #include "tests/support/test.h"
 
 static struct json *parse(struct arena *mem, const char *text)
@@ -36,6 +37,17 @@ static void place_make(struct place *p)
     put(p->io, "/from/sub/empty", "");
 }
 
+/* As the library writes it. */
+static void add_manifest(struct place *p)
+{
+    struct manifest manifest = {0};
+
+    CHECK_OK(manifest_walk(p->io, "/from", &p->mem, &manifest, &test_err));
+    CHECK_OK(manifest_work(p->io, "/from", &manifest, MANIFEST_SUM, &test_err));
+    CHECK_OK(manifest_write(p->io, "/from", &manifest, &test_err));
+    manifest_done(&manifest);
+}
+
 static void place_done(struct place *p)
 {
     arena_done(&p->mem);
@@ -56,9 +68,7 @@ TEST(a_checkpoint_is_copied_and_compared_with_its_manifest)
     struct place p;
 
     place_make(&p);
-    put(p.io, "/from/" COPY_MANIFEST,
-        "{\"files\":[{\"path\":\"digits\",\"size\":9,\"crc32c\":\"e3069283\"},"
-        "{\"path\":\"sub/empty\",\"size\":0,\"crc32c\":\"00000000\"}]}");
+    add_manifest(&p);
     CHECK_OK(copy_it(&p, "{\"digits\":\"9\",\"sub/\":\"0\"}", &result));
     CHECK(result.has_manifest);
     CHECK_EQ(result.files, 3);
@@ -72,15 +82,14 @@ TEST(what_is_damaged_cut_short_or_missing_is_named)
 {
     static const struct {
         const char *resources;
-        const char *manifest;
+        const char *path; /* what is put there once the manifest is written */
+        const char *text;
         const char *sentence;
     } cases[] = {
-        {"{}", "{\"files\":[{\"path\":\"digits\",\"size\":9,\"crc32c\":\"e3069284\"}]}",
-         "'digits' of the checkpoint is damaged"},
-        {"{\"digits\":\"8\"}", NULL, "has 9 bytes, not 8"},
-        {"{\"other\":\"8\"}", NULL, "is missing"},
-        {"{}", "{\"files\":[{\"path\":\"../../etc/passwd\",\"size\":9}]}", "leads out"},
-        {"{}", "{\"files\":[", "is damaged"},
+        {"{}", "/from/digits", "123456780", "'digits' of the checkpoint is damaged"},
+        {"{}", "/from/digits", "12345678", "has 8 bytes, not 9"},
+        {"{\"other\":\"8\"}", NULL, NULL, "is missing"},
+        {"{}", "/from/" MANIFEST_NAME, "{\"files\":[", "is damaged"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -88,8 +97,9 @@ TEST(what_is_damaged_cut_short_or_missing_is_named)
         struct place p;
 
         place_make(&p);
-        if (cases[i].manifest)
-            put(p.io, "/from/" COPY_MANIFEST, cases[i].manifest);
+        add_manifest(&p);
+        if (cases[i].path)
+            put(p.io, cases[i].path, cases[i].text);
         CHECK_EQ(copy_it(&p, cases[i].resources, &result), DET_CORRUPT);
         CHECK_HAS(test_err.text, cases[i].sentence);
         place_done(&p);
