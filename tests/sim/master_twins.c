@@ -203,11 +203,22 @@ TEST(a_poll_whose_client_left_keeps_no_agent_alive)
 
     t.timeout_ms = 1000;
     CHECK_EQ(call(&t, t.agent, NET_GET, path, NULL, NULL), 0); /* it hangs up */
+    CHECK(!is_connected(&t));                                  /* noticed at once */
+    (void)say_hello(&t);
+    CHECK(is_connected(&t));
+}
+
+TEST(an_agent_that_polls_no_more_falls_silent)
+{
+    TWIN(t);
+    const char *path =
+        arena_printf(&t.mem, "/api/v1/det/agents/a1/commands?timeoutSeconds=0&epoch=%s",
+                     say_hello(&t));
+
+    CHECK_EQ(call(&t, t.agent, NET_GET, path, NULL, NULL), 200);
     CHECK(is_connected(&t));
     pass_time(&t, 15 * SECOND);
     CHECK(!is_connected(&t));
-    (void)say_hello(&t);
-    CHECK(is_connected(&t));
 }
 
 TEST(an_agent_that_polls_is_alive_however_long_nothing_happens)

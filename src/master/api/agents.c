@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agents.c - agents and slots, shown and switched; and the two calls agents themselves
+/* agents.c - agents and slots, shown and switched; and the calls agents themselves
  * make. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -412,7 +412,12 @@ det_status api_disable_slot(struct request *req)
 
 static det_status welcome(struct request *req)
 {
-    agents_joined(req->master->agents, req->arg[0]);
+    const struct agent_hello_body *body = req->body;
+    det_status st =
+        agents_joined(req->master->agents, req->arg[0], body->instance, req->err);
+
+    if (st)
+        return st;
     collector_wake(req->master->collector);
     jw_object(&req->w, NULL);
     jw_str(&req->w, "epoch", req->master->id);
@@ -440,6 +445,7 @@ det_status api_agent_hello(struct request *req)
     event.agent_joined.slots = (int64_t)body->devices->list.count;
     event.agent_joined.boot_id = body->boot_id ? body->boot_id : "";
     event.agent_joined.version = body->version ? body->version : "";
+    event.agent_joined.instance = body->instance;
     event.agent_joined.tasks = body->tasks.at;
     event.agent_joined.task_count = (uint32_t)body->tasks.count;
     if (req->mem.has_failed)
@@ -543,7 +549,7 @@ static det_status look_for_commands(struct request *req)
 
 static void poll_ended(struct request *req)
 {
-    agents_polling(req->master->agents, req->arg[0], -1);
+    agents_poll_ended(req->master->agents, req->arg[0], req->is_gone);
 }
 
 det_status api_agent_commands(struct request *req)
@@ -551,14 +557,25 @@ det_status api_agent_commands(struct request *req)
     const struct agent_commands_query *query = req->query;
     int64_t *deadline_us = arena_new(&req->mem, int64_t);
     int64_t seconds = MAX(MIN(query->timeout_seconds, COMMANDS_WAIT_MOST_S), 0);
+    det_status st;
 
     if (!deadline_us)
         return DET_NOMEM;
     if (!query->epoch || strcmp(query->epoch, req->master->id))
         return reply_commands(req, NULL, 0); /* our epoch tells it to say hello again */
     *deadline_us = request_mono_us(req) + seconds * 1000000;
+    st = agents_poll_began(req->master->agents, req->arg[0], query->instance, req->err);
+    if (st)
+        return st;
     req->state = deadline_us;
     req->ended = poll_ended;
-    agents_polling(req->master->agents, req->arg[0], 1);
     return look_for_commands(req);
+}
+
+det_status api_agent_bye(struct request *req)
+{
+    const struct agent_bye_body *body = req->body;
+
+    agents_left(req->master->agents, req->arg[0], body->instance);
+    return DET_OK;
 }
