@@ -351,6 +351,35 @@ TEST(a_disabled_slot_is_left_alone)
     CHECK_STR(json_text(&bed->mem, json_get(share.spec, "slots")), "[0]");
 }
 
+TEST(a_slot_drains_as_an_agent_does)
+{
+    static const struct step drain[] = {
+        POST("drain", "/api/v1/agents/a1/slots/0/disable", "{'drain': true}", 200,
+             "slot.enabled=false; slot.draining=true", ADMIN),
+        POST("idle", "/api/v1/agents/a1/slots/1/disable", "{'drain': true}", 200,
+             "slot.enabled=false; slot.draining=false", ADMIN),
+        GET("agent", "/api/v1/agents/a1", 200,
+            "agent.draining=false; agent.slotStats.typeStats.TYPE_CPU.draining=1; "
+            "agent.slotStats.typeStats.TYPE_CPU.disabled=2"),
+        END_STEPS};
+    static const struct step drained[] = {
+        {"drained", NET_GET, "/api/v1/agents/a1/slots/0", NULL, 200,
+         "slot.draining=false; slot.container!", USER, true, NULL},
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 2);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    bed_play(bed, drain);
+    CHECK(agent_is_idle(&agent)); /* it is not told to kill */
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    bed_play(bed, drained);
+}
+
 /* ---- the queue ------------------------------------------------------------------- */
 
 TEST(the_queue_is_shown_and_changed)

@@ -167,6 +167,15 @@ static void show_container(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
+/* A slot that takes no more tasks and still has one: switched off to drain. */
+static bool is_slot_draining(const struct board *board, const struct agent *agent,
+                             const struct parsed *parsed, int64_t slot)
+{
+    return agent->is_draining ||
+           (agent->is_enabled && is_disabled(agent, parsed, slot) &&
+            holder(board, agent->id, slot));
+}
+
 static void show_slot(struct json_writer *w, const char *key, const struct board *board,
                       const struct agent *agent, const struct parsed *parsed,
                       const struct json *device)
@@ -179,20 +188,20 @@ static void show_slot(struct json_writer *w, const char *key, const struct board
     jw_str(w, "id", text);
     show_device(w, "device", device);
     jw_bool(w, "enabled", !is_disabled(agent, parsed, id));
-    jw_bool(w, "draining", agent->is_draining);
+    jw_bool(w, "draining", is_slot_draining(board, agent, parsed, id));
     show_container(w, "container", holder(board, agent->id, id));
     jw_end_object(w);
 }
 
 static void show_slot_stats(struct json_writer *w, const struct agent *agent,
-                            const char *type, int64_t disabled)
+                            const char *type, int64_t disabled, int64_t draining)
 {
     jw_object(w, "slotStats");
     jw_object(w, "typeStats");
     jw_object(w, type);
     jw_i64(w, "total", agent->slots);
     jw_i64(w, "disabled", disabled);
-    jw_i64(w, "draining", agent->is_draining ? agent->slots : 0);
+    jw_i64(w, "draining", draining);
     jw_object(w, "states");
     jw_end_object(w);
     jw_end_object(w);
@@ -219,6 +228,7 @@ static det_status show_agent(struct request *req, const char *key,
     const char *type = "TYPE_CPU";
     struct parsed parsed;
     int64_t disabled = 0;
+    int64_t draining = 0;
     det_status st = parse_agent(req, agent, &parsed);
 
     if (st)
@@ -234,6 +244,7 @@ static det_status show_agent(struct request *req, const char *key,
                   arena_printf(&req->mem, "/agents/%s/slots/%" PRId64, agent->name, id),
                   board, agent, &parsed, device);
         disabled += is_disabled(agent, &parsed, id);
+        draining += is_slot_draining(board, agent, &parsed, id);
         if (!strcmp(json_str(json_get(device, "type"), ""), "cuda"))
             type = "TYPE_CUDA";
     }
@@ -247,7 +258,7 @@ static det_status show_agent(struct request *req, const char *key,
     jw_array(w, "resourcePools");
     jw_str(w, NULL, agent->resource_pool);
     jw_end_array(w);
-    show_slot_stats(w, agent, type, disabled);
+    show_slot_stats(w, agent, type, disabled, draining);
     jw_end_object(w);
     return DET_OK;
 }

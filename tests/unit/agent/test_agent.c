@@ -357,6 +357,29 @@ TEST(a_task_of_another_start_of_the_machine_is_a_transient_failure)
     done(&f);
 }
 
+TEST(who_has_the_number_of_a_dead_task_by_now_is_left_alone)
+{
+    struct fixture f = fixture();
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    pid_t stranger = fork();
+    struct place_pid pid = {stranger, stranger, 1, place_boot_id(&mem)};
+
+    if (stranger == 0) {
+        setsid();
+        pause();
+        _exit(0);
+    }
+    WAIT_UNTIL(getsid(stranger) == stranger);
+    CHECK_OK(io_mkdir(io_system(), f.dir, true, &test_err));
+    CHECK_OK(place_write_pid(io_system(), f.dir, &pid, &test_err));
+    start_agent(&f);
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "its supervisor vanished") == 1);
+    CHECK_EQ(waitpid(stranger, NULL, WNOHANG), 0); /* it lives */
+    kill(stranger, SIGKILL);
+    CHECK_EQ(waitpid(stranger, NULL, 0), stranger);
+    done(&f);
+}
+
 TEST(one_agent_works_in_a_directory)
 {
     struct fixture f = fixture();
