@@ -332,8 +332,10 @@ TEST(an_agent_is_the_same_after_a_restart_and_another_in_another_directory)
         start_agent(&f);
         CHECK_OK(io_read_file(io_system(), path, text, &test_err));
         WAIT_UNTIL(fake_count(f.m, "/hello", "\"instance\":\"") >= (size_t)i + 1);
+        WAIT_UNTIL(fake_count(f.m, "/commands", "") >= (size_t)i + 1);
         agent_free(f.agent);
-        if (i == 1) /* damaged */
+        fake_release_poll(f.m); /* of whom nobody hears any more */
+        if (i == 1)             /* damaged */
             CHECK_OK(io_replace(io_system(), path, "x", 1, true, &test_err));
     }
     f.agent = NULL;
