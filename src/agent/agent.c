@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent.c - three lanes around a directory of tasks.
  *
- *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to 50
- * s)
+ *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to
+ *                                                            POLL_S)
  *            ^__________ another epoch, or a refusal __|
  *   look   every second, and after commands: tasks_look()
  *   clean  after a CLEAN command: cleaner_round(), until there is nothing left
  *
  * A master that cannot be reached is tried for ever, and said so once; one that answers
- * a hello with a refusal ends the agent.  Commands are idempotent, so that one which is
+ * a hello with a refusal ends the agent.  The refusal that another agent of this name
+ * is connected does so only after a while: what is connected may be what is left of
+ * ourselves, before a restart.  Commands are idempotent, so that one which is
  * obeyed but not acknowledged (a crash in between) does no harm when it comes again.
+ *
+ * Which agent of several that claim a name this is, DATA/instance tells: an id that the
+ * directory got with its first agent.
  *
  * Stopping: agent_stop() raises a flag and posts all lanes' tasks under the lock; each
  * lane that sees the flag leaves, and the last one opens the gate that agent_wait()
  * stands at.  Nothing is posted once the flag is up, so that the struct can be freed.
+ * A graceful stop signs off first, so that no more work is given to us while the tasks
+ * end; any other may be a restart, and says nothing.
  */
 #include "agent/agent.h"
 
@@ -31,6 +38,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/task.h"
 #include "data/json.h"
 #include "data/text.h"
@@ -38,11 +46,13 @@
 enum {
     MEM_LIMIT = 16 << 20,
     REPLY_MEM = 256 << 20,
-    POLL_S = 50,
+    POLL_S = 15, /* a machine that goes without a word is missed after that */
     POLL_SLACK_MS = 15 * 1000,
     LOOK_US = 1000 * 1000,
     LOOK_STOPPING_US = 100 * 1000,
     STOP_US = 15 * 1000 * 1000, /* a little more than the tasks are given */
+    BYE_MS = 2 * 1000,
+    TWIN_US = 90 * 1000 * 1000, /* longer than a poll of a machine that lost power */
     LANES = 3,
 };
 
@@ -58,6 +68,7 @@ struct agent {
     struct arena mem; /* what lives as long as the agent */
     const char *pool;
     const char *boot_id;
+    const char *instance;
     struct outfit outfit;
     struct io_file *lock_file;
     struct tasks *tasks;
@@ -71,7 +82,8 @@ struct agent {
     char *cluster_id;
     int64_t after;
     uint32_t failures;
-    struct err trouble; /* the last one logged */
+    struct err trouble;    /* the last one logged */
+    int64_t twin_since_us; /* another one of our name is connected; 0: none */
 
     /* the lane that looks */
     struct lane *look_lane;
@@ -169,6 +181,7 @@ static void write_hello(const struct agent *agent, struct buf *body)
     outfit_write_addresses(&w, "addresses", &agent->outfit);
     jw_str(&w, "bootId", agent->boot_id);
     jw_str(&w, "version", DET_VERSION);
+    jw_str(&w, "instance", agent->instance);
     tasks_write(&w, "tasks", agent->tasks);
     jw_end_object(&w);
 }
@@ -265,6 +278,8 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     buf_printf(&path, "%s?after=%" PRId64 "&timeoutSeconds=%d&epoch=", base,
                agent->after, POLL_S);
     url_encode(&path, agent->epoch);
+    buf_puts(&path, "&instance=");
+    url_encode(&path, agent->instance);
     if (path.status)
         return err_default(err, path.status);
     request.path = path.data;
@@ -297,6 +312,38 @@ static void complain(struct agent *agent, const struct err *err)
              agent->outfit.master.url, err->text);
 }
 
+/* Whether to give up because of another agent of our name.  It says so once. */
+static bool has_twin_for_long(struct agent *agent, const struct err *err)
+{
+    if (!agent->twin_since_us) {
+        agent->twin_since_us = now_us(agent);
+        log_warn("%s; trying again for %d s, in case it is on its way out", err->text,
+                 TWIN_US / 1000000);
+    }
+    return now_us(agent) - agent->twin_since_us >= TWIN_US;
+}
+
+/* After a call that failed: how long to wait before the next, or -1: never. */
+static int64_t after_failure(struct agent *agent, bool is_hello, const struct err *err)
+{
+    bool is_twin = is_hello && err->status == DET_EXISTS;
+
+    if (is_twin ? has_twin_for_long(agent, err)
+                : is_hello && !talk_may_retry(err->status)) {
+        log_error("the master does not take this agent: %s", err->text);
+        give_up(agent, err);
+        return -1;
+    }
+    if (!is_hello && !talk_may_retry(err->status)) {
+        log_info("saying hello again: %s", err->text);
+        mem_free(agent->epoch);
+        agent->epoch = NULL;
+    } else if (!is_twin) {
+        complain(agent, err);
+    }
+    return talk_backoff_us(++agent->failures);
+}
+
 /* One call; how long to wait before the next, or -1: never. */
 static int64_t talk_once(struct agent *agent)
 {
@@ -309,46 +356,11 @@ static int64_t talk_once(struct agent *agent)
         if (!is_hello)
             agent->failures = 0;
         agent->trouble.status = DET_OK;
+        agent->twin_since_us = 0;
         return 0;
     }
-    if (is_stopping(agent))
-        return 0;
-    if (is_hello && !talk_may_retry(status)) {
-        log_error("the master does not take this agent: %s", err.text);
-        give_up(agent, &err);
-        return -1;
-    }
-    if (!talk_may_retry(status)) {
-        log_info("saying hello again: %s", err.text);
-        mem_free(agent->epoch);
-        agent->epoch = NULL;
-    } else {
-        complain(agent, &err);
-    }
-    return talk_backoff_us(++agent->failures);
+    return is_stopping(agent) ? 0 : after_failure(agent, is_hello, &err);
 }
-
-static void run_poll(struct task *task)
-{
-    struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
-    int64_t wait_us;
-
-    if (is_stopping(agent)) {
-        end_lane(agent, agent->poll_lane, task);
-        return;
-    }
-    wait_us = talk_once(agent);
-    if (is_stopping(agent)) {
-        end_lane(agent, agent->poll_lane, task);
-        return;
-    }
-    if (wait_us)
-        lane_post_at(agent->poll_lane, task, now_us(agent) + wait_us);
-    else
-        lane_post(agent->poll_lane, task);
-}
-
-/* ---- looking --------------------------------------------------------------------- */
 
 static bool is_graceful(struct agent *agent)
 {
@@ -359,6 +371,47 @@ static bool is_graceful(struct agent *agent)
     lock_give(&agent->lock);
     return is;
 }
+
+/* So that no more work comes.  A master that is away notices by itself. */
+static void sign_off(struct agent *agent)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct talk_request request = {
+        .method = NET_POST, .body = &body, .timeout_ms = BYE_MS};
+    struct json *reply;
+
+    if (!agent->epoch || !is_graceful(agent))
+        return;
+    jw_object(&w, NULL);
+    jw_str(&w, "instance", agent->instance);
+    jw_end_object(&w);
+    request.path = agent_path(agent, "/bye", &mem);
+    if (!request.path)
+        return;
+    talk_resume(agent->poll_talk);
+    (void)talk_call(agent->poll_talk, &request, &mem, &reply, NULL);
+}
+
+static void run_poll(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
+    int64_t wait_us;
+
+    wait_us = is_stopping(agent) ? 0 : talk_once(agent);
+    if (is_stopping(agent)) {
+        sign_off(agent);
+        end_lane(agent, agent->poll_lane, task);
+        return;
+    }
+    if (wait_us)
+        lane_post_at(agent->poll_lane, task, now_us(agent) + wait_us);
+    else
+        lane_post(agent->poll_lane, task);
+}
+
+/* ---- looking --------------------------------------------------------------------- */
 
 /* Whether the stop has come to its end. */
 static bool stop_looking(struct agent *agent)
@@ -441,6 +494,36 @@ static det_status take_directory(struct agent *agent, const char *dir, struct er
                : status;
 }
 
+/* Made with the directory's first agent; an unreadable one is replaced, which makes
+ * this another agent. */
+static det_status know_instance(struct agent *agent, const char *dir, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+    const char *path = place_path(&agent->mem, dir, "instance");
+    unsigned char bytes[16];
+    char id[UUID_TEXT + 1];
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_read_file(agent->io, path, &text, err);
+    if (!status && strspn(text.data, "0123456789abcdef-") == UUID_TEXT - 1) {
+        agent->instance = arena_strndup(&agent->mem, text.data, UUID_TEXT - 1);
+        return agent->instance ? DET_OK : err_default(err, DET_NOMEM);
+    }
+    if (!status)
+        log_warn("'%s' is damaged; this agent counts as another one", path);
+    status = rng_secret(bytes, sizeof(bytes), err);
+    if (status)
+        return status;
+    uuid_format(bytes, id);
+    agent->instance = arena_strdup(&agent->mem, id);
+    if (!agent->instance)
+        return err_default(err, DET_NOMEM);
+    id[UUID_TEXT - 1] = '\n';
+    return io_replace(agent->io, path, id, UUID_TEXT, true, err);
+}
+
 static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
@@ -449,6 +532,7 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
                                  .root =
                                      place_path(&agent->mem, config->data_dir, "tasks"),
                                  .program = config->program,
+                                 .master_url = config->master_url,
                                  .agent_id = config->id};
     det_status status;
 
@@ -472,6 +556,8 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         status = err_default(err, DET_NOMEM);
     if (!status)
         status = take_directory(agent, config->data_dir, err);
+    if (!status)
+        status = know_instance(agent, config->data_dir, err);
     if (!status)
         status = tasks_new(&tasks, &agent->tasks, err);
     if (!status)

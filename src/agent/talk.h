@@ -53,8 +53,12 @@ void talk_resume(struct talk *talk);
 /* How long to wait before the next attempt: doubles from 100 ms to 5 s. */
 int64_t talk_backoff_us(uint32_t failures);
 
+/* From any thread: the calls that follow go to another address; the one under way is
+ * given up, so that it is tried again there.  Nothing happens when it is the same. */
+det_status talk_move(struct talk *talk, const char *url, struct err *err);
+
 /* The parts of the master's address; `url` without a trailing slash.  They live as long
- * as the talk. */
+ * as the talk is not moved. */
 struct talk_address {
     const char *url; /* "http://host:port/path" */
     const char *host;

@@ -212,13 +212,15 @@ static det_status caller_by_session(struct request *req, int64_t id,
 }
 
 /* A task may still tell how it ended and what it had printed when its allocation is
- * over; its own token only, which is held to its own task.  Its reports are refused
- * then, but by their handler, so that its supervisor hears why. */
+ * over, and its supervisor may ask, to be told so; its own token only, which is held to
+ * its own task.  Its reports are refused then, but by their handler, so that its
+ * supervisor hears why. */
 static bool is_last_word(char kind, enum route_id id)
 {
     return kind == TOKEN_TASK &&
            (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit ||
-            id == ROUTE_ID_report_batch);
+            id == ROUTE_ID_report_batch || id == ROUTE_ID_share_state ||
+            id == ROUTE_ID_share_alive);
 }
 
 static det_status caller_by_allocation(struct request *req, char kind, int64_t id,

@@ -17,7 +17,8 @@ enum {
     JOURNAL_AT_ONCE =
         256, /* entries applied in one batch; fewer when they are too big */
     RETRY_LEAST_US =
-        100000, /* after a commit that failed; doubled up to 64 times that */
+        100000,        /* after a commit that failed; doubled up to 64 times that */
+    JUMP_US = 2000000, /* a clock that is off by more was set, not slewed */
 };
 
 struct heart {
@@ -42,6 +43,9 @@ struct heart {
     bool may_retry;    /* after a failure nothing is tried before this */
     uint32_t journal_at_once;
     bool is_in_flight;
+    bool is_fresh;        /* the core was just built: it is to be told that we start */
+    int64_t seen_wall_us; /* both clocks, when they were read last */
+    int64_t seen_mono_us;
     struct arena batch_mem;
     struct core_out out;
     struct heart_item *batch; /* who waits for it */
@@ -208,6 +212,9 @@ static void carry_out(struct heart *heart, const struct core_effect *effect)
     case EFFECT_KILL_STRAY:
         deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
         break;
+    case EFFECT_DROP_AGENT:
+        deeds->agent_lost(deeds->arg, effect->agent.name);
+        break;
     case EFFECT_PREEMPT:
         deeds->preempt(deeds->arg, effect->allocation_id);
         break;
@@ -291,6 +298,8 @@ static det_status restore_from(struct heart *heart, struct db *db, struct arena 
     rows.input = alive.input;
     rows.inputs = alive.inputs;
     heart->out = (struct core_out){.mem = &heart->batch_mem};
+    heart->is_fresh = true;
+    heart->seen_wall_us = 0; /* a jump while nobody looked cannot be told from time */
     return core_restore(&heart->config, &rows, wall_us(heart), &heart->core,
                         &heart->out, err);
 }
@@ -324,6 +333,41 @@ static void apply_item(struct heart *heart, struct heart_item *item)
         core_apply(heart->core, &item->event, wall_us(heart), &heart->out, &item->err);
     item->id = heart->out.id;
     item->exceeds_slots = heart->out.exceeds_slots;
+}
+
+/* How far the wall clock was set since the last look. */
+static int64_t clock_jump_us(struct heart *heart)
+{
+    const struct clock *clock = exec_clock(heart->exec);
+    int64_t now_us = clock_wall_us(clock);
+    int64_t mono_us = clock_mono_us(clock);
+    int64_t jump_us = now_us - heart->seen_wall_us - (mono_us - heart->seen_mono_us);
+    bool has_seen = heart->seen_wall_us != 0;
+
+    heart->seen_wall_us = now_us;
+    heart->seen_mono_us = mono_us;
+    return has_seen && (jump_us > JUMP_US || jump_us < -JUMP_US) ? jump_us : 0;
+}
+
+/* What the core must know about time before it hears of anything else. */
+static det_status apply_time(struct heart *heart, struct err *err)
+{
+    struct core_event started = {.kind = EVENT_STARTED};
+    struct core_event jumped = {.kind = EVENT_CLOCK_JUMPED};
+    int64_t jump_us = clock_jump_us(heart);
+    det_status st = DET_OK;
+
+    if (jump_us) {
+        log_warn("the clock was set %s by %" PRId64 " s; deadlines move with it",
+                 jump_us > 0 ? "forwards" : "back",
+                 (jump_us > 0 ? jump_us : -jump_us) / 1000000);
+        jumped.clock_jumped.by_us = jump_us;
+        st = core_apply(heart->core, &jumped, wall_us(heart), &heart->out, err);
+    }
+    if (!st && heart->is_fresh)
+        st = core_apply(heart->core, &started, wall_us(heart), &heart->out, err);
+    heart->is_fresh = false;
+    return st;
 }
 
 static det_status apply_journal(struct heart *heart, bool *ret_more, struct err *err)
@@ -360,6 +404,35 @@ static void finish_items(struct heart_item *item)
             mem_free(item);
         item = next;
     }
+}
+
+/* What nobody waits for has happened all the same (an agent fell silent, a deadline
+ * came): it is first in the next batch. */
+static void keep_facts(struct heart *heart)
+{
+    struct heart_item *facts = NULL;
+    struct heart_item **end = &facts;
+
+    for (struct heart_item **at = &heart->batch; *at;) {
+        struct heart_item *item = *at;
+
+        if (item->done) {
+            at = &item->next;
+            continue;
+        }
+        *at = item->next;
+        *end = item;
+        end = &item->next;
+    }
+    *end = NULL;
+    if (!facts)
+        return;
+    lock_take(&heart->lock);
+    if (!heart->first)
+        heart->last = CONTAINER_OF(end, struct heart_item, next);
+    *end = heart->first;
+    heart->first = facts;
+    lock_give(&heart->lock);
 }
 
 /* Everybody who waits for this batch hears that it did not happen. */
@@ -423,6 +496,7 @@ static void recover(struct heart *heart, const struct err *why)
 
     if (!heart->failures)
         log_warn("a batch was not committed, restoring from the store: %s", why->text);
+    keep_facts(heart);
     fail_items(heart->batch, why);
     st = rebuild(heart, &err);
     if (st) {
@@ -443,10 +517,11 @@ static void recover(struct heart *heart, const struct err *why)
 static det_status apply_batch(struct heart *heart, bool reads_journal, struct err *err)
 {
     bool has_more = false;
-    det_status st = DET_OK;
+    det_status st;
 
     heart->out = (struct core_out){.mem = &heart->batch_mem};
-    if (reads_journal)
+    st = apply_time(heart, err);
+    if (!st && reads_journal)
         st = apply_journal(heart, &has_more, err);
     for (struct heart_item *item = heart->batch; item && !st; item = item->next) {
         apply_item(heart, item);

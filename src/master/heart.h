@@ -48,6 +48,7 @@ struct heart_deeds {
     void (*kill)(void *arg, const struct share *share);
     /* `task` is "<allocation>/<rank>", as the agent named it */
     void (*kill_stray)(void *arg, const char *agent, const char *task);
+    void (*agent_lost)(void *arg, const char *agent);
     void (*preempt)(void *arg, int64_t allocation_id);
     void (*over)(void *arg, int64_t allocation_id);
     void (*experiment_over)(void *arg, int64_t experiment_id);

@@ -69,6 +69,13 @@ static void deed_kill_stray(void *arg, const char *agent, const char *task)
     agents_send_stray(master->agents, agent, task);
 }
 
+static void deed_agent_lost(void *arg, const char *agent)
+{
+    struct master *master = arg;
+
+    agents_lost(master->agents, agent);
+}
+
 static void drop_meetings(struct master *master, const char *allocation)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(4096);
@@ -371,6 +378,7 @@ static det_status open_heart(struct master *master, struct err *err)
         .deeds = {.start = deed_start,
                   .kill = deed_kill,
                   .kill_stray = deed_kill_stray,
+                  .agent_lost = deed_agent_lost,
                   .preempt = deed_preempt,
                   .over = deed_over,
                   .experiment_over = deed_experiment_over,

@@ -165,6 +165,7 @@ struct agent_hello_body {
     const struct json *addresses;
     const char *boot_id;
     const char *version;
+    const char *instance;    /* its directory's own id */
     struct field_strs tasks; /* "<allocation>/<rank>" */
 };
 extern const struct field agent_hello_body_fields[];
@@ -173,8 +174,14 @@ struct agent_commands_query {
     int64_t after;
     int64_t timeout_seconds;
     const char *epoch; /* the master's start the sequence belongs to */
+    const char *instance;
 };
 extern const struct field agent_commands_query_fields[];
+
+struct agent_bye_body {
+    const char *instance;
+};
+extern const struct field agent_bye_body_fields[];
 
 /* The agent, or the supervisor itself, about one share of an allocation. */
 struct share_state_body {
@@ -182,6 +189,11 @@ struct share_state_body {
     const char *state; /* PULLING, STARTING, RUNNING */
 };
 extern const struct field share_state_body_fields[];
+
+struct share_alive_body {
+    int64_t rank;
+};
+extern const struct field share_alive_body_fields[];
 
 struct share_exit_body {
     int64_t rank;

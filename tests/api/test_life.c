@@ -180,7 +180,7 @@ TEST(a_trial_that_refuses_its_hyperparameters_and_stays_is_killed)
     share = agent_run(&agent);
     bed_play(bed, refuse);
     CHECK(agent_is_idle(&agent));
-    bed->wall_offset_us = 11 * 1000000; /* it had ten seconds */
+    bed_pass(bed, 11); /* it had ten seconds */
     bed_play(bed, later);
     share_await_kill(&share);
     share_exit(&share, "KILLED", 137);

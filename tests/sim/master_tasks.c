@@ -50,12 +50,16 @@ static void say_hello(struct agent_machine *agent)
     for (int i = 0; i < AGENT_SLOTS; i++)
         buf_printf(&body, "%s{\"id\":%d,\"type\":\"cpu\"}", i ? "," : "", i);
     buf_printf(&body,
-               "],\"addresses\":[\"10.0.0.1\"],\"bootId\":\"%" PRId64 "\",\"tasks\":[",
-               agent->boot);
+               "],\"addresses\":[\"10.0.0.1\"],\"bootId\":\"%" PRId64
+               "\",\"instance\":\"of %s\",\"tasks\":[",
+               agent->boot, agent->actor.name);
     list_tasks(w, agent, &body);
     buf_puts(&body, "]}");
     call.body = arena_strdup(&agent->actor.mem, body.data);
     if (!actor_call(&agent->actor, &call))
+        return;
+    /* What it was before it died may still count as connected: later. */
+    if (call.status == 409)
         return;
     if (call.status != 200) {
         world_fail(w, "hello: %d %s", call.status, call.text);
@@ -249,9 +253,10 @@ static void fetch(struct agent_machine *agent)
                         .path =
                             arena_printf(&agent->actor.mem,
                                          "/api/v1/det/agents/%s/commands?after=%" PRId64
-                                         "&epoch=%s&timeoutSeconds=%d",
+                                         "&epoch=%s&timeoutSeconds=%d"
+                                         "&instance=of%%20%s",
                                          agent->actor.name, agent->after, agent->epoch,
-                                         (int)roll(w, 3))};
+                                         (int)roll(w, 3), agent->actor.name)};
     struct json *commands;
 
     if (!actor_call(&agent->actor, &call))
@@ -367,7 +372,7 @@ static void choose(struct process *p)
         p->steps += p->rank > 0; /* only the chief reports */
         next_lines(p);
     } else if (one_in(w, 6)) {
-        p->op = OP_POLL;
+        p->op = one_in(w, 2) ? OP_POLL : OP_ALIVE;
     } else if (one_in(w, 3) && p->steps > 0) {
         next_checkpoint(p);
     } else if (one_in(w, 3) && !was_validated(p)) {
@@ -458,6 +463,11 @@ static void fill_call(struct process *p, struct call *call)
             mem, "/api/v1/allocations/%s/signals/preemption?timeoutSeconds=%d",
             p->allocation, (int)roll(p->actor.world, 3));
         break;
+    case OP_ALIVE:
+        call->path =
+            arena_printf(mem, "/api/v1/det/allocations/%s/alive", p->allocation);
+        call->body = arena_printf(mem, "{\"rank\":%" PRId64 "}", p->rank);
+        break;
     case OP_ACK:
         call->path = arena_printf(mem, "/api/v1/allocations/%s/signals/ack_preemption",
                                   p->allocation);
@@ -491,6 +501,8 @@ static void heard(struct process *p, const struct call *call)
         p->is_said = p->actor.is_over = true;
     else if (op == OP_ACK)
         p->is_preempted = true;
+    else if (op == OP_ALIVE && json_bool(json_get(call->json, "mustEnd"), false))
+        p->is_killed = true;
     else if (op == OP_POLL && json_bool(json_get(call->json, "preempt"), false))
         p->op = OP_ACK;
     if (op == OP_LOG && p->lines_acked != p->lines)

@@ -69,6 +69,7 @@ enum op {
     OP_CHECKPOINT,
     OP_BATCH, /* of its ring: in place of the metrics and checkpoints one by one */
     OP_POLL,
+    OP_ALIVE,
     OP_ACK,
     OP_EXIT
 };

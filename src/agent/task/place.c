@@ -3,12 +3,14 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/map.h"
 #include "data/json.h"
 #include "model/field.h"
 
@@ -38,10 +40,60 @@ char *place_path(struct arena *mem, const char *dir, const char *name)
 const char *place_boot_id(struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+    const char *played = getenv("DET_TEST_BOOT_ID");
 
+    if (played)
+        return arena_strdup(mem, played);
     if (io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL))
         return "";
     return arena_strndup(mem, text.data, strcspn(text.data, "\n"));
+}
+
+/* ---- files with a check ---------------------------------------------------------- */
+
+static const char check_word[] = "\ncheck ";
+
+det_status place_write(struct io *io, const char *path, struct buf *text,
+                       struct err *err)
+{
+    uint64_t check = hash_bytes(text->data, text->len);
+
+    buf_printf(text, "%s%016" PRIx64 "\n", check_word, check);
+    if (text->status)
+        return err_default(err, text->status);
+    return io_replace(io, path, text->data, text->len, true, err);
+}
+
+/* Cuts the check off.  False: it is not that of what stands before it. */
+static bool cut_check(struct buf *text)
+{
+    size_t tail = sizeof(check_word) - 1 + 16 + 1;
+    char check[20];
+    size_t len;
+
+    if (text->len < tail ||
+        strncmp(text->data + text->len - tail, check_word, sizeof(check_word) - 1) != 0)
+        return true; /* none: what is left of one is no JSON */
+    len = text->len - tail;
+    snprintf(check, sizeof(check), "%016" PRIx64 "\n", hash_bytes(text->data, len));
+    if (strcmp(check, text->data + len + sizeof(check_word) - 1) != 0)
+        return false;
+    buf_cut(text, len);
+    return true;
+}
+
+det_status place_read(struct io *io, const char *path, struct buf *text,
+                      struct arena *mem, struct json **ret_tree, struct err *err)
+{
+    det_status status = io_read_file(io, path, text, err);
+
+    if (status)
+        return status;
+    status = cut_check(text) ? json_parse(text->data, text->len, mem, ret_tree, err)
+                             : DET_INVALID;
+    if (status == DET_INVALID)
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
+    return status;
 }
 
 static det_status write_record(struct io *io, const char *dir, const char *name,
@@ -54,10 +106,9 @@ static det_status write_record(struct io *io, const char *dir, const char *name,
     char *path = place_path(&mem, dir, name);
 
     fields_write_object(&w, NULL, fields, record);
-    buf_putc(&text, '\n');
     if (!path || text.status)
         return err_default(err, path ? text.status : DET_NOMEM);
-    return io_replace(io, path, text.data, text.len, true, err);
+    return place_write(io, path, &text, err);
 }
 
 static det_status read_record(struct io *io, const char *path,
@@ -70,9 +121,7 @@ static det_status read_record(struct io *io, const char *path,
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = io_read_file(io, path, &text, err);
-    if (!status)
-        status = json_parse(text.data, text.len, mem, &tree, err);
+    status = place_read(io, path, &text, mem, &tree, err);
     if (!status)
         status = fields_read(fields, tree, mem, record, err);
     if (status == DET_INVALID)

@@ -77,9 +77,7 @@ det_status spec_load(struct io *io, const char *dir, struct arena *mem,
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = io_read_file(io, path, &text, err);
-    if (!status)
-        status = json_parse(text.data, text.len, mem, &tree, err);
+    status = place_read(io, path, &text, mem, &tree, err);
     return status ? status : spec_read(tree, mem, ret_spec, err);
 }
 

@@ -10,6 +10,10 @@
  *   REPORTING  the steps lane reports the exit
  *   OVER
  *
+ * A supervisor that was told to end its task softly (the agent stops, the machine goes
+ * down) leaves after LEAVE_US even when the master has not got everything: the spools
+ * and exit.json are there for the next agent, and nobody wants to find us left over.
+ *
  * The loop never waits for the master, nor for a disk any longer than a write takes:
  * the lanes do (steps.h, ship.h, drain.h), and wake it through an eventfd.  Each phase
  * is left by one function, step_<phase>(), asked again after everything that happens.
@@ -30,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
 #include "agent/task/drain.h"
@@ -50,6 +55,7 @@ enum {
     KILL_LAST_US = 30 * 1000 * 1000, /* processes that even SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
     LOOK_US = 5 * 1000 * 1000, /* whether DIR is still there */
+    LEAVE_US = 3 * 1000 * 1000,
 };
 
 static int64_t mono_us(void)
@@ -129,6 +135,8 @@ static void kill_all(struct supervisor *s)
 
 static void ask_to_stop(struct supervisor *s, enum stop how)
 {
+    if (how == STOP_TERM && s->phase >= SHIPPING && !s->deadline_us)
+        s->deadline_us = mono_us() + LEAVE_US;
     if (how <= s->stop || s->phase > LEAVING)
         return;
     log_info("told to end the task %s", how == STOP_KILL ? "at once" : "soon");
@@ -146,15 +154,37 @@ static void ask_to_stop(struct supervisor *s, enum stop how)
     }
 }
 
+/* What is under way is given up and tried again there, at once. */
+static void follow_master(struct supervisor *s, const char *url)
+{
+    struct err err = {0};
+    det_status status = talk_move(s->steps_talk, url, &err);
+
+    if (!status)
+        status = talk_move(s->ship_talk, url, &err);
+    if (!status)
+        status = talk_move(s->drain_talk, url, &err);
+    if (status) {
+        log_error("%s", err.text);
+        return;
+    }
+    log_info("the master is at %s now", url);
+    steps_hurry(s->steps);
+    ship_hurry(s->ship);
+}
+
 static void take_commands(struct supervisor *s)
 {
+    char argument[CONTROL_TEXT];
     enum control_word word;
 
-    while ((word = control_next(s->control_fd)) != CONTROL_NONE) {
+    while ((word = control_next(s->control_fd, argument)) != CONTROL_NONE) {
         if (word == CONTROL_KILL)
             ask_to_stop(s, STOP_KILL);
         else if (word == CONTROL_TERM)
             ask_to_stop(s, STOP_TERM);
+        else if (word == CONTROL_MASTER)
+            follow_master(s, argument);
     }
 }
 
@@ -342,12 +372,23 @@ static void step_leaving(struct supervisor *s)
     s->deadline_us = mono_us() + DRAIN_US;
 }
 
+/* Again when a full disk has room: our own report may be all there is, but it may also
+ * never arrive. */
+static void write_record(struct supervisor *s)
+{
+    struct err err = {0};
+
+    if (s->has_record)
+        return;
+    s->has_record = place_write_exit(s->io, s->dir, &s->exit, &err) == DET_OK;
+    if (!s->has_record)
+        log_error("%s", err.text);
+}
+
 /* A pipe may have got out of the family, through a socket; nobody waits for that one.
  */
 static void step_draining(struct supervisor *s)
 {
-    struct err err = {0};
-
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         if (s->output[i] >= 0 && mono_us() < s->deadline_us)
             return;
@@ -356,10 +397,9 @@ static void step_draining(struct supervisor *s)
             close(s->output[i]);
         s->output[i] = -1;
     }
-    if (place_write_exit(s->io, s->dir, &s->exit, &err))
-        log_error("%s", err.text);
+    write_record(s);
     s->phase = SHIPPING;
-    s->deadline_us = 0;
+    s->deadline_us = s->stop == STOP_TERM ? mono_us() + LEAVE_US : 0;
     drain_end(s->drain);
 }
 
@@ -376,6 +416,16 @@ static bool is_shipped(struct supervisor *s)
         ship_hurry(s->ship);
     }
     return ship_is_over(s->ship);
+}
+
+/* We were told to end, and the master has had its time. */
+static void leave_when_due(struct supervisor *s)
+{
+    if (!s->deadline_us || mono_us() < s->deadline_us)
+        return;
+    log_warn("the master does not answer; the next agent will report the end");
+    write_record(s);
+    s->phase = OVER;
 }
 
 static void report(struct supervisor *s)
@@ -413,10 +463,14 @@ static bool advance(struct supervisor *s)
     case SHIPPING:
         if (is_shipped(s))
             report(s);
+        else
+            leave_when_due(s);
         break;
     case REPORTING:
         if (steps_look(s->steps, NULL).is_over)
             s->phase = OVER;
+        else
+            leave_when_due(s);
         break;
     case OVER:
         break;
@@ -432,6 +486,8 @@ static void look_after_dir(struct supervisor *s)
     if (mono_us() < s->look_us)
         return;
     s->look_us = mono_us() + LOOK_US;
+    if (s->phase >= SHIPPING)
+        write_record(s);
     if (access(s->dir, F_OK) == 0 || errno != ENOENT)
         return;
     log_error("the task's directory was removed");

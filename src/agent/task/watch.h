@@ -62,6 +62,7 @@ struct supervisor {
     int64_t deadline_us;   /* of the phase, 0: none */
     int64_t kill_us;       /* when to kill (again), 0: not */
     int64_t look_us;       /* when to look after DIR */
+    bool has_record;       /* exit.json is written */
     char bytes[SPOOL_RECORD];
 };
 

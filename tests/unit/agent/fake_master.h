@@ -130,6 +130,8 @@ static inline void fake_reply(struct fake_master *m, struct net_exchange *x,
         fake_answer(x, 400, m->refusal);
     } else if (ends_with(path, "/reports")) {
         fake_reports(m, x);
+    } else if (ends_with(path, "/alive") && m->alive) {
+        fake_answer(x, m->alive_status ? m->alive_status : 200, m->alive);
     } else if (ends_with(path, "/context_directory")) {
         fake_answer(x, 200, m->context ? m->context : "{\"b64Tgz\":\"\"}");
     } else if (ends_with(path, "/rendezvous")) {

@@ -38,6 +38,8 @@ struct fake_master {
     const char *context;         /* JSON */
     const char *logs_refusal;    /* with 400 */
     const char *refusal;         /* of states, with 400 */
+    const char *alive;           /* the reply to signs of life; NULL: {} */
+    int alive_status;            /* 0: 200 */
     uint64_t reports;            /* the number of the last that is stored */
     uint32_t records;            /* that came, each time */
     bool is_busy;                /* for reports */

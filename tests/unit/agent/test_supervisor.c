@@ -283,6 +283,103 @@ TEST(a_run_that_is_over_for_the_master_is_killed)
     fake_free(m);
 }
 
+TEST(a_quiet_task_is_ended_when_the_master_says_so)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    m->alive = "{\"mustEnd\":true,\"againMs\":1000}";
+    run(m, "\"sleep 1000.75\"", "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    CHECK(nobody_has("1000.75"));
+    CHECK_EQ(fake_count(m, "/alive", "\"rank\":0"), 1);
+    fake_free(m);
+}
+
+TEST(a_quiet_task_whose_run_is_over_is_ended)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    m->alive = "{\"error\":{\"code\":9,\"error\":\"this run is over\"}}";
+    m->alive_status = 400;
+    run(m, "\"sleep 1000.75\"", "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    fake_free(m);
+}
+
+TEST(a_supervisor_says_as_often_as_it_is_told_that_it_is_there)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+    pid_t pid;
+
+    m->alive = "{\"mustEnd\":false,\"againMs\":200}";
+    fake_place(m, "\"sleep 1000.75\"", "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_count(m, "/alive", "") >= 3);
+    fake_leave(m); /* which it survives */
+    fake_serve(m);
+    WAIT_UNTIL(fake_count(m, "/alive", "") >= 5);
+    CHECK_OK(control_send(dir, CONTROL_KILL, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+    CHECK_EQ(fake_count(m, "/exit", "KILLED"), 1);
+    fake_free(m);
+}
+
+TEST(a_supervisor_follows_its_master)
+{
+    struct fake_master *m = fake_new();
+    uint16_t old = m->port;
+    char dir[128];
+    char go[160];
+    char url[64];
+    pid_t pid;
+
+    fake_place(m,
+               "\"echo before; until [ -e ../go ]; do sleep 0.02; done; echo after\"",
+               "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 7);
+    fake_leave(m);
+    do { /* the same one may be free again */
+        m->port = 0;
+        fake_serve(m);
+        if (m->port == old)
+            fake_leave(m);
+    } while (m->port == old);
+    snprintf(go, sizeof(go), "%s/go", dir);
+    CHECK_OK(io_replace(io_system(), go, "", 0, false, &test_err));
+    CHECK_OK(control_tell(dir, CONTROL_MASTER, "no address", 5000, &test_err));
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", m->port);
+    CHECK_OK(control_tell(dir, CONTROL_MASTER, url, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+
+    CHECK_NULL(m->problem);
+    CHECK_STR(m->output[0].data, "before\nafter\n");
+    CHECK_EQ(fake_count(m, "/exit", "CLEAN"), 1);
+    fake_free(m);
+}
+
+TEST(a_supervisor_that_was_told_to_end_does_not_wait_for_a_master_for_ever)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+    pid_t pid;
+
+    fake_place(m, "\"echo up; exec sleep 1000.75\"", "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 3);
+    fake_leave(m);
+    CHECK_OK(control_send(dir, CONTROL_TERM, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+    check_exit(dir, "KILLED", 143, "killed by signal SIGTERM"); /* for the next agent */
+    fake_serve(m);
+    fake_free(m);
+}
+
 TEST(output_of_a_run_that_is_over_ends_it)
 {
     struct fake_master *m = fake_new();
