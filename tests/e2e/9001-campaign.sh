@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Crash campaigns (tests/campaign/campaign.py): searches run at full speed, master, agent,
+# supervisors and trials are killed with SIGKILL at any moment, and nothing that was
+# acknowledged is lost or there twice.  `make soak KILLS=n` has more kills.
+. "$(dirname "$0")/lib.sh"
+need python3
+E2E_LINES=80
+campaigns=$HERE/../campaign
+while read -r seed kills; do
+    ok "seed $seed: nothing is lost by $kills kills" \
+        python3 "$campaigns/campaign.py" --det "$DET" --seed "$seed" --kills "$kills" --dir "$T/$seed"
+    tail -n 2 "$OUT" | sed 's/^/# /'
+done <<END_OF_SEEDS
+$(grep -v '^#' "$campaigns/seeds")
+END_OF_SEEDS
