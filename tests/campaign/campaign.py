@@ -51,8 +51,8 @@ echo e >>"$diary"
 
 
 class Searches:
-    """Sees to it that a few experiments run as long as the kills go on; a thread of its own, so
-    that a submission too may be hit."""
+    """Sees to it that a few experiments run as long as the kills go on, and that some are paused
+    for a while; a thread of its own, so that its calls too may be hit."""
 
     def __init__(self, world, args, rng):
         self.world, self.args, self.rng = world, args, rng
@@ -90,10 +90,19 @@ class Searches:
     def submit(self, name, count, steps):
         return self.world.submit(name, self.config(count, steps), {"trial.sh": SCRIPT})
 
+    def steer(self, alive):
+        """Now and then one is paused, and those that are go on again."""
+        for e in alive:
+            if e["state"] in ("STATE_PAUSED", "PAUSED"):
+                self.world.call("POST", f"/api/v1/experiments/{e['id']}/activate")
+        if alive and self.rng.random() < 0.05 and not self.is_over:
+            self.world.call("POST", f"/api/v1/experiments/{self.rng.choice(alive)['id']}/pause")
+
     def work(self):
         while not self.is_over:
             try:
                 alive = [e for e in self.world.experiments() if not check.is_over(e)]
+                self.steer(alive)
                 if len(alive) < 4:
                     self.count += 1
                     name = f"search-{self.count - 1}"
@@ -110,12 +119,12 @@ class Campaign:
     def __init__(self, args):
         self.args = args
         self.rng = random.Random(args.seed)
-        kind = self.rng.choice(["serve", "services"])
+        kind = self.rng.choice(["serve", "services", "agents"])
         wait = self.rng.choice([25, 25, 25, 1])
         self.pace = self.rng.choice([0.3, 1.0, 2.0])
         config = {"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": wait}]}
         self.world = World(args.det, args.dir, kind, config, port_from=self.rng.randrange(20000, 31000))
-        self.searches = Searches(self.world, args, self.rng)
+        self.searches = Searches(self.world, args, random.Random(args.seed))
         self.kills = []  # (role, what it worked on)
         print(f"seed {args.seed}: {args.kills} kills, {kind}, agent_reconnect_wait {wait} s, in {args.dir}", flush=True)
 
@@ -155,8 +164,11 @@ class Campaign:
         self.say(f"killed {process}")
         self.kills.append((process.role, process.of()))
 
-    def ambush(self, role, after):
-        known = {p.pid for p in self.world.processes()}
+    def pids(self):
+        return {p.pid for p in self.world.processes()}
+
+    def ambush(self, role, after, known):
+        """Kills the next process of that role, if one comes."""
         until = time.monotonic() + 1
         while time.monotonic() < until:
             new = [p for p in self.world.processes() if p.role == role and p.pid not in known]
@@ -168,7 +180,7 @@ class Campaign:
         plan = self.plan()
         time.sleep(plan["before"])
         if plan["ambush"] in ("supervisor", "trial"):
-            self.ambush(plan["ambush"], plan["after"])
+            self.ambush(plan["ambush"], plan["after"], self.pids())
         if plan["is_blackout"]:
             for process in self.world.processes():
                 self.kill(process)
@@ -178,9 +190,10 @@ class Campaign:
             time.sleep(plan["between"][i])
         time.sleep(plan["away"])
         for role in plan["order"]:
+            known = self.pids()
             self.world.start(role)
             if plan["ambush"] == role:
-                self.ambush(role, plan["after"])
+                self.ambush(role, plan["after"], known)
             time.sleep(plan["gap"])
         if not plan["is_hasty"]:
             self.wait_until_up()
@@ -217,7 +230,9 @@ class Campaign:
             for role in ("master", "agent"):
                 self.world.start(role)
             try:
-                return all(check.is_over(e) for e in self.world.experiments())
+                alive = [e for e in self.world.experiments() if not check.is_over(e)]
+                self.searches.steer(alive)
+                return not alive
             except OSError:
                 return False
 

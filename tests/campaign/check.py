@@ -54,7 +54,7 @@ class Diary:
     """One run of a trial, as it has seen itself."""
 
     def __init__(self, path):
-        self.begin, self.uuid, self.is_done, self.refusals = 0, "-", False, []
+        self.begin, self.uuid, self.is_done, self.is_preempted, self.refusals = 0, "-", False, False, []
         self.tried, self.taken = set(), set()  # (group, steps)
         self.saves_tried, self.saves = {}, {}  # uuid: steps
         self.written, self.kept = [0, 0], [0, 0]
@@ -76,6 +76,8 @@ class Diary:
             self.refusals.append(rest[0])
         elif kind == "e":
             self.is_done = True
+        elif kind == "p":
+            self.is_preempted = True
 
 
 class Judge:
@@ -144,6 +146,8 @@ class Judge:
         if restarts > self.kills[str(trial["id"])]:
             self.bad(f"{name} was charged {restarts} restarts for {self.kills[str(trial['id'])]} kills")
         self.totals["runs"] += len(runs)
+        self.totals["preempted"] += sum(d.is_preempted for d in runs.values())
+        self.totals["refused"] += sum(len(d.refusals) for d in runs.values())
         self.look_at_metrics(trial["id"], name, runs)
         self.look_at_checkpoints(name, runs, checkpoints)
         self.look_at_lines(trial, name, runs)
@@ -232,11 +236,12 @@ class Judge:
 
     def is_tidy(self):
         """The agent has been told that its tasks' ends are known, and has removed their directories."""
-        return not os.listdir(self.world.agent_data + "/tasks")
+        return not any(os.listdir(self.world.agent_data(name) + "/tasks") for name in self.world.agents)
 
     def look_at_rest(self):
         self.bad(*[f"{process} is left over" for process in self.world.processes()])
-        for top in {self.world.data, self.world.agent_data} if self.world.kind == "services" else {self.world.data}:
+        outside = [] if self.world.kind == "serve" else map(self.world.agent_data, self.world.agents)
+        for top in [self.world.data, *outside]:
             for directory, names, files in os.walk(top):
                 if os.path.basename(directory) == "tasks":
                     self.bad(*[f"{directory}/{n} is left over" for n in names + files])

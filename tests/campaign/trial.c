@@ -157,14 +157,16 @@ static int receive(int fd, char *text, size_t size)
     }
 }
 
+/* A GET where `body` is NULL. */
 static int call_once(struct trial *t, const char *path, const char *body, char *reply)
 {
     char head[TEXT];
     int len = snprintf(head, sizeof(head),
-                       "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                       "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                        "Grpc-Metadata-x-allocation-token: Bearer %s\r\n"
                        "Content-Length: %zu\r\n\r\n%s",
-                       path, text_of("DET_SESSION_TOKEN", ""), strlen(body), body);
+                       body ? "POST" : "GET", path, text_of("DET_SESSION_TOKEN", ""),
+                       body ? strlen(body) : 0, body ? body : "");
     int status = 0;
 
     if (t->fd < 0)
@@ -179,9 +181,8 @@ static int call_once(struct trial *t, const char *path, const char *body, char *
 }
 
 /* Until the master takes it.  What it refuses ends this run: nobody waits for it. */
-static void call(struct trial *t, const char *path, const char *body)
+static void call(struct trial *t, const char *path, const char *body, char *reply)
 {
-    char reply[TEXT] = "";
     int status;
 
     while ((status = call_once(t, path, body, reply)) == 0 || status == 503)
@@ -189,7 +190,7 @@ static void call(struct trial *t, const char *path, const char *body)
     if (status == 200)
         return;
     note(t, "x %d\n", status);
-    fprintf(stderr, "refused: %s %s: %s\n", path, body, reply);
+    fprintf(stderr, "refused: %s %s: %s\n", path, body ? body : "", reply);
     exit(REFUSED);
 }
 
@@ -199,6 +200,7 @@ static void report(struct trial *t, const char *group, long steps, double loss)
 {
     char path[64];
     char body[512];
+    char reply[TEXT];
 
     snprintf(path, sizeof(path), "/api/v1/trials/%ld/metrics", t->id);
     snprintf(body, sizeof(body),
@@ -207,7 +209,7 @@ static void report(struct trial *t, const char *group, long steps, double loss)
              "\"step\":%ld}}}}",
              group, t->id, t->run, steps, loss, steps);
     note(t, "t %s %ld\n", group, steps);
-    call(t, path, body);
+    call(t, path, body, reply);
     note(t, "m %s %ld\n", group, steps);
 }
 
@@ -260,7 +262,7 @@ static void new_uuid(char uuid[UUID])
 static void save(struct trial *t, long steps)
 {
     char uuid[UUID];
-    char new[TEXT], path[TEXT], body[TEXT], text[128];
+    char new[TEXT], path[TEXT], body[TEXT], reply[TEXT], text[128];
 
     new_uuid(uuid);
     snprintf(new, sizeof(new), "%s/%s.new", t->storage, uuid);
@@ -279,8 +281,26 @@ static void save(struct trial *t, long steps)
              uuid, text_of("DET_TASK_ID", ""), text_of("DET_ALLOCATION_ID", ""), steps,
              strlen(text));
     note(t, "T %s %ld\n", uuid, steps);
-    call(t, "/api/v1/checkpoints", body);
+    call(t, "/api/v1/checkpoints", body, reply);
     note(t, "C %s %ld\n", uuid, steps);
+}
+
+/* Whether to stop, which is then said to have been heard. */
+static bool is_preempted(struct trial *t)
+{
+    const char *allocation = text_of("DET_ALLOCATION_ID", "");
+    char path[256], reply[TEXT];
+
+    snprintf(path, sizeof(path),
+             "/api/v1/allocations/%s/signals/preemption?timeout_seconds=0", allocation);
+    call(t, path, NULL, reply);
+    if (!strstr(reply, "true"))
+        return false;
+    snprintf(path, sizeof(path), "/api/v1/allocations/%s/signals/ack_preemption",
+             allocation);
+    call(t, path, "", reply);
+    note(t, "p\n");
+    return true;
 }
 
 /* Where to go on; the checkpoint must be the one that the master says it is. */
@@ -343,6 +363,8 @@ int main(void)
             continue;
         report(&t, "validation", n, t.lr + (double)(t.steps - n));
         save(&t, n);
+        if (n < t.steps && is_preempted(&t))
+            return 0;
     }
     note(&t, "e\n");
     return 0;

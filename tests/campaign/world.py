@@ -62,13 +62,13 @@ class Process:
 
 
 class World:
-    """`kind`: "serve" (one command, which looks after its agent) or "services" (master and agent
-    each started by itself)."""
+    """`kind`: "serve" (one command, which looks after its agent), "services" (master and agent
+    each started by itself) or "agents" (... and there are two of them)."""
 
     def __init__(self, det, directory, kind, config, slots=4, port_from=21000):
         self.det, self.directory, self.kind, self.slots = det, directory, kind, slots
         self.data, self.home = directory + "/data", directory + "/home"
-        self.agent_data = self.data + ("/agent" if kind == "serve" else "-agent")
+        self.agents = ["a", "b"] if kind == "agents" else ["a"]
         self.port = pick_port(port_from)
         self.url = f"http://127.0.0.1:{self.port}"
         os.makedirs(self.home, exist_ok=True)
@@ -79,9 +79,9 @@ class World:
         self.env.update(HOME=self.home, XDG_DATA_HOME=self.home + "/data", XDG_CONFIG_HOME=self.home + "/config",
                         PATH=os.path.dirname(det) + ":" + self.env["PATH"], DET_MASTER=self.url)
         self.token = None
-        self.children = {}  # role: the process we started last
+        self.children = {}  # name: the process we started last
         self.is_stopping = False
-        self.missing = {}  # role: since when
+        self.missing = {}  # name: since when
         self.ends = []  # what ended although nobody killed it
 
     # ---- processes
@@ -113,46 +113,57 @@ class World:
             return False
         return True
 
-    def command(self, role):
-        if role == "agent":
-            return [self.det, "agent", "run", "--master", self.url, "--data-dir", self.agent_data, "--slots",
-                    str(self.slots), "--token-file", self.data + "/agent.token"]
+    def agent_data(self, agent):
+        return self.data + "/agent" if self.kind == "serve" else f"{self.directory}/agent-{agent}"
+
+    def command(self, name):
+        if name in self.agents:
+            return [self.det, "agent", "run", "--master", self.url, "--data-dir", self.agent_data(name), "--slots",
+                    str(self.slots // len(self.agents)), "--token-file", self.data + "/agent.token", "--id", name]
         words = ["serve", "--slots", str(self.slots)] if self.kind == "serve" else ["master", "run"]
         return [self.det, *words, "--data-dir", self.data, "--port", str(self.port), "--config", self.config]
 
     def reap(self):
         """Takes leave of children that ended; remembers those that did so by themselves."""
-        for role, child in list(self.children.items()):
+        for name, child in list(self.children.items()):
             code = child.poll()
             if code is None:
                 continue
-            del self.children[role]
-            if code == LOCKED and role == "agent" and self.kind == "serve":
+            del self.children[name]
+            if code == LOCKED and name in self.agents and self.kind == "serve":
                 continue  # det serve was faster
             if code != -signal.SIGKILL and not self.is_stopping:
-                self.ends.append(f"{role} {child.pid} ended by itself with exit code {code}")
+                self.ends.append(f"{name} {child.pid} ended by itself with exit code {code}")
 
     def start(self, role):
-        """Starts it unless one is there."""
+        """Starts what there is of that role, unless it runs."""
+        for name in self.agents if role == "agent" else [role]:
+            self.start_one(role, name)
+
+    def is_there(self, role, name):
+        return name in self.children or any(
+            p.role == role and (role == "master" or self.agent_data(name) in p.args) for p in self.processes())
+
+    def start_one(self, role, name):
         self.reap()
-        if role in self.children or any(p.role == role for p in self.processes()):
-            self.missing.pop(role, None)
+        if self.is_there(role, name):
+            self.missing.pop(name, None)
             return
         if role == "agent" and self.kind == "serve":
-            since = self.missing.setdefault(role, time.monotonic())
+            since = self.missing.setdefault(name, time.monotonic())
             if time.monotonic() - since < PATIENCE_S:
                 return  # det serve starts it again, though a little later each time
         if role == "agent" and not os.path.exists(self.data + "/agent.token"):
             return
-        with open(f"{self.directory}/{role}.log", "a") as log:
-            self.children[role] = subprocess.Popen(self.command(role), env=self.env, stdin=subprocess.DEVNULL,
+        with open(f"{self.directory}/{name}.log", "a") as log:
+            self.children[name] = subprocess.Popen(self.command(name), env=self.env, stdin=subprocess.DEVNULL,
                                                    stdout=log, stderr=log, start_new_session=True)
 
     def stop(self):
         """As an operator does; what is left after that is the caller's to find."""
         self.reap()
         self.is_stopping = True
-        for role in ("agent", "master") if self.kind == "services" else ("master",):
+        for role in ("master",) if self.kind == "serve" else ("agent", "master"):
             for process in self.processes():
                 if process.role == role:
                     os.kill(process.pid, signal.SIGTERM)
@@ -194,7 +205,7 @@ class World:
         try:
             if not self.token:
                 self.token = self.call("POST", "/api/v1/auth/login", {"username": "determined", "password": ""})["token"]
-            return bool(self.call("GET", "/api/v1/agents")["agents"])
+            return len(self.call("GET", "/api/v1/agents")["agents"]) == len(self.agents)
         except OSError:
             return False
 
