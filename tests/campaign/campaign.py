@@ -24,6 +24,8 @@ sys.dont_write_bytecode = True
 import check
 from world import ROLES, World
 
+LONG_S = 15  # until an agent is silent, and its trials are given up
+
 SCRIPT = """#!/bin/sh
 # The same as trial.c in little, by det report; it has no checkpoints and begins anew.
 diary=$CAMPAIGN_DIR/diary/$DET_TRIAL_ID.$DET_TRIAL_RUN_ID
@@ -56,6 +58,7 @@ class Searches:
 
     def __init__(self, world, args, rng):
         self.world, self.args, self.rng = world, args, rng
+        self.is_slow = False  # some trials take long
         self.acknowledged = {}  # name: number
         self.count = 0
         self.is_over = False
@@ -85,6 +88,8 @@ class Searches:
             config["entrypoint"] = "./trial.sh"
             config["searcher"].update(max_trials=2)
             config["environment"]["environment_variables"][2] = f"STEPS={max(2, steps // 20)}"
+        if self.is_slow and count % 4 == 0:  # outlasts an agent that is given up
+            config["environment"]["environment_variables"].append("PAUSE_MS=20" if steps > 2 else "PAUSE_MS=0")
         return config
 
     def submit(self, name, count, steps):
@@ -94,9 +99,16 @@ class Searches:
         """Now and then one is paused, and those that are go on again."""
         for e in alive:
             if e["state"] in ("STATE_PAUSED", "PAUSED"):
-                self.world.call("POST", f"/api/v1/experiments/{e['id']}/activate")
+                self.order(e, "activate")
         if alive and self.rng.random() < 0.05 and not self.is_over:
-            self.world.call("POST", f"/api/v1/experiments/{self.rng.choice(alive)['id']}/pause")
+            self.order(self.rng.choice(alive), "pause")
+
+    def order(self, experiment, word):
+        try:
+            self.world.call("POST", f"/api/v1/experiments/{experiment['id']}/{word}")
+        except RuntimeError as e:
+            if "terminal state" not in str(e):  # it may have ended meanwhile
+                raise
 
     def work(self):
         while not self.is_over:
@@ -121,10 +133,12 @@ class Campaign:
         self.rng = random.Random(args.seed)
         kind = self.rng.choice(["serve", "services", "agents"])
         wait = self.rng.choice([25, 25, 25, 1])
+        self.is_impatient = kind == "agents" and wait == 1
         self.pace = self.rng.choice([0.3, 1.0, 2.0])
         config = {"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": wait}]}
         self.world = World(args.det, args.dir, kind, config, port_from=self.rng.randrange(20000, 31000))
         self.searches = Searches(self.world, args, random.Random(args.seed))
+        self.searches.is_slow = self.is_impatient
         self.kills = []  # (role, what it worked on)
         print(f"seed {args.seed}: {args.kills} kills, {kind}, agent_reconnect_wait {wait} s, in {args.dir}", flush=True)
 
@@ -143,13 +157,14 @@ class Campaign:
             "which": [r.random() for _ in ROLES],
             "all": [r.random() < 0.2 for _ in ROLES],
             "between": [r.choice([0, 0, 0.03, 0.2]) * r.random() for _ in ROLES],
-            "away": r.choice([0, 0.3, 1.5]) * r.random(),
+            "away": r.choice([0, 0.3, 1.5, 5]) * r.random(),
             "order": r.sample(["master", "agent"], 2),
             "gap": r.choice([0, 0.5]) * r.random(),
             "is_hasty": r.random() < 0.3,  # go on before they are up
             "ambush": r.choice(ROLES) if r.random() < 0.3 else None,  # kill the next of these to begin
             "after": r.choice([0, 0.01, 0.05]) * r.random(),  # ... so much later
             "is_blackout": r.random() < 0.05,  # everything at once
+            "is_long": r.random() < 0.3,  # one of two agents is cut off until its trials have gone to the other
         }
 
     def victims(self, role, which, is_all):
@@ -176,6 +191,21 @@ class Campaign:
                 time.sleep(after)
                 return self.kill(new[0])
 
+    def cut_off(self, name):
+        """What a network that fails does: the agent is away and its tasks stand still until others
+        have been started in their place; then they go on, and must learn that nobody wants them."""
+        self.world.start("master")
+        for process in self.world.processes():
+            if process.role == "agent" and self.world.agent_data(name) in process.args:
+                self.kill(process)
+        tasks = self.world.tasks_of(name)
+        self.say(f"agent {name} is cut off, with {len(tasks)} processes of its tasks")
+        for process in tasks:
+            self.world.kill(process, signal.SIGSTOP)
+        time.sleep(LONG_S)
+        for process in tasks:
+            self.world.kill(process, signal.SIGCONT)
+
     def round(self):
         plan = self.plan()
         time.sleep(plan["before"])
@@ -189,6 +219,8 @@ class Campaign:
                 self.kill(process)
             time.sleep(plan["between"][i])
         time.sleep(plan["away"])
+        if plan["is_long"] and self.is_impatient:
+            self.cut_off(self.world.agents[int(plan["which"][0] * 2)])
         for role in plan["order"]:
             known = self.pids()
             self.world.start(role)
@@ -303,6 +335,7 @@ def main():
         problems = check.unnoticed(judge.problems) if args.tamper else judge.problems
         count = {role: sum(k[0] == role for k in campaign.kills) for role in ROLES}
         print(f"kills in {seconds:.0f} s: " + ", ".join(f"{n} {role}" for role, n in count.items()))
+        print("runs ended because: " + ", ".join(f"{why} ({n})" for why, n in judge.ends))
         print(f"acknowledged: {judge.summary()}")
     except TimeoutError as e:
         problems = [str(e)]

@@ -85,6 +85,7 @@ class Judge:
         self.world, self.acknowledged = world, acknowledged
         self.problems = []
         self.totals = Counter()
+        self.ends = []  # (why runs ended, how many)
         self.kills = Counter(of for role, of in kills if role == "trial")
         self.unsupervised = {of for role, of in kills if role == "supervisor"}
         self.diaries = defaultdict(dict)  # trial: {run: Diary}
@@ -271,6 +272,7 @@ class Judge:
                 if verdict != [("ok",)]:
                     self.bad(f"{name} is damaged: {verdict[:3]}")
                 self.look_at_runs(db)
+                self.ends = db.execute("SELECT exit_reason, count(*) FROM allocations GROUP BY 1 ORDER BY 2 DESC").fetchall()
                 self.has_database = True
 
         if not self.has_database:

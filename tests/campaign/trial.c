@@ -10,15 +10,19 @@
  * The diary, CAMPAIGN_DIR/diary/TRIAL.RUN, has one line for each thing; each is one
  * write(2), which a SIGKILL leaves whole:
  *
- *   b STEPS UUID         this run begins after STEPS, from that checkpoint ("-": none)
- *   t GROUP STEPS        a report is about to be sent      m GROUP STEPS   ... was
- * taken T UUID STEPS         a checkpoint is about to be sent  C UUID STEPS    ... was
- * taken w OUT ERR            so many lines were written to stdout and stderr k OUT ERR
- * so many of them has the supervisor kept (see look_at_pipe()) x STATUS             the
- * master refused something; this run ends e                    all steps are done
+ *   b STEPS UUID    this run begins after STEPS, from that checkpoint ("-": none)
+ *   t GROUP STEPS   a report is about to be sent
+ *   m GROUP STEPS   ... was taken
+ *   T UUID STEPS    a checkpoint is about to be reported
+ *   C UUID STEPS    ... was taken
+ *   w OUT ERR       so many lines were written to stdout and stderr
+ *   k OUT ERR       so many of them has the supervisor kept (look_at_pipe())
+ *   x STATUS        the master refused something; this run ends
+ *   p               it was asked to stop, has said that it will, and ends
+ *   e               all steps are done
  *
- * Environment: CAMPAIGN_DIR; STEPS, EVERY (steps between checkpoints), LINES (a step).
- */
+ * Environment: CAMPAIGN_DIR, STORAGE, STEPS, EVERY (steps between checkpoints), LINES
+ * (a step), PAUSE_MS (after each step; none unless given). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +57,7 @@ struct trial {
     long steps; /* to do in all */
     long every;
     long lines;
+    long pause_ms;
     double lr;
     const char *dir;
     const char *storage;
@@ -83,9 +88,9 @@ static long number_of(const char *name, long otherwise)
     return text && *text ? strtol(text, NULL, 10) : otherwise;
 }
 
-static void rest(void)
+static void rest(long ms)
 {
-    nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
 static void note(struct trial *t, const char *fmt, ...)
@@ -186,7 +191,7 @@ static void call(struct trial *t, const char *path, const char *body, char *repl
     int status;
 
     while ((status = call_once(t, path, body, reply)) == 0 || status == 503)
-        rest();
+        rest(AGAIN_MS);
     if (status == 200)
         return;
     note(t, "x %d\n", status);
@@ -336,6 +341,7 @@ static void begin(struct trial *t)
     t->steps = number_of("STEPS", 10);
     t->every = number_of("EVERY", 5);
     t->lines = number_of("LINES", 1);
+    t->pause_ms = number_of("PAUSE_MS", 0);
     t->lr = lr ? strtod(lr + 5, NULL) : 0;
     t->dir = text_of("CAMPAIGN_DIR", ".");
     t->storage = text_of("STORAGE", ".");
@@ -359,6 +365,8 @@ int main(void)
         note(&t, "w %ld %ld\nk %ld %ld\n", t.stream[0].written, t.stream[1].written,
              t.stream[0].kept, t.stream[1].kept);
         report(&t, "training", n, (double)t.id * 1000000 + (double)n);
+        if (t.pause_ms)
+            rest(t.pause_ms);
         if (n % t.every && n < t.steps)
             continue;
         report(&t, "validation", n, t.lr + (double)(t.steps - n));

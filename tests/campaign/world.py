@@ -41,6 +41,7 @@ class Process:
     def __init__(self, pid, args, env):
         self.pid, self.args = pid, args
         self.trial = env.get("DET_TRIAL_ID")
+        self.agent = env.get("DET_AGENT_ID")  # of a trial's process
         self.role = self.role_of()
 
     def role_of(self):
@@ -106,15 +107,21 @@ class World:
                 found.append(Process(int(name), args, pairs))
         return found
 
-    def kill(self, process):
+    def kill(self, process, number=signal.SIGKILL):
+        """False: it has ended already."""
         try:
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(process.pid, number)
         except ProcessLookupError:
             return False
         return True
 
     def agent_data(self, agent):
         return self.data + "/agent" if self.kind == "serve" else f"{self.directory}/agent-{agent}"
+
+    def tasks_of(self, agent):
+        """Supervisors and trials of that agent."""
+        return [p for p in self.processes() if p.role == "trial" and p.agent == agent
+                or p.role == "supervisor" and p.args[3].startswith(self.agent_data(agent) + "/")]
 
     def command(self, name):
         if name in self.agents:
