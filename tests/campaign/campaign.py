@@ -89,7 +89,7 @@ class Searches:
             config["searcher"].update(max_trials=2)
             config["environment"]["environment_variables"][2] = f"STEPS={max(2, steps // 20)}"
         if self.is_slow and count % 4 == 0:  # outlasts an agent that is given up
-            config["environment"]["environment_variables"].append("PAUSE_MS=20" if steps > 2 else "PAUSE_MS=0")
+            config["environment"]["environment_variables"].append("PAUSE_MS=10" if steps > 2 else "PAUSE_MS=0")
         return config
 
     def submit(self, name, count, steps):
@@ -194,7 +194,8 @@ class Campaign:
     def cut_off(self, name):
         """What a network that fails does: the agent is away and its tasks stand still until others
         have been started in their place; then they go on, and must learn that nobody wants them."""
-        self.world.start("master")
+        self.wait_until_up()
+        self.world.wait_for(lambda: self.world.tasks_of(name), 5)
         for process in self.world.processes():
             if process.role == "agent" and self.world.agent_data(name) in process.args:
                 self.kill(process)
@@ -209,6 +210,8 @@ class Campaign:
     def round(self):
         plan = self.plan()
         time.sleep(plan["before"])
+        if plan["is_long"] and self.is_impatient:
+            self.cut_off(self.world.agents[int(plan["which"][0] * 2)])
         if plan["ambush"] in ("supervisor", "trial"):
             self.ambush(plan["ambush"], plan["after"], self.pids())
         if plan["is_blackout"]:
@@ -219,8 +222,6 @@ class Campaign:
                 self.kill(process)
             time.sleep(plan["between"][i])
         time.sleep(plan["away"])
-        if plan["is_long"] and self.is_impatient:
-            self.cut_off(self.world.agents[int(plan["which"][0] * 2)])
         for role in plan["order"]:
             known = self.pids()
             self.world.start(role)

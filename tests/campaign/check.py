@@ -143,9 +143,9 @@ class Judge:
         done = [run for run, diary in runs.items() if diary.is_done]
         if not done:
             return self.bad(f"{name} is {trial['state']} although no run of it has come to its end")
-        restarts = trial.get("restarts") or 0
-        if restarts > self.kills[str(trial["id"])]:
-            self.bad(f"{name} was charged {restarts} restarts for {self.kills[str(trial['id'])]} kills")
+        restarts, kills = trial.get("restarts") or 0, self.kills[str(trial["id"])] + self.kills[trial["taskId"]]
+        if restarts > kills:
+            self.bad(f"{name} was charged {restarts} restarts for {kills} kills")
         self.totals["runs"] += len(runs)
         self.totals["preempted"] += sum(d.is_preempted for d in runs.values())
         self.totals["refused"] += sum(len(d.refusals) for d in runs.values())

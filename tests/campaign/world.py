@@ -7,7 +7,7 @@ process cannot lose by going into a session of its own.  What one is, its comman
     master      det serve, det master run
     agent       det agent run
     supervisor  det task run DIR
-    trial       anything with a DET_TRIAL_ID
+    trial       anything with a DET_TRIAL_ID, and a supervisor's child that is just becoming one
 """
 import base64
 import http.client
@@ -44,6 +44,16 @@ class Process:
         self.agent = env.get("DET_AGENT_ID")  # of a trial's process
         self.role = self.role_of()
 
+    def parent(self):
+        """Its parent's command line."""
+        try:
+            with open(f"/proc/{self.pid}/stat") as f:
+                ppid = f.read().rpartition(")")[2].split()[1]
+            with open(f"/proc/{ppid}/cmdline", "rb") as f:
+                return f.read().decode(errors="replace").split("\0")[:-1]
+        except OSError:
+            return []
+
     def role_of(self):
         words = self.args[1:3]
         if words[:1] == ["serve"] or words == ["master", "run"]:
@@ -51,12 +61,16 @@ class Process:
         if words == ["agent", "run"]:
             return "agent"
         if words == ["task", "run"]:
-            return "supervisor"
+            return "trial" if self.parent() == self.args else "supervisor"
         return "trial" if self.trial else "other"
 
     def of(self):
-        """What it works on: a supervisor on an allocation, a trial's process on a trial."""
-        return os.path.basename(self.args[3])[:-len("-0")] if self.role == "supervisor" else self.trial
+        """What it works on: a supervisor on an allocation, a trial's process on a trial (its number or,
+        as long as it does not know that, the name of its task)."""
+        if self.args[1:3] != ["task", "run"]:
+            return self.trial
+        allocation = os.path.basename(self.args[3])[:-len("-0")]
+        return allocation if self.role == "supervisor" else allocation.rpartition(".")[0]
 
     def __str__(self):
         return f"{self.role} {self.pid} ({' '.join(self.args)[:100]})"
