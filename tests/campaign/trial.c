@@ -93,7 +93,8 @@ static void rest(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-static void note(struct trial *t, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+note(struct trial *t, const char *fmt, ...)
 {
     char text[256];
     va_list args;
