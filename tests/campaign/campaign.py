@@ -36,7 +36,7 @@ n=0
 report() {
     echo "t $1 $n" >>"$diary"
     until det report --steps $n $3 --group $1 loss=$2 step=$n; do
-        case $? in 3 | 4 | 5) echo "x $?" >>"$diary"; exit 3 ;; esac
+        case $? in 2 | 3 | 4 | 5) echo "x refused" >>"$diary"; exit 3 ;; esac
         sleep 0.05
     done
     echo "m $1 $n" >>"$diary"
