@@ -327,14 +327,17 @@ const char *db_col_str(struct db_query *q, struct arena *mem)
 {
     size_t len = 0;
     const char *text = NULL;
-    char *copy;
+    char *copy = NULL;
 
-    if (!db_col_is_null(q))
-        text = q->db->driver->col_text(handle_of(q), q->column, &len);
-    q->column++;
-    if (!text)
+    if (db_col_is_null(q)) {
+        q->column++;
         return NULL;
-    copy = arena_strndup(mem, text, len);
+    }
+    /* Without memory the engine gives no text where there is some. */
+    text = q->db->driver->col_text(handle_of(q), q->column, &len);
+    q->column++;
+    if (text)
+        copy = arena_strndup(mem, text, len);
     if (!copy && !q->status)
         q->status = err_default(q->err, DET_NOMEM);
     return copy;
@@ -345,8 +348,11 @@ const void *db_col_blob(struct db_query *q, size_t *ret_len)
     const void *bytes = NULL;
 
     *ret_len = 0;
-    if (!db_col_is_null(q))
+    if (!db_col_is_null(q)) {
         bytes = q->db->driver->col_blob(handle_of(q), q->column, ret_len);
+        if (!bytes && *ret_len && !q->status)
+            q->status = err_default(q->err, DET_NOMEM);
+    }
     q->column++;
     return bytes;
 }
@@ -438,6 +444,8 @@ static void read_field(struct db_query *q, const struct field *field, void *at,
         text = db_col_is_null(q)
                    ? ""
                    : q->db->driver->col_text(handle_of(q), q->column, &len);
+        if (!text && !q->status)
+            q->status = err_default(q->err, DET_NOMEM);
         *(uint32_t *)at = text ? enum_find(field, text, len) : 0;
         q->column++;
         break;
