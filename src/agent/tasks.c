@@ -539,8 +539,12 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         end_as(tasks, entry, "TRANSIENT", 1, "its supervisor vanished");
         return;
     }
-    entry->has_output = true;
     status = place_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
+    if (status == DET_NOMEM) { /* there is an end to be told: the next look reads it */
+        io_closep(&entry->lock);
+        return;
+    }
+    entry->has_output = true;
     if (status)
         end_as(tasks, entry, "TRANSIENT", 1, err.text);
     else

@@ -87,22 +87,28 @@ static void tell_undone(struct db *db)
         db->cache->undone(db->cache);
 }
 
+/* A transaction that could not be ended before, without memory, is ended now. */
 det_status db_begin(struct db *db, struct err *err)
 {
+    if (db->driver->is_in_transaction(db))
+        db_rollback(db);
     return run_words(db, DB_BEGIN, err);
 }
 
 det_status db_commit(struct db *db, struct err *err)
 {
+    if (db->is_spoiled)
+        return err_default(err, DET_NOMEM);
     return run_words(db, DB_COMMIT, err);
 }
 
-/* Taking back must not fail: it goes past the faults, and an engine that has already
- * rolled back by itself is fine. */
+/* Goes past the faults, and an engine that has already rolled back by itself is fine.
+ * Where even this fails (no memory) the transaction stays open, and spoiled. */
 void db_rollback(struct db *db)
 {
     if (db->driver->is_in_transaction(db))
         (void)db->driver->exec(db, db->words[DB_ROLLBACK].text, NULL);
+    db->is_spoiled = db->driver->is_in_transaction(db);
     tell_undone(db);
 }
 
@@ -116,12 +122,13 @@ det_status db_release(struct db *db, struct err *err)
     return run_words(db, DB_RELEASE, err);
 }
 
+/* What cannot be taken back alone must not be committed with the rest. */
 void db_undo(struct db *db)
 {
-    if (db->driver->is_in_transaction(db)) {
-        (void)db->driver->exec(db, db->words[DB_UNDO].text, NULL);
-        (void)db->driver->exec(db, db->words[DB_RELEASE].text, NULL);
-    }
+    if (db->driver->is_in_transaction(db) &&
+        (db->driver->exec(db, db->words[DB_UNDO].text, NULL) ||
+         db->driver->exec(db, db->words[DB_RELEASE].text, NULL)))
+        db->is_spoiled = true;
     tell_undone(db);
 }
 

@@ -9,6 +9,7 @@
  *
  * SQLite numbers $1, $2, ... by first appearance; ?1, ?2, ... by their number.  So the
  * text is prepared with the dollar signs exchanged. */
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -53,6 +54,9 @@ static det_status report(struct db *db, int code, struct err *err)
 
     if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
         db->has_failed_sync = true;
+    if ((code & 0xff) == SQLITE_CANTOPEN && db->engine &&
+        sqlite3_system_errno(db->engine) == ENOSPC)
+        code = SQLITE_FULL; /* no room for the name of a file */
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -218,7 +218,8 @@ void store_reader_give(struct store *store, struct db *db)
         return;
     db_snapshot_end(db);
     lock_take(&store->lock);
-    if (store->idle_count < store->idle_max) {
+    /* One that could not leave its snapshot would go on showing it. */
+    if (store->idle_count < store->idle_max && !db_is_in_transaction(db)) {
         store->idle[store->idle_count++] = db;
         db = NULL;
     }

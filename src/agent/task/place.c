@@ -38,9 +38,11 @@ char *place_path(struct arena *mem, const char *dir, const char *name)
 const char *place_boot_id(struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+    det_status status =
+        io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL);
 
-    if (io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL))
-        return "";
+    if (status)
+        return status == DET_NOMEM ? NULL : "";
     return arena_strndup(mem, text.data, strcspn(text.data, "\n"));
 }
 
@@ -176,7 +178,11 @@ det_status place_look(struct io *io, const char *dir, enum place_state *ret_stat
         }
         return status;
     }
-    status = io_stat(io, exit_path, &found, NULL);
+    status = io_stat(io, exit_path, &found, err);
+    if (status && status != DET_NOT_FOUND) { /* whether it ended is not known */
+        io_close(lock);
+        return status;
+    }
     *ret_state = status ? PLACE_VANISHED : PLACE_ENDED;
     *ret_lock = lock;
     return DET_OK;

@@ -39,7 +39,7 @@ struct io_file;
 /* "DIR/NAME" in `mem`; NULL when memory is out. */
 char *place_path(struct arena *mem, const char *dir, const char *name);
 
-/* This start of the machine; "" where the kernel does not say. */
+/* This start of the machine; "" where the kernel does not say; NULL when memory is out. */
 const char *place_boot_id(struct arena *mem);
 
 /* ---- who runs -------------------------------------------------------------------- */
