@@ -138,6 +138,8 @@ static void run_handler(struct request *req, handler_fn *handler)
     req->err = NULL;
     if (!st && req->next == NEXT_REPLY && req->out.status)
         st = err_default(&err, req->out.status);
+    if (!st && req->mem.has_failed) /* something is missing in what it made */
+        st = err_default(&err, DET_NOMEM);
     if (st && tries_again(req, st))
         return;
     if (st)
@@ -263,12 +265,22 @@ static void hand_on(struct request *req)
     }
 }
 
+/* What was written with something missing in it is undone. */
+static det_status run_job(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    det_status st = req->job->run(job, db, err);
+
+    return !st && req->mem.has_failed ? err_default(err, DET_NOMEM) : st;
+}
+
 det_status request_write(struct request *req, write_fn *run, handler_fn *then)
 {
     req->job = arena_new(&req->mem, struct request_job);
     if (!req->job)
         return DET_NOMEM;
-    req->job->job.run = run;
+    req->job->run = run;
+    req->job->job.run = run_job;
     req->job->job.done = job_done;
     req->job->req = req;
     req->then = then;

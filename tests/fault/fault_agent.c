@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_agent.c - what an agent and its supervisors keep in a task's directory, and what
- * they tell of it, with every operation going wrong in turn.
+/* fault_agent.c - what an agent and its supervisors keep in a task's directory, and
+ * what they tell of it, with every operation going wrong in turn.
  *
  * The master is a ledger behind the network in memory: it takes batches of lines and
  * exits as the real one does, and is never struck itself. */
@@ -101,8 +101,9 @@ static void handle(void *arg, struct net_exchange *x)
     } else {
         take_lines(ledger, tree);
     }
-    buf_printf(&reply, "{\"offset\":%" PRId64 "}",
-               ledger->offset[!strcmp(json_str(json_get(tree, "stream"), ""), "stderr")]);
+    buf_printf(
+        &reply, "{\"offset\":%" PRId64 "}",
+        ledger->offset[!strcmp(json_str(json_get(tree, "stream"), ""), "stderr")]);
     fault_state.left[FAULT_MEMORY] = left;
     net_answer(x, 200, "application/json", NULL, &reply);
 }
@@ -205,10 +206,8 @@ static det_status try_ship(struct world *w, struct err *err)
     det_status st = DET_OK;
 
     for (int i = 0; i < SHIP_STREAMS && !st; i++) {
-        struct spool_config spool = {.io = w->io,
-                                     .dir = "/t",
-                                     .name = ship_streams[i],
-                                     .segment_bytes = 256};
+        struct spool_config spool = {
+            .io = w->io, .dir = "/t", .name = ship_streams[i], .segment_bytes = 256};
 
         st = spool_open(&spool, &w->spool[i], err);
         config.spool[i] = w->spool[i];
@@ -319,7 +318,8 @@ static void tell_of_output(struct sweep *sweep)
     told = check_lines(&w, &dropped);
     if (!sweep->was_dark)
         CHECK_EQ(told, LINES);
-    else if (sweep->how == FAULT_DEATH) /* after a loss of power the task is gone, too */
+    else if (sweep->how ==
+             FAULT_DEATH) /* after a loss of power the task is gone, too */
         CHECK(told >= printed && told <= printed + 1);
     CHECK(dropped <= 1);
     if (dropped && sweep->how == FAULT_FULL)
@@ -336,7 +336,8 @@ static const struct task_exit an_exit = {
 /* In the order of a supervisor's life: its lock, its pid twice, the exit. */
 static det_status write_place(struct io *io, int step, struct err *err)
 {
-    struct place_pid pid = {.supervisor = 7, .group = step == 2 ? 8 : 0, .boot_id = "b"};
+    struct place_pid pid = {
+        .supervisor = 7, .group = step == 2 ? 8 : 0, .boot_id = "b"};
 
     return step < 3 ? place_write_pid(io, "/t", &pid, err)
                     : place_write_exit(io, "/t", &an_exit, err);
@@ -396,7 +397,8 @@ static void tell_of_a_place(struct sweep *sweep)
     world_done(&w);
 }
 
-/* ---- an agent that finds tasks that have ended ---------------------------------------
+/* ---- an agent that finds tasks that have ended
+ * ---------------------------------------
  */
 
 static const char spec[] =
@@ -414,7 +416,8 @@ static void lay_down(struct world *w)
 
     CHECK_OK(io_mkdir(w->io, "/t/a1-0", true, &test_err));
     CHECK_OK(io_mkdir(w->io, "/t/a2-0", true, &test_err));
-    CHECK_OK(io_replace(w->io, "/t/a1-0/spec.json", spec, strlen(spec), true, &test_err));
+    CHECK_OK(
+        io_replace(w->io, "/t/a1-0/spec.json", spec, strlen(spec), true, &test_err));
     CHECK_OK(place_write_exit(w->io, "/t/a1-0", &an_exit, &test_err));
     CHECK_OK(place_write_pid(w->io, "/t/a2-0", &pid, &test_err));
     CHECK_OK(spool_open(&config, &spool, &test_err));
@@ -434,7 +437,8 @@ static bool are_all_gone(struct io *io)
 
 static bool have_both_ended(const struct world *w)
 {
-    return strstr(w->ledger.exits, "a1=CLEAN ") && strstr(w->ledger.exits, "a2=TRANSIENT ");
+    return strstr(w->ledger.exits, "a1=CLEAN ") &&
+           strstr(w->ledger.exits, "a2=TRANSIENT ");
 }
 
 /* One life of an agent: until everything was told, or the light goes out. */

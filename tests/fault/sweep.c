@@ -125,7 +125,7 @@ static int64_t tell_way(struct sweep *sweep, story_fn *tell, const struct way *w
     struct rng64 rng = {.state = (uint64_t)number_from("SWEEP_SEED", 1)};
     int64_t struck = 0;
 
-    for (int64_t i = 0; i < runs; i++) {
+    for (int64_t i = number_from("SWEEP_FROM", 0); i < runs; i++) {
         int64_t from = count * i / runs;
         int64_t to = count * (i + 1) / runs;
 

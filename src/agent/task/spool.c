@@ -62,10 +62,10 @@ struct spool {
     uint64_t end;
     struct buf record;
     bool is_dropping;
-    det_status why;    /* it drops: what writing ended with; DET_OK: the limit */
-    bool is_mid_drop;  /* the last byte dropped was not the end of a line */
-    bool is_mid_line;  /* the last byte kept was not the end of a line */
-    uint64_t missing;  /* lines dropped since the last one kept */
+    det_status why;   /* it drops: what writing ended with; DET_OK: the limit */
+    bool is_mid_drop; /* the last byte dropped was not the end of a line */
+    bool is_mid_line; /* the last byte kept was not the end of a line */
+    uint64_t missing; /* lines dropped since the last one kept */
 
     /* only the reader's */
     struct io_file *head;
