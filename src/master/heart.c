@@ -15,6 +15,7 @@
 enum {
     BATCH_LIMIT = 1 << 30,  /* bytes of one batch's effects */
     JOURNAL_AT_ONCE = 256, /* entries applied in one batch; fewer when they are too big */
+    GAP_MOST = 1000,       /* entries that may be missing in a row */
     RETRY_LEAST_US =
         100000, /* after a commit that failed; doubled up to 64 times that */
 };
@@ -325,6 +326,37 @@ static void apply_item(struct heart *heart, struct heart_item *item)
     item->exceeds_slots = heart->out.exceeds_slots;
 }
 
+/* An entry that cannot be read would stop everything for ever: it is said and left out.
+ * What it told is told again (an agent lists what it runs) or lost with the rest of the
+ * damage. */
+static det_status leave_out(struct heart *heart, int64_t seq, const char *why,
+                            struct err *err)
+{
+    const struct core_event nothing = {.kind = EVENT_TICK, .journal_seq = seq};
+
+    log_error("entry %" PRId64 " of the journal in the database is left out: %s", seq,
+              why);
+    return core_apply(heart->core, &nothing, wall_us(heart), &heart->out, err);
+}
+
+static det_status apply_entry(struct heart *heart, const struct journal_entry *entry,
+                              struct err *err)
+{
+    struct core_event event;
+    det_status st = DET_OK;
+
+    for (int64_t seq = core_journal_seq(heart->core) + 1;
+         !st && seq < entry->seq && entry->seq - seq < GAP_MOST; seq++)
+        st = leave_out(heart, seq, "it is not there", err);
+    if (st)
+        return st;
+    st = journal_decode(entry, &heart->batch_mem, &event, err);
+    if (st == DET_CORRUPT)
+        return leave_out(heart, entry->seq, err->text, err);
+    return st ? st
+              : core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
+}
+
 static det_status apply_journal(struct heart *heart, bool *ret_more, struct err *err)
 {
     struct journal_entry *entries;
@@ -337,13 +369,8 @@ static det_status apply_journal(struct heart *heart, bool *ret_more, struct err 
     st = store_journal_read(db, core_journal_seq(heart->core), heart->journal_at_once,
                             &heart->batch_mem, &entries, &count, err);
     store_reader_give(heart->store, db);
-    for (uint32_t i = 0; i < count && !st; i++) {
-        struct core_event event;
-
-        st = journal_decode(&entries[i], &heart->batch_mem, &event, err);
-        if (!st)
-            st = core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
-    }
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = apply_entry(heart, &entries[i], err);
     *ret_more = count == heart->journal_at_once;
     return st;
 }

@@ -24,7 +24,8 @@ struct bed {
     struct net *net;
     struct net_client *client;
     struct master *master;
-    bool is_dead; /* a sync failed: the process ends */
+    bool is_dead;    /* a sync failed: the process ends */
+    bool is_lenient; /* errors may have any status, but need their sentence */
     uint32_t lives;
     const char *user; /* tokens */
     const char *agent;
@@ -42,6 +43,8 @@ enum as { AS_NOBODY, AS_USER, AS_AGENT, AS_TASK };
 void bed_open(struct bed *bed, struct sweep *sweep);
 void bed_close(struct bed *bed);
 
+det_status bed_begin(struct bed *bed, struct err *err);
+void bed_end(struct bed *bed);
 /* The master, started when it does not run; says whether it runs now. */
 bool bed_revive(struct bed *bed);
 /* Its proper end, and another start. */
