@@ -13,9 +13,10 @@
 #include "store/store.h"
 
 enum {
-    BATCH_LIMIT = 1 << 30,  /* bytes of one batch's effects */
-    JOURNAL_AT_ONCE = 256, /* entries applied in one batch; fewer when they are too big */
-    GAP_MOST = 1000,       /* entries that may be missing in a row */
+    BATCH_LIMIT = 1 << 30, /* bytes of one batch's effects */
+    JOURNAL_AT_ONCE =
+        256,         /* entries applied in one batch; fewer when they are too big */
+    GAP_MOST = 1000, /* entries that may be missing in a row */
     RETRY_LEAST_US =
         100000, /* after a commit that failed; doubled up to 64 times that */
 };
@@ -40,6 +41,7 @@ struct heart {
     struct task retry; /* reads the journal again after a failure */
     uint32_t failures; /* batches in a row that were not committed */
     bool may_retry;    /* after a failure nothing is tried before this */
+    bool owes_deeds;   /* some could not be done: the core has to be built again */
     uint32_t journal_at_once;
     bool is_in_flight;
     struct arena batch_mem;
@@ -194,20 +196,18 @@ static void batch_written(struct write_job *job)
 
 /* ---- deeds ---------------------------------------------------------------------- */
 
-static void carry_out(struct heart *heart, const struct core_effect *effect)
+/* False: there was no memory for it. */
+static bool carry_out(struct heart *heart, const struct core_effect *effect)
 {
     const struct heart_deeds *deeds = &heart->deeds;
 
     switch (effect->kind) {
     case EFFECT_START:
-        deeds->start(deeds->arg, &effect->share);
-        break;
+        return deeds->start(deeds->arg, &effect->share);
     case EFFECT_KILL:
-        deeds->kill(deeds->arg, &effect->share);
-        break;
+        return deeds->kill(deeds->arg, &effect->share);
     case EFFECT_KILL_STRAY:
-        deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
-        break;
+        return deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
     case EFFECT_PREEMPT:
         deeds->preempt(deeds->arg, effect->allocation_id);
         break;
@@ -226,12 +226,15 @@ static void carry_out(struct heart *heart, const struct core_effect *effect)
     default:
         break;
     }
+    return true;
 }
 
+/* What could not be done is derived again from the rows, as after a crash. */
 static void carry_out_all(struct heart *heart)
 {
     for (uint32_t i = 0; i < heart->out.count; i++)
-        carry_out(heart, &heart->out.effect[i]);
+        if (!carry_out(heart, &heart->out.effect[i]))
+            heart->owes_deeds = true;
 }
 
 /* ---- restoring ------------------------------------------------------------------- */
@@ -295,23 +298,28 @@ static det_status restore_from(struct heart *heart, struct db *db, struct arena 
                         &heart->out, err);
 }
 
-/* Throws the core away and builds it again from what was committed. */
+/* Builds the core again from what was committed; the old one stays when that fails. */
 static det_status rebuild(struct heart *heart, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(BATCH_LIMIT);
+    struct core *old = heart->core;
     struct db *db;
     det_status st = store_reader_take(heart->store, &db, err);
 
     if (st)
         return st;
-    core_free(heart->core);
     heart->core = NULL;
     arena_clear(&heart->batch_mem);
     st = restore_from(heart, db, &mem, err);
     store_reader_give(heart->store, db);
-    if (!st)
-        carry_out_all(heart);
-    return st;
+    if (st) {
+        heart->core = old;
+        return st;
+    }
+    core_free(old);
+    heart->owes_deeds = false;
+    carry_out_all(heart);
+    return DET_OK;
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -353,8 +361,7 @@ static det_status apply_entry(struct heart *heart, const struct journal_entry *e
     st = journal_decode(entry, &heart->batch_mem, &event, err);
     if (st == DET_CORRUPT)
         return leave_out(heart, entry->seq, err->text, err);
-    return st ? st
-              : core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
+    return st ? st : core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
 }
 
 static det_status apply_journal(struct heart *heart, bool *ret_more, struct err *err)
@@ -465,6 +472,20 @@ static void recover(struct heart *heart, const struct err *why)
     end_batch(heart);
 }
 
+/* Between two batches. */
+static void pay_deeds(struct heart *heart)
+{
+    struct err err = {0};
+
+    if (heart->owes_deeds && rebuild(heart, &err))
+        log_error("commands for agents have to wait: %s", err.text);
+    arena_clear(&heart->batch_mem);
+    if (heart->owes_deeds)
+        retry_later(heart);
+    else
+        set_tick(heart);
+}
+
 /* Applies what was taken; the status is that of the batch as a whole. */
 static det_status apply_batch(struct heart *heart, bool reads_journal, struct err *err)
 {
@@ -499,6 +520,11 @@ static void run_batch(struct task *task)
         return; /* end_batch() or retry() looks again */
     }
     heart->may_retry = false;
+    if (heart->owes_deeds) {
+        lock_give(&heart->lock);
+        pay_deeds(heart);
+        lock_take(&heart->lock);
+    }
     heart->batch = heart->first;
     reads_journal = heart->has_journal;
     heart->first = heart->last = NULL;
@@ -536,6 +562,8 @@ static void batch_committed(struct task *task)
     heart->failures = 0;
     heart->journal_at_once = JOURNAL_AT_ONCE;
     carry_out_all(heart);
+    if (heart->owes_deeds)
+        retry_later(heart);
     end_batch(heart);
 }
 
