@@ -25,6 +25,7 @@ enum {
     TASK_BODY = 16 << 20,
     SMALL_BODY = 4 << 20,
     QUICK_BODY = 16 << 10,
+    ANSWER_LEAST = 200, /* bytes that most answers fit in */
     ANSWER_TRIES = 5,
     ANSWER_PAUSE_US = 50000,
 };
@@ -572,8 +573,11 @@ void request_arrived(void *arg, struct net_exchange *x)
     struct master *master = arg;
     bool is_ready = atomic_load(&master->is_ready);
     struct request *req = is_ready ? mem_new(struct request) : NULL;
+    struct buf out = BUF_INIT;
 
-    if (!req) {
+    /* Room for a short answer comes first: what has happened can then be said. */
+    if (!req || !buf_room(&out, ANSWER_LEAST)) {
+        mem_free(req);
         refuse_at_once(x, is_ready ? DET_NOMEM : DET_BUSY,
                        is_ready ? NULL : "the master is starting, try again");
         return;
@@ -582,7 +586,7 @@ void request_arrived(void *arg, struct net_exchange *x)
     req->master = master;
     req->x = x;
     req->mem = (struct arena)ARENA_INIT(REQUEST_MEMORY);
-    req->out = (struct buf)BUF_INIT;
+    req->out = out;
     req->w = (struct json_writer)JSON_WRITER(&req->out);
     req->http_status = 200;
     req->task = (struct task)TASK_INIT(run_first);

@@ -12,6 +12,7 @@
 #include "agent/talk.h"
 #include "agent/task/place.h"
 #include "agent/task/ship.h"
+#include "agent/task/spec.h"
 #include "agent/task/spool.h"
 #include "agent/tasks.h"
 #include "base/arena.h"
@@ -160,8 +161,6 @@ static void close_ship(struct world *w)
 
 static void world_halt(struct world *w)
 {
-    if (w->ship)
-        (void)lane_cancel; /* its task goes with the executor */
     talk_free(w->talk);
     if (w->server)
         net_server_free(w->server);
@@ -500,4 +499,200 @@ TEST(a_tasks_files_are_whole_or_not_there)
 TEST(every_end_is_told_before_its_directory_goes)
 {
     sweep_run("ends", tell_of_ends, SWEEP_FILES | SWEEP_NET | SWEEP_MEMORY, 300);
+}
+
+/* ---- damage -------------------------------------------------------------------------
+ */
+
+typedef det_status read_fn(struct io *io, struct arena *mem, struct err *err);
+
+static det_status read_exit(struct io *io, struct arena *mem, struct err *err)
+{
+    struct task_exit exit;
+
+    return place_read_exit(io, "/t", mem, &exit, err);
+}
+
+static det_status read_pid(struct io *io, struct arena *mem, struct err *err)
+{
+    struct place_pid pid;
+
+    return place_read_pid(io, "/t", mem, &pid, err);
+}
+
+static det_status read_spec(struct io *io, struct arena *mem, struct err *err)
+{
+    struct task_spec spec_of;
+
+    return spec_load(io, "/t", mem, &spec_of, err);
+}
+
+/* It reads as something that is possible, or it is damaged, and which file is said. */
+static bool is_noticed(struct io *io, read_fn *read, const char *path)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct err err = {0};
+    det_status st = read(io, &mem, &err);
+
+    if (!st)
+        return false;
+    if (st != DET_CORRUPT)
+        fail_msg("%s: %s", det_status_name(st), err.text);
+    CHECK_HAS(err.text, path);
+    CHECK_HAS(err.text, "damaged");
+    sweep_check_sentence(err.text);
+    return true;
+}
+
+/* Cut at every length, and with every bit flipped. */
+static void damage(struct io *io, const char *path, read_fn *read)
+{
+    CLEANUP(buf_done) struct buf whole = BUF_INIT;
+
+    CHECK_OK(io_read_file(io, path, &whole, &test_err));
+    for (size_t len = 0; len + 2 < whole.len; len++) {
+        CHECK_OK(io_replace(io, path, whole.data, len, true, &test_err));
+        CHECK(is_noticed(io, read, path));
+    }
+    for (size_t i = 0; i < 8 * whole.len; i++) {
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+        CHECK_OK(io_replace(io, path, whole.data, whole.len, true, &test_err));
+        (void)is_noticed(io, read, path);
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+    }
+    CHECK_OK(io_replace(io, path, whole.data, whole.len, true, &test_err));
+    CHECK(!is_noticed(io, read, path));
+}
+
+TEST(damaged_files_of_a_task_are_said_to_be_so)
+{
+    const struct place_pid pid = {.supervisor = 7, .group = 8, .boot_id = "b"};
+    struct sweep sweep = {.story = "damage"};
+    struct world w;
+
+    world_init(&w, &sweep);
+    CHECK_OK(place_write_exit(w.io, "/t", &an_exit, &test_err));
+    CHECK_OK(place_write_pid(w.io, "/t", &pid, &test_err));
+    CHECK_OK(io_replace(w.io, "/t/spec.json", spec, strlen(spec), true, &test_err));
+    damage(w.io, "/t/exit.json", read_exit);
+    damage(w.io, "/t/pid", read_pid);
+    damage(w.io, "/t/spec.json", read_spec);
+    world_done(&w);
+}
+
+static struct spool *open_spool(struct world *w)
+{
+    struct spool_config config = {.io = w->io, .dir = "/t", .name = "stdout"};
+    struct spool *spool;
+
+    CHECK_OK(spool_open(&config, &spool, &test_err));
+    return spool;
+}
+
+/* What is read is the beginning of what was written. */
+static size_t read_prefix(struct world *w, const char *whole)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct spool *spool = open_spool(w);
+    struct spool_record record;
+
+    while (!spool_read(spool, &text, &record, NULL))
+        continue;
+    if (strncmp(text.data, whole, text.len) != 0)
+        fail_msg("this was never printed: %.60s", text.data);
+    spool_close(spool);
+    return text.len;
+}
+
+TEST(a_damaged_spool_ends_before_the_damage)
+{
+    static const char path[] = "/t/stdout.spool.00000000000000000000";
+    static const char text[] = "one\ntwo\nthree\nfour\n";
+    CLEANUP(buf_done) struct buf whole = BUF_INIT;
+    struct sweep sweep = {.story = "damage"};
+    struct spool *spool;
+    struct world w;
+
+    world_init(&w, &sweep);
+    spool = open_spool(&w);
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+        spool_write(spool, 1, at, strcspn(at, "\n") + 1);
+    spool_close(spool);
+    CHECK_OK(io_read_file(w.io, path, &whole, &test_err));
+    for (size_t i = 0; i < 8 * whole.len; i++) {
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+        CHECK_OK(io_replace(w.io, path, whole.data, whole.len, true, &test_err));
+        CHECK(read_prefix(&w, text) < strlen(text));
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+    }
+    for (size_t len = 0; len < whole.len; len++) {
+        CHECK_OK(io_replace(w.io, path, whole.data, len, true, &test_err));
+        CHECK(read_prefix(&w, text) < strlen(text));
+    }
+    world_done(&w);
+}
+
+/* ---- a full disk --------------------------------------------------------------------
+ */
+
+TEST(a_task_that_finds_no_room_says_so_and_the_next_one_runs_on)
+{
+    struct sweep sweep = {.story = "full"};
+    struct err err = {0};
+    struct world w;
+    struct spool *spool;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct spool_record record;
+
+    world_init(&w, &sweep);
+    CHECK_OK(place_write_exit(w.io, "/t", &an_exit, &test_err));
+    spool = open_spool(&w);
+    spool_write(spool, 1, "before\n", 7);
+    for (int round = 0; round < 3; round++) {
+        io_memory_limit(w.io, 1);
+        for (int i = 0; i < 5; i++)
+            spool_write(spool, 1, "lost\n", 5);
+        CHECK_EQ(place_write_exit(w.io, "/t", &an_exit, &err), DET_FULL);
+        CHECK_HAS(err.text, "/t/.exit.json");
+        sweep_check_sentence(err.text);
+        CHECK(!is_noticed(w.io, read_exit, "/t/exit.json")); /* what is there stays */
+        io_memory_limit(w.io, 0);
+        spool_write(spool, 1, "after\n", 6);
+        CHECK_OK(place_write_exit(w.io, "/t", &an_exit, &test_err));
+    }
+    while (!spool_read(spool, &text, &record, NULL))
+        continue;
+    CHECK_STR(text.data, "before\n"
+                         "[det] 5 lines were dropped here: the disk was full\nafter\n"
+                         "[det] 5 lines were dropped here: the disk was full\nafter\n"
+                         "[det] 5 lines were dropped here: the disk was full\nafter\n");
+    CHECK_EQ(spool_dropped_lines(spool), 15);
+    spool_close(spool);
+    world_done(&w);
+}
+
+TEST(a_start_on_a_full_disk_is_told_as_the_tasks_failure)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct sweep sweep = {.story = "full"};
+    struct tasks_config config = {
+        .root = "/t", .program = "/bin/false", .agent_id = "agent"};
+    struct tasks *tasks;
+    struct json *tree;
+    struct world w;
+
+    world_init(&w, &sweep);
+    world_boot(&w);
+    config.io = w.io;
+    config.net = w.net;
+    CHECK_OK(json_parse(spec, strlen(spec), &mem, &tree, &test_err));
+    CHECK_OK(tasks_new(&config, &tasks, &test_err));
+    io_memory_limit(w.io, 1);
+    CHECK_OK(tasks_start(tasks, tree, &test_err));
+    CHECK(tasks_look(tasks, w.talk));
+    CHECK_STR(w.ledger.exits, "a1=FAILED ");
+    CHECK(are_all_gone(w.io));
+    tasks_free(tasks);
+    world_halt(&w);
+    world_done(&w);
 }

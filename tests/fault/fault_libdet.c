@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/io.h"
 #include "libdet/auth.h"
@@ -136,4 +137,47 @@ TEST(a_run_file_is_the_old_one_or_the_new_one)
 TEST(no_session_is_forgotten_while_another_is_remembered)
 {
     sweep_run("sessions", tell_of_sessions, SWEEP_FILES | SWEEP_MEMORY, INT64_MAX);
+}
+
+/* Cut at every length and with every bit flipped: it is a run file, or it is said not to
+ * be one; a session is there, or it is not. */
+TEST(damaged_files_are_noticed_or_count_as_empty)
+{
+    static const char path[] = "/d/master.json";
+    static const char sessions[] = "/d/auth/auth.json";
+    CLEANUP(buf_done) struct buf whole = BUF_INIT;
+    struct io *io = new_io();
+
+    CHECK_OK(runfile_write(io, "/d", &runs[0], &test_err));
+    CHECK_OK(remember(io, "http://a", "ann", "t1", &test_err));
+    CHECK_OK(io_read_file(io, path, &whole, &test_err));
+    for (size_t i = 0; i < 9 * whole.len - 2; i++) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        size_t len = i < 8 * whole.len ? whole.len : i - 8 * whole.len;
+        struct runfile run;
+        det_status st;
+
+        if (i < 8 * whole.len)
+            whole.data[i / 8] ^= (char)(1 << i % 8);
+        CHECK_OK(io_replace(io, path, whole.data, len, true, &test_err));
+        if (i < 8 * whole.len)
+            whole.data[i / 8] ^= (char)(1 << i % 8);
+        st = runfile_read(io, "/d", &mem, &run, &test_err);
+        CHECK(st == DET_CORRUPT || (!st && len == whole.len));
+        if (st)
+            CHECK_HAS(test_err.text, path);
+    }
+    buf_clear(&whole);
+    CHECK_OK(io_read_file(io, sessions, &whole, &test_err));
+    for (size_t i = 0; i < 8 * whole.len; i++) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+        CHECK_OK(io_replace(io, sessions, whole.data, whole.len, true, &test_err));
+        whole.data[i / 8] ^= (char)(1 << i % 8);
+        (void)token_of(io, "http://a", "ann", &mem);
+        CHECK_OK(remember(io, "http://a", "ann", "t2", &test_err));
+        CHECK_STR(token_of(io, "http://a", "ann", &mem), "t2");
+    }
+    io_free(io);
 }

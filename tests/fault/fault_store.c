@@ -447,15 +447,15 @@ static void tell_of_a_migration(struct sweep *sweep)
 
 TEST(groups_are_committed_whole_or_not_at_all)
 {
-    sweep_run("groups", tell_of_groups, SWEEP_FILES | SWEEP_MEMORY, 150);
+    sweep_run("groups", tell_of_groups, SWEEP_FILES | SWEEP_MEMORY, 60);
 }
 
 TEST(packing_and_expiry_lose_nothing)
 {
-    sweep_run("packing", tell_of_packing, SWEEP_FILES | SWEEP_MEMORY, 60);
+    sweep_run("packing", tell_of_packing, SWEEP_FILES | SWEEP_MEMORY, 25);
 }
 
 TEST(a_migration_that_is_cut_off_is_done_again)
 {
-    sweep_run("migration", tell_of_a_migration, SWEEP_FILES | SWEEP_MEMORY, 80);
+    sweep_run("migration", tell_of_a_migration, SWEEP_FILES | SWEEP_MEMORY, 30);
 }

@@ -100,7 +100,8 @@ static int64_t number_from(const char *name, int64_t otherwise)
 static void tell_one(struct sweep *sweep, story_fn *tell, const struct way *way,
                      int64_t nth)
 {
-    bool is_end = way->how == FAULT_POWER || way->how == FAULT_DEATH;
+    bool is_end = way->how == FAULT_POWER || way->how == FAULT_DEATH ||
+                  way->kind == FAULT_SYNC; /* a store that ends its process */
 
     sweep->kind = way->kind;
     sweep->how = way->how;

@@ -139,13 +139,26 @@ det_status place_write_exit(struct io *io, const char *dir,
     return write_record(io, dir, PLACE_EXIT, exit_fields, exit, err);
 }
 
+/* A word that the master does not know would be refused, and the end never told. */
+static bool is_exit(const char *word)
+{
+    static const char *const words[] = {"CLEAN", "FAILED", "KILLED", "TRANSIENT"};
+
+    for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
+        if (!strcmp(word, words[i]))
+            return true;
+    return false;
+}
+
 det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
                            struct task_exit *ret_exit, struct err *err)
 {
     struct task_exit exit = {0};
-    det_status status =
-        read_record(io, place_path(mem, dir, PLACE_EXIT), exit_fields, mem, &exit, err);
+    const char *path = place_path(mem, dir, PLACE_EXIT);
+    det_status status = read_record(io, path, exit_fields, mem, &exit, err);
 
+    if (!status && !is_exit(exit.exit))
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
     if (!status)
         *ret_exit = exit;
     return status;
