@@ -104,6 +104,13 @@ END
     ok 'the master is still the same process' grep -q "\"pid\": *$PID," "$DATA/master.json"
     unset DET_MASTER
     ok 'it stops' det stop --data-dir "$DATA"
+    mount -o remount,size=12m "$T/small"
+    cat /dev/zero >"$T/small/filler" 2>/dev/null
+    fails 8 'on a full disk a start is refused' det serve --port 0 --data-dir "$DATA"
+    says 'o space left'
+    rm "$T/small/filler"
+    ok 'with room it starts' det serve --background --port 0 --data-dir "$DATA"
+    ok 'and stops again' det stop --data-dir "$DATA"
     umount -l "$T/small"
 else
     skip 'a full disk' 'a small disk cannot be mounted here'

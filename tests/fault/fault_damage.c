@@ -15,7 +15,8 @@
 #include "tests/fault/master_bed.h"
 
 static const char experiment[] =
-    "{\"config\":\"name: t\\nentrypoint: x\\nsearcher: {name: single, metric: loss}\\n\","
+    "{\"config\":\"name: t\\nentrypoint: x\\nsearcher: {name: single, metric: "
+    "loss}\\n\","
     "\"activate\":true,\"modelDefinition\":[{\"path\":\"a\",\"type\":48,"
     "\"content\":\"aGk=\"}]}";
 
@@ -55,9 +56,9 @@ static void write_file(struct io *io, const char *path, const void *bytes, size_
  */
 
 static const char *const paths[] = {
-    "/api/v1/experiments",          "/api/v1/experiments/1", "/api/v1/experiments/5/trials",
-    "/api/v1/trials/1",             "/api/v1/agents",        "/api/v1/users",
-    "/api/v1/trials/1/logs",        "/api/v1/job-queues-v2",
+    "/api/v1/experiments",   "/api/v1/experiments/1", "/api/v1/experiments/5/trials",
+    "/api/v1/trials/1",      "/api/v1/agents",        "/api/v1/users",
+    "/api/v1/trials/1/logs", "/api/v1/job-queues-v2",
 };
 
 /* Starts and reads everything.  What is damaged is said (DET_CORRUPT, 500, the file and

@@ -139,8 +139,8 @@ TEST(no_session_is_forgotten_while_another_is_remembered)
     sweep_run("sessions", tell_of_sessions, SWEEP_FILES | SWEEP_MEMORY, INT64_MAX);
 }
 
-/* Cut at every length and with every bit flipped: it is a run file, or it is said not to
- * be one; a session is there, or it is not. */
+/* Cut at every length and with every bit flipped: it is a run file, or it is said not
+ * to be one; a session is there, or it is not. */
 TEST(damaged_files_are_noticed_or_count_as_empty)
 {
     static const char path[] = "/d/master.json";
