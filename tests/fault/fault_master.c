@@ -253,6 +253,47 @@ static void tell_of_an_experiment(struct sweep *sweep)
     bed_close(&life.bed);
 }
 
+/* Only the login: its token opens, or there is none. */
+static void tell_of_a_login(struct sweep *sweep)
+{
+    struct life life = {0};
+
+    bed_open(&life.bed, sweep);
+    CHECK(bed_revive(&life.bed));
+    sweep_begin(sweep);
+    bed_log_in(&life.bed);
+    sweep_end(sweep);
+    CHECK(life.bed.user != NULL);
+    CHECK_EQ(count_experiments(&life.bed), 0);
+    bed_close(&life.bed);
+}
+
+/* From its creation to the command that starts its trial. */
+static void tell_of_a_start(struct sweep *sweep)
+{
+    struct life life = {0};
+
+    bed_open(&life.bed, sweep);
+    bed_log_in(&life.bed);
+    bed_hello(&life.bed);
+    sweep_begin(sweep);
+    create(&life);
+    fetch(&life);
+    sweep_end(sweep);
+    CHECK_EQ(count_experiments(&life.bed), 1);
+    bed_close(&life.bed);
+}
+
+TEST(a_login_gives_a_token_or_none_whatever_fails)
+{
+    sweep_run("login", tell_of_a_login, SWEEP_FILES | SWEEP_MEMORY, INT64_MAX);
+}
+
+TEST(a_trial_is_started_whatever_allocation_fails)
+{
+    sweep_run("start", tell_of_a_start, SWEEP_MEMORY, 200);
+}
+
 TEST(nothing_acknowledged_is_lost_whatever_write_fails)
 {
     sweep_run("experiment", tell_of_an_experiment, SWEEP_FILES, 40);

@@ -363,6 +363,30 @@ static void tell_of_groups(struct sweep *sweep)
     shop_done(&shop);
 }
 
+/* One job among others refuses itself: it alone is taken back, also without memory. */
+static void tell_of_a_refusal(struct sweep *sweep)
+{
+    struct deed group[] = {
+        {.run = put_number, .number = 1},
+        {.run = write_and_refuse, .number = 2, .is_refused = true},
+        {.run = put_number, .number = 3},
+    };
+    struct shop shop;
+    struct db *db;
+
+    shop_init(&shop, sweep);
+    shop_open(&shop);
+    do_one(&shop, put_number, 0);
+    sweep_begin(sweep);
+    do_group(&shop, group, ARRAY_LEN(group));
+    sweep_end(sweep);
+    db = reader(&shop);
+    CHECK_EQ(count_of(db, "numbers WHERE name = 'n2'"), 0);
+    CHECK_EQ(count_of(db, "numbers WHERE name LIKE 'n%'"), 3);
+    store_reader_give(shop.store, db);
+    shop_done(&shop);
+}
+
 static det_status pack_metrics(struct deed *deed, struct db *db, struct err *err)
 {
     return store_metric_compact(db, true, &deed->did, err);
@@ -448,6 +472,11 @@ static void tell_of_a_migration(struct sweep *sweep)
 TEST(groups_are_committed_whole_or_not_at_all)
 {
     sweep_run("groups", tell_of_groups, SWEEP_FILES | SWEEP_MEMORY, 60);
+}
+
+TEST(a_refused_job_is_taken_back_whatever_fails)
+{
+    sweep_run("refusal", tell_of_a_refusal, SWEEP_FILES | SWEEP_MEMORY, INT64_MAX);
 }
 
 TEST(packing_and_expiry_lose_nothing)
