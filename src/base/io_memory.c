@@ -518,11 +518,10 @@ void io_abandon(struct io *io)
     for (struct memory_file *file = fs->files; file; file = file->next) {
         struct node *node = file->node;
 
-        file->node = NULL;
         if (!node)
             continue;
-        if (node->locked_by == file)
-            node->locked_by = NULL;
+        unlock_held(file);
+        file->node = NULL;
         node->open_count--;
         disk_reap(&fs->disk, node);
     }
