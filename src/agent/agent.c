@@ -539,7 +539,7 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     agent->outfit.agent_id = arena_strdup(&agent->mem, config->id);
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
     agent->boot_id = place_boot_id(&agent->mem);
-    if (agent->mem.has_failed)
+    if (agent->mem.has_failed || !agent->boot_id)
         return err_default(err, DET_NOMEM);
     status = slots_detect(config->slots, &agent->mem, &agent->outfit.slots, err);
     if (!status)

@@ -567,8 +567,12 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         end_as(tasks, entry, "TRANSIENT", 1, why);
         return;
     }
-    entry->has_output = true;
     status = place_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
+    if (status == DET_NOMEM) { /* there is an end to be told: the next look reads it */
+        io_closep(&entry->lock);
+        return;
+    }
+    entry->has_output = true;
     if (status) { /* then nothing says that its processes are gone */
         (void)clean_up(tasks, entry);
         end_as(tasks, entry, "TRANSIENT", 1, err.text);

@@ -54,6 +54,9 @@ struct io *io_system(void);
 det_status io_memory_new(struct io **ret_io, struct err *err);
 void io_free(struct io *io);
 void io_crash(struct io *io);
+/* The end of the process that uses it: open files are dead as after io_crash(), their
+ * locks are free, but everything stays as it was written. */
+void io_abandon(struct io *io);
 /* A limit on all bytes in a memory file system: beyond it writes give DET_FULL.
  * 0: none. */
 void io_memory_limit(struct io *io, uint64_t size_bytes);

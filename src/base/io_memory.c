@@ -510,6 +510,23 @@ void io_crash(struct io *io)
     disk_crash(&fs->disk);
 }
 
+void io_abandon(struct io *io)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+
+    for (struct memory_file *file = fs->files; file; file = file->next) {
+        struct node *node = file->node;
+
+        if (!node)
+            continue;
+        unlock_held(file);
+        file->node = NULL;
+        node->open_count--;
+        disk_reap(&fs->disk, node);
+    }
+}
+
 static void memory_free(struct io *io)
 {
     struct memory_io *fs = memory_of(io);

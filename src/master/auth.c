@@ -97,6 +97,8 @@ static det_status agent_token_file(struct io *io, const char *path, struct auth 
     hex_encode(auth->agent_token, bytes, sizeof(bytes));
     buf_clear(&have);
     buf_printf(&have, "%s\n", auth->agent_token);
+    if (have.status)
+        return err_default(err, have.status);
     return io_replace(io, path, have.data, have.len, true, err);
 }
 

@@ -15,7 +15,8 @@
 enum {
     BATCH_LIMIT = 1 << 30, /* bytes of one batch's effects */
     JOURNAL_AT_ONCE =
-        256, /* entries applied in one batch; fewer when they are too big */
+        256,         /* entries applied in one batch; fewer when they are too big */
+    GAP_MOST = 1000, /* entries that may be missing in a row */
     RETRY_LEAST_US =
         100000,        /* after a commit that failed; doubled up to 64 times that */
     JUMP_US = 2000000, /* a clock that is off by more was set, not slewed */
@@ -41,6 +42,7 @@ struct heart {
     struct task retry; /* reads the journal again after a failure */
     uint32_t failures; /* batches in a row that were not committed */
     bool may_retry;    /* after a failure nothing is tried before this */
+    bool owes_deeds;   /* some could not be done: the core has to be built again */
     uint32_t journal_at_once;
     bool is_in_flight;
     bool is_fresh;        /* the core was just built: it is to be told that we start */
@@ -198,20 +200,18 @@ static void batch_written(struct write_job *job)
 
 /* ---- deeds ---------------------------------------------------------------------- */
 
-static void carry_out(struct heart *heart, const struct core_effect *effect)
+/* False: there was no memory for it. */
+static bool carry_out(struct heart *heart, const struct core_effect *effect)
 {
     const struct heart_deeds *deeds = &heart->deeds;
 
     switch (effect->kind) {
     case EFFECT_START:
-        deeds->start(deeds->arg, &effect->share);
-        break;
+        return deeds->start(deeds->arg, &effect->share);
     case EFFECT_KILL:
-        deeds->kill(deeds->arg, &effect->share);
-        break;
+        return deeds->kill(deeds->arg, &effect->share);
     case EFFECT_KILL_STRAY:
-        deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
-        break;
+        return deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
     case EFFECT_DROP_AGENT:
         deeds->agent_lost(deeds->arg, effect->agent.name);
         break;
@@ -233,12 +233,15 @@ static void carry_out(struct heart *heart, const struct core_effect *effect)
     default:
         break;
     }
+    return true;
 }
 
+/* What could not be done is derived again from the rows, as after a crash. */
 static void carry_out_all(struct heart *heart)
 {
     for (uint32_t i = 0; i < heart->out.count; i++)
-        carry_out(heart, &heart->out.effect[i]);
+        if (!carry_out(heart, &heart->out.effect[i]))
+            heart->owes_deeds = true;
 }
 
 /* ---- restoring ------------------------------------------------------------------- */
@@ -304,23 +307,28 @@ static det_status restore_from(struct heart *heart, struct db *db, struct arena 
                         &heart->out, err);
 }
 
-/* Throws the core away and builds it again from what was committed. */
+/* Builds the core again from what was committed; the old one stays when that fails. */
 static det_status rebuild(struct heart *heart, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(BATCH_LIMIT);
+    struct core *old = heart->core;
     struct db *db;
     det_status st = store_reader_take(heart->store, &db, err);
 
     if (st)
         return st;
-    core_free(heart->core);
     heart->core = NULL;
     arena_clear(&heart->batch_mem);
     st = restore_from(heart, db, &mem, err);
     store_reader_give(heart->store, db);
-    if (!st)
-        carry_out_all(heart);
-    return st;
+    if (st) {
+        heart->core = old;
+        return st;
+    }
+    core_free(old);
+    heart->owes_deeds = false;
+    carry_out_all(heart);
+    return DET_OK;
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -370,6 +378,36 @@ static det_status apply_time(struct heart *heart, struct err *err)
     return st;
 }
 
+/* An entry that cannot be read would stop everything for ever: it is said and left out.
+ * What it told is told again (an agent lists what it runs) or lost with the rest of the
+ * damage. */
+static det_status leave_out(struct heart *heart, int64_t seq, const char *why,
+                            struct err *err)
+{
+    const struct core_event nothing = {.kind = EVENT_TICK, .journal_seq = seq};
+
+    log_error("entry %" PRId64 " of the journal in the database is left out: %s", seq,
+              why);
+    return core_apply(heart->core, &nothing, wall_us(heart), &heart->out, err);
+}
+
+static det_status apply_entry(struct heart *heart, const struct journal_entry *entry,
+                              struct err *err)
+{
+    struct core_event event;
+    det_status st = DET_OK;
+
+    for (int64_t seq = core_journal_seq(heart->core) + 1;
+         !st && seq < entry->seq && entry->seq - seq < GAP_MOST; seq++)
+        st = leave_out(heart, seq, "it is not there", err);
+    if (st)
+        return st;
+    st = journal_decode(entry, &heart->batch_mem, &event, err);
+    if (st == DET_CORRUPT)
+        return leave_out(heart, entry->seq, err->text, err);
+    return st ? st : core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
+}
+
 static det_status apply_journal(struct heart *heart, bool *ret_more, struct err *err)
 {
     struct journal_entry *entries;
@@ -382,13 +420,8 @@ static det_status apply_journal(struct heart *heart, bool *ret_more, struct err 
     st = store_journal_read(db, core_journal_seq(heart->core), heart->journal_at_once,
                             &heart->batch_mem, &entries, &count, err);
     store_reader_give(heart->store, db);
-    for (uint32_t i = 0; i < count && !st; i++) {
-        struct core_event event;
-
-        st = journal_decode(&entries[i], &heart->batch_mem, &event, err);
-        if (!st)
-            st = core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
-    }
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = apply_entry(heart, &entries[i], err);
     *ret_more = count == heart->journal_at_once;
     return st;
 }
@@ -513,6 +546,20 @@ static void recover(struct heart *heart, const struct err *why)
     end_batch(heart);
 }
 
+/* Between two batches. */
+static void pay_deeds(struct heart *heart)
+{
+    struct err err = {0};
+
+    if (heart->owes_deeds && rebuild(heart, &err))
+        log_error("commands for agents have to wait: %s", err.text);
+    arena_clear(&heart->batch_mem);
+    if (heart->owes_deeds)
+        retry_later(heart);
+    else
+        set_tick(heart);
+}
+
 /* Applies what was taken; the status is that of the batch as a whole. */
 static det_status apply_batch(struct heart *heart, bool reads_journal, struct err *err)
 {
@@ -548,6 +595,11 @@ static void run_batch(struct task *task)
         return; /* end_batch() or retry() looks again */
     }
     heart->may_retry = false;
+    if (heart->owes_deeds) {
+        lock_give(&heart->lock);
+        pay_deeds(heart);
+        lock_take(&heart->lock);
+    }
     heart->batch = heart->first;
     reads_journal = heart->has_journal;
     heart->first = heart->last = NULL;
@@ -585,6 +637,8 @@ static void batch_committed(struct task *task)
     heart->failures = 0;
     heart->journal_at_once = JOURNAL_AT_ONCE;
     carry_out_all(heart);
+    if (heart->owes_deeds)
+        retry_later(heart);
     end_batch(heart);
 }
 

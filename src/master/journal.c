@@ -96,11 +96,14 @@ det_status journal_decode(const struct journal_entry *entry, struct arena *mem,
     det_status st;
 
     if (!fields)
-        return err_set(err, DET_CORRUPT, "journal entry %lld has the unknown kind %u",
-                       (long long)entry->seq, entry->kind);
+        return err_set(err, DET_CORRUPT, "it is of the unknown kind %u", entry->kind);
+    if (!entry->data)
+        return err_set(err, DET_CORRUPT, "it is empty");
     st = json_parse(entry->data, __builtin_strlen(entry->data), mem, &tree, err);
     if (!st)
         st = fields_read(fields, tree, mem, &event, err);
+    if (st && st != DET_NOMEM)
+        st = err_set(err, DET_CORRUPT, "it is damaged");
     if (!st)
         *ret_event = event;
     return st;

@@ -48,25 +48,25 @@ const char *wait_key_allocation(struct arena *mem, const char *name)
 
 /* ---- what the heart asks for ----------------------------------------------------- */
 
-static void deed_start(void *arg, const struct share *share)
+static bool deed_start(void *arg, const struct share *share)
 {
     struct master *master = arg;
 
-    agents_send(master->agents, AGENT_START, share);
+    return agents_send(master->agents, AGENT_START, share);
 }
 
-static void deed_kill(void *arg, const struct share *share)
+static bool deed_kill(void *arg, const struct share *share)
 {
     struct master *master = arg;
 
-    agents_send(master->agents, AGENT_KILL, share);
+    return agents_send(master->agents, AGENT_KILL, share);
 }
 
-static void deed_kill_stray(void *arg, const char *agent, const char *task)
+static bool deed_kill_stray(void *arg, const char *agent, const char *task)
 {
     struct master *master = arg;
 
-    agents_send_stray(master->agents, agent, task);
+    return agents_send_stray(master->agents, agent, task);
 }
 
 static void deed_agent_lost(void *arg, const char *agent)

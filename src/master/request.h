@@ -95,6 +95,8 @@ struct request {
     uint64_t wait_mark;
     int64_t wait_until_us;
     _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
+    bool is_committed;       /* what was asked for has happened */
+    uint32_t tries;          /* to make an answer, after that */
     request_next_fn *stream; /* STREAM */
     void *state;             /* the handler's own, in `mem`, between its parts */
     void (*ended)(
@@ -107,6 +109,7 @@ det_status request_id(struct request *req, int at, int64_t *ret_id);
 /* A write job that knows its request. */
 struct request_job {
     struct write_job job;
+    write_fn *run;
     struct request *req;
 };
 #define REQUEST_OF(write_job_)                                                         \

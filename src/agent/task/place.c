@@ -41,11 +41,13 @@ const char *place_boot_id(struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
     const char *played = getenv("DET_TEST_BOOT_ID");
+    det_status status;
 
     if (played)
         return arena_strdup(mem, played);
-    if (io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL))
-        return "";
+    status = io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL);
+    if (status)
+        return status == DET_NOMEM ? NULL : "";
     return arena_strndup(mem, text.data, strcspn(text.data, "\n"));
 }
 
@@ -196,13 +198,26 @@ det_status place_write_exit(struct io *io, const char *dir,
     return write_record(io, dir, PLACE_EXIT, exit_fields, exit, err);
 }
 
+/* A word that the master does not know would be refused, and the end never told. */
+static bool is_exit(const char *word)
+{
+    static const char *const words[] = {"CLEAN", "FAILED", "KILLED", "TRANSIENT"};
+
+    for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
+        if (!strcmp(word, words[i]))
+            return true;
+    return false;
+}
+
 det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
                            struct task_exit *ret_exit, struct err *err)
 {
     struct task_exit exit = {0};
-    det_status status =
-        read_record(io, place_path(mem, dir, PLACE_EXIT), exit_fields, mem, &exit, err);
+    const char *path = place_path(mem, dir, PLACE_EXIT);
+    det_status status = read_record(io, path, exit_fields, mem, &exit, err);
 
+    if (!status && !is_exit(exit.exit))
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
     if (!status)
         *ret_exit = exit;
     return status;
@@ -235,7 +250,11 @@ det_status place_look(struct io *io, const char *dir, enum place_state *ret_stat
         }
         return status;
     }
-    status = io_stat(io, exit_path, &found, NULL);
+    status = io_stat(io, exit_path, &found, err);
+    if (status && status != DET_NOT_FOUND) { /* whether it ended is not known */
+        io_close(lock);
+        return status;
+    }
     *ret_state = status ? PLACE_VANISHED : PLACE_ENDED;
     *ret_lock = lock;
     return DET_OK;

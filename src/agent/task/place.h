@@ -44,8 +44,8 @@ struct json;
 /* "DIR/NAME" in `mem`; NULL when memory is out. */
 char *place_path(struct arena *mem, const char *dir, const char *name);
 
-/* This start of the machine; "" where the kernel does not say.  A test may play another
- * one by setting DET_TEST_BOOT_ID. */
+/* This start of the machine; "" where the kernel does not say; NULL when memory is out.
+ * A test may play another one by setting DET_TEST_BOOT_ID. */
 const char *place_boot_id(struct arena *mem);
 
 /* Writes JSON with a check behind it, durably.  `text` gets the check. */

@@ -113,10 +113,10 @@ static void put_program(struct variables *v, const char *program)
     if (!directory)
         return;
     put_in_front(v, "PATH", directory, "/usr/local/bin:/usr/bin:/bin");
-    libraries = place_of(v, directory, library_places, ARRAY_LEN(library_places),
-                         "libdet.so");
-    headers = place_of(v, directory, header_places, ARRAY_LEN(header_places),
-                       "det/det.h");
+    libraries =
+        place_of(v, directory, library_places, ARRAY_LEN(library_places), "libdet.so");
+    headers =
+        place_of(v, directory, header_places, ARRAY_LEN(header_places), "det/det.h");
     if (libraries) {
         put_in_front(v, "LD_LIBRARY_PATH", libraries, NULL);
         put_in_front(v, "LIBRARY_PATH", libraries, NULL);

@@ -78,36 +78,39 @@ static void wake_agent(struct agents *agents, const char *name)
 }
 
 /* A command that cannot be kept for want of memory is not lost: the heart derives it
- * again when the agent is declared silent or the master restarts. */
-static void send(struct agents *agents, const char *name, struct agent_command command)
+ * again. */
+static bool send(struct agents *agents, const char *name, struct agent_command command)
 {
     struct link *link;
+    bool is_kept;
 
     lock_take(&agents->lock);
     link = link_of(agents, name);
     if (link)
         command.seq = ++link->last_seq;
-    if (!link || !vec_push(&link->commands, command))
-        log_error("out of memory: a command for agent %s waits for the next restart",
-                  name);
+    is_kept = link && vec_push(&link->commands, command);
     lock_give(&agents->lock);
+    if (!is_kept)
+        log_error("out of memory: a command for agent %s has to wait", name);
     wake_agent(agents, name);
+    return is_kept;
 }
 
-void agents_send(struct agents *agents, enum agent_command_kind kind,
+bool agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share)
 {
-    send(agents, share->agent,
-         (struct agent_command){
-             .kind = kind, .allocation_id = share->allocation_id, .rank = share->rank});
+    return send(agents, share->agent,
+                (struct agent_command){.kind = kind,
+                                       .allocation_id = share->allocation_id,
+                                       .rank = share->rank});
 }
 
-void agents_send_stray(struct agents *agents, const char *agent, const char *task)
+bool agents_send_stray(struct agents *agents, const char *agent, const char *task)
 {
     struct agent_command command = {.kind = AGENT_KILL};
 
     snprintf(command.task, sizeof(command.task), "%s", task);
-    send(agents, agent, command);
+    return send(agents, agent, command);
 }
 
 void agents_send_clean(struct agents *agents, const char *agent)

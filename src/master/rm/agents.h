@@ -48,9 +48,9 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 void agents_watch(struct agents *agents);
 void agents_free(struct agents *agents);
 
-void agents_send(struct agents *agents, enum agent_command_kind kind,
+bool agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share);
-void agents_send_stray(struct agents *agents, const char *agent, const char *task);
+bool agents_send_stray(struct agents *agents, const char *agent, const char *task);
 
 /* There are files to remove: it asks for them.  Once, until it has heard it. */
 void agents_send_clean(struct agents *agents, const char *agent);

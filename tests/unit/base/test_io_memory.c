@@ -579,3 +579,92 @@ TEST(a_mapped_file_stays_where_it_is)
     io_close(file);
     io_free(io);
 }
+
+/* ---- ways in which an operation goes wrong -----------------------------------------
+ */
+
+static uint64_t size_of(struct io *io, const char *path)
+{
+    struct io_stat found;
+
+    CHECK_OK(io_stat(io, path, &found, &test_err));
+    return found.size_bytes;
+}
+
+TEST(a_fault_fails_tears_or_fills_as_it_was_told)
+{
+    static const struct {
+        enum fault_how how;
+        det_status status;
+        uint64_t left;
+    } ways[] = {
+        {FAULT_FAILS, DET_IO, 0}, {FAULT_TORN, DET_IO, 2}, {FAULT_FULL, DET_FULL, 2}};
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct io *io = new_io();
+        struct io_file *file = open_file(io, "f");
+
+        fault_arm_as(FAULT_WRITE, 1, ways[i].how);
+        CHECK_EQ(io_write_at(file, 0, "abcd", 4, &test_err), ways[i].status);
+        CHECK(fault_disarm(FAULT_WRITE));
+        CHECK_EQ(size_of(io, "f"), ways[i].left);
+        CHECK_OK(io_write_at(file, 0, "abcd", 4, &test_err));
+        io_close(file);
+        io_free(io);
+    }
+}
+
+TEST(after_the_power_went_it_is_dark_until_there_is_light)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_stat found;
+
+    sync_dir(io, "/");
+    CHECK_OK(io_write_at(file, 0, "ab", 2, &test_err));
+    CHECK_OK(io_sync(file, &test_err));
+    fault_arm_as(FAULT_WRITE, 1, FAULT_POWER);
+    CHECK_EQ(io_write_at(file, 2, "cd", 2, &test_err), DET_IO);
+    CHECK(fault_is_dark());
+    CHECK_EQ(io_stat(io, "f", &found, NULL), DET_IO);
+    CHECK_EQ(io_mkdir(io, "d", false, NULL), DET_IO);
+    CHECK_EQ(io_remove(io, "f", NULL), DET_IO);
+    io_close(file);
+    CHECK(fault_light());
+    CHECK_EQ(size_of(io, "f"), 2); /* what was not synced is gone */
+    CHECK(!fault_light());
+    io_free(io);
+}
+
+TEST(a_process_that_dies_leaves_what_it_wrote_and_no_lock)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_file *next;
+
+    CHECK_OK(io_lock(file, &test_err));
+    fault_arm_as(FAULT_WRITE, 2, FAULT_DEATH);
+    CHECK_OK(io_write_at(file, 0, "ab", 2, &test_err));
+    CHECK_EQ(io_write_at(file, 2, "cd", 2, &test_err), DET_IO);
+    CHECK(fault_light());
+    CHECK_EQ(io_write_at(file, 0, "x", 1, &test_err), DET_IO); /* it is dead */
+    CHECK_EQ(size_of(io, "f"), 3);
+    next = open_file(io, "f");
+    CHECK_OK(io_lock(next, &test_err));
+    io_close(next);
+    io_close(file);
+    io_free(io);
+}
+
+TEST(operations_can_be_counted)
+{
+    struct io *io = new_io();
+
+    fault_count(FAULT_WRITE);
+    fault_count(FAULT_SYNC);
+    CHECK_OK(io_replace(io, "f", "x", 1, false, &test_err));
+    CHECK_EQ(fault_counted(FAULT_WRITE), 3); /* open, write, rename */
+    CHECK_EQ(fault_counted(FAULT_SYNC), 2);
+    CHECK(!fault_state.left[FAULT_WRITE]);
+    io_free(io);
+}
