@@ -68,6 +68,15 @@ void keep_top(const struct keep_policy *policy, struct keep_item *items, size_t 
         items[i].is_top = items[i].has_metric && i < policy->experiment_best;
 }
 
+/* Whether the trial would begin its next run from it, now or when the heart has caught
+ * up with the rows: it takes what has as many steps or more. */
+static bool may_be_resumed(const struct keep_trial *trial, const struct keep_item *item)
+{
+    return trial->is_live &&
+           (!trial->resumes_from || item->steps >= trial->resumes_steps ||
+            !strcmp(trial->resumes_from, item->uuid));
+}
+
 /* Whether a validation could still come and make it one of the best. */
 static bool may_be_validated(const struct keep_policy *policy,
                              const struct keep_trial *trial,
@@ -89,10 +98,9 @@ void keep_judge(const struct keep_policy *policy, const struct keep_trial *trial
     for (size_t i = 0; i < count; i++) {
         struct keep_item *item = &items[i];
         bool is_best = item->has_metric && i < policy->trial_best;
-        bool is_resumed = trial->is_live && trial->resumes_from &&
-                          !strcmp(trial->resumes_from, item->uuid);
 
-        item->may_go = !is_best && !is_resumed && !item->is_top && !item->is_held &&
+        item->may_go = !is_best && !item->is_top && !item->is_held &&
+                       !may_be_resumed(trial, item) &&
                        !may_be_validated(policy, trial, item);
     }
     qsort(items, count, sizeof(*items), latest_first);

@@ -7,7 +7,8 @@
  *   2. it is among the `trial_best` best of its trial;
  *   3. it is among the `trial_latest` last of its trial, by steps;
  *   4. it is held: another trial began from it, or somebody named it;
- *   5. its trial lives and would resume from it;
+ *   5. its trial lives and would resume from it, or will once the heart has heard of
+ * it, which may be a little after its row was written: any as far as the one it knows;
  *   6. its trial lives and may still validate it: then 1 and 2 cannot be known yet.  It
  *      no longer may once it has, since, validated at more steps.
  *
@@ -52,7 +53,8 @@ struct keep_item {
 /* What matters of the trial that made them. */
 struct keep_trial {
     bool is_live;
-    const char *resumes_from; /* a uuid; NULL: none */
+    const char *resumes_from; /* a uuid; NULL: none, as far as the heart knows */
+    int64_t resumes_steps;    /* of that one */
     int64_t validated_steps;  /* of its last validation; 0: none */
     int64_t validated_us;     /* when that was reported */
 };

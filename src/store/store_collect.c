@@ -112,10 +112,10 @@ static const struct sql collect_sql[] = {
     SQL(COLLECT_SCENE, "SELECT e.state, e.smaller_is_better, e.resource_pool, c.config"
                        "  FROM experiments e"
                        "  JOIN experiment_configs c ON c.id = e.id WHERE e.id = $1"),
-    SQL(COLLECT_TRIAL,
-        "SELECT state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'),"
-        "  latest_checkpoint, latest_validation_steps, latest_validation_us"
-        "  FROM trials WHERE id = $1"),
+    SQL(COLLECT_TRIAL, "SELECT state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'),"
+                       "  latest_checkpoint, latest_steps, latest_validation_steps,"
+                       "  latest_validation_us"
+                       "  FROM trials WHERE id = $1"),
     SQL(COLLECT_ITEMS, "SELECT uuid, steps_completed, report_us, is_held, is_top,"
                        "  searcher_metric FROM checkpoints"
                        " WHERE trial_id = $1 AND state = 'COMPLETED'"),
@@ -128,8 +128,10 @@ static const struct sql collect_sql[] = {
                          " WHERE uuid = $1 AND state = 'COMPLETED'"),
     SQL(CHECKPOINT_STATE,
         "SELECT c.state, c.experiment_id, t.id FROM checkpoints c"
-        " LEFT JOIN trials t ON t.latest_checkpoint = c.uuid AND t.id = c.trial_id"
+        " LEFT JOIN trials t ON t.id = c.trial_id"
         "  AND t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
+        "  AND (t.latest_checkpoint IS NULL OR t.latest_checkpoint = c.uuid"
+        "   OR c.steps_completed >= t.latest_steps)" /* keep.h, rule 5 */
         " WHERE c.uuid = $1"),
     SQL(CHECKPOINT_GOING, "UPDATE checkpoints SET state = 'DELETING', is_top = FALSE"
                           " WHERE uuid = $1 AND state NOT IN ('DELETING', 'DELETED')"),
@@ -282,6 +284,7 @@ static det_status load_trial(struct db *db, int64_t trial_id, struct arena *mem,
         return q.status;
     ret_trial->is_live = db_col_bool(&q);
     ret_trial->resumes_from = db_col_str(&q, mem);
+    ret_trial->resumes_steps = db_col_i64(&q);
     ret_trial->validated_steps = db_col_i64(&q);
     ret_trial->validated_us = db_col_i64(&q);
     return q.status;
