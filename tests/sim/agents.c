@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "tests/sim/world.h"
 
-enum { NOBODYS = UINT32_MAX }; /* a session: orders for a twin */
+#define NOBODYS UINT32_MAX /* a session: orders for a twin */
 
 static void say(struct world *w, struct sim_agent *agent, enum message_kind kind)
 {

@@ -94,8 +94,8 @@ TEST(what_an_earlier_try_left_goes_too)
 
 TEST(nothing_but_a_uuid_in_a_directory_is_removed)
 {
-    static const char *const names[] = {"",  ".",        "..",      "../storage",
-                                        "x", UUID "/..", "../" UUID};
+    static const char *const names[] = {"",  ".",          "..",        "../storage",
+                                        "x", (UUID "/.."), ("../" UUID)};
     struct place p;
 
     place_make(&p);
