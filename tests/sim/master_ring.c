@@ -48,7 +48,7 @@ static void add_metrics(struct process *p, struct buf *body, struct report *repo
     const char *group = !m ? "ring" : m->is_validation ? "validation" : "training";
     const struct report_value value = {.name = m ? "loss" : "number",
                                        .name_len = m ? 4 : 6,
-                                       .number = m ? (double)(p->run * 1000 + m->steps)
+                                       .number = m ? (double)metric_value(p, m)
                                                    : (double)report->number};
     const struct report_metrics metrics = {.steps = m ? m->steps : -1,
                                            .group = group,

@@ -125,7 +125,7 @@ TEST(bash_completes_nouns_verbs_and_options)
 
     CHECK_OK(completion_write("bash", &out, &test_err));
 
-    CHECK_HAS(out.data, "    \"\") list=\" experiment trial agent");
+    CHECK_HAS(out.data, "    \"\") list=\" experiment trial checkpoint agent");
     CHECK_HAS(out.data, "    \" experiment\" | \" e\") list=\" create list describe");
     CHECK_HAS(out.data,
               "    \" experiment label\" | \" e label\") list=\" add remove\"");
