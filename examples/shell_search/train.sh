@@ -2,7 +2,7 @@
 # Fits y = 2x + 1 with gradient descent and momentum, in awk: any language takes part.
 #
 #   det hparam NAME     what the search chose for this trial
-#   det report ...      metrics, stored before the command returns
+#   det report ...      metrics; they are sent while training goes on
 #   det preempted       succeeds when the platform wants the slot back
 set -eu
 lr=$(det hparam lr)

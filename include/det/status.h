@@ -23,6 +23,7 @@ extern "C" {
 #define DET_API
 #endif
 
+/* clang-format off */
 /*    code             HTTP  gRPC  exit  default text                           */
 #define DET_STATUS_MAP(X)                                                            \
     X(OK,              200,  0,    0,    "ok")                                       \
@@ -42,6 +43,7 @@ extern "C" {
     X(UNSUPPORTED,     501,  12,   11,   "not built yet")                            \
     X(TOO_LARGE,       413,  3,    2,    "it is larger than the limit")              \
     X(FULL,            503,  14,   8,    "no space left on the disk")
+/* clang-format on */
 
 typedef enum DET_NODISCARD det_status {
 #define DET_STATUS_ENUM(code, http, grpc, exit, text) DET_##code,
@@ -49,12 +51,15 @@ typedef enum DET_NODISCARD det_status {
 #undef DET_STATUS_ENUM
 } det_status;
 
-/* The name of a code ("NOT_FOUND"), its default sentence, and its numbers on the
- * wire and at exit.  An unknown code reads as FAILED. */
+/* The name of a code: "NOT_FOUND".  An unknown code reads as FAILED, here and below. */
 DET_API const char *det_status_name(det_status status);
+/* The default sentence of a code. */
 DET_API const char *det_status_text(det_status status);
+/* The HTTP status that carries a code over the wire. */
 DET_API int det_status_http(det_status status);
+/* The gRPC number of a code. */
 DET_API int det_status_grpc(det_status status);
+/* The exit code of the command line for a code. */
 DET_API int det_status_exit(det_status status);
 
 #ifdef __cplusplus

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent.c - two lanes around a directory of tasks.
+/* agent.c - three lanes around a directory of tasks.
  *
- *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to 50
- * s)
+ *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to
+ *                                                            POLL_S)
  *            ^__________ another epoch, or a refusal __|
  *   look   every second, and after commands: tasks_look()
+ *   clean  after a CLEAN command: cleaner_round(), until there is nothing left
  *
  * A master that cannot be reached is tried for ever, and said so once; one that answers
- * a hello with a refusal ends the agent.  Commands are idempotent, so that one which is
+ * a hello with a refusal ends the agent.  The refusal that another agent of this name
+ * is connected does so only after a while: what is connected may be what is left of
+ * ourselves, before a restart.  Commands are idempotent, so that one which is
  * obeyed but not acknowledged (a crash in between) does no harm when it comes again.
  *
- * Stopping: agent_stop() raises a flag and posts both lanes' tasks under the lock; each
+ * Which agent of several that claim a name this is, DATA/instance tells: an id that the
+ * directory got with its first agent.
+ *
+ * Stopping: agent_stop() raises a flag and posts all lanes' tasks under the lock; each
  * lane that sees the flag leaves, and the last one opens the gate that agent_wait()
  * stands at.  Nothing is posted once the flag is up, so that the struct can be freed.
+ * A graceful stop signs off first, so that no more work is given to us while the tasks
+ * end; any other may be a restart, and says nothing.
  */
 #include "agent/agent.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/cleaner.h"
 #include "agent/outfit.h"
 #include "agent/slots.h"
 #include "agent/talk.h"
@@ -29,6 +38,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/task.h"
 #include "data/json.h"
 #include "data/text.h"
@@ -36,12 +46,14 @@
 enum {
     MEM_LIMIT = 16 << 20,
     REPLY_MEM = 256 << 20,
-    POLL_S = 50,
+    POLL_S = 15, /* a machine that goes without a word is missed after that */
     POLL_SLACK_MS = 15 * 1000,
     LOOK_US = 1000 * 1000,
     LOOK_STOPPING_US = 100 * 1000,
     STOP_US = 15 * 1000 * 1000, /* a little more than the tasks are given */
-    LANES = 2,
+    BYE_MS = 2 * 1000,
+    TWIN_US = 90 * 1000 * 1000, /* longer than a poll of a machine that lost power */
+    LANES = 3,
 };
 
 struct agent {
@@ -56,6 +68,7 @@ struct agent {
     struct arena mem; /* what lives as long as the agent */
     const char *pool;
     const char *boot_id;
+    const char *instance;
     struct outfit outfit;
     struct io_file *lock_file;
     struct tasks *tasks;
@@ -69,13 +82,21 @@ struct agent {
     char *cluster_id;
     int64_t after;
     uint32_t failures;
-    struct err trouble; /* the last one logged */
+    struct err trouble;    /* the last one logged */
+    int64_t twin_since_us; /* another one of our name is connected; 0: none */
 
     /* the lane that looks */
     struct lane *look_lane;
     struct task look_task;
     struct talk *look_talk;
     int64_t stop_us; /* when a graceful stop is given up; 0: not begun */
+
+    /* the lane that removes files, which may take long */
+    struct lane *clean_lane;
+    struct task clean_task;
+    struct talk *clean_talk;
+    const char *clean_path;
+    uint32_t clean_failures;
 };
 
 static int64_t now_us(const struct agent *agent)
@@ -118,10 +139,12 @@ void agent_stop(struct agent *agent, bool is_graceful)
          * after it. */
         lane_post(agent->poll_lane, &agent->poll_task);
         lane_post(agent->look_lane, &agent->look_task);
+        lane_post(agent->clean_lane, &agent->clean_task);
     } else if (!is_graceful) {
         agent->is_graceful = false;
     }
     talk_interrupt(agent->poll_talk);
+    talk_interrupt(agent->clean_talk);
     if (!is_graceful)
         talk_interrupt(agent->look_talk);
     lock_give(&agent->lock);
@@ -158,6 +181,7 @@ static void write_hello(const struct agent *agent, struct buf *body)
     outfit_write_addresses(&w, "addresses", &agent->outfit);
     jw_str(&w, "bootId", agent->boot_id);
     jw_str(&w, "version", DET_VERSION);
+    jw_str(&w, "instance", agent->instance);
     tasks_write(&w, "tasks", agent->tasks);
     jw_end_object(&w);
 }
@@ -196,6 +220,14 @@ static det_status hello(struct agent *agent, struct err *err)
     return DET_OK;
 }
 
+static void clean_soon(struct agent *agent)
+{
+    lock_take(&agent->lock);
+    if (!agent->is_stopping)
+        lane_post(agent->clean_lane, &agent->clean_task);
+    lock_give(&agent->lock);
+}
+
 static void obey(struct agent *agent, const struct json *command, struct arena *mem)
 {
     const char *kind = json_str(json_get(command, "kind"), "");
@@ -211,6 +243,9 @@ static void obey(struct agent *agent, const struct json *command, struct arena *
     } else if (strcmp(kind, "KILL") == 0 && allocation) {
         status = tasks_kill(agent->tasks, allocation,
                             json_i64(json_get(command, "rank"), 0), &err);
+    } else if (strcmp(kind, "CLEAN") == 0) {
+        clean_soon(agent);
+        status = DET_OK;
     } else {
         status = err_set(&err, DET_UNSUPPORTED, "unknown");
     }
@@ -243,6 +278,8 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     buf_printf(&path, "%s?after=%" PRId64 "&timeoutSeconds=%d&epoch=", base,
                agent->after, POLL_S);
     url_encode(&path, agent->epoch);
+    buf_puts(&path, "&instance=");
+    url_encode(&path, agent->instance);
     if (path.status)
         return err_default(err, path.status);
     request.path = path.data;
@@ -275,6 +312,38 @@ static void complain(struct agent *agent, const struct err *err)
              agent->outfit.master.url, err->text);
 }
 
+/* Whether to give up because of another agent of our name.  It says so once. */
+static bool has_twin_for_long(struct agent *agent, const struct err *err)
+{
+    if (!agent->twin_since_us) {
+        agent->twin_since_us = now_us(agent);
+        log_warn("%s; trying again for %d s, in case it is on its way out", err->text,
+                 TWIN_US / 1000000);
+    }
+    return now_us(agent) - agent->twin_since_us >= TWIN_US;
+}
+
+/* After a call that failed: how long to wait before the next, or -1: never. */
+static int64_t after_failure(struct agent *agent, bool is_hello, const struct err *err)
+{
+    bool is_twin = is_hello && err->status == DET_EXISTS;
+
+    if (is_twin ? has_twin_for_long(agent, err)
+                : is_hello && !talk_may_retry(err->status)) {
+        log_error("the master does not take this agent: %s", err->text);
+        give_up(agent, err);
+        return -1;
+    }
+    if (!is_hello && !talk_may_retry(err->status)) {
+        log_info("saying hello again: %s", err->text);
+        mem_free(agent->epoch);
+        agent->epoch = NULL;
+    } else if (!is_twin) {
+        complain(agent, err);
+    }
+    return talk_backoff_us(++agent->failures);
+}
+
 /* One call; how long to wait before the next, or -1: never. */
 static int64_t talk_once(struct agent *agent)
 {
@@ -287,46 +356,11 @@ static int64_t talk_once(struct agent *agent)
         if (!is_hello)
             agent->failures = 0;
         agent->trouble.status = DET_OK;
+        agent->twin_since_us = 0;
         return 0;
     }
-    if (is_stopping(agent))
-        return 0;
-    if (is_hello && !talk_may_retry(status)) {
-        log_error("the master does not take this agent: %s", err.text);
-        give_up(agent, &err);
-        return -1;
-    }
-    if (!talk_may_retry(status)) {
-        log_info("saying hello again: %s", err.text);
-        mem_free(agent->epoch);
-        agent->epoch = NULL;
-    } else {
-        complain(agent, &err);
-    }
-    return talk_backoff_us(++agent->failures);
+    return is_stopping(agent) ? 0 : after_failure(agent, is_hello, &err);
 }
-
-static void run_poll(struct task *task)
-{
-    struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
-    int64_t wait_us;
-
-    if (is_stopping(agent)) {
-        end_lane(agent, agent->poll_lane, task);
-        return;
-    }
-    wait_us = talk_once(agent);
-    if (is_stopping(agent)) {
-        end_lane(agent, agent->poll_lane, task);
-        return;
-    }
-    if (wait_us)
-        lane_post_at(agent->poll_lane, task, now_us(agent) + wait_us);
-    else
-        lane_post(agent->poll_lane, task);
-}
-
-/* ---- looking --------------------------------------------------------------------- */
 
 static bool is_graceful(struct agent *agent)
 {
@@ -337,6 +371,47 @@ static bool is_graceful(struct agent *agent)
     lock_give(&agent->lock);
     return is;
 }
+
+/* So that no more work comes.  A master that is away notices by itself. */
+static void sign_off(struct agent *agent)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct talk_request request = {
+        .method = NET_POST, .body = &body, .timeout_ms = BYE_MS};
+    struct json *reply;
+
+    if (!agent->epoch || !is_graceful(agent))
+        return;
+    jw_object(&w, NULL);
+    jw_str(&w, "instance", agent->instance);
+    jw_end_object(&w);
+    request.path = agent_path(agent, "/bye", &mem);
+    if (!request.path)
+        return;
+    talk_resume(agent->poll_talk);
+    (void)talk_call(agent->poll_talk, &request, &mem, &reply, NULL);
+}
+
+static void run_poll(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
+    int64_t wait_us;
+
+    wait_us = is_stopping(agent) ? 0 : talk_once(agent);
+    if (is_stopping(agent)) {
+        sign_off(agent);
+        end_lane(agent, agent->poll_lane, task);
+        return;
+    }
+    if (wait_us)
+        lane_post_at(agent->poll_lane, task, now_us(agent) + wait_us);
+    else
+        lane_post(agent->poll_lane, task);
+}
+
+/* ---- looking --------------------------------------------------------------------- */
 
 /* Whether the stop has come to its end. */
 static bool stop_looking(struct agent *agent)
@@ -364,6 +439,41 @@ static void run_look(struct task *task)
                  now_us(agent) + (is_ending ? LOOK_STOPPING_US : LOOK_US));
 }
 
+/* ---- cleaning -------------------------------------------------------------------- */
+
+static bool may_go_on(void *arg)
+{
+    return !is_stopping(arg);
+}
+
+static void run_clean(struct task *task)
+{
+    struct agent *agent = CONTAINER_OF(task, struct agent, clean_task);
+    struct cleaner cleaner = {agent->io, agent->clean_talk, agent->clean_path,
+                              may_go_on, agent};
+    struct err err = {0};
+    bool has_more = false;
+    det_status status = DET_OK;
+
+    if (!is_stopping(agent))
+        status = cleaner_round(&cleaner, &has_more, &err);
+    if (is_stopping(agent)) {
+        end_lane(agent, agent->clean_lane, task);
+        return;
+    }
+    /* What the master does not take now it asks for again. */
+    if (status && !talk_may_retry(status))
+        log_warn("the master refuses to tell what to remove: %s", err.text);
+    agent->clean_failures = talk_may_retry(status) ? agent->clean_failures + 1 : 0;
+    lock_take(&agent->lock);
+    if (!agent->is_stopping && has_more)
+        lane_post(agent->clean_lane, task);
+    else if (!agent->is_stopping && agent->clean_failures)
+        lane_post_at(agent->clean_lane, task,
+                     now_us(agent) + talk_backoff_us(agent->clean_failures));
+    lock_give(&agent->lock);
+}
+
 /* ---- life ------------------------------------------------------------------------ */
 
 static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
@@ -384,6 +494,36 @@ static det_status take_directory(struct agent *agent, const char *dir, struct er
                : status;
 }
 
+/* Made with the directory's first agent; an unreadable one is replaced, which makes
+ * this another agent. */
+static det_status know_instance(struct agent *agent, const char *dir, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+    const char *path = place_path(&agent->mem, dir, "instance");
+    unsigned char bytes[16];
+    char id[UUID_TEXT + 1];
+    det_status status;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = io_read_file(agent->io, path, &text, err);
+    if (!status && strspn(text.data, "0123456789abcdef-") == UUID_TEXT - 1) {
+        agent->instance = arena_strndup(&agent->mem, text.data, UUID_TEXT - 1);
+        return agent->instance ? DET_OK : err_default(err, DET_NOMEM);
+    }
+    if (!status)
+        log_warn("'%s' is damaged; this agent counts as another one", path);
+    status = rng_secret(bytes, sizeof(bytes), err);
+    if (status)
+        return status;
+    uuid_format(bytes, id);
+    agent->instance = arena_strdup(&agent->mem, id);
+    if (!agent->instance)
+        return err_default(err, DET_NOMEM);
+    id[UUID_TEXT - 1] = '\n';
+    return io_replace(agent->io, path, id, UUID_TEXT, true, err);
+}
+
 static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
@@ -392,13 +532,14 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
                                  .root =
                                      place_path(&agent->mem, config->data_dir, "tasks"),
                                  .program = config->program,
+                                 .master_url = config->master_url,
                                  .agent_id = config->id};
     det_status status;
 
     agent->outfit.agent_id = arena_strdup(&agent->mem, config->id);
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
     agent->boot_id = place_boot_id(&agent->mem);
-    if (agent->mem.has_failed)
+    if (agent->mem.has_failed || !agent->boot_id)
         return err_default(err, DET_NOMEM);
     status = slots_detect(config->slots, &agent->mem, &agent->outfit.slots, err);
     if (!status)
@@ -408,7 +549,15 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
                           &agent->look_talk, err);
     if (!status)
+        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
+                          &agent->clean_talk, err);
+    agent->clean_path = agent_path(agent, "/removals", &agent->mem);
+    if (!status && !agent->clean_path)
+        status = err_default(err, DET_NOMEM);
+    if (!status)
         status = take_directory(agent, config->data_dir, err);
+    if (!status)
+        status = know_instance(agent, config->data_dir, err);
     if (!status)
         status = tasks_new(&tasks, &agent->tasks, err);
     if (!status)
@@ -426,10 +575,13 @@ static det_status begin(struct agent *agent, struct err *err)
         status = lane_new(agent->exec, "agent", 1, &agent->poll_lane, err);
     if (!status)
         status = lane_new(agent->exec, "agent-look", 1, &agent->look_lane, err);
+    if (!status)
+        status = lane_new(agent->exec, "agent-clean", 1, &agent->clean_lane, err);
     if (status)
         return status;
     agent->poll_task = (struct task)TASK_INIT(run_poll);
     agent->look_task = (struct task)TASK_INIT(run_look);
+    agent->clean_task = (struct task)TASK_INIT(run_clean);
     lane_post(agent->look_lane, &agent->look_task);
     lane_post(agent->poll_lane, &agent->poll_task);
     return DET_OK;
@@ -440,6 +592,7 @@ static void release(struct agent *agent)
     tasks_free(agent->tasks);
     talk_free(agent->poll_talk);
     talk_free(agent->look_talk);
+    talk_free(agent->clean_talk);
     gate_free(agent->over);
     lock_done(&agent->lock);
     io_close(agent->lock_file);

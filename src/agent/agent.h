@@ -8,10 +8,12 @@
  * in the same directory finds them by their locks.
  *
  *   DATA/lock             held while an agent works here
+ *   DATA/instance         what tells this agent from others of its name
  *   DATA/tasks/A-R/       share R of allocation A (task/place.h)
  *
- * Two lanes: one talks to the master and obeys, one looks after the tasks every second
- * (locks are polled: a supervisor is nobody's child, so that no wait(2) tells). */
+ * Three lanes: one talks to the master and obeys, one looks after the tasks every second
+ * (locks are polled: a supervisor is nobody's child, so that no wait(2) tells), one
+ * removes checkpoints when the master says so (cleaner.h). */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -43,8 +45,9 @@ struct agent_config {
 det_status agent_new(const struct agent_config *config, struct agent **ret_agent,
                      struct err *err);
 
-/* From any thread; returns at once.  Graceful: tells the tasks to end (SIGTERM, SIGKILL
- * after 10 s) and waits for them; otherwise they run on for the next agent. */
+/* From any thread; returns at once.  Graceful: signs off, tells the tasks to end
+ * (SIGTERM, SIGKILL after 10 s) and waits for them; otherwise they run on for the next
+ * agent. */
 void agent_stop(struct agent *agent, bool is_graceful);
 
 /* Until the agent has ended: DET_OK after agent_stop(), else why the master does not

@@ -18,18 +18,18 @@ enum {
 };
 
 struct talk {
-    struct lock lock;          /* guards client and is_interrupted */
+    struct lock lock;          /* guards client, is_interrupted and moved_to */
     struct net_client *client; /* freed only by the thread that calls */
     bool is_interrupted;
+    char *moved_to; /* where the next call goes; NULL: where the last one went */
     struct net *net;
-    struct arena strings;
+    struct arena strings; /* of the address; made anew when it changes */
     struct url url;
     const char *base; /* scheme, host, port and path */
-    const char *header;
+    char *header;
 };
 
-static det_status set_up(struct talk *talk, const char *url, const char *who,
-                         const char *token, struct err *err)
+static det_status set_address(struct talk *talk, const char *url, struct err *err)
 {
     bool is_v6;
     det_status status = url_parse(url, &talk->strings, &talk->url, err);
@@ -45,8 +45,20 @@ static det_status set_up(struct talk *talk, const char *url, const char *who,
     talk->base =
         arena_printf(&talk->strings, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
                      talk->url.host, talk->url.port, talk->url.path);
-    talk->header = arena_printf(&talk->strings, "%s%s", who, token ? token : "");
-    if (!talk->base || !talk->header)
+    return talk->base ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+static det_status set_up(struct talk *talk, const char *url, const char *who,
+                         const char *token, struct err *err)
+{
+    struct buf header = BUF_INIT;
+    det_status status = set_address(talk, url, err);
+
+    if (status)
+        return status;
+    buf_printf(&header, "%s%s", who, token ? token : "");
+    talk->header = buf_take(&header);
+    if (!talk->header)
         return err_default(err, DET_NOMEM);
     return lock_init(&talk->lock, err);
 }
@@ -77,6 +89,8 @@ void talk_free(struct talk *talk)
     net_client_free(talk->client);
     lock_done(&talk->lock);
     arena_done(&talk->strings);
+    mem_free(talk->moved_to);
+    mem_free(talk->header);
     mem_free(talk);
 }
 
@@ -185,6 +199,46 @@ static void drop_client(struct talk *talk)
     net_client_free(old);
 }
 
+det_status talk_move(struct talk *talk, const char *url, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    struct url parsed;
+    char *copy;
+    det_status status = url_parse(url, &mem, &parsed, err);
+
+    if (status)
+        return status;
+    copy = mem_strdup(url);
+    if (!copy)
+        return err_default(err, DET_NOMEM);
+    lock_take(&talk->lock);
+    mem_free(talk->moved_to);
+    talk->moved_to = copy;
+    if (talk->client)
+        net_client_cancel(talk->client);
+    lock_give(&talk->lock);
+    return DET_OK;
+}
+
+/* On the thread that calls. */
+static det_status follow_move(struct talk *talk, struct err *err)
+{
+    char *url;
+    det_status status;
+
+    lock_take(&talk->lock);
+    url = talk->moved_to;
+    talk->moved_to = NULL;
+    lock_give(&talk->lock);
+    if (!url)
+        return DET_OK;
+    drop_client(talk);
+    arena_clear(&talk->strings);
+    status = set_address(talk, url, err);
+    mem_free(url);
+    return status;
+}
+
 static det_status get_client(struct talk *talk, struct err *err)
 {
     struct net_client *client = NULL;
@@ -208,7 +262,10 @@ static det_status get_client(struct talk *talk, struct err *err)
 static det_status call_once(struct talk *talk, const struct talk_request *request,
                             const char *path, struct net_reply *reply, struct err *err)
 {
-    const char *const headers[] = {talk->header, "Content-Type: application/json",
+    const char *const headers[] = {talk->header,
+                                   request->is_bytes
+                                       ? "Content-Type: application/octet-stream"
+                                       : "Content-Type: application/json",
                                    NULL};
     const struct net_call call = {
         .method = request->method,
@@ -239,6 +296,9 @@ det_status talk_call(struct talk *talk, const struct talk_request *request,
 
     if (request->body && request->body->status)
         return err_default(err, request->body->status);
+    status = follow_move(talk, err);
+    if (status)
+        return status;
     buf_puts(&path, talk->url.path);
     buf_puts(&path, request->path);
     if (path.status)

@@ -35,6 +35,7 @@ struct talk_request {
     const struct buf *body; /* JSON; NULL: none.  One that failed fails the call */
     int64_t timeout_ms;     /* without a byte; 0: 30 s */
     size_t reply_limit;     /* bytes; 0: 64 MiB */
+    bool is_bytes;          /* the body is no JSON but bytes as they are */
 };
 
 /* DET_OK: 2xx, and the reply's tree in `mem` (an empty reply is NULL).  DET_STATE: the
@@ -52,8 +53,12 @@ void talk_resume(struct talk *talk);
 /* How long to wait before the next attempt: doubles from 100 ms to 5 s. */
 int64_t talk_backoff_us(uint32_t failures);
 
+/* From any thread: the calls that follow go to another address; the one under way is
+ * given up, so that it is tried again there.  Nothing happens when it is the same. */
+det_status talk_move(struct talk *talk, const char *url, struct err *err);
+
 /* The parts of the master's address; `url` without a trailing slash.  They live as long
- * as the talk. */
+ * as the talk is not moved. */
 struct talk_address {
     const char *url; /* "http://host:port/path" */
     const char *host;

@@ -21,6 +21,7 @@
 #include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/drain.h"
 #include "agent/task/family.h"
 #include "agent/task/identity.h"
 #include "agent/task/place.h"
@@ -55,6 +56,7 @@ struct entry {
     char *allocation;
     int64_t rank;
     char *dir;
+    bool knows_master;     /* its supervisor calls where we do */
     struct io_file *lock;  /* held once it ended */
     bool has_output;       /* ENDED: its supervisor may have left some */
     struct task_exit exit; /* ENDED; strings in `mem` */
@@ -69,6 +71,7 @@ struct tasks {
     char *root;
     char *program;
     char *agent_id;
+    char *master_url;
     struct arena mem;
     const char *boot_id;
 };
@@ -217,8 +220,10 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     tasks->root = mem_strdup(config->root);
     tasks->program = mem_strdup(config->program);
     tasks->agent_id = mem_strdup(config->agent_id);
+    tasks->master_url = mem_strdup(config->master_url);
     tasks->boot_id = place_boot_id(&tasks->mem);
-    if (tasks->root && tasks->program && tasks->agent_id && tasks->boot_id)
+    if (tasks->root && tasks->program && tasks->agent_id && tasks->master_url &&
+        tasks->boot_id)
         status = lock_init(&tasks->lock, err);
     else
         status = err_default(err, DET_NOMEM);
@@ -246,6 +251,7 @@ void tasks_free(struct tasks *tasks)
     mem_free(tasks->root);
     mem_free(tasks->program);
     mem_free(tasks->agent_id);
+    mem_free(tasks->master_url);
     mem_free(tasks);
 }
 
@@ -267,7 +273,7 @@ static det_status lay_down(struct tasks *tasks, const struct entry *entry,
     if (!status)
         status = io_mkdir(tasks->io, entry->dir, true, err);
     if (!status)
-        status = io_replace(tasks->io, path, text.data, text.len, true, err);
+        status = place_write(tasks->io, path, &text, err);
     return status;
 }
 
@@ -309,6 +315,7 @@ det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err 
         status = child_detach(argv, START_MS, &why);
     /* One that is slow may still come: its lock will tell. */
     if (!status || status == DET_TIMEOUT) {
+        entry->knows_master = true;
         set_state(tasks, entry, ALIVE);
         log_info("started %s", entry->name);
         return DET_OK;
@@ -368,85 +375,168 @@ static void pass_kill(struct tasks *tasks, struct entry *entry)
     lock_give(&tasks->lock);
     if (!wants_kill || !control_send(entry->dir, CONTROL_KILL, CONTROL_MS, &err))
         return;
-    /* It may just be ending, or just beginning: the next look knows more. */
-    log_warn("cannot kill %s, retrying: %s", entry->name, err.text);
+    /* Nobody listens: it is just ending, or just beginning.  The next look knows more.
+     */
+    if (err.status != DET_UNREACHABLE)
+        log_warn("cannot kill %s, retrying: %s", entry->name, err.text);
     lock_take(&tasks->lock);
     entry->wants_kill = true;
     lock_give(&tasks->lock);
 }
 
-/* What a supervisor that is no more has left running. */
-static void kill_rest(struct tasks *tasks, const struct entry *entry)
+/* One that an earlier agent started may know the master by another address. */
+static void pass_master(struct tasks *tasks, struct entry *entry)
 {
+    struct err err = {0};
+    det_status status;
+
+    if (entry->knows_master)
+        return;
+    status =
+        control_tell(entry->dir, CONTROL_MASTER, tasks->master_url, CONTROL_MS, &err);
+    /* Anything else is tried again at the next look, if it is still there then. */
+    entry->knows_master = !status || status == DET_UNSUPPORTED;
+}
+
+/* What a supervisor that is no more has left running is ended.  How it came to be no
+ * more. */
+static const char *clean_up(struct tasks *tasks, const struct entry *entry)
+{
+    static const char vanished[] = "its supervisor vanished";
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     const char *run_dir = place_path(&mem, entry->dir, PLACE_RUN);
     struct place_pid pid = {0};
     struct err err = {0};
     size_t count = 1;
+    det_status status = place_read_pid(tasks->io, entry->dir, &mem, &pid, &err);
 
     if (!run_dir)
-        return;
-    if (place_read_pid(tasks->io, entry->dir, &mem, &pid, NULL) == DET_OK &&
-        pid.boot_id && strcmp(pid.boot_id, tasks->boot_id) != 0)
-        return; /* these numbers belong to others now */
+        return vanished;
+    /* Its processes are known by their environment, too. */
+    if (status && status != DET_NOT_FOUND)
+        log_warn("%s", err.text);
+    if (!status && pid.boot_id && strcmp(pid.boot_id, tasks->boot_id) != 0)
+        return "its machine was restarted"; /* these numbers belong to others now */
     for (int i = 0; count && i < KILL_ROUNDS; i++)
         if (family_kill_rest(&pid, run_dir, &count, &err)) {
             log_error("%s", err.text);
-            return;
+            break;
         }
+    return vanished;
+}
+
+/* What a dead supervisor worked with. */
+struct leavings {
+    struct arena mem;
+    struct task_spec spec;
+    struct talk *talk;
+};
+
+static void leavings_done(struct leavings *left)
+{
+    talk_free(left->talk);
+    arena_done(&left->mem);
+}
+
+static det_status leavings_find(struct tasks *tasks, const struct entry *entry,
+                                struct leavings *left, struct err *err)
+{
+    det_status status = spec_load(tasks->io, entry->dir, &left->mem, &left->spec, err);
+
+    if (status)
+        return status;
+    return talk_new(tasks->net, tasks->master_url, TALK_TASK,
+                    spec_variable(&left->spec, "DET_SESSION_TOKEN"), &left->talk, err);
 }
 
 static det_status ship_spools(struct tasks *tasks, const struct entry *entry,
                               struct spool *spool[SHIP_STREAMS], struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
+    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
     struct ship_config config = {.spool = {spool[0], spool[1]},
                                  .allocation = entry->allocation,
                                  .rank = entry->rank};
-    struct task_spec spec;
     struct ship *ship = NULL;
-    const char *url;
-    det_status status = spec_load(tasks->io, entry->dir, &mem, &spec, err);
+    det_status status = leavings_find(tasks, entry, &left, err);
 
-    if (status)
-        return status;
-    url = spec_master(&spec);
-    status = talk_new(tasks->net, url ? url : "", TALK_TASK,
-                      spec_variable(&spec, "DET_SESSION_TOKEN"), &config.talk, err);
+    config.talk = left.talk;
     if (!status)
         status = ship_new(&config, &ship, err);
     if (!status)
         status = ship_rest(ship, err);
     ship_free(ship);
-    talk_free(config.talk);
     return status;
 }
 
-/* Sends the output that the supervisor could not.  A refusal is no reason to keep it.
- */
+static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
+                             struct spool *log, struct err *err)
+{
+    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
+    struct drain_config config = {
+        .io = tasks->io, .allocation = entry->allocation, .rank = entry->rank};
+    struct drain *drain = NULL;
+    char text[ERR_TEXT_SIZE];
+    struct io_stat found;
+    det_status status;
+
+    config.dir = place_path(&left.mem, entry->dir, PLACE_REPORTS);
+    if (!config.dir)
+        return err_default(err, DET_NOMEM);
+    status = io_stat(tasks->io, config.dir, &found, err);
+    if (status)
+        return status == DET_NOT_FOUND ? DET_OK : status; /* it never began */
+    status = leavings_find(tasks, entry, &left, err);
+    config.talk = left.talk;
+    if (!status)
+        status = drain_new(&config, &drain, err);
+    if (!status)
+        status = drain_rest(drain, err);
+    while (drain && drain_take_note(drain, text)) {
+        char line[ERR_TEXT_SIZE + 16];
+        int len = snprintf(line, sizeof(line), "[det] %s\n", text);
+
+        if (log)
+            spool_write(log, 0, line, MIN((size_t)len, sizeof(line) - 1));
+    }
+    drain_free(drain);
+    return status;
+}
+
+/* A refusal is no reason to keep what is left. */
+static det_status retry_or_lose(const struct entry *entry, const char *what,
+                                det_status status, const struct err *err)
+{
+    if (status && !talk_may_retry(status))
+        log_warn("the last %s of %s is lost: %s", what, entry->name, err->text);
+    return talk_may_retry(status) ? status : DET_OK;
+}
+
+/* Sends the reports and the output that the supervisor could not. */
 static det_status ship_left(struct tasks *tasks, const struct entry *entry)
 {
     struct spool_config config = {.io = tasks->io, .dir = entry->dir};
     struct spool *spool[SHIP_STREAMS] = {NULL};
     struct err err = {0};
+    struct err why = {0};
     bool is_empty = true;
     det_status status = DET_OK;
+    det_status drained;
 
     for (size_t i = 0; !status && i < SHIP_STREAMS; i++) {
         config.name = ship_streams[i];
         status = spool_open(&config, &spool[i], &err);
-        if (status)
-            break;
+    }
+    drained = drain_ring(tasks, entry, spool[1], &why);
+    drained = retry_or_lose(entry, "reports", drained, &why);
+    for (size_t i = 0; !status && !drained && i < SHIP_STREAMS; i++) {
         spool_end(spool[i], 0);
         is_empty = is_empty && spool_end_offset(spool[i]) == 0;
     }
-    if (!status && !is_empty)
+    if (!status && !drained && !is_empty)
         status = ship_spools(tasks, entry, spool, &err);
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         spool_close(spool[i]);
-    if (status && !talk_may_retry(status))
-        log_warn("the last output of %s is lost: %s", entry->name, err.text);
-    return talk_may_retry(status) ? status : DET_OK;
+    return drained ? drained : retry_or_lose(entry, "output", status, &err);
 }
 
 /* Whether a supervisor still works on it; what it left is taken over otherwise. */
@@ -467,20 +557,28 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
     }
     if (state == PLACE_ALIVE) {
         pass_kill(tasks, entry);
+        pass_master(tasks, entry);
         return;
     }
     if (state == PLACE_VANISHED) {
-        kill_rest(tasks, entry);
+        const char *why = clean_up(tasks, entry);
+
         entry->has_output = true;
-        end_as(tasks, entry, "TRANSIENT", 1, "its supervisor vanished");
+        end_as(tasks, entry, "TRANSIENT", 1, why);
+        return;
+    }
+    status = place_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
+    if (status == DET_NOMEM) { /* there is an end to be told: the next look reads it */
+        io_closep(&entry->lock);
         return;
     }
     entry->has_output = true;
-    status = place_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
-    if (status)
+    if (status) { /* then nothing says that its processes are gone */
+        (void)clean_up(tasks, entry);
         end_as(tasks, entry, "TRANSIENT", 1, err.text);
-    else
-        end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
+        return;
+    }
+    end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
 }
 
 static det_status send_exit(struct tasks *tasks, const struct entry *entry,
@@ -593,7 +691,8 @@ void tasks_term(struct tasks *tasks)
         return;
     for (; *entry; entry++)
         if (state_of(tasks, *entry) == ALIVE &&
-            control_send((*entry)->dir, CONTROL_TERM, CONTROL_MS, &err))
+            control_send((*entry)->dir, CONTROL_TERM, CONTROL_MS, &err) &&
+            err.status != DET_UNREACHABLE) /* it has just ended */
             log_warn("cannot end %s: %s", (*entry)->name, err.text);
 }
 

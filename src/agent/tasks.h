@@ -25,8 +25,9 @@ struct tasks;
 
 struct tasks_config {
     struct io *io;
-    struct net *net;  /* for output that a dead supervisor left */
-    const char *root; /* DATA/tasks; copied, as are the others */
+    struct net *net;        /* for output that a dead supervisor left */
+    const char *root;       /* DATA/tasks; copied, as are the others */
+    const char *master_url; /* told to supervisors that know another one */
     const char *program;
     const char *agent_id;
 };
@@ -45,8 +46,9 @@ det_status tasks_kill(struct tasks *tasks, const char *allocation, int64_t rank,
 /* ["<allocation>/<rank>", ...]: everything whose end was not yet reported. */
 void tasks_write(struct json_writer *w, const char *key, struct tasks *tasks);
 
-/* Looks at every task once: passes kills on, finds ends, reports them over `talk`. What
- * cannot be reported now is tried again the next time.  False: the master is away. */
+/* Looks at every task once: passes kills and the master's address on, finds ends,
+ * reports them over `talk`. What cannot be reported now is tried again the next time.
+ * False: the master is away. */
 bool tasks_look(struct tasks *tasks, struct talk *talk);
 
 /* Tells all to end; how many still run. */

@@ -11,6 +11,7 @@
 struct clock {
     int64_t (*wall_us)(const struct clock *clock);
     int64_t (*mono_us)(const struct clock *clock);
+    void (*pause)(const struct clock *clock, int64_t us); /* NULL: does not wait */
 };
 
 extern const struct clock clock_system;
@@ -33,6 +34,13 @@ static inline int64_t clock_wall_us(const struct clock *clock)
 static inline int64_t clock_mono_us(const struct clock *clock)
 {
     return clock->mono_us(clock);
+}
+
+/* The calling thread does nothing for so long; a clock that is moved moves by it. */
+static inline void clock_pause(const struct clock *clock, int64_t us)
+{
+    if (clock->pause && us > 0)
+        clock->pause(clock, us);
 }
 
 #endif

@@ -5,10 +5,16 @@ _Thread_local struct fault_state fault_state;
 
 /* By thread, so that a test strikes its own calls and not those of threads beside it.
  */
-void fault_arm(enum fault_kind kind, int64_t nth)
+void fault_arm_as(enum fault_kind kind, int64_t nth, enum fault_how how)
 {
     fault_state.left[kind] = nth;
     fault_state.fired[kind] = false;
+    fault_state.how[kind] = how;
+}
+
+void fault_arm(enum fault_kind kind, int64_t nth)
+{
+    fault_arm_as(kind, nth, FAULT_TORN);
 }
 
 bool fault_disarm(enum fault_kind kind)
@@ -18,4 +24,26 @@ bool fault_disarm(enum fault_kind kind)
     fault_state.left[kind] = 0;
     fault_state.fired[kind] = false;
     return fired;
+}
+
+bool fault_light(void)
+{
+    bool was_dark = fault_state.is_dark;
+
+    fault_state = (struct fault_state){0};
+    return was_dark;
+}
+
+/* So far away that it never strikes. */
+void fault_count(enum fault_kind kind)
+{
+    fault_arm(kind, INT64_MAX);
+}
+
+int64_t fault_counted(enum fault_kind kind)
+{
+    int64_t count = INT64_MAX - fault_state.left[kind];
+
+    (void)fault_disarm(kind);
+    return count;
 }

@@ -1,27 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault.h - makes the n-th allocation, query, write or sync of this thread fail.
+/* fault.h - makes the n-th allocation, query, write, sync, send or receive of this
+ * thread go wrong, in a chosen way.
  *
  * Compiled in always, so that what is tested is what ships: one thread-local
- * comparison for each operation.  Disarmed unless a test arms it. */
+ * comparison for each operation.  Disarmed unless a test arms it.
+ *
+ *   memory         gives NULL
+ *   query          fails before it is asked
+ *   write, sync    everything of base/io.h that changes bytes or names; makes durable
+ *   send, receive  a client's request never arrives; its answer never comes, though
+ *                  the other side did its work
+ *
+ * The ways of FAULT_POWER and FAULT_DEATH end the story of this thread: from there on
+ * it is *dark*, everything that it asks of files and network fails, and a test throws
+ * it away and starts another after fault_light(). */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fault_kind { FAULT_MEMORY, FAULT_QUERY, FAULT_WRITE, FAULT_SYNC, FAULT_KINDS };
+enum fault_kind {
+    FAULT_MEMORY,
+    FAULT_QUERY,
+    FAULT_WRITE,
+    FAULT_SYNC,
+    FAULT_SEND,
+    FAULT_RECEIVE,
+    FAULT_KINDS
+};
+
+enum fault_how {
+    FAULT_TORN,  /* half of it happens, then an I/O error; of names: nothing happens */
+    FAULT_FAILS, /* nothing happens: an I/O error */
+    FAULT_FULL,  /* half of it fits, then the disk is full */
+    FAULT_TWICE, /* a request arrives a second time */
+    FAULT_POWER, /* it happens, then the power goes: what was not synced is lost */
+    FAULT_DEATH, /* half of it happens, then the process dies: files stay as they are */
+    FAULT_HOWS
+};
 
 struct fault_state {
     int64_t left[FAULT_KINDS]; /* 0: disarmed; n: the n-th next operation fails */
     bool fired[FAULT_KINDS];
+    enum fault_how how[FAULT_KINDS];
+    bool is_dark;
 };
 
 extern _Thread_local struct fault_state fault_state;
 
-/* The `nth` next operation of `kind` on this thread fails, once (1: the very next). */
+/* The `nth` next operation of `kind` on this thread fails, once (1: the very next);
+ * FAULT_TORN, or as `how` says. */
 void fault_arm(enum fault_kind kind, int64_t nth);
+void fault_arm_as(enum fault_kind kind, int64_t nth, enum fault_how how);
 /* Disarms; says whether the fault had struck. */
 bool fault_disarm(enum fault_kind kind);
+/* Disarms everything, and lets there be light; true: it was dark. */
+bool fault_light(void);
+
+/* Counts operations instead of striking; fault_counted() ends it. */
+void fault_count(enum fault_kind kind);
+int64_t fault_counted(enum fault_kind kind);
 
 /* Asked by the code that performs operations of `kind`. */
 static inline bool fault_strikes(enum fault_kind kind)
@@ -32,6 +71,11 @@ static inline bool fault_strikes(enum fault_kind kind)
         return false;
     fault_state.fired[kind] = true;
     return true;
+}
+
+static inline bool fault_is_dark(void)
+{
+    return __builtin_expect(fault_state.is_dark, 0);
 }
 
 #endif

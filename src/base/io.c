@@ -4,10 +4,14 @@
  *
  * What counts as a write for base/fault.h is everything that changes bytes or names;
  * a struck io_write_at() or io_append() leaves half of its bytes behind, the others
- * nothing.  A struck sync makes nothing durable. */
+ * nothing.  A struck sync makes nothing durable.  A map is memory: it fails as an
+ * allocation does.  With FAULT_POWER the operation succeeds and the world ends: only in
+ * a memory file system.  In the dark everything fails, so that what is left of the code
+ * that was running changes nothing any more. */
 #include "base/io.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -22,7 +26,47 @@ det_status io_fail(struct err *err, int code, const char *verb, const char *path
     return err_errno(err, code, "cannot %s '%s'", verb, path);
 }
 
-static det_status struck(struct err *err, const char *verb, const char *path)
+/* What a fault makes of an operation. */
+struct strike {
+    bool is;       /* it fails, as far as its caller is told */
+    bool does_all; /* and yet it happens, */
+    bool does_half;
+    enum fault_how how;
+};
+
+static struct strike strike_at(enum fault_kind kind)
+{
+    struct strike strike = {.is = fault_is_dark(), .how = FAULT_FAILS};
+
+    if (strike.is || !fault_strikes(kind))
+        return strike;
+    strike.is = true;
+    strike.how = fault_state.how[kind];
+    strike.does_all = strike.how == FAULT_POWER;
+    strike.does_half = strike.how != FAULT_POWER && strike.how != FAULT_FAILS;
+    return strike;
+}
+
+/* The end of a struck operation, after what it does: an error, or darkness. */
+static det_status struck(struct io *io, struct strike strike, const char *verb,
+                         const char *path, struct err *err)
+{
+    if (strike.how == FAULT_POWER && io_is_memory(io))
+        io_crash(io);
+    if (strike.how == FAULT_DEATH && io_is_memory(io))
+        io_abandon(io);
+    if (strike.how == FAULT_POWER || strike.how == FAULT_DEATH)
+        fault_state.is_dark = true;
+    return io_fail(err, strike.how == FAULT_FULL ? ENOSPC : EIO, verb, path);
+}
+
+/* There is no half of a name: a process that dies while it makes one has made it. */
+static bool does_name(struct strike strike)
+{
+    return strike.does_all || strike.how == FAULT_DEATH;
+}
+
+static det_status dark(struct err *err, const char *verb, const char *path)
 {
     return io_fail(err, EIO, verb, path);
 }
@@ -42,9 +86,17 @@ det_status io_open(struct io *io, const char *path, unsigned flags,
                    struct io_file **ret_file, struct err *err)
 {
     /* Opening what is there changes nothing, and so is not a write. */
-    if ((flags & (IO_CREATE | IO_TRUNCATE)) && fault_strikes(FAULT_WRITE))
-        return struck(err, "open", path);
-    return io->ops->open(io, path, flags, ret_file, err);
+    bool is_write = flags & (IO_CREATE | IO_TRUNCATE);
+    struct strike strike = is_write ? strike_at(FAULT_WRITE) : (struct strike){0};
+    struct io_file *made;
+
+    if (fault_is_dark() && !strike.is)
+        return dark(err, "open", path);
+    if (!strike.is)
+        return io->ops->open(io, path, flags, ret_file, err);
+    if (does_name(strike) && !io->ops->open(io, path, flags, &made, NULL))
+        io->ops->close(made);
+    return struck(io, strike, "open", path, err);
 }
 
 void io_close(struct io_file *file)
@@ -62,52 +114,114 @@ void io_closep(struct io_file **file)
 det_status io_read_at(struct io_file *file, uint64_t offset, void *bytes, size_t len,
                       size_t *ret_len, struct err *err)
 {
+    if (fault_is_dark())
+        return dark(err, "read", file->path);
     return file->io->ops->read_at(file, offset, bytes, len, ret_len, err);
 }
 
 det_status io_write_at(struct io_file *file, uint64_t offset, const void *bytes,
                        size_t len, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE)) {
-        /* What a torn write leaves; whether this half succeeds does not matter. */
-        (void)file->io->ops->write_at(file, offset, bytes, len / 2, NULL);
-        return struck(err, "write", file->path);
-    }
-    return file->io->ops->write_at(file, offset, bytes, len, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return file->io->ops->write_at(file, offset, bytes, len, err);
+    /* What a torn write leaves; whether this part succeeds does not matter. */
+    if (strike.does_all || strike.does_half)
+        (void)file->io->ops->write_at(file, offset, bytes,
+                                      strike.does_all ? len : len / 2, NULL);
+    return struck(file->io, strike, "write", file->path, err);
 }
 
 det_status io_append(struct io_file *file, const void *bytes, size_t len,
                      struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE)) {
-        (void)file->io->ops->append(file, bytes, len / 2, NULL);
-        return struck(err, "write", file->path);
-    }
-    return file->io->ops->append(file, bytes, len, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return file->io->ops->append(file, bytes, len, err);
+    if (strike.does_all || strike.does_half)
+        (void)file->io->ops->append(file, bytes, strike.does_all ? len : len / 2, NULL);
+    return struck(file->io, strike, "write", file->path, err);
 }
 
 det_status io_sync(struct io_file *file, struct err *err)
 {
-    if (fault_strikes(FAULT_SYNC))
-        return struck(err, "sync", file->path);
-    return file->io->ops->sync(file, err);
+    struct strike strike = strike_at(FAULT_SYNC);
+
+    if (!strike.is)
+        return file->io->ops->sync(file, err);
+    if (strike.does_all)
+        (void)file->io->ops->sync(file, NULL);
+    return struck(file->io, strike, "sync", file->path, err);
 }
 
 det_status io_truncate(struct io_file *file, uint64_t size_bytes, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE))
-        return struck(err, "truncate", file->path);
-    return file->io->ops->truncate(file, size_bytes, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return file->io->ops->truncate(file, size_bytes, err);
+    if (does_name(strike))
+        (void)file->io->ops->truncate(file, size_bytes, NULL);
+    return struck(file->io, strike, "truncate", file->path, err);
 }
 
 det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *err)
 {
+    if (fault_is_dark())
+        return dark(err, "look at", file->path);
     return file->io->ops->size(file, ret_size_bytes, err);
 }
 
 det_status io_lock(struct io_file *file, struct err *err)
 {
-    return file->io->ops->lock(file, err);
+    if (fault_is_dark())
+        return dark(err, "lock", file->path);
+    return file->io->ops->lock(file, false, err);
+}
+
+det_status io_lock_shared(struct io_file *file, struct err *err)
+{
+    if (fault_is_dark())
+        return dark(err, "lock", file->path);
+    return file->io->ops->lock(file, true, err);
+}
+
+det_status io_reserve(struct io_file *file, uint64_t size_bytes, struct err *err)
+{
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return file->io->ops->reserve(file, size_bytes, err);
+    if (does_name(strike))
+        (void)file->io->ops->reserve(file, size_bytes, NULL);
+    return struck(file->io, strike, "reserve space for", file->path, err);
+}
+
+det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
+                  struct err *err)
+{
+    uint64_t size;
+    det_status status;
+
+    if (fault_strikes(FAULT_MEMORY))
+        return io_fail(err, ENOMEM, "map", file->path);
+    status = io_size(file, &size, err);
+    if (status)
+        return status;
+    if (!len || len > size)
+        return err_set(err, DET_INVALID,
+                       "cannot map %zu bytes of '%s', which has %" PRIu64, len,
+                       file->path, size);
+    return file->io->ops->map(file, len, ret_map, err);
+}
+
+void io_unmap(struct io_map *map)
+{
+    if (map->data)
+        map->io->ops->unmap(map);
+    *map = (struct io_map){0};
 }
 
 int io_fd(const struct io_file *file)
@@ -118,49 +232,73 @@ int io_fd(const struct io_file *file)
 det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
                    struct err *err)
 {
+    if (fault_is_dark())
+        return dark(err, "look at", path);
     return io->ops->stat(io, path, ret_stat, err);
 }
 
 det_status io_mkdir(struct io *io, const char *path, bool is_private, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE))
-        return struck(err, "make", path);
-    return io->ops->mkdir(io, path, is_private, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return io->ops->mkdir(io, path, is_private, err);
+    if (does_name(strike))
+        (void)io->ops->mkdir(io, path, is_private, NULL);
+    return struck(io, strike, "make", path, err);
 }
 
 det_status io_rename(struct io *io, const char *from, const char *to, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE))
-        return struck(err, "rename", from);
-    return io->ops->rename(io, from, to, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return io->ops->rename(io, from, to, err);
+    if (does_name(strike))
+        (void)io->ops->rename(io, from, to, NULL);
+    return struck(io, strike, "rename", from, err);
 }
 
 det_status io_remove(struct io *io, const char *path, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE))
-        return struck(err, "remove", path);
-    return io->ops->remove(io, path, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return io->ops->remove(io, path, err);
+    if (does_name(strike))
+        (void)io->ops->remove(io, path, NULL);
+    return struck(io, strike, "remove", path, err);
 }
 
 /* One write for the whole and not one a file, so that a sweep over its faults ends
  * soon; a struck one removes nothing. */
 det_status io_remove_tree(struct io *io, const char *path, struct err *err)
 {
-    if (fault_strikes(FAULT_WRITE))
-        return struck(err, "remove", path);
-    return io->ops->remove_tree(io, path, err);
+    struct strike strike = strike_at(FAULT_WRITE);
+
+    if (!strike.is)
+        return io->ops->remove_tree(io, path, err);
+    if (does_name(strike))
+        (void)io->ops->remove_tree(io, path, NULL);
+    return struck(io, strike, "remove", path, err);
 }
 
 det_status io_sync_dir(struct io *io, const char *path, struct err *err)
 {
-    if (fault_strikes(FAULT_SYNC))
-        return struck(err, "sync", path);
-    return io->ops->sync_dir(io, path, err);
+    struct strike strike = strike_at(FAULT_SYNC);
+
+    if (!strike.is)
+        return io->ops->sync_dir(io, path, err);
+    if (strike.does_all)
+        (void)io->ops->sync_dir(io, path, NULL);
+    return struck(io, strike, "sync", path, err);
 }
 
 det_status io_list(struct io *io, const char *path, struct arena *mem,
                    const char ***ret_names, struct err *err)
 {
+    if (fault_is_dark())
+        return dark(err, "list", path);
     return io->ops->list(io, path, mem, ret_names, err);
 }
 

@@ -30,6 +30,8 @@ enum io_flags {
     IO_EXCLUSIVE = 8, /* with IO_CREATE: DET_EXISTS when it is there */
     IO_TRUNCATE = 16,
     IO_PRIVATE = 32, /* with IO_CREATE: only its owner may read it (0600, else 0644) */
+    IO_PLAIN = 64,   /* links, pipes and devices are refused and never waited for: for
+                        folders that belong to somebody else */
 };
 
 enum io_kind { IO_NONE, IO_FILE, IO_DIRECTORY, IO_LINK, IO_OTHER };
@@ -52,6 +54,9 @@ struct io *io_system(void);
 det_status io_memory_new(struct io **ret_io, struct err *err);
 void io_free(struct io *io);
 void io_crash(struct io *io);
+/* The end of the process that uses it: open files are dead as after io_crash(), their
+ * locks are free, but everything stays as it was written. */
+void io_abandon(struct io *io);
 /* A limit on all bytes in a memory file system: beyond it writes give DET_FULL.
  * 0: none. */
 void io_memory_limit(struct io *io, uint64_t size_bytes);
@@ -78,8 +83,42 @@ det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *e
 /* An advisory lock on the whole file, held until it is closed or the process dies.
  * DET_BUSY when somebody else holds it. */
 det_status io_lock(struct io_file *file, struct err *err);
+/* The same, but any number may hold it as long as nobody holds the other; who holds the
+ * other gives it up for this one, and somebody may come in between (DET_BUSY: then
+ * neither is held). */
+det_status io_lock_shared(struct io_file *file, struct err *err);
+/* Says that these bytes may be written to disk already, so that a later sync has less to
+ * do.  Promises nothing and cannot fail. */
+void io_write_behind(struct io_file *file, uint64_t offset, uint64_t len);
+/* Makes an empty file the twin of another without copying bytes, where the file system
+ * can share them.  False: it cannot; copy. */
+bool io_clone(struct io_file *from, struct io_file *to);
 /* The descriptor, for poll and for children; -1 in a memory file system. */
 int io_fd(const struct io_file *file);
+
+/* The file is at least so long afterwards, what is new is zeroes, and there is space
+ * for all of it: writing into it, also through a map, cannot find the disk full.
+ * DET_FULL: there is none; the file may have grown all the same. */
+det_status io_reserve(struct io_file *file, uint64_t size_bytes, struct err *err);
+
+/* The first bytes of a file in memory, shared with everybody who has mapped or reads
+ * them; it needs the file open only to be made.  io_sync() covers what was written
+ * through it; a loss of power takes the rest. */
+struct io_map {
+    unsigned char *data; /* NULL: nothing is mapped */
+    size_t len;
+    struct io *io;
+    void *impl;
+};
+
+/* For reading and writing: the file was opened with IO_WRITE.  DET_INVALID: it is
+ * shorter than `len`, or that is 0.  On a real disk whoever cuts the file short under a
+ * map makes using it deadly; in a memory file system a mapped file does not grow beyond
+ * what was reserved for it (DET_IO), and a map from before a crash is good for nothing
+ * but io_unmap(). */
+det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
+                  struct err *err);
+void io_unmap(struct io_map *map); /* also of one that holds nothing */
 
 det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
                    struct err *err); /* does not follow links; DET_NOT_FOUND */

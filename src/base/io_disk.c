@@ -156,8 +156,8 @@ void disk_reap(struct disk *disk, struct node *node)
 {
     struct node *inside;
 
-    if (node == disk->root || node->open_count > 0 || node->place[NOW].directory ||
-        node->place[DURABLE].directory)
+    if (node == disk->root || node->open_count > 0 || node->map_count > 0 ||
+        node->place[NOW].directory || node->place[DURABLE].directory)
         return;
     while ((inside = first_child(node, DURABLE)) != NULL)
         settle(disk, inside);
@@ -254,6 +254,7 @@ void disk_crash(struct disk *disk)
     for (struct node *node = disk->nodes; node; node = node->next) {
         node->open_count = 0;
         node->locked_by = NULL;
+        node->shared_locks = 0;
         unhang(node, NOW);
     }
     for (struct node *node = disk->nodes; node; node = node->next)
@@ -267,7 +268,8 @@ void disk_crash(struct disk *disk)
             unhang(node, DURABLE);
     for (struct node *node = disk->nodes; node; node = next) {
         next = node->next;
-        if (!node->place[NOW].directory)
+        /* A map of the dead still points at its bytes; the last unmap drops them. */
+        if (!node->place[NOW].directory && !node->map_count)
             node_drop(disk, node);
     }
 }
@@ -508,12 +510,19 @@ bool node_resize(struct disk *disk, struct node *node, size_t len)
 {
     size_t before = node->bytes[NOW].len;
 
+    if (node->map_count && len > node->bytes[NOW].cap)
+        return false;
     if (!bytes_resize(&node->bytes[NOW], len))
         return false;
     if (len > before)
         mark_dirty(node, before, len);
     node->modified = ++disk->changes;
     return true;
+}
+
+void node_touched(struct node *node)
+{
+    mark_dirty(node, 0, node->bytes[NOW].len);
 }
 
 void node_overwrite(struct disk *disk, struct node *node, size_t offset,
@@ -528,9 +537,13 @@ void node_overwrite(struct disk *disk, struct node *node, size_t offset,
 bool node_sync(struct node *node)
 {
     const struct bytes *now = &node->bytes[NOW];
-    size_t to = MIN(node->dirty_to, now->len);
-    size_t from = MIN(node->dirty_from, to);
+    size_t to;
+    size_t from;
 
+    if (node->map_count)
+        node_touched(node);
+    to = MIN(node->dirty_to, now->len);
+    from = MIN(node->dirty_from, to);
     if (!bytes_resize(&node->bytes[DURABLE], now->len))
         return false;
     if (from < to)
@@ -546,7 +559,7 @@ uint64_t disk_used_bytes(const struct disk *disk)
     uint64_t used = 0;
 
     for (const struct node *node = disk->nodes; node; node = node->next)
-        if (node->place[NOW].directory || node->open_count)
+        if (node->place[NOW].directory || node->open_count || node->map_count)
             used += node->bytes[NOW].len;
     return used;
 }

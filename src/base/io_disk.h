@@ -59,8 +59,10 @@ struct node {
     size_t dirty_from;          /* where the two may differ */
     size_t dirty_to;
     uint32_t open_count; /* kept by the file system: an open file outlives its name */
+    uint32_t map_count;  /* likewise; a mapped file's bytes stay where they are */
     const void *locked_by;
-    struct node *prev; /* all nodes but the root */
+    uint32_t shared_locks; /* how many hold it together; then nobody holds it alone */
+    struct node *prev;     /* all nodes but the root */
     struct node *next;
 };
 
@@ -96,7 +98,7 @@ int disk_rename(struct disk *disk, const char *from, const char *to);
 /* Takes away a file or an empty directory. */
 void disk_remove(struct disk *disk, struct node *node);
 void disk_remove_tree(struct disk *disk, struct node *top);
-/* Frees the node if it hangs nowhere and nobody has it open. */
+/* Frees the node if it hangs nowhere and nobody has it open or mapped. */
 void disk_reap(struct disk *disk, struct node *node);
 void disk_sync(struct disk *disk, struct node *directory);
 /* Forgets open files and locks, too. */
@@ -108,9 +110,12 @@ uint64_t disk_used_bytes(const struct disk *disk);
 const struct place *node_first_name(const struct node *directory);
 const struct place *node_next_name(const struct place *place);
 
-/* False when out of memory; the node is then as it was. */
+/* False when out of memory, or when its bytes are mapped and would have to move; the
+ * node is then as it was. */
 bool node_resize(struct disk *disk, struct node *node, size_t len);
 bool node_sync(struct node *node);
+/* Whoever has mapped the node may have changed any of its bytes. */
+void node_touched(struct node *node);
 /* Changes bytes that are there. */
 void node_overwrite(struct disk *disk, struct node *node, size_t offset,
                     const void *bytes, size_t len);

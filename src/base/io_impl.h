@@ -22,7 +22,11 @@ struct io_ops {
     det_status (*sync)(struct io_file *file, struct err *err);
     det_status (*truncate)(struct io_file *file, uint64_t size_bytes, struct err *err);
     det_status (*size)(struct io_file *file, uint64_t *ret_size_bytes, struct err *err);
-    det_status (*lock)(struct io_file *file, struct err *err);
+    det_status (*lock)(struct io_file *file, bool is_shared, struct err *err);
+    det_status (*reserve)(struct io_file *file, uint64_t size_bytes, struct err *err);
+    det_status (*map)(struct io_file *file, size_t len, struct io_map *ret_map,
+                      struct err *err);
+    void (*unmap)(struct io_map *map);
     int (*fd)(const struct io_file *file);
 
     det_status (*stat)(struct io *io, const char *path, struct io_stat *ret_stat,

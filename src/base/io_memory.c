@@ -23,6 +23,7 @@ struct memory_file {
     struct io_file file;
     struct node *node; /* NULL after a crash */
     bool may_write;
+    bool has_shared_lock;
     struct memory_file *prev;
     struct memory_file *next;
 };
@@ -133,6 +134,15 @@ static det_status memory_open(struct io *io, const char *path, unsigned flags,
     return DET_OK;
 }
 
+static void unlock_held(struct memory_file *file)
+{
+    if (file->node->locked_by == file)
+        file->node->locked_by = NULL;
+    if (file->has_shared_lock)
+        file->node->shared_locks--;
+    file->has_shared_lock = false;
+}
+
 /* Also for files that a crash has killed: they still have their memory. */
 static void memory_close(struct io_file *base)
 {
@@ -147,8 +157,7 @@ static void memory_close(struct io_file *base)
     if (file->next)
         file->next->prev = file->prev;
     if (file->node) {
-        if (file->node->locked_by == file)
-            file->node->locked_by = NULL;
+        unlock_held(file);
         file->node->open_count--;
         /* The file may have lost its name while it was open. */
         disk_reap(&fs->disk, file->node);
@@ -201,6 +210,8 @@ static det_status write_held(struct memory_file *file, uint64_t offset,
     /* Overwriting always fits: `most` is at least the length. */
     if (end > most)
         fits = offset < most ? (size_t)(most - offset) : 0;
+    if (node->map_count && offset + fits > node->bytes[NOW].cap)
+        return io_fail(err, EBUSY, "write", file->file.path);
     if (fits && offset + fits > node->bytes[NOW].len &&
         !node_resize(&fs->disk, node, (size_t)offset + fits))
         return err_default(err, DET_NOMEM);
@@ -261,6 +272,8 @@ static det_status memory_truncate(struct io_file *base, uint64_t size_bytes,
         return io_fail(err, EFBIG, "truncate", base->path);
     if (size_bytes > len && size_bytes - len > growth_left(fs))
         return io_fail(err, ENOSPC, "truncate", base->path);
+    if (file->node->map_count && size_bytes > file->node->bytes[NOW].cap)
+        return io_fail(err, EBUSY, "truncate", base->path);
     if (!node_resize(&fs->disk, file->node, (size_t)size_bytes))
         return err_default(err, DET_NOMEM);
     return DET_OK;
@@ -279,18 +292,65 @@ static det_status memory_size(struct io_file *base, uint64_t *ret_size_bytes,
 
 /* By open file and not by process, as flock() has it: in a simulation master and agent
  * are one process and must still exclude each other. */
-static det_status memory_lock(struct io_file *base, struct err *err)
+static det_status memory_lock(struct io_file *base, bool is_shared, struct err *err)
 {
     struct memory_file *file = file_of(base);
     HOLD(memory_of(base->io));
     det_status status = check_alive(file, err);
+    struct node *node = file->node;
 
     if (status)
         return status;
-    if (file->node->locked_by && file->node->locked_by != file)
+    if ((node->locked_by && node->locked_by != file) ||
+        (!is_shared && node->shared_locks > file->has_shared_lock))
         return err_set(err, DET_BUSY, "'%s' is locked by somebody else", base->path);
-    file->node->locked_by = file;
+    unlock_held(file);
+    if (is_shared)
+        node->shared_locks++;
+    else
+        node->locked_by = file;
+    file->has_shared_lock = is_shared;
     return DET_OK;
+}
+
+/* ---- maps ---- */
+
+/* As with the system: never shorter than before. */
+static det_status memory_reserve(struct io_file *base, uint64_t size_bytes,
+                                 struct err *err)
+{
+    uint64_t size;
+    det_status status = memory_size(base, &size, err);
+
+    return status || size >= size_bytes ? status
+                                        : memory_truncate(base, size_bytes, err);
+}
+
+/* The file's own bytes, which stay where they are until the last map is gone. */
+static det_status memory_map(struct io_file *base, size_t len, struct io_map *ret_map,
+                             struct err *err)
+{
+    struct memory_file *file = file_of(base);
+    HOLD(memory_of(base->io));
+    det_status status = check_writable(file, "map", err);
+
+    if (status)
+        return status;
+    file->node->map_count++;
+    *ret_map = (struct io_map){file->node->bytes[NOW].data, len, base->io, file->node};
+    return DET_OK;
+}
+
+static void memory_unmap(struct io_map *map)
+{
+    struct memory_io *fs = memory_of(map->io);
+    struct node *node = map->impl;
+    HOLD(fs);
+
+    /* A later sync must still find what was written through the map. */
+    node_touched(node);
+    node->map_count--;
+    disk_reap(&fs->disk, node);
 }
 
 static int memory_fd(const struct io_file *base UNUSED)
@@ -450,6 +510,23 @@ void io_crash(struct io *io)
     disk_crash(&fs->disk);
 }
 
+void io_abandon(struct io *io)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+
+    for (struct memory_file *file = fs->files; file; file = file->next) {
+        struct node *node = file->node;
+
+        if (!node)
+            continue;
+        unlock_held(file);
+        file->node = NULL;
+        node->open_count--;
+        disk_reap(&fs->disk, node);
+    }
+}
+
 static void memory_free(struct io *io)
 {
     struct memory_io *fs = memory_of(io);
@@ -469,6 +546,9 @@ const struct io_ops io_memory_ops = {
     .truncate = memory_truncate,
     .size = memory_size,
     .lock = memory_lock,
+    .reserve = memory_reserve,
+    .map = memory_map,
+    .unmap = memory_unmap,
     .fd = memory_fd,
     .stat = memory_stat,
     .mkdir = memory_mkdir,

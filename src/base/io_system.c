@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,18 +52,23 @@ static int open_flags(unsigned flags)
         ret |= O_EXCL;
     if (flags & IO_TRUNCATE)
         ret |= O_TRUNC;
+    /* Not to be led elsewhere, nor to wait for the other end of a pipe. */
+    if (flags & IO_PLAIN)
+        ret |= O_NOFOLLOW | O_NONBLOCK;
     /* A terminal opened by a daemon must not become its own. */
     return ret | O_NOCTTY;
 }
 
 /* Linux opens a directory for reading and fails only at the first read. */
-static int check_not_directory(int fd)
+static int check_kind(int fd, unsigned flags)
 {
     struct stat st;
 
     if (fstat(fd, &st))
         return errno;
-    return S_ISDIR(st.st_mode) ? EISDIR : 0;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return (flags & IO_PLAIN) && !S_ISREG(st.st_mode) ? EINVAL : 0;
 }
 
 static det_status system_open(struct io *io, const char *path, unsigned flags,
@@ -80,7 +86,7 @@ static det_status system_open(struct io *io, const char *path, unsigned flags,
     file->file = (struct io_file){io, copy};
     file->fd = open_retrying(AT_FDCWD, path, open_flags(flags),
                              flags & IO_PRIVATE ? 0600 : 0644);
-    code = file->fd < 0 ? errno : check_not_directory(file->fd);
+    code = file->fd < 0 ? errno : check_kind(file->fd, flags);
     if (code) {
         io_close(&file->file);
         return io_fail(err, code, "open", path);
@@ -196,16 +202,68 @@ static det_status system_truncate(struct io_file *file, uint64_t size_bytes,
 
 /* flock() and not fcntl(): the latter's locks belong to the process, and closing any
  * other descriptor of the file would drop them. */
-static det_status system_lock(struct io_file *file, struct err *err)
+static det_status system_lock(struct io_file *file, bool is_shared, struct err *err)
 {
+    int how = is_shared ? LOCK_SH : LOCK_EX;
     int ret;
 
     do
-        ret = flock(fd_of(file), LOCK_EX | LOCK_NB);
+        ret = flock(fd_of(file), how | LOCK_NB);
     while (ret && errno == EINTR);
     if (ret && errno == EWOULDBLOCK)
         return err_set(err, DET_BUSY, "'%s' is locked by somebody else", file->path);
     return ret ? io_fail(err, errno, "lock", file->path) : DET_OK;
+}
+
+/* For file systems that cannot allocate: bytes that were written have their place. Only
+ * what lies beyond the end: nobody else may be writing there yet. */
+static det_status fill_with_zeroes(struct io_file *file, uint64_t size_bytes,
+                                   struct err *err)
+{
+    static const char zeroes[4096];
+    uint64_t end;
+    det_status status = system_size(file, &end, err);
+
+    while (!status && end < size_bytes) {
+        size_t portion = (size_t)MIN(size_bytes - end, (uint64_t)sizeof(zeroes));
+
+        status = system_write_at(file, end, zeroes, portion, err);
+        end += portion;
+    }
+    return status;
+}
+
+static det_status system_reserve(struct io_file *file, uint64_t size_bytes,
+                                 struct err *err)
+{
+    int ret;
+
+    if (size_bytes == 0)
+        return DET_OK;
+    if (size_bytes > INT64_MAX)
+        return io_fail(err, EFBIG, "reserve space for", file->path);
+    do
+        ret = fallocate(fd_of(file), 0, 0, (off_t)size_bytes);
+    while (ret && errno == EINTR);
+    if (ret && errno == EOPNOTSUPP)
+        return fill_with_zeroes(file, size_bytes, err);
+    return ret ? io_fail(err, errno, "reserve space for", file->path) : DET_OK;
+}
+
+static det_status system_map(struct io_file *file, size_t len, struct io_map *ret_map,
+                             struct err *err)
+{
+    void *data = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd_of(file), 0);
+
+    if (data == MAP_FAILED)
+        return io_fail(err, errno, "map", file->path);
+    *ret_map = (struct io_map){data, len, file->io, NULL};
+    return DET_OK;
+}
+
+static void system_unmap(struct io_map *map)
+{
+    munmap(map->data, map->len);
 }
 
 /* Pipes, sockets and devices are all one to callers: not to be read. */
@@ -455,6 +513,9 @@ static const struct io_ops system_ops = {
     .truncate = system_truncate,
     .size = system_size,
     .lock = system_lock,
+    .reserve = system_reserve,
+    .map = system_map,
+    .unmap = system_unmap,
     .fd = fd_of,
     .stat = system_stat,
     .mkdir = system_mkdir,

@@ -49,3 +49,8 @@ void lock_give(struct lock *lock)
     assert(code == 0);
     (void)code;
 }
+
+uintptr_t thread_self(void)
+{
+    return (uintptr_t)pthread_self();
+}

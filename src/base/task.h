@@ -93,6 +93,9 @@ void lock_done(struct lock *lock);
 void lock_take(struct lock *lock);
 void lock_give(struct lock *lock);
 
+/* Which thread this is: a number that no other living thread has. */
+uintptr_t thread_self(void);
+
 /* Somebody outside all lanes (main, a blocking client) waits for a task to say so.  A
  * gate stays open once it is; whoever has waited may free it at once, or after
  * exec_free().  With exec_single the wait pumps the executor. */

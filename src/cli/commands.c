@@ -147,6 +147,20 @@ static const struct cli_opt checkpoint_opts[] = {
     END,
 };
 
+static const struct cli_opt checkpoint_list_opts[] = {
+    NUMBER('e', "experiment", checkpoint_list_options, experiment, "ID", 1, INT64_MAX,
+           "those of this experiment"),
+    NUMBER('t', "trial", checkpoint_list_options, trial, "ID", 1, INT64_MAX,
+           "those of this trial"),
+    END,
+};
+
+static const struct cli_opt checkpoint_download_opts[] = {
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "write into this directory (default: checkpoints/UUID)"),
+    END,
+};
+
 static const struct cli_opt gc_opts[] = {
     NUMBER(0, "save-experiment-best", gc_options, save_experiment_best, "N", 0,
            COUNT_MOST, "keep the best N checkpoints of the experiment"),
@@ -154,6 +168,7 @@ static const struct cli_opt gc_opts[] = {
            "keep the best N checkpoints of each trial"),
     NUMBER(0, "save-trial-latest", gc_options, save_trial_latest, "N", 0, COUNT_MOST,
            "keep the latest N checkpoints of each trial"),
+    FLAG('y', "yes", gc_options, yes, "do not ask"),
     END,
 };
 
@@ -220,6 +235,27 @@ static const struct cli_opt report_opts[] = {
     FLAG(0, "validation", report_options, validation, "these are validation metrics"),
     TEXT(0, "group", report_options, group, "GROUP", "their group (default: training)"),
     REAL(0, "progress", report_options, progress, "P", "how far the trial is, 0 to 1"),
+    TEXT(0, "status", report_options, status, "WORD", "what the trial is doing"),
+    FLAG(0, "invalid-hp", report_options, invalid_hp,
+         "it cannot be trained with these hyperparameters"),
+    FLAG(0, "wait", report_options, wait, "return when everything is stored"),
+    END,
+};
+
+static const struct cli_opt checkpoint_save_opts[] = {
+    NUMBER(0, "steps", checkpoint_save_options, steps, "N", 0, INT64_MAX,
+           "batches that the state has seen"),
+    TEXT(0, "metadata", checkpoint_save_options, metadata, "JSON",
+         "an object of your own"),
+    FLAG(0, "wait", checkpoint_save_options, wait, "return when the master knows"),
+    END,
+};
+
+static const struct cli_opt checkpoint_restore_opts[] = {
+    TEXT(0, "uuid", checkpoint_restore_options, uuid, "UUID",
+         "another than the latest"),
+    FLAG(0, "unchecked", checkpoint_restore_options, unchecked,
+         "take it as it is, without its manifest"),
     END,
 };
 
@@ -273,6 +309,7 @@ static const struct cli_opt stop_opts[] = {
 const struct cli_noun cli_nouns[] = {
     {"experiment", "e", "Submit, watch and steer experiments"},
     {"trial", "t", "Look at the trials of experiments"},
+    {"checkpoint", "c", "What trials have saved"},
     {"agent", NULL, "The machines that offer slots"},
     {"slot", NULL, "The slots of agents"},
     {"job", NULL, "The queue"},
@@ -357,7 +394,8 @@ const struct cli_command cli_commands[] = {
     E("set max-slots", "ID SLOTS", run_experiment_set_max_slots, 0,
       "Change how many slots it may use at once ('none': no limit)"),
     E("set gc-policy", "ID", run_experiment_set_gc_policy, 0,
-      "Change which checkpoints are kept", OPTS(gc_opts, gc_options)),
+      "Change which checkpoints are kept", OPTS(gc_opts, gc_options),
+      .help = "Lists the checkpoints that would go, and asks."),
     E("set log-retention", "ID", run_experiment_set_log_retention, 0,
       "Change how long its logs are kept", OPTS(retention_opts, retention_options)),
     E("download-model-def", "ID", run_experiment_download, 0,
@@ -372,6 +410,23 @@ const struct cli_command cli_commands[] = {
     COMMAND("trial", "metrics", "ID...", run_trial_metrics, CLI_CALLS | CLI_LISTS,
             "Draw the metrics of trials in the terminal",
             OPTS(metric_opts, metric_options)),
+
+    COMMAND("checkpoint", "list", "", run_checkpoint_list, CLI_CALLS | CLI_LISTS,
+            "List checkpoints of an experiment or a trial",
+            OPTS(checkpoint_list_opts, checkpoint_list_options), ALIAS("ls")),
+    COMMAND("checkpoint", "describe", "UUID", run_checkpoint_describe,
+            CLI_CALLS | CLI_SHOWS, "Show a checkpoint and its files"),
+    COMMAND("checkpoint", "download", "UUID", run_checkpoint_download, CLI_CALLS,
+            "Copy a checkpoint's files into a folder",
+            OPTS(checkpoint_download_opts, download_options),
+            .help = "Reads the storage directory itself, which must be visible here.  "
+                    "Every file is compared with what was reported, and with the "
+                    "checkpoint's manifest where it has one."),
+    COMMAND("checkpoint", "delete", "UUID...", run_checkpoint_delete, CLI_CALLS,
+            "Delete checkpoints", OPTS(yes_opts, yes_options),
+            .help = "An agent that reaches the storage removes the files; 'det "
+                    "checkpoint describe' shows how far it is.  One that a live trial "
+                    "would resume from cannot be deleted."),
 
     COMMAND("agent", "list", "", run_agent_list, CLI_CALLS | CLI_LISTS, "List agents",
             ALIAS("ls")),
@@ -429,13 +484,15 @@ const struct cli_command cli_commands[] = {
     COMMAND("config", "check", "FILE", run_config_check, 0, "Check a file",
             OPTS(kind_opts, kind_options),
             .help =
-                "Prints every problem with its line and column.  The exit code is 0 "
+                "FILE '-' is standard input.  Prints every problem with its line and "
+                "column.  The exit code is 0 "
                 "when there are none, 2 when something is wrong, and 11 when the only "
                 "problems are things that are not built yet."),
     COMMAND("config", "explain", "[KEY]", run_config_explain, 0,
             "Say what a key means, or list all keys", OPTS(kind_opts, kind_options)),
     COMMAND("config", "defaults", "", run_config_defaults, 0,
-            "Print every key with its default, as YAML", OPTS(kind_opts, kind_options)),
+            "Print every key with its default, as a valid file",
+            OPTS(kind_opts, kind_options)),
 
     COMMAND("serve", NULL, "", NULL, CLI_ROLE,
             "Run the whole platform here: master and agent",
@@ -449,7 +506,21 @@ const struct cli_command cli_commands[] = {
 
     COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
             "Inside a task: report metrics", OPTS(report_opts, report_options),
-            .help = "Values are numbers (NaN and inf too), else strings."),
+            .help =
+                "Values are numbers (NaN and inf too), else strings.  Returns as soon "
+                "as the report is in the task's own file, from which it is sent; "
+                "--wait waits until the master has stored it."),
+    COMMAND("checkpoint", "save", "DIR", run_checkpoint_save, 0,
+            "Inside a task: save a folder as a checkpoint",
+            OPTS(checkpoint_save_opts, checkpoint_save_options),
+            .help = "Copies DIR into the checkpoint storage, syncs it, reports it and "
+                    "prints its uuid."),
+    COMMAND("checkpoint", "restore", "DIR", run_checkpoint_restore, 0,
+            "Inside a task: copy a checkpoint into a folder",
+            OPTS(checkpoint_restore_opts, checkpoint_restore_options),
+            .help = "The latest one of the trial, unless --uuid names another.  Every "
+                    "file is compared with the checkpoint's manifest.  Exits 4 when "
+                    "there is none yet."),
     COMMAND(
         "hparam", NULL, "NAME", run_hparam, 0, "Inside a task: print a hyperparameter",
         .help = "Nested ones are named with dots: optimizer.lr.  Strings are printed "

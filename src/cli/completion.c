@@ -3,7 +3,7 @@
  *
  * bash and zsh share one function (zsh through bashcompinit): it drops the options
  * before the cursor and looks the rest up in one `case`.  fish has a line for each
- * noun, verb and option. */
+ * noun, verb and option, with the words that must stand before it. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -213,59 +213,134 @@ static void fish_text(struct buf *out, const char *text)
     buf_putc(out, '\'');
 }
 
-static void fish_seen(struct buf *out, const struct cli_noun *noun)
+/* What stands before the cursor, options and their values left out, the noun by its
+ * full name; and two questions about it. */
+static void fish_functions(struct buf *out)
 {
-    buf_printf(out, "__fish_seen_subcommand_from %s%s%s", noun->name,
-               noun->alias ? " " : "", noun->alias ? noun->alias : "");
+    buf_puts(out, "function __det_words\n"
+                  "    set -l words\n"
+                  "    set -l skips no\n"
+                  "    for word in (commandline -opc)[2..-1]\n"
+                  "        if test $skips = yes\n"
+                  "            set skips no\n"
+                  "            continue\n"
+                  "        end\n"
+                  "        switch $word\n"
+                  "            case");
+    for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++)
+        if (opt->value)
+            buf_printf(out, " -%c --%s", opt->letter, opt->name);
+    buf_puts(out, "\n"
+                  "                set skips yes\n"
+                  "            case '-*'\n"
+                  "            case '*'\n"
+                  "                set -a words $word\n"
+                  "        end\n"
+                  "    end\n"
+                  "    switch \"$words[1]\"\n");
+    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++)
+        if (noun->alias)
+            buf_printf(out, "        case %s\n            set words[1] %s\n",
+                       noun->alias, noun->name);
+    buf_puts(out, "    end\n"
+                  "    string join \\n $words\n"
+                  "end\n"
+                  "function __det_at\n"
+                  "    set -l words (__det_words)\n"
+                  "    test \"$words\" = \"$argv\"\n"
+                  "end\n"
+                  "function __det_in\n"
+                  "    set -l words (__det_words)\n"
+                  "    string match -q -- \"$argv *\" \"$words \"\n"
+                  "end\n"
+                  "complete -c det -f\n");
+}
+
+/* "complete -c det -n '__det_in experiment create'" */
+static void fish_where(struct buf *out, const char *question,
+                       const struct cli_command *command)
+{
+    buf_printf(out, "complete -c det -n '%s %s%s%s'", question, command->noun,
+               command->verb ? " " : "", command->verb ? command->verb : "");
+}
+
+static void fish_option(struct buf *out, const struct cli_opt *opt)
+{
+    bool is_file =
+        opt->value && (strstr(opt->value, "FILE") || strstr(opt->value, "DIR"));
+
+    buf_printf(out, " -l %s", opt->name);
+    if (opt->letter)
+        buf_printf(out, " -s %c", opt->letter);
+    if (opt->value)
+        buf_puts(out, is_file ? " -r -F" : " -x");
+    buf_puts(out, " -d ");
+    fish_text(out, opt->help);
+    buf_putc(out, '\n');
+}
+
+static bool applies_to_all(const struct cli_opt *opt)
+{
+    for (const struct cli_command *c = cli_commands; c->noun; c++)
+        if (is_shown(c) && !cli_global_applies(opt, c))
+            return false;
+    return true;
 }
 
 static void fish_options(struct buf *out, const struct cli_command *command)
 {
     for (const struct cli_opt *opt = command->opts; opt && opt->kind; opt++) {
-        buf_puts(out, "complete -c det -n '");
-        fish_seen(out, noun_row(command->noun));
-        if (command->verb)
-            buf_printf(out, "; and __fish_seen_subcommand_from %s",
-                       strrchr(command->verb, ' ') ? strrchr(command->verb, ' ') + 1
-                                                   : command->verb);
-        buf_printf(out, "' -l %s", opt->name);
-        if (opt->letter)
-            buf_printf(out, " -s %c", opt->letter);
-        if (opt->value)
-            buf_puts(out, " -r");
-        buf_puts(out, " -d ");
-        fish_text(out, opt->help);
-        buf_putc(out, '\n');
+        fish_where(out, "__det_in", command);
+        fish_option(out, opt);
+    }
+    for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++) {
+        if (!cli_global_applies(opt, command) || applies_to_all(opt))
+            continue;
+        fish_where(out, "__det_in", command);
+        fish_option(out, opt);
+    }
+    if (takes_files(command)) {
+        fish_where(out, "__det_in", command);
+        buf_puts(out, " -F\n");
     }
 }
 
+/* The verb where the noun stands; of two words the second where the first stands. */
 static void fish_verb(struct buf *out, const struct cli_command *command)
 {
-    size_t len = strcspn(command->verb, " ");
+    const char *space = strchr(command->verb, ' ');
+    int len = space ? (int)(space - command->verb) : 0;
 
-    buf_puts(out, "complete -c det -n '");
-    fish_seen(out, noun_row(command->noun));
-    buf_puts(out, "' -a '");
-    buf_add(out, command->verb, len);
-    if (command->verb[len])
-        buf_printf(out, " %s", command->verb + len + 1);
-    buf_puts(out, "' -d ");
+    if (space)
+        buf_printf(out, "complete -c det -n '__det_at %s' -a %.*s\n", command->noun,
+                   len, command->verb);
+    buf_printf(out, "complete -c det -n '__det_at %s%s%.*s' -a %s -d ", command->noun,
+               space ? " " : "", len, command->verb, space ? space + 1 : command->verb);
     fish_text(out, command->summary);
+    buf_putc(out, '\n');
+}
+
+static void fish_noun(struct buf *out, const struct cli_noun *noun)
+{
+    buf_printf(out, "complete -c det -n __det_at -a %s", noun->name);
+    if (noun->summary) {
+        buf_puts(out, " -d ");
+        fish_text(out, noun->summary);
+    }
     buf_putc(out, '\n');
 }
 
 static void fish_script(struct buf *out)
 {
-    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++) {
-        if (!noun_is_shown(noun))
-            continue;
-        buf_printf(out, "complete -c det -n __fish_use_subcommand -a %s", noun->name);
-        if (noun->summary) {
-            buf_puts(out, " -d ");
-            fish_text(out, noun->summary);
+    fish_functions(out);
+    for (const struct cli_noun *noun = cli_nouns; noun->name; noun++)
+        if (noun_is_shown(noun))
+            fish_noun(out, noun);
+    for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++)
+        if (applies_to_all(opt)) {
+            buf_puts(out, "complete -c det");
+            fish_option(out, opt);
         }
-        buf_putc(out, '\n');
-    }
     for (const struct cli_command *c = cli_commands; c->noun; c++) {
         if (!is_shown(c))
             continue;
@@ -273,6 +348,7 @@ static void fish_script(struct buf *out)
             fish_verb(out, c);
         fish_options(out, c);
     }
+    buf_puts(out, "complete -c det -n '__det_at completion' -a 'bash zsh fish'\n");
 }
 
 det_status completion_write(const char *shell, struct buf *out, struct err *err)

@@ -10,9 +10,11 @@
 #include "base/io.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/pack.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "config/config.h"
 #include "data/text.h"
@@ -39,7 +41,7 @@ static det_status read_stdin(struct cli *cli, struct buf *text)
     return DET_OK;
 }
 
-static det_status read_config(struct cli *cli, const char *path, struct buf *text)
+det_status cli_read_config(struct cli *cli, const char *path, struct buf *text)
 {
     struct io_stat found;
     det_status st;
@@ -55,8 +57,20 @@ static det_status read_config(struct cli *cli, const char *path, struct buf *tex
     return st;
 }
 
+/* Where the n-th option put it, for problems with it. */
+static void mark_as_option(struct json *value, uint32_t number)
+{
+    if (!value)
+        return;
+    value->line = 0;
+    value->column = number;
+    json_each(item, value)
+        mark_as_option(item, number);
+}
+
 /* "a.b.c=VALUE" into the tree; maps on the way are made. */
-static det_status apply_override(struct cli *cli, struct json *tree, const char *pair)
+static det_status apply_override(struct cli *cli, struct json *tree, const char *pair,
+                                 uint32_t number)
 {
     const char *equals = strchr(pair, '=');
     struct json *value;
@@ -64,10 +78,10 @@ static det_status apply_override(struct cli *cli, struct json *tree, const char 
 
     if (!equals || equals == pair)
         return cli_fail(cli, DET_INVALID, "--config is '%s'; expected KEY=VALUE", pair);
-    st = yaml_parse(equals + 1, strlen(equals + 1), "--config", &cli->mem, &value,
-                    cli->err);
+    st = yaml_parse(equals + 1, strlen(equals + 1), NULL, &cli->mem, &value, cli->err);
     if (st)
-        return st;
+        return err_prefix(cli->err, "--config %s", pair);
+    mark_as_option(value, number);
     while (pair < equals) {
         size_t len = MIN(strcspn(pair, "."), (size_t)(equals - pair));
         char *key = arena_strndup(&cli->mem, pair, len);
@@ -80,51 +94,82 @@ static det_status apply_override(struct cli *cli, struct json *tree, const char 
             break;
         }
         next = json_get(tree, key);
-        if (!next || next->kind != JSON_OBJECT)
+        if (!next || next->kind != JSON_OBJECT) {
             next = json_set(&cli->mem, tree, key, json_new(&cli->mem, JSON_OBJECT));
+            mark_as_option(next, number);
+        }
         tree = next;
         pair += len + 1;
     }
     return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
 }
 
-/* With overrides the text is written anew; without it is sent as it is. */
-static det_status apply_overrides(struct cli *cli, const char *name,
-                                  const struct field_strs *pairs, struct buf *text)
+/* The options as the report names them, in their order. */
+static const char *const *option_names(struct cli *cli, const struct field_strs *pairs)
 {
-    struct json *tree;
-    det_status st;
+    const char **names = arena_array(&cli->mem, const char *, pairs->count + 1);
+
+    for (size_t i = 0; names && i < pairs->count; i++)
+        names[i] = arena_printf(&cli->mem, "--config %s", pairs->at[i]);
+    return cli->mem.has_failed ? NULL : names;
+}
+
+/* With overrides the text is written anew; without it is sent as it is.  The tree keeps
+ * the places of the file. */
+static det_status apply_overrides(struct cli *cli, const char *name,
+                                  const struct field_strs *pairs, struct json **tree,
+                                  struct buf *text)
+{
+    det_status st = DET_OK;
 
     if (!pairs->count)
         return DET_OK;
-    st = yaml_parse(text->data, text->len, name, &cli->mem, &tree, cli->err);
-    if (st)
-        return st;
-    if (tree->kind == JSON_NULL)
-        tree = json_new(&cli->mem, JSON_OBJECT);
-    if (!tree || tree->kind != JSON_OBJECT)
+    if ((*tree)->kind == JSON_NULL)
+        *tree = json_new(&cli->mem, JSON_OBJECT);
+    if (!*tree || (*tree)->kind != JSON_OBJECT)
         return cli_fail(cli, DET_INVALID, "%s does not hold keys and values", name);
     for (size_t i = 0; i < pairs->count && !st; i++)
-        st = apply_override(cli, tree, pairs->at[i]);
+        st = apply_override(cli, *tree, pairs->at[i], (uint32_t)i + 1);
     if (st)
         return st;
     buf_clear(text);
-    yaml_write(text, tree);
+    yaml_write(text, *tree);
     return text->status ? cli_nomem(cli) : DET_OK;
 }
 
-/* Before anything travels: problems with file name, line and column. */
-static det_status check_config(struct cli *cli, const char *name,
-                               const struct buf *text,
+/* Before anything travels: problems with file name, line and column, or the option. */
+static det_status check_config(struct cli *cli, const struct field_strs *pairs,
+                               struct config_report *report, struct buf *text,
                                struct experiment_config *ret_config)
 {
-    CLEANUP(buf_done) struct buf lines = BUF_INIT;
-    struct config_report report = CONFIG_REPORT(&cli->mem, name);
     struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
                                            .name = "experiment"};
-    det_status st = experiment_config_load(text->data, text->len, &defaults, &cli->mem,
-                                           &report, ret_config, cli->err);
+    struct json *tree;
+    det_status st =
+        yaml_parse(text->data, text->len, report->name, &cli->mem, &tree, cli->err);
 
+    if (!st)
+        st = apply_overrides(cli, report->name, pairs, &tree, text);
+    return st ? st
+              : experiment_config_load_tree(tree, &defaults, &cli->mem, report,
+                                            ret_config, cli->err);
+}
+
+static det_status load_config(struct cli *cli, const char *path,
+                              const struct field_strs *pairs, struct buf *text,
+                              struct experiment_config *ret_config)
+{
+    CLEANUP(buf_done) struct buf lines = BUF_INIT;
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    struct config_report report = CONFIG_REPORT(&cli->mem, name);
+    det_status st;
+
+    report.options = option_names(cli, pairs);
+    if (!report.options)
+        return cli_nomem(cli);
+    st = cli_read_config(cli, path, text);
+    if (!st)
+        st = check_config(cli, pairs, &report, text, ret_config);
     config_report_write(&report, CONFIG_NOTICE, &lines);
     if (lines.len)
         fputs(lines.data, stderr);
@@ -132,18 +177,6 @@ static det_status check_config(struct cli *cli, const char *name,
         return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
                         report.errors == 1 ? "" : "s");
     return st;
-}
-
-static det_status load_config(struct cli *cli, const char *path,
-                              const struct field_strs *pairs, struct buf *text)
-{
-    const char *name = strcmp(path, "-") ? path : "standard input";
-    struct experiment_config config;
-    det_status st = read_config(cli, path, text);
-
-    if (!st)
-        st = apply_overrides(cli, name, pairs, text);
-    return st ? st : check_config(cli, name, text, &config);
 }
 
 /* ---- the folder ------------------------------------------------------------------ */
@@ -271,14 +304,24 @@ static det_status send(struct cli *cli, const struct buf *config, const char *fo
     return cli_flush(cli);
 }
 
+/* Ctrl-C ends the following, not the experiment: that is not what everybody expects. */
 static det_status follow(struct cli *cli, int64_t id)
 {
     struct log_options options = {.follow = true, .tail = CLI_UNSET, .head = CLI_UNSET};
+    struct farewell *farewell;
+    char words[160];
     const char *state;
-    det_status st = follow_first_trial(cli, id, &options);
+    det_status st;
 
+    snprintf(words, sizeof(words),
+             "experiment %" PRId64 " goes on; follow it with 'det e logs -f %" PRId64
+             "', stop it with 'det e kill %" PRId64 "'",
+             id, id, id);
+    farewell_begin(words, &farewell);
+    st = follow_first_trial(cli, id, &options);
     if (!st)
         st = follow_experiment(cli, id, CLI_UNSET, &state);
+    farewell_end(farewell);
     if (st)
         return st;
     cli->exit_code = strcmp(state, "COMPLETED") != 0;
@@ -290,6 +333,7 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
 {
     CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
     const struct create_options *options = in->options;
+    struct experiment_config checked;
     int64_t id;
     det_status st;
 
@@ -297,7 +341,7 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
         return cli_fail(cli, DET_UNSUPPORTED, "--test is not built yet");
     if (options->follow && options->paused)
         return cli_fail(cli, DET_INVALID, "--follow and --paused exclude each other");
-    st = load_config(cli, in->args[0], &options->config, &config);
+    st = load_config(cli, in->args[0], &options->config, &config, &checked);
     if (!st)
         st = send(cli, &config, in->arg_count > 1 ? in->args[1] : NULL, &id);
     if (!st && options->follow)
@@ -331,13 +375,11 @@ static det_status print_preview(struct cli *cli, const struct json *trials)
 det_status run_preview_search(struct cli *cli, const struct cli_invocation *in)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(CONFIG_LIMIT);
-    const char *name = strcmp(in->args[0], "-") ? in->args[0] : "standard input";
+    const struct field_strs none = {0};
     struct experiment_config config;
     struct json *trials;
-    det_status st = read_config(cli, in->args[0], &text);
+    det_status st = load_config(cli, in->args[0], &none, &text, &config);
 
-    if (!st)
-        st = check_config(cli, name, &text, &config);
     if (!st)
         st = searcher_preview(config.searcher, config.hyperparameters, &cli->mem,
                               &trials, cli->err);

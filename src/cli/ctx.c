@@ -2,18 +2,12 @@
 #include "cli/ctx.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/table.h"
 #include "data/yaml.h"
-
-enum { CALL_TIMEOUT_MS = 120 * 1000 };
 
 /* ---- failing --------------------------------------------------------------------- */
 
@@ -105,87 +99,16 @@ det_status cli_print_tree(struct cli *cli, const struct json *value)
     return cli->out.status ? cli_nomem(cli) : DET_OK;
 }
 
-/* ---- the master ------------------------------------------------------------------ */
-
-static det_status open_client(struct cli *cli, const char *master)
-{
-    det_client_options options = {
-        .size = sizeof(options),
-        .master = master,
-        .user = cli->in->globals.user,
-        .identity = cli->identity,
-        .timeout_ms = CALL_TIMEOUT_MS,
-        .error = cli->err->text,
-        .error_size = sizeof(cli->err->text),
-    };
-
-    cli->err->text[0] = '\0';
-    cli->err->status = det_client_open(&options, &cli->client);
-    return cli->err->status;
-}
-
-/* `det serve --background`, which returns once it answers.  What it says goes to
- * stderr: our stdout is for results. */
-static det_status start_master(struct cli *cli)
-{
-    char *argv[] = {(char *)(uintptr_t) "det", (char *)(uintptr_t) "serve",
-                    (char *)(uintptr_t) "--background", NULL};
-    posix_spawn_file_actions_t actions;
-    int status = 0, code;
-    pid_t pid;
-
-    code = posix_spawn_file_actions_init(&actions);
-    if (code)
-        return err_errno(cli->err, code, "cannot start a local master");
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    code = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (code)
-        return err_errno(cli->err, code, "cannot start a local master");
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return DET_OK;
-    return cli_fail(cli, DET_UNREACHABLE, "the local master did not start");
-}
-
-det_status cli_connect(struct cli *cli)
-{
-    const char *master = cli->in->globals.master;
-    const char *named = getenv("DET_MASTER");
-    det_status st;
-
-    if (cli->client)
-        return DET_OK;
-    if (master || (named && *named))
-        return open_client(cli, master);
-    st = open_client(cli, NULL);
-    if (st == DET_FORBIDDEN)
-        return cli_hint(cli, "name the master you mean with -m or DET_MASTER");
-    if (st != DET_NOT_FOUND)
-        return st;
-    st = start_master(cli);
-    /* somebody else may have started one in the same moment: then ours did not, and
-     * theirs serves as well */
-    if (open_client(cli, NULL) == DET_OK) {
-        if (!st)
-            cli_note(cli, "Started a local master at %s (stop it with 'det stop')",
-                     det_client_master(cli->client));
-        return DET_OK;
-    }
-    if (st)
-        (void)cli_fail(cli, st, "no master is named, and none could be started here");
-    return cli_hint(cli,
-                    "name one with -m or DET_MASTER, or start one with 'det serve'");
-}
+/* ---- calling --------------------------------------------------------------------- */
 
 static det_status add_hint(struct cli *cli, det_status status)
 {
     const char *user = det_client_user(cli->client);
 
     if (status == DET_UNAUTHENTICATED && cli->identity == DET_AS_USER)
-        return cli_hint(cli, "log in with 'det user login %s'", user ? user : "NAME");
+        return cli_hint(cli,
+                        "log in with 'det user login %s', or set DET_USER and DET_PASS",
+                        user ? user : "NAME");
     if (status == DET_UNREACHABLE)
         return cli_hint(cli, "is a master running at %s? 'det serve' starts one here",
                         det_client_master(cli->client));
@@ -215,7 +138,9 @@ static det_status call(struct cli *cli, const char *method, const char *path,
     st = cli_connect(cli);
     if (st)
         return st;
-    st = det_call(cli->client, method, path, body, &reply);
+    do
+        st = det_call(cli->client, method, path, body, &reply);
+    while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
     if (st)
         return cli_client_failed(cli, st);
     text = det_reply_body(reply, &len);
@@ -261,4 +186,17 @@ det_status cli_send(struct cli *cli, const char *method, const char *body,
     path = arena_vprintf(&cli->mem, fmt, args);
     va_end(args);
     return call(cli, method, path, body, &cli->mem, ret_reply);
+}
+
+det_status cli_stream(struct cli *cli, const char *path, det_line_fn *on_line,
+                      void *arg)
+{
+    det_status st = cli_connect(cli);
+
+    if (st)
+        return st;
+    do
+        st = det_call_stream(cli->client, path, on_line, arg);
+    while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
+    return st ? cli_client_failed(cli, st) : DET_OK;
 }

@@ -25,11 +25,12 @@ struct cli {
     struct arena mem; /* dies with the command */
     struct err *err;
     const struct cli_invocation *in;
-    det_client *client; /* NULL: not needed yet */
-    int identity;       /* enum det_identity of `client` */
-    struct buf out;     /* for stdout; flushed at the end, or by cli_flush() */
-    struct term term;   /* of stdout */
-    int exit_code;      /* for commands whose result is one; used when all went well */
+    det_client *client;   /* NULL: not needed yet */
+    int identity;         /* enum det_identity of `client` */
+    const char *password; /* asked for; NULL: not yet */
+    struct buf out;       /* for stdout; flushed at the end, or by cli_flush() */
+    struct term term;     /* of stdout */
+    int exit_code; /* for commands whose result is one; used when all went well */
 };
 
 /* ---- failing --------------------------------------------------------------------- */
@@ -68,6 +69,12 @@ det_status cli_get_in(struct cli *cli, struct arena *mem, struct json **ret_repl
 /* `body` NULL: none.  `ret_reply` may be NULL. */
 det_status cli_send(struct cli *cli, const char *method, const char *body,
                     struct json **ret_reply, const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* GET of a reply that comes line by line; see det_call_stream(). */
+det_status cli_stream(struct cli *cli, const char *path, det_line_fn *on_line,
+                      void *arg);
+/* After DET_UNAUTHENTICATED: asks a user who was named (-u, DET_USER) for the password,
+ * once, where there is a terminal.  True: the call may be repeated. */
+bool cli_ask_and_log_in(struct cli *cli);
 /* Takes over the client's sentence. */
 det_status cli_client_failed(struct cli *cli, det_status status);
 

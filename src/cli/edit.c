@@ -6,8 +6,10 @@
 #include "base/compiler.h"
 #include "base/io.h"
 #include "cli/ctx.h"
+#include "cli/follow.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/table.h"
 #include "data/archive.h"
 #include "data/text.h"
 
@@ -51,10 +53,15 @@ static det_status patch(struct cli *cli, const char *around, const char *member,
 {
     const struct cli_invocation *in = cli->in;
     struct json *body = json_new(&cli->mem, JSON_OBJECT);
-    const char *text;
+    const char *text, *state = "";
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
+    if (!st && around && !strcmp(around, "resources")) { /* what is over needs none */
+        st = steer_state(cli, "experiment", id, &state);
+        if (!st)
+            st = steer_refuse_ended(cli, "experiment", id, state);
+    }
     if (st)
         return st;
     json_set(&cli->mem, body, "id", json_new_i64(&cli->mem, id));
@@ -117,6 +124,70 @@ det_status run_experiment_set_max_slots(struct cli *cli,
     return patch(cli, "resources", "maxSlots", json_new_i64(&cli->mem, value));
 }
 
+static const struct table_column doomed_columns[] = {{"UUID", TABLE_LEFT},
+                                                     {"TRIAL", TABLE_RIGHT},
+                                                     {"BATCHES", TABLE_RIGHT},
+                                                     {"SIZE", TABLE_RIGHT},
+                                                     {0}};
+
+static det_status show_doomed(struct cli *cli, const struct json *list)
+{
+    struct table table;
+
+    table_init(&table, &cli->mem, doomed_columns);
+    json_each(c, list) {
+        int64_t size = 0;
+
+        json_each(file, json_get(c, "Resources"))
+            size += json_i64(file, 0);
+        table_add(&table, json_str(json_get(c, "UUID"), ""));
+        table_add(&table, cli_i64(cli, json_i64(json_get(c, "TrialID"), 0)));
+        table_add(&table, cli_i64(cli, json_i64(json_get(c, "StepsCompleted"), 0)));
+        table_add(&table, cli_size(cli, (uint64_t)size));
+    }
+    return cli_print_table(cli, &table);
+}
+
+static void add_number(struct buf *query, const char *name, int64_t value)
+{
+    if (value != CLI_UNSET)
+        buf_printf(query, "%s%s=%" PRId64, query->len ? "&" : "?", name, value);
+}
+
+/* What would go, and whether that is meant. */
+static det_status preview_gc(struct cli *cli, int64_t id,
+                             const struct gc_options *options)
+{
+    CLEANUP(buf_done) struct buf query = BUF_INIT;
+    struct json *reply, *list;
+    char question[120];
+    bool yes;
+    det_status st;
+
+    add_number(&query, "save_experiment_best", options->save_experiment_best);
+    add_number(&query, "save_trial_best", options->save_trial_best);
+    add_number(&query, "save_trial_latest", options->save_trial_latest);
+    if (query.status)
+        return cli_nomem(cli);
+    st = cli_get(cli, &reply, "/experiments/%" PRId64 "/preview_gc%s", id, query.data);
+    if (st)
+        return st;
+    list = json_get(reply, "checkpoints");
+    if (!json_first(list))
+        return DET_OK; /* nothing is lost: no need to ask */
+    st = show_doomed(cli, list);
+    if (!st)
+        st = cli_flush(cli);
+    snprintf(question, sizeof(question),
+             "Delete %s now, and others when their time comes?",
+             list->list.count == 1 ? "this checkpoint" : "these checkpoints");
+    if (!st)
+        st = cli_confirm(cli, question, &yes);
+    if (!st && !yes)
+        st = cli_fail(cli, DET_FAILED, "nothing was changed");
+    return st;
+}
+
 det_status run_experiment_set_gc_policy(struct cli *cli,
                                         const struct cli_invocation *in)
 {
@@ -134,6 +205,10 @@ det_status run_experiment_set_gc_policy(struct cli *cli,
         return cli_fail(cli, DET_INVALID,
                         "at least one of --save-experiment-best, "
                         "--save-trial-best and --save-trial-latest is needed");
+    if (!options->yes)
+        st = preview_gc(cli, id, options);
+    if (st)
+        return st;
     jw_object(&w, NULL);
     jw_i64(&w, "id", id);
     jw_object(&w, "checkpointStorage");

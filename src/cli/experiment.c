@@ -10,25 +10,68 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "data/text.h"
+#include "model/states.h"
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-static void add_filters(struct cli *cli, const struct list_options *options,
-                        struct buf *query)
+/* As lists show them: an active experiment also says what its trials wait for. */
+static const char *const active_names[] = {"QUEUED", "PULLING", "STARTING", "RUNNING",
+                                           NULL};
+
+static const char *find_state(const char *const *names, const char *word)
+{
+    for (; *names; names++)
+        if (!strcasecmp(*names, word))
+            return *names;
+    return NULL;
+}
+
+static det_status add_state(struct cli *cli, const char *word, struct buf *query)
+{
+    CLEANUP(buf_done) struct buf known = BUF_INIT;
+    const char *bare = strncasecmp(word, "STATE_", 6) ? word : word + 6;
+    const char *state = find_state(experiment_state_names, bare);
+
+    if (!state)
+        state = find_state(active_names, bare);
+    if (state) {
+        buf_printf(query, "&states=STATE_%s", state);
+        return DET_OK;
+    }
+    for (const char *const *name = experiment_state_names; *name; name++)
+        buf_printf(&known, "%s%s", known.len ? ", " : "", *name);
+    if (known.status)
+        return cli_nomem(cli);
+    return cli_fail(cli, DET_INVALID, "--state is '%s'; expected one of %s", word,
+                    known.data);
+}
+
+static det_status add_filters(struct cli *cli, const struct list_options *options,
+                              struct buf *query)
 {
     for (size_t i = 0; i < options->states.count; i++) {
-        const char *state = options->states.at[i];
+        det_status st = add_state(cli, options->states.at[i], query);
 
-        buf_puts(query,
-                 strncasecmp(state, "STATE_", 6) ? "&states=STATE_" : "&states=");
-        for (; *state; state++)
-            buf_putc(query,
-                     *state >= 'a' && *state <= 'z' ? (char)(*state - 32) : *state);
+        if (st)
+            return st;
     }
     for (size_t i = 0; i < options->labels.count; i++)
         buf_printf(query, "&labels=%s", cli_url(cli, options->labels.at[i]));
     if (options->name)
         buf_printf(query, "&name=%s", cli_url(cli, options->name));
+    return DET_OK;
+}
+
+/* Why there is nothing to see. */
+static void note_empty_list(struct cli *cli, const struct list_options *options)
+{
+    bool has_filters = options->states.count || options->labels.count || options->name;
+
+    cli_note(cli, "no experiments%s%s%s", options->all ? "" : " of yours",
+             has_filters ? " that --state, --label and --name let through" : "",
+             options->all ? ""
+                          : "; -a also looks among archived ones and those of "
+                            "other users");
 }
 
 /* Those of the caller, unless all are wanted. */
@@ -86,8 +129,8 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
                    options->limit);
     if (in->format != CLI_JSON) /* which shows everything */
         buf_puts(&query, "&excludeConfig=true");
-    add_filters(cli, options, &query);
-    if (!options->all)
+    st = add_filters(cli, options, &query);
+    if (!st && !options->all)
         st = add_owner(cli, &query);
     if (!st && query.status)
         st = cli_nomem(cli);
@@ -101,8 +144,7 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
     if (in->format == CLI_JSON)
         return cli_print_json(cli, list);
     if (in->format == CLI_TEXT && !json_first(list)) {
-        cli_note(cli, "no experiments%s",
-                 options->all ? "" : " of yours; -a shows all");
+        note_empty_list(cli, options);
         return DET_OK;
     }
     table_init(&table, &cli->mem, experiment_columns);
@@ -141,38 +183,12 @@ det_status run_experiment_list_trials(struct cli *cli, const struct cli_invocati
 
 /* ---- checkpoints ----------------------------------------------------------------- */
 
-static const struct table_column checkpoint_columns[] = {
-    {"UUID", TABLE_LEFT},     {"TRIAL", TABLE_RIGHT},
-    {"BATCHES", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
-    {"METRIC", TABLE_RIGHT},  {"SIZE", TABLE_RIGHT},
-    {"SAVED", TABLE_LEFT},    {0}};
-
-static void add_checkpoint(struct cli *cli, struct table *table, const struct json *c)
-{
-    const char *state = cli_state(json_get(c, "state"));
-    int64_t size = 0;
-
-    json_each(file, json_get(c, "resources"))
-        size += json_i64(file, 0);
-    table_add(table, json_str(json_get(c, "uuid"), ""));
-    table_add(table, cli_i64(cli, json_i64(json_path(c, "training.trialId"), 0)));
-    table_add(table,
-              cli_i64(cli, json_i64(json_path(c, "metadata.steps_completed"), 0)));
-    table_add_colored(table, state, cli_state_color(state));
-    table_add_raw(table, cli_number(cli, json_path(c, "training.searcherMetric")),
-                  show_raw(cli, json_path(c, "training.searcherMetric")));
-    table_add_raw(table, cli_size(cli, (uint64_t)size), cli_i64(cli, size));
-    table_add_raw(table, cli_time(cli, json_get(c, "reportTime")),
-                  json_str(json_get(c, "reportTime"), ""));
-}
-
 det_status run_experiment_list_checkpoints(struct cli *cli,
                                            const struct cli_invocation *in)
 {
     const struct checkpoint_options *options = in->options;
     const char *query = "sortByAttr=SORT_BY_END_TIME";
     struct json *reply;
-    struct table table;
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
@@ -189,10 +205,7 @@ det_status run_experiment_list_checkpoints(struct cli *cli,
         return st;
     if (in->format == CLI_JSON)
         return cli_print_json(cli, json_get(reply, "checkpoints"));
-    table_init(&table, &cli->mem, checkpoint_columns);
-    json_each(c, json_get(reply, "checkpoints"))
-        add_checkpoint(cli, &table, c);
-    return cli_print_table(cli, &table);
+    return show_checkpoints(cli, json_get(reply, "checkpoints"));
 }
 
 /* ---- one experiment -------------------------------------------------------------- */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inside.c - what a task's own script says and asks: report, hparam, preempted.
  *
- * They know their task by the variables the platform sets, and speak with its token. */
-#include <inttypes.h>
+ * They know their task by the variables the platform sets.  What is reported goes the
+ * way of libdet: into the task's ring, from which the supervisor sends it. */
+#include "cli/inside.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "cli/ctx.h"
 #include "cli/options.h"
 #include "cli/run.h"
@@ -27,16 +28,6 @@ static det_status need_text(struct cli *cli, const char *name, const char **ret_
     return DET_OK;
 }
 
-static det_status need_number(struct cli *cli, const char *name, int64_t *ret_value)
-{
-    const char *text;
-    det_status st = need_text(cli, name, &text);
-
-    if (!st && !parse_i64(text, ret_value))
-        st = cli_fail(cli, DET_INVALID, "%s is '%s'; expected a number", name, text);
-    return st;
-}
-
 static det_status begin(struct cli *cli)
 {
     const char *ignored;
@@ -46,6 +37,27 @@ static det_status begin(struct cli *cli)
         st = need_text(cli, "DET_SESSION_TOKEN", &ignored);
     cli->identity = DET_AS_TASK;
     return st;
+}
+
+det_status inside_open(struct cli *cli, det_context **ret_context)
+{
+    char error[1024] = "";
+    det_init_options options = {.size = sizeof(options),
+                                .flags = DET_INIT_QUIET | DET_INIT_TASK_ONLY,
+                                .error = error,
+                                .error_size = sizeof(error)};
+    const char *ignored;
+    det_status st = need_text(cli, "DET_ALLOCATION_ID", &ignored);
+
+    if (st)
+        return st;
+    st = det_init(&options, ret_context);
+    return st ? cli_fail(cli, st, "%s", error) : DET_OK;
+}
+
+det_status inside_done(struct cli *cli, det_context *context, det_status status)
+{
+    return status ? cli_fail(cli, status, "%s", det_context_error(context)) : DET_OK;
 }
 
 /* ---- report ---------------------------------------------------------------------- */
@@ -79,6 +91,9 @@ static det_status add_metric(struct cli *cli, struct json_writer *w, const char 
     value = equals + 1;
     if (!name)
         return cli_nomem(cli);
+    if (!*value)
+        return cli_fail(cli, DET_INVALID, "'%s' has no value; was a variable empty?",
+                        pair);
     if (parse_i64(value, &whole))
         jw_i64(w, name, whole);
     else if (parse_real(value, &real) || parse_odd(value, &real))
@@ -92,80 +107,75 @@ static const char *group_of(const struct report_options *options)
 {
     if (options->group)
         return options->group;
-    return options->validation ? "validation" : "training";
+    return options->validation ? DET_GROUP_VALIDATION : DET_GROUP_TRAINING;
 }
 
-static det_status write_report(struct cli *cli, const struct cli_invocation *in,
-                               int64_t trial_id, struct buf *body)
+static det_status report_metrics(struct cli *cli, const struct cli_invocation *in,
+                                 det_context *context)
 {
     const struct report_options *options = in->options;
-    struct json_writer w = JSON_WRITER(body);
-    int64_t run_id;
-    det_status st = need_number(cli, "DET_TRIAL_RUN_ID", &run_id);
+    CLEANUP(buf_done) struct buf metrics = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&metrics);
+    det_status st = DET_OK;
 
     jw_object(&w, NULL);
-    jw_str(&w, "group", group_of(options));
-    jw_object(&w, "metrics");
-    jw_i64(&w, "trialId", trial_id);
-    jw_i64(&w, "trialRunId", run_id);
-    if (options->steps != CLI_UNSET)
-        jw_i64(&w, "stepsCompleted", options->steps);
-    jw_time(&w, "reportTime", clock_wall_us(&clock_system));
-    jw_object(&w, "metrics");
-    jw_object(&w, "avgMetrics");
     for (size_t i = 0; i < in->arg_count && !st; i++)
         st = add_metric(cli, &w, in->args[i]);
     jw_end_object(&w);
-    jw_end_object(&w);
-    jw_end_object(&w);
-    jw_end_object(&w);
-    return st || !body->status ? st : cli_nomem(cli);
+    if (st)
+        return st;
+    if (metrics.status)
+        return cli_nomem(cli);
+    return inside_done(
+        cli, context,
+        det_report_json(context, group_of(options),
+                        options->steps == CLI_UNSET ? -1 : options->steps, metrics.data,
+                        NULL));
 }
 
-static det_status report_progress(struct cli *cli, int64_t trial_id, double progress)
+static det_status report_all(struct cli *cli, const struct cli_invocation *in,
+                             det_context *context)
 {
-    CLEANUP(buf_done) struct buf body = BUF_INIT;
-    struct json_writer w = JSON_WRITER(&body);
+    const struct report_options *options = in->options;
+    det_status st = DET_OK;
 
-    if (!(progress >= 0 && progress <= 1))
-        return cli_fail(cli, DET_INVALID, "--progress is %g; expected 0 to 1",
-                        progress);
-    jw_object(&w, NULL);
-    jw_real(&w, "progress", progress);
-    jw_bool(&w, "isRaw", true);
-    jw_end_object(&w);
-    if (body.status)
-        return cli_nomem(cli);
-    return cli_send(cli, "POST", body.data, NULL, "/api/v1/trials/%" PRId64 "/progress",
-                    trial_id);
+    if (in->arg_count)
+        st = report_metrics(cli, in, context);
+    if (!st && !isnan(options->progress))
+        st = inside_done(cli, context, det_report_progress(context, options->progress));
+    if (!st && options->status)
+        st = inside_done(cli, context, det_set_status(context, options->status));
+    if (!st && options->invalid_hp)
+        st = inside_done(cli, context,
+                         det_report_early_exit(context, DET_EXIT_INVALID_HP));
+    if (!st && options->wait)
+        st = inside_done(cli, context, det_flush(context, -1));
+    return st;
 }
 
 det_status run_report(struct cli *cli, const struct cli_invocation *in)
 {
-    CLEANUP(buf_done) struct buf body = BUF_INIT;
     const struct report_options *options = in->options;
-    int64_t trial_id;
-    det_status st = begin(cli);
+    det_context *context;
+    det_status st;
 
-    if (!st)
-        st = need_number(cli, "DET_TRIAL_ID", &trial_id);
-    if (st)
-        return st;
-    if (!in->arg_count && isnan(options->progress))
+    if (!in->arg_count && isnan(options->progress) && !options->status &&
+        !options->invalid_hp && !options->wait)
         return cli_fail(cli, DET_INVALID,
-                        "there is nothing to report: no NAME=VALUE and "
-                        "no --progress");
+                        "there is nothing to report: no NAME=VALUE, no --progress, no "
+                        "--status");
     if (options->validation && options->group)
         return cli_fail(cli, DET_INVALID,
                         "--validation and --group exclude each other");
-    if (in->arg_count) {
-        st = write_report(cli, in, trial_id, &body);
-        if (!st)
-            st = cli_send(cli, "POST", body.data, NULL,
-                          "/api/v1/trials/%" PRId64 "/metrics", trial_id);
-    }
-    if (!st && !isnan(options->progress))
-        st = report_progress(cli, trial_id, options->progress);
+    if (!isnan(options->progress) &&
+        !(options->progress >= 0 && options->progress <= 1))
+        return cli_fail(cli, DET_INVALID, "--progress is %g; expected 0 to 1",
+                        options->progress);
+    st = inside_open(cli, &context);
+    if (st)
+        return st;
+    st = report_all(cli, in, context);
+    det_close(context);
     return st;
 }
 

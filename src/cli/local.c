@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "cli/table_of_commands.h"
 #include "config/config.h"
 
@@ -41,18 +42,19 @@ static det_status check(struct cli *cli, enum config_kind kind, const struct buf
 det_status run_config_check(struct cli *cli, const struct cli_invocation *in)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
-    struct config_report report = CONFIG_REPORT(&cli->mem, in->args[0]);
-    det_status st = io_read_file(io_system(), in->args[0], &text, cli->err);
+    const char *name = strcmp(in->args[0], "-") ? in->args[0] : "standard input";
+    struct config_report report = CONFIG_REPORT(&cli->mem, name);
+    det_status st = cli_read_config(cli, in->args[0], &text);
 
     if (st)
         return st;
     st = check(cli, kind_of(in), &text, &report);
     config_report_write(&report, CONFIG_NOTICE, &cli->out);
     if (st && report.errors)
-        return cli_fail(cli, st, "%s has %u problem%s", in->args[0], report.errors,
+        return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
                         report.errors == 1 ? "" : "s");
     if (!st)
-        cli_put(cli, "%s is valid\n", in->args[0]);
+        cli_put(cli, "%s is valid\n", name);
     return st;
 }
 

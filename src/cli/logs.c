@@ -208,13 +208,8 @@ static det_status stream(struct reader *reader, const char *extra)
     buf_printf(&query, "%s?%s", reader->path, extra);
     st = add_filters(reader, &query);
     if (!st)
-        st = cli_connect(reader->cli);
-    if (st)
-        return st;
-    st = det_call_stream(reader->cli->client, query.data, on_line, reader);
-    if (st)
-        return cli_client_failed(reader->cli, st);
-    return reader->status;
+        st = cli_stream(reader->cli, query.data, on_line, reader);
+    return st ? st : reader->status;
 }
 
 /* ---- reading --------------------------------------------------------------------- */

@@ -359,8 +359,8 @@ static det_status stream_rows(struct rows *rows, const struct subject *subject,
         buf_printf(&path, "&trialIds=%" PRId64, subject->trials.at[i]);
     if (path.status)
         return cli_nomem(cli);
-    st = det_call_stream(cli->client, path.data, on_line, rows);
-    return st ? cli_client_failed(cli, st) : rows->status;
+    st = cli_stream(cli, path.data, on_line, rows);
+    return st ? st : rows->status;
 }
 
 static det_status print_rows(struct cli *cli, const struct subject *subject)

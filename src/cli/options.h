@@ -60,10 +60,16 @@ struct checkpoint_options {
     int64_t best;
 };
 
+struct checkpoint_list_options {
+    int64_t experiment;
+    int64_t trial;
+};
+
 struct gc_options {
     int64_t save_experiment_best;
     int64_t save_trial_best;
     int64_t save_trial_latest;
+    bool yes;
 };
 
 struct retention_options {
@@ -111,6 +117,20 @@ struct report_options {
     bool validation;
     const char *group;
     double progress;
+    const char *status;
+    bool invalid_hp;
+    bool wait;
+};
+
+struct checkpoint_save_options {
+    int64_t steps;
+    const char *metadata;
+    bool wait;
+};
+
+struct checkpoint_restore_options {
+    const char *uuid;
+    bool unchecked;
 };
 
 #endif

@@ -50,6 +50,11 @@ RUN(experiment_metrics);
 RUN(trial_metrics);
 /* trial.c */
 RUN(trial_describe);
+/* checkpoint.c */
+RUN(checkpoint_list);
+RUN(checkpoint_describe);
+RUN(checkpoint_download);
+RUN(checkpoint_delete);
 /* cluster.c */
 RUN(agent_list);
 RUN(agent_enable);
@@ -80,6 +85,8 @@ RUN(internal_man);
 RUN(report);
 RUN(hparam);
 RUN(preempted);
+RUN(checkpoint_save);
+RUN(checkpoint_restore);
 
 #undef RUN
 

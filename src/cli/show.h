@@ -6,8 +6,12 @@
 #include "base/err.h"
 #include "cli/table.h"
 
+struct buf;
 struct cli;
 struct json;
+
+/* A configuration file, or standard input for "-". */
+det_status cli_read_config(struct cli *cli, const char *path, struct buf *text);
 
 /* A value for CSV: numbers and texts as they came, nested ones as JSON, null as "". */
 const char *show_raw(struct cli *cli, const struct json *value);
@@ -19,6 +23,8 @@ void show_field(struct cli *cli, const char *name, const char *value);
 extern const struct table_column show_trial_columns[];
 void show_trial_row(struct cli *cli, struct table *table, const struct json *trial);
 det_status show_trials(struct cli *cli, const struct json *trials);
+/* Checkpoints as a table (checkpoint.c). */
+det_status show_checkpoints(struct cli *cli, const struct json *checkpoints);
 /* The last element first. */
 void show_reverse(struct json *list);
 

@@ -13,81 +13,195 @@
 
 enum { POLL_FIRST_MS = 200, POLL_LAST_MS = 2000, TRIES_MOST = 30 };
 
+/* ---- steering -------------------------------------------------------------------- */
+
+/* What a command does to each id.  The master answers kill and cancel of what is over
+ * with success, since there is nothing left to do; people are told what they find. */
+struct steering {
+    const char *what;  /* "experiment" */
+    const char *path;  /* of its kind: "experiments" */
+    const char *verb;  /* NULL: deletes */
+    const char *done;  /* "Killed" */
+    const char *there; /* states in which it is so already; NULL: the master decides */
+    bool refuses_ended;
+};
+
+static bool is_ended(const char *state)
+{
+    return !strcmp(state, "COMPLETED") || !strcmp(state, "CANCELED") ||
+           !strcmp(state, "ERROR") || !strncmp(state, "DELET", 5);
+}
+
+/* Whether `state` is one of the words. */
+static bool is_one_of(const char *state, const char *words)
+{
+    size_t len = strlen(state);
+
+    while (*words) {
+        size_t word = strcspn(words, " ");
+
+        if (word == len && !strncmp(words, state, len))
+            return true;
+        words += word + (words[word] == ' ');
+    }
+    return false;
+}
+
+det_status steer_refuse_ended(struct cli *cli, const char *what, int64_t id,
+                              const char *state)
+{
+    if (!is_ended(state))
+        return DET_OK;
+    return cli_fail(cli, DET_STATE, "%s %" PRId64 " had already ended (%s)", what, id,
+                    state);
+}
+
+det_status steer_state(struct cli *cli, const char *what, int64_t id,
+                       const char **ret_state)
+{
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/%ss/%" PRId64, what, id);
+
+    if (!st)
+        *ret_state = cli_state(json_get(json_get(reply, what), "state"));
+    return st;
+}
+
+/* True: that was all, `st` and what is printed say how it went. */
+static bool is_settled(struct cli *cli, const struct steering *how, int64_t id,
+                       det_status *st)
+{
+    const char *state = "";
+
+    *st = steer_state(cli, how->what, id, &state);
+    if (!*st && how->refuses_ended)
+        *st = steer_refuse_ended(cli, how->what, id, state);
+    if (*st)
+        return true;
+    if (is_ended(state))
+        cli_put(cli, "%s %" PRId64 " had already ended (%s)\n", how->what, id, state);
+    else if (is_one_of(state, how->there))
+        cli_put(cli, "%s %" PRId64 " was already %s\n", how->what, id, state);
+    else
+        return false;
+    return true;
+}
+
+static det_status steer_one(struct cli *cli, const struct steering *how, int64_t id)
+{
+    det_status st = DET_OK;
+
+    if (how->there && is_settled(cli, how, id, &st))
+        return st;
+    if (how->verb)
+        st = cli_send(cli, "POST", NULL, NULL, "/api/v1/%s/%" PRId64 "/%s", how->path,
+                      id, how->verb);
+    else
+        st = cli_send(cli, "DELETE", NULL, NULL, "/api/v1/%s/%" PRId64, how->path, id);
+    if (st == DET_STATE) /* the master's sentence does not say which */
+        return err_prefix(cli->err, "%s %" PRId64, how->what, id);
+    if (!st)
+        cli_put(cli, "%s %s %" PRId64 "\n", how->done, how->what, id);
+    return st;
+}
+
 /* One call for each id.  The first failure is the result; the others are still tried.
  */
-static det_status act_on_all(struct cli *cli, const char *what, const char *path,
-                             const char *verb, const char *done)
+static det_status steer_ids(struct cli *cli, const struct steering *how,
+                            const struct cli_ids *ids)
 {
-    const struct cli_invocation *in = cli->in;
     struct err first = {0};
-    struct cli_ids ids;
-    det_status st = cli_ids(cli, what, in->args, in->arg_count, &ids);
 
-    if (st)
-        return st;
-    for (size_t i = 0; i < ids.count; i++) {
-        st = cli_send(cli, "POST", NULL, NULL, "/api/v1/%s/%" PRId64 "/%s", path,
-                      ids.at[i], verb);
-        if (!st) {
-            cli_put(cli, "%s %s %" PRId64 "\n", done, what, ids.at[i]);
-        } else if (!first.status) {
-            first = *cli->err;
-            if (st == DET_UNREACHABLE)
-                break;
-        } else {
+    for (size_t i = 0; i < ids->count && first.status != DET_UNREACHABLE; i++) {
+        det_status st = steer_one(cli, how, ids->at[i]);
+
+        if (st && first.status)
             cli_note(cli, "det: %s", cli->err->text);
-        }
+        else if (st)
+            first = *cli->err;
     }
     if (first.status)
         *cli->err = first;
     return first.status;
 }
 
-static det_status act(struct cli *cli, const char *verb, const char *done)
+static det_status steer(struct cli *cli, const struct steering *how)
 {
-    return act_on_all(cli, "experiment", "experiments", verb, done);
+    const struct cli_invocation *in = cli->in;
+    struct cli_ids ids;
+    det_status st = cli_ids(cli, how->what, in->args, in->arg_count, &ids);
+
+    return st ? st : steer_ids(cli, how, &ids);
 }
+
+#define EXPERIMENTS .what = "experiment", .path = "experiments"
 
 det_status run_experiment_pause(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {EXPERIMENTS, .verb = "pause", .done = "Paused",
+                                        .there = "PAUSED", .refuses_ended = true};
+
     (void)in;
-    return act(cli, "pause", "Paused");
+    return steer(cli, &how);
 }
 
 det_status run_experiment_activate(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {
+        EXPERIMENTS, .verb = "activate", .done = "Activated",
+        .there = "ACTIVE QUEUED PULLING STARTING RUNNING", .refuses_ended = true};
+
     (void)in;
-    return act(cli, "activate", "Activated");
+    return steer(cli, &how);
 }
 
 det_status run_experiment_cancel(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {
+        EXPERIMENTS, .verb = "cancel", .done = "Canceled",
+        .there = "STOPPING_CANCELED STOPPING_KILLED STOPPING_COMPLETED STOPPING_ERROR"};
+
     (void)in;
-    return act(cli, "cancel", "Canceled");
+    return steer(cli, &how);
 }
 
 det_status run_experiment_kill(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {EXPERIMENTS, .verb = "kill", .done = "Killed",
+                                        .there = "STOPPING_KILLED"};
+
     (void)in;
-    return act(cli, "kill", "Killed");
+    return steer(cli, &how);
 }
 
 det_status run_experiment_archive(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {EXPERIMENTS, .verb = "archive",
+                                        .done = "Archived"};
+
     (void)in;
-    return act(cli, "archive", "Archived");
+    return steer(cli, &how);
 }
 
 det_status run_experiment_unarchive(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {EXPERIMENTS, .verb = "unarchive",
+                                        .done = "Unarchived"};
+
     (void)in;
-    return act(cli, "unarchive", "Unarchived");
+    return steer(cli, &how);
 }
 
 det_status run_trial_kill(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {.what = "trial",
+                                        .path = "trials",
+                                        .verb = "kill",
+                                        .done = "Killed",
+                                        .there = "STOPPING_KILLED"};
+
     (void)in;
-    return act_on_all(cli, "trial", "trials", "kill", "Killed");
+    return steer(cli, &how);
 }
 
 /* ---- deleting -------------------------------------------------------------------- */
@@ -112,19 +226,14 @@ static det_status confirm_delete(struct cli *cli, const struct cli_ids *ids)
 
 det_status run_experiment_delete(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {EXPERIMENTS, .done = "Deleted"};
     const struct yes_options *options = in->options;
     struct cli_ids ids;
     det_status st = cli_ids(cli, "experiment", in->args, in->arg_count, &ids);
 
     if (!st && !options->yes)
         st = confirm_delete(cli, &ids);
-    for (size_t i = 0; i < ids.count && !st; i++) {
-        st = cli_send(cli, "DELETE", NULL, NULL, "/api/v1/experiments/%" PRId64,
-                      ids.at[i]);
-        if (!st)
-            cli_put(cli, "Deleted experiment %" PRId64 "\n", ids.at[i]);
-    }
-    return st;
+    return st ? st : steer_ids(cli, &how, &ids);
 }
 
 /* ---- waiting --------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "cli/chart.h"
 #include "cli/ctx.h"
+#include "cli/interrupt.h"
 #include "data/text.h"
 
 /* ---- reading --------------------------------------------------------------------- */
@@ -217,24 +218,42 @@ det_status cli_confirm(struct cli *cli, const char *question, bool *ret_yes)
     return DET_OK;
 }
 
+/* The terminal is silent only while we wait: a signal that would end or stop us is held
+ * back until it speaks again.  One that was stopped and goes on asks anew. */
+static bool read_silently(const char *prompt, const struct termios *before, char *line,
+                          size_t size)
+{
+    struct termios silent = *before;
+    bool is_read = false, has_input = false;
+
+    silent.c_lflag &= (tcflag_t)~ECHO;
+    while (!has_input) {
+        struct interrupt hold;
+
+        interrupt_hold(&hold);
+        /* silent before we ask: who answers at once is not seen, nor lost */
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+        fprintf(stderr, "%s: ", prompt);
+        has_input = interrupt_wait_for_input(&hold);
+        if (has_input)
+            is_read = read_line(line, size);
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
+        fputc('\n', stderr);
+        interrupt_release(&hold);
+    }
+    return is_read;
+}
+
 det_status cli_password(struct cli *cli, const char *prompt, const char **ret_password)
 {
-    bool is_terminal = isatty(STDIN_FILENO);
-    struct termios before, silent;
+    struct termios before;
     char line[1024];
     bool is_read;
 
-    if (is_terminal && tcgetattr(STDIN_FILENO, &before) == 0) {
-        fprintf(stderr, "%s: ", prompt);
-        silent = before;
-        silent.c_lflag &= (tcflag_t)~ECHO;
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+    if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0)
+        is_read = read_silently(prompt, &before, line, sizeof(line));
+    else
         is_read = read_line(line, sizeof(line));
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-        fputc('\n', stderr);
-    } else {
-        is_read = read_line(line, sizeof(line));
-    }
     *ret_password = arena_strdup(&cli->mem, is_read ? line : "");
     explicit_bzero(line, sizeof(line));
     return *ret_password ? DET_OK : cli_nomem(cli);

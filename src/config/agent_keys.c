@@ -7,7 +7,7 @@
 static const struct config_key keys[] = {
     KEY(KEY_STR, "config_file", .flags = KEY_DROPPED, .help = "where it was read from"),
     KEY(KEY_STR, "master_host", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,
-        .help = "where the master is"),
+        .example = "127.0.0.1", .help = "where the master is"),
     KEY(KEY_INT, "master_port", .def = "8080", .bounds = FROM_TO(1, 65535),
         .help = "the master's port; 443 with TLS"),
     KEY(KEY_STR, "agent_id", .def = "null", .flags = KEY_NOT_EMPTY,

@@ -33,8 +33,8 @@ enum config_severity { CONFIG_NOTICE, CONFIG_ERROR };
 
 struct config_problem {
     enum config_severity severity;
-    uint32_t line; /* 0: not from a file */
-    uint32_t column;
+    uint32_t line;   /* 0: not from a file */
+    uint32_t column; /* without a line: from this option, counted from 1; 0: neither */
     bool is_unsupported; /* an error only because it is not built yet */
     const char *path;    /* "searcher.max_trials" */
     const char *text;    /* "found 'many'; expected a whole number >= 1" */
@@ -47,6 +47,8 @@ enum { CONFIG_PROBLEMS_MOST = 200 };
 struct config_report {
     struct arena *mem;            /* what is reported lives here */
     const char *name;             /* the file, for messages; may be NULL */
+    const char *const *options;   /* what was said beside it: "--config a.b=1"; may be
+                                     NULL */
     struct config_problem *first; /* in the order of the file */
     uint32_t count;               /* how many are kept */
     uint32_t errors;
@@ -128,6 +130,13 @@ det_status experiment_config_load(const char *text, size_t len,
                                   struct arena *mem, struct config_report *report,
                                   struct experiment_config *ret_config,
                                   struct err *err);
+/* The same from a tree that was parsed by the caller, and is changed.  A value of
+ * `line` 0 and `column` n comes from the report's n-th option. */
+det_status experiment_config_load_tree(struct json *tree,
+                                       const struct experiment_defaults *defaults,
+                                       struct arena *mem, struct config_report *report,
+                                       struct experiment_config *ret_config,
+                                       struct err *err);
 /* The same from a complete tree that was stored before (no translation, no merging). */
 det_status experiment_config_open(const char *json, size_t len, struct arena *mem,
                                   struct experiment_config *ret_config,
@@ -157,8 +166,8 @@ void config_reference_write(enum config_kind kind, struct buf *out);
 /* A checked, completed tree; read it with json_path().  Sizes are bytes and durations
  * seconds there, whatever was written.  `overrides` (from flags and environment; may be
  * NULL) win over the file; their strings are read as YAML scalars where the key is not
- * a string.  `text` may be NULL for no file.  The tree lives in the report's arena.  Not for experiments, which need more: see
- * experiment_config_load(). */
+ * a string.  `text` may be NULL for no file.  The tree lives in the report's arena. Not
+ * for experiments, which need more: see experiment_config_load(). */
 det_status config_load(enum config_kind kind, const char *text, size_t len,
                        const struct json *overrides, struct config_report *report,
                        struct json **ret_tree, struct err *err);

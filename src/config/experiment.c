@@ -230,14 +230,24 @@ det_status experiment_config_load(const char *text, size_t len,
                                   struct arena *mem, struct config_report *report,
                                   struct experiment_config *ret_config, struct err *err)
 {
-    struct key_table table = experiment_table();
     struct json *tree;
+    det_status st = load_text(text, len, mem, report, &tree, err);
+
+    return st ? st
+              : experiment_config_load_tree(tree, defaults, mem, report, ret_config,
+                                            err);
+}
+
+det_status experiment_config_load_tree(struct json *tree,
+                                       const struct experiment_defaults *defaults,
+                                       struct arena *mem, struct config_report *report,
+                                       struct experiment_config *ret_config,
+                                       struct err *err)
+{
+    struct key_table table = experiment_table();
     const char *json;
     det_status st;
 
-    st = load_text(text, len, mem, report, &tree, err);
-    if (st)
-        return st;
     config_translate(CONFIG_EXPERIMENT, tree, mem, report);
     forms_normalise(tree, mem);
     if (tree->kind == JSON_OBJECT)

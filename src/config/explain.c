@@ -138,12 +138,12 @@ static const struct config_key *row_around(const struct config_key *keys, size_t
 }
 
 /* Whether the row stands in the file as more than a comment: it and the maps around it
- * have a default that is not null, whatever the kind. */
+ * have an example, or a default that is not null, whatever the kind. */
 static bool is_live(const struct config_key *keys, size_t count,
                     const struct config_key *row)
 {
     for (; row; row = row_around(keys, count, row))
-        if (!row->def || row->kinds || strcmp(row->def, "null") == 0)
+        if (!row->example && (!row->def || row->kinds || strcmp(row->def, "null") == 0))
             return false;
     return true;
 }
@@ -176,6 +176,9 @@ static void write_default(const struct config_key *keys, size_t count,
         buf_putc(out, '\n');
     } else if (row->types & KEY_MAP && has_rows_below(keys, count, row)) {
         buf_printf(out, "%*s%s:\n", indent, "", name);
+    } else if (row->example) {
+        buf_printf(out, "%*s%s: %s # required; this is an example\n", indent, "", name,
+                   row->example);
     } else {
         buf_printf(out, "%*s%s: %s\n", indent, "", name, row->def);
     }

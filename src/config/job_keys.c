@@ -9,7 +9,7 @@ static const struct config_key keys[] = {
     KEY(KEY_STR, "name", .def = "null", .help = "shown in every list"),
     KEY(KEY_STR, "description", .def = "null", .help = "what it is about"),
     KEY(KEY_STR | KEY_LIST, "entrypoint", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,
-        .help = "the command, or a list of its arguments"),
+        .example = "./run.sh", .help = "the command, or a list of its arguments"),
     KEY(KEY_STR, "entrypoint[]", .help = "one argument"),
     KEY(KEY_MAP, "data", .def = "{}", .flags = KEY_FREE,
         .help = "anything for the program's own use"),

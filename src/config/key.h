@@ -60,9 +60,11 @@ struct key_bounds {
 
 struct config_key {
     const char *path;
-    uint32_t types;  /* enum key_type */
-    uint32_t flags;  /* enum key_flag */
-    const char *def; /* JSON; NULL: none */
+    uint32_t types;      /* enum key_type */
+    uint32_t flags;      /* enum key_flag */
+    const char *def;     /* JSON; NULL: none */
+    const char *example; /* of what is required and has no default, for a file of
+                            defaults that is valid; maps: "" */
     struct key_bounds bounds;
     const char *const *words;       /* the strings allowed; ends with NULL */
     const char *const *later_words; /* of these, those not built yet */

@@ -30,7 +30,8 @@ static struct json *mask(const struct key_table *table, const char *pattern,
     return copy;
 }
 
-struct json *config_mask(enum config_kind kind, const struct json *tree, struct arena *mem)
+struct json *config_mask(enum config_kind kind, const struct json *tree,
+                         struct arena *mem)
 {
     struct key_table table = kind == CONFIG_MASTER  ? master_table()
                              : kind == CONFIG_AGENT ? agent_table()

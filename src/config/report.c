@@ -15,12 +15,20 @@ static uint64_t file_order(const struct config_problem *problem)
     return line << 32 | problem->column;
 }
 
+/* What is not built comes first: nothing else in the file is worth mending before. */
+static bool comes_before(const struct config_problem *a, const struct config_problem *b)
+{
+    if (a->is_unsupported != b->is_unsupported)
+        return a->is_unsupported;
+    return file_order(a) <= file_order(b);
+}
+
 /* Passes find problems in their own order; readers want that of the file. */
 static void insert(struct config_report *report, struct config_problem *problem)
 {
     struct config_problem **at = &report->first;
 
-    while (*at && file_order(*at) <= file_order(problem))
+    while (*at && comes_before(*at, problem))
         at = &(*at)->next;
     problem->next = *at;
     *at = problem;
@@ -97,11 +105,15 @@ void report_out_of_memory(struct config_report *report)
 static void write_place(const struct config_report *report,
                         const struct config_problem *problem, struct buf *out)
 {
-    if (report->name)
+    bool is_option = !problem->line && problem->column && report->options;
+
+    if (is_option)
+        buf_printf(out, "%s:", report->options[problem->column - 1]);
+    else if (report->name)
         buf_printf(out, "%s:", report->name);
     if (problem->line)
         buf_printf(out, "%u:%u:", problem->line, problem->column);
-    if (report->name || problem->line)
+    if (is_option || report->name || problem->line)
         buf_putc(out, ' ');
     if (problem->path[0])
         buf_printf(out, "%s: ", problem->path);

@@ -2,17 +2,23 @@
 /* agent.c - who offers slots.
  *
  *   joined --> heard (is_connected) <--> silent (silent_us) --> lost, and forgotten
- *                                             \ after agent_reconnect_wait
+ *                                         ^__/ \ after agent_reconnect_wait
+ *                       a task of it is heard
  *
  * A slot takes tasks while its agent is heard and enabled and nobody disabled the slot;
  * zero-slot tasks ask for the first two only.
  * What runs on a silent agent goes on; what ran on a lost one is a transient failure.
+ * It is lost only when nothing of it is heard: its tasks have supervisors, which speak
+ * for themselves, and as long as one does, the machine is there and only the agent
+ * is not.
  *
  * An agent that joins says which tasks it has.  A task we believe in that it does not
  * have is lost with it, unless it was never heard of: then the order to start it did
  * not arrive, and is given again.  A task it has that is nobody's is killed.  An agent
  * that comes back with other slots, or for another pool, is another agent: the old one
- * is lost. */
+ * is lost.  So is one of the same name from another directory (its *instance*); but
+ * while the first is heard, the other is refused, and so is a copy of its directory on
+ * another machine: they would take each other's tasks away for ever. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,12 +43,14 @@ static bool describe(struct live_agent *agent, const struct agent *row)
     bool is_done = set_text(&agent->devices, row->devices) &&
                    set_text(&agent->addresses, row->addresses) &&
                    set_text(&agent->boot_id, row->boot_id) &&
-                   set_text(&agent->version, row->version);
+                   set_text(&agent->version, row->version) &&
+                   set_text(&agent->instance, row->instance);
 
     agent->row.devices = agent->devices;
     agent->row.addresses = agent->addresses;
     agent->row.boot_id = agent->boot_id;
     agent->row.version = agent->version;
+    agent->row.instance = agent->instance;
     return is_done;
 }
 
@@ -248,6 +256,25 @@ static det_status check_joined(const struct core *core, const struct core_event 
     return DET_OK;
 }
 
+static bool is_other_instance(const struct live_agent *agent, const struct agent *row)
+{
+    return strcmp(agent->instance, row->instance) != 0;
+}
+
+/* The same directory after another start of the machine is the same agent, if the one
+ * we hear can have been before that. */
+static det_status check_alone(const struct live_agent *agent, const struct agent *row,
+                              struct err *err)
+{
+    if (!agent->row.is_connected ||
+        (!is_other_instance(agent, row) && !strcmp(agent->boot_id, row->boot_id)))
+        return DET_OK;
+    return err_set(err, DET_EXISTS,
+                   "another agent is connected as '%s'; give this one a name of its "
+                   "own with --id",
+                   agent->name);
+}
+
 static struct live_agent *add_joined(struct core *core, const struct agent *row,
                                      struct pool_entry *pool)
 {
@@ -258,6 +285,11 @@ static struct live_agent *add_joined(struct core *core, const struct agent *row,
     core->counters.next_agent++;
     core->has_counted = true;
     return agent;
+}
+
+static const char *text_or_empty(const char *text)
+{
+    return text ? text : "";
 }
 
 det_status agent_joined(struct core *core, const struct core_event *event,
@@ -274,15 +306,21 @@ det_status agent_joined(struct core *core, const struct core_event *event,
         .slots = event->agent_joined.slots,
         .is_enabled = true,
         .is_connected = true,
-        .boot_id = event->agent_joined.boot_id,
+        .boot_id = text_or_empty(event->agent_joined.boot_id),
         .version = event->agent_joined.version,
+        .instance = text_or_empty(event->agent_joined.instance),
         .joined_us = core->now_us,
     };
 
     if (st)
         return st;
     agent = smap_get(&core->agent_names, row.name);
-    if (agent && (agent->pool != pool || agent->row.slots != row.slots)) {
+    if (agent)
+        st = check_alone(agent, &row, err);
+    if (st)
+        return st;
+    if (agent && (agent->pool != pool || agent->row.slots != row.slots ||
+                  is_other_instance(agent, &row))) {
         agent_is_lost(core, agent);
         agent = NULL;
     }
@@ -305,7 +343,7 @@ det_status agent_joined(struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-/* ---- heard, silent, lost; enabled, disabled -------------------------------------- */
+/* ---- heard, silent; enabled, disabled -------------------------------------------- */
 
 static det_status find_named(const struct core *core, const char *name,
                              struct live_agent **ret_agent, struct err *err)
@@ -325,10 +363,6 @@ det_status agent_heard(struct core *core, const struct core_event *event,
 
     if (st)
         return st;
-    if (event->kind == EVENT_AGENT_LOST) {
-        agent_is_lost(core, agent);
-        return DET_OK;
-    }
     if (agent->row.is_connected == is_heard)
         return DET_OK;
     agent->row.is_connected = is_heard;
@@ -337,6 +371,36 @@ det_status agent_heard(struct core *core, const struct core_event *event,
     core_touch(core, &agent->live);
     agent_sync_slots(core, agent);
     return DET_OK;
+}
+
+static void put_silence(struct core *core, struct live_agent *agent, int64_t at_us)
+{
+    agent->row.silent_us = MAX(at_us, 1);
+    agent_set_timer(core, agent);
+    core_touch(core, &agent->live);
+}
+
+void agent_renew_silence(struct core *core, struct live_agent *agent)
+{
+    if (!agent->row.is_connected)
+        put_silence(core, agent, core->now_us);
+}
+
+void agent_move_silence(struct core *core, struct live_agent *agent, int64_t by_us)
+{
+    if (!agent->row.is_connected)
+        put_silence(core, agent, agent->row.silent_us + by_us);
+}
+
+det_status agent_tasks_heard(struct core *core, const struct core_event *event,
+                             struct err *err)
+{
+    struct live_agent *agent;
+    det_status st = find_named(core, event->agent.name, &agent, err);
+
+    if (!st)
+        agent_renew_silence(core, agent);
+    return st;
 }
 
 static bool share_has_slot(const struct live_share *share, uint32_t slot)

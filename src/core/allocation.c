@@ -293,6 +293,31 @@ void allocation_set_deadline(struct core *core, struct live_allocation *allocati
     core_touch(core, &allocation->live);
 }
 
+static void put_deadline(struct core *core, struct live_allocation *allocation,
+                         int64_t at_us)
+{
+    allocation->row.preempt_deadline_us = MAX(at_us, 1);
+    timer_set(core, &allocation->timer, allocation->row.preempt_deadline_us);
+    core_touch(core, &allocation->live);
+}
+
+void allocation_move_deadline(struct core *core, struct live_allocation *allocation,
+                              int64_t by_us)
+{
+    if (allocation->row.preempt_deadline_us)
+        put_deadline(core, allocation, allocation->row.preempt_deadline_us + by_us);
+}
+
+void allocation_cap_deadline(struct core *core, struct live_allocation *allocation)
+{
+    int64_t most_us = allocation->row.is_killed
+                          ? KILL_AGAIN_US
+                          : allocation->trial->experiment->preemption_timeout_us;
+
+    if (allocation->row.preempt_deadline_us > core->now_us + most_us)
+        put_deadline(core, allocation, core->now_us + most_us);
+}
+
 void allocation_preempt(struct core *core, struct live_allocation *allocation,
                         const char *reason)
 {

@@ -12,6 +12,10 @@ enum { SCRATCH_BYTES = 1 << 30 };
 
 static det_status tick(struct core *core, const struct core_event *event,
                        struct err *err);
+static det_status started(struct core *core, const struct core_event *event,
+                          struct err *err);
+static det_status clock_jumped(struct core *core, const struct core_event *event,
+                               struct err *err);
 
 typedef det_status handler_fn(struct core *core, const struct core_event *event,
                               struct err *err);
@@ -36,10 +40,12 @@ static handler_fn *const handlers[] = {
     HANDLES(AGENT_JOINED, agent_joined),
     HANDLES(AGENT_SILENT, agent_heard),
     HANDLES(AGENT_HEARD, agent_heard),
-    HANDLES(AGENT_LOST, agent_heard),
+    HANDLES(AGENT_TASKS_HEARD, agent_tasks_heard),
     HANDLES(AGENT_ENABLE, agent_enabled),
     HANDLES(SLOT_ENABLE, agent_slot_enabled),
     HANDLES(TICK, tick),
+    HANDLES(STARTED, started),
+    HANDLES(CLOCK_JUMPED, clock_jumped),
 };
 
 void core_fail(struct core *core, det_status status, const struct err *err)
@@ -106,6 +112,40 @@ static det_status tick(struct core *core, const struct core_event *event,
             allocation_deadline_came(
                 core, CONTAINER_OF(timer, struct live_allocation, timer));
     }
+    return DET_OK;
+}
+
+/* What counted as silence while nobody listened begins anew; and a clock that was set
+ * back meanwhile must not put an order off for years. */
+static det_status started(struct core *core, const struct core_event *event,
+                          struct err *err)
+{
+    struct live_agent *agent;
+    struct live_allocation *allocation;
+
+    (void)event;
+    (void)err;
+    for (size_t i = 0; (agent = map_next(&core->agents, &i));)
+        agent_renew_silence(core, agent);
+    for (size_t i = 0; (allocation = map_next(&core->allocations, &i));)
+        allocation_cap_deadline(core, allocation);
+    return DET_OK;
+}
+
+/* Deadlines are points on the wall clock, since they are rows; when that is set, they
+ * keep their distance. */
+static det_status clock_jumped(struct core *core, const struct core_event *event,
+                               struct err *err)
+{
+    int64_t by_us = event->clock_jumped.by_us;
+    struct live_agent *agent;
+    struct live_allocation *allocation;
+
+    (void)err;
+    for (size_t i = 0; (agent = map_next(&core->agents, &i));)
+        agent_move_silence(core, agent, by_us);
+    for (size_t i = 0; (allocation = map_next(&core->allocations, &i));)
+        allocation_move_deadline(core, allocation, by_us);
     return DET_OK;
 }
 

@@ -133,20 +133,6 @@ const struct allocation *core_allocation_named(const struct core *core,
 const struct agent *core_agent(const struct core *core, const char *name);
 const struct pool *core_pool_named(const struct core *core, const char *name);
 
-/* The job queue of a pool, most important first: experiments with at least one
- * allocation that is not over. */
-struct core_job {
-    int64_t experiment_id;
-    bool is_scheduled; /* some allocation holds slots */
-    bool is_backfilled;
-    int64_t ahead; /* jobs before it that wait */
-    uint32_t requested_slots;
-    uint32_t allocated_slots;
-};
-struct arena;
-det_status core_jobs(const struct core *core, const char *pool, struct arena *mem,
-                     struct core_job **ret_jobs, uint32_t *ret_count, struct err *err);
-
 /* Everything the heart knows, as text, in a fixed order: equal hearts, equal text. */
 void core_dump(const struct core *core, struct buf *out);
 /* DET_OK, or DET_CORRUPT with the invariant that is broken.  O(everything). */

@@ -10,7 +10,7 @@
  *   agent.c       who offers slots: joined, silent, lost, disabled
  *   plan.c        asks the pools and carries their plans out; ports; container ids
  *   restore.c     the same heart from its rows
- *   check.c dump.c jobs.c   looking in
+ *   check.c dump.c   looking in
  *   live.h        what all of them work on
  *
  * An event is handled in three strokes, without recursion between rooms of the heart:
@@ -141,6 +141,10 @@ void allocation_kill(struct core *core, struct live_allocation *allocation,
 /* It is killed at `at_us` at the latest. */
 void allocation_set_deadline(struct core *core, struct live_allocation *allocation,
                              int64_t at_us);
+/* The same distance to a clock that was moved; no later than orders given now. */
+void allocation_move_deadline(struct core *core, struct live_allocation *allocation,
+                              int64_t by_us);
+void allocation_cap_deadline(struct core *core, struct live_allocation *allocation);
 void allocation_deadline_came(struct core *core, struct live_allocation *allocation);
 void share_exited(struct core *core, struct live_share *share, enum exit_kind kind,
                   int64_t code, const char *reason);
@@ -173,7 +177,12 @@ void agent_is_lost(struct core *core, struct live_agent *agent);
 det_status agent_joined(struct core *core, const struct core_event *event,
                         struct err *err);
 det_status agent_heard(struct core *core, const struct core_event *event,
-                       struct err *err); /* SILENT, HEARD, LOST */
+                       struct err *err); /* SILENT, HEARD */
+det_status agent_tasks_heard(struct core *core, const struct core_event *event,
+                             struct err *err);
+/* Of one that is silent: it begins now, or `by_us` later than it did. */
+void agent_renew_silence(struct core *core, struct live_agent *agent);
+void agent_move_silence(struct core *core, struct live_agent *agent, int64_t by_us);
 det_status agent_enabled(struct core *core, const struct core_event *event,
                          struct err *err);
 det_status agent_slot_enabled(struct core *core, const struct core_event *event,
@@ -191,7 +200,7 @@ void ports_take(struct core *core, int64_t ports[4]);
 void port_mark(struct core *core, int64_t port);
 void ports_free(struct core *core, const int64_t ports[4]);
 
-/* ---- lists, in the order of ids, in an arena; for dump, check and jobs ----------- */
+/* ---- lists, in the order of ids, in an arena; for dump and check ----------------- */
 
 /* NULL only when out of memory. */
 void **core_sorted(const struct core *core, enum live_kind kind, struct arena *mem,

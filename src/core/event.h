@@ -17,22 +17,24 @@ enum core_event_kind {
     EVENT_EXPERIMENT_ACTION,
     EVENT_EXPERIMENT_RESOURCES, /* priority, weight, cap or pool changed */
     EVENT_TRIAL_KILL,
-    EVENT_VALIDATED, /* journal */
-    EVENT_PROGRESS,
+    EVENT_VALIDATED,    /* journal */
+    EVENT_PROGRESS,     /* journal, or a call of its own */
     EVENT_CHECKPOINTED, /* journal */
-    EVENT_EARLY_EXIT,   /* a trial says that its hyperparameters are invalid */
-    EVENT_LOG_POLICY,   /* a line of its log matched a policy */
-    EVENT_SHARE_STATE,  /* a task process got ahead: PULLING, STARTING, RUNNING */
+    EVENT_EARLY_EXIT,  /* likewise: a trial says that its hyperparameters are invalid */
+    EVENT_LOG_POLICY,  /* a line of its log matched a policy */
+    EVENT_SHARE_STATE, /* a task process got ahead: PULLING, STARTING, RUNNING */
     EVENT_SHARE_EXITED, /* journal: a task process ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
     EVENT_AGENT_JOINED,
-    EVENT_AGENT_SILENT, /* not heard for a while */
-    EVENT_AGENT_HEARD,  /* heard again, same agent, nothing lost */
-    EVENT_AGENT_LOST,   /* gone for good: its tasks are transient failures */
+    EVENT_AGENT_SILENT,      /* not heard for a while, or it signed off */
+    EVENT_AGENT_HEARD,       /* heard again, same agent, nothing lost */
+    EVENT_AGENT_TASKS_HEARD, /* not itself, but the supervisor of a task of it */
     EVENT_AGENT_ENABLE,
     EVENT_SLOT_ENABLE,
-    EVENT_TICK, /* core_next_deadline_us() has come */
+    EVENT_TICK,         /* core_next_deadline_us() has come */
+    EVENT_STARTED,      /* the master starts: while it was away nobody could be heard */
+    EVENT_CLOCK_JUMPED, /* the wall clock was set: deadlines move with it */
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -118,6 +120,7 @@ struct core_event {
             int64_t slots;
             const char *boot_id;
             const char *version;
+            const char *instance; /* NULL or "": it does not say */
             /* names of the allocations whose tasks it has now, each with its rank as
              * "<allocation name>/<rank>"; what we think it runs and it does not have
              * was lost with it: a transient failure */
@@ -126,7 +129,7 @@ struct core_event {
         } agent_joined;
         struct {
             const char *name;
-        } agent; /* SILENT, HEARD, LOST */
+        } agent; /* SILENT, HEARD, TASKS_HEARD */
         struct {
             const char *name;
             bool is_enabled;
@@ -138,6 +141,9 @@ struct core_event {
             bool is_enabled;
             bool drains;
         } slot_enable;
+        struct {
+            int64_t by_us; /* > 0: forwards */
+        } clock_jumped;
     };
 };
 

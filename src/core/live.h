@@ -115,6 +115,7 @@ struct live_agent {
     char *addresses;
     char *boot_id;
     char *version;
+    char *instance;
     struct pool_entry *pool;
     struct tree shares; /* of allocations that are not over, by (allocation, rank) */
     struct timer timer; /* silent: when it counts as lost */

@@ -166,6 +166,7 @@ static void fill_agent(struct core *core, struct core_effect *effect,
     effect->agent.addresses = keep(core, agent->addresses);
     effect->agent.boot_id = keep(core, agent->boot_id);
     effect->agent.version = keep(core, agent->version);
+    effect->agent.instance = keep(core, agent->instance);
     effect->agent.disabled_slots = disabled_slots(core, agent);
 }
 
@@ -260,6 +261,7 @@ static void free_agent(struct live_agent *agent)
     mem_free(agent->addresses);
     mem_free(agent->boot_id);
     mem_free(agent->version);
+    mem_free(agent->instance);
     mem_free(agent->is_slot_off);
     mem_free(agent);
 }

@@ -323,9 +323,11 @@ det_status trial_progress(struct core *core, const struct core_event *event,
     det_status st = find_live(core, event->progress.trial_id, &trial, err);
 
     if (st)
-        return st;
+        return event->journal_seq ? DET_OK : st;
     if (progress != progress)
-        return err_set(err, DET_INVALID, "progress is not a number");
+        return event->journal_seq
+                   ? DET_OK
+                   : err_set(err, DET_INVALID, "progress is not a number");
     /* A little more than nothing, so that 0.29 stays 0.29. */
     progress = (double)(int64_t)(MAX(0, MIN(progress, 1)) * 100 + 1e-6) / 100;
     if (!trial || trial->row.progress == progress)
@@ -370,8 +372,10 @@ det_status trial_early_exit(struct core *core, const struct core_event *event,
     struct live_trial *trial;
     det_status st = find_live(core, event->early_exit.trial_id, &trial, err);
 
-    if (st || !trial || trial->row.has_invalid_hparams)
-        return st;
+    if (st)
+        return event->journal_seq ? DET_OK : st;
+    if (!trial || trial->row.has_invalid_hparams)
+        return DET_OK;
     trial->row.has_invalid_hparams = true;
     core_touch(core, &trial->live);
     if (!trial->allocation)

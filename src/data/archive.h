@@ -24,13 +24,14 @@ struct archive_writer;
 det_status archive_writer_new(struct archive_writer **ret_writer, struct err *err);
 void archive_writer_free(struct archive_writer *writer);
 /* DET_INVALID for a path that escapes. */
-det_status archive_add(struct archive_writer *writer, const struct archive_entry_in *entry,
-                       struct err *err);
+det_status archive_add(struct archive_writer *writer,
+                       const struct archive_entry_in *entry, struct err *err);
 det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
                           struct err *err);
 
-/* Unpacks below `directory`, which must exist.  Refuses absolute paths, "..", links that
- * lead outside, devices: DET_INVALID names the entry, and nothing outside was touched. */
+/* Unpacks below `directory`, which must exist.  Refuses absolute paths, "..", links
+ * that lead outside, devices: DET_INVALID names the entry, and nothing outside was
+ * touched. */
 det_status archive_unpack(const void *tgz, uint64_t len, const char *directory,
                           struct err *err);
 

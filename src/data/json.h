@@ -34,7 +34,7 @@ struct json {
     enum json_kind kind;
     uint32_t line; /* 1.. where it came from a file, else 0 */
     uint32_t column;
-    const char *key; /* its name, when it is a member of an object */
+    const char *key;   /* its name, when it is a member of an object */
     struct json *next; /* its right neighbour in an array or object */
     union {
         bool boolean;
@@ -59,7 +59,8 @@ det_status json_parse(const char *text, size_t len, struct arena *mem,
                       struct json **ret_json, struct err *err);
 
 /* Reading.  json_get() takes NULL or a non-object and then finds nothing, so that
- * look-ups chain.  json_find() accepts snake_case and lowerCamelCase for one another. */
+ * look-ups chain.  json_find() accepts snake_case and lowerCamelCase for one another.
+ */
 struct json *json_get(const struct json *object, const char *key);
 struct json *json_find(const struct json *object, const char *key);
 /* "a.b.c" */
@@ -70,7 +71,7 @@ int64_t json_i64(const struct json *value, int64_t fallback); /* also "12", 12.0
 bool json_bool(const struct json *value, bool fallback);
 /* Also integers and "NaN", "Infinity", "-Infinity".  False: it is no number. */
 bool json_number(const struct json *value, double *ret_number);
-bool json_is_null(const struct json *value); /* absent counts as null */
+bool json_is_null(const struct json *value);                 /* absent counts as null */
 bool json_equal(const struct json *a, const struct json *b); /* objects in any order */
 const char *json_kind_name(enum json_kind kind); /* "a string", for messages */
 
@@ -117,7 +118,8 @@ void jw_str(struct json_writer *w, const char *key, const char *text); /* NULL: 
 void jw_strn(struct json_writer *w, const char *key, const char *text, size_t len);
 void jw_i64(struct json_writer *w, const char *key, int64_t value);
 void jw_i64_str(struct json_writer *w, const char *key, int64_t value); /* "12" */
-void jw_real(struct json_writer *w, const char *key, double value); /* shortest; NaN as text */
+void jw_real(struct json_writer *w, const char *key,
+             double value); /* shortest; NaN as text */
 void jw_bool(struct json_writer *w, const char *key, bool value);
 void jw_null(struct json_writer *w, const char *key);
 void jw_time(struct json_writer *w, const char *key, int64_t wall_us); /* 0: null */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - small formats: times, numbers, base64, hex, percent-encoding, sizes, names. */
+/* text.h - small formats: times, numbers, base64, hex, percent-encoding, sizes, names.
+ */
 #ifndef DATA_TEXT_H
 #define DATA_TEXT_H
 
@@ -26,7 +27,8 @@ bool parse_size(const char *text, uint64_t *ret_bytes);
 
 void base64_encode(struct buf *out, const void *bytes, size_t len);
 /* Standard alphabet, with or without padding; DET_INVALID otherwise. */
-det_status base64_decode(struct buf *out, const char *text, size_t len, struct err *err);
+det_status base64_decode(struct buf *out, const char *text, size_t len,
+                         struct err *err);
 void hex_encode(char *text, const void *bytes, size_t len); /* 2 * len + 1 bytes */
 bool hex_decode(void *bytes, size_t len, const char *text);
 

@@ -35,6 +35,8 @@ struct frame {
     struct json *list;
     struct json *merges;
     const char *key;
+    uint32_t key_line; /* where it stands */
+    uint32_t key_column;
     bool has_merge_key; /* the next value belongs to a merge key */
 };
 
@@ -177,6 +179,8 @@ static det_status take_key(struct reader *r, const struct json *value)
     if (value->kind == JSON_STRING && strlen(key) != value->string.len)
         return complain(r, "this key holds a NUL character");
     top(r)->key = arena_strdup(r->mem, key);
+    top(r)->key_line = value->line;
+    top(r)->key_column = value->column;
     return top(r)->key ? DET_OK : no_memory(r);
 }
 
@@ -423,6 +427,11 @@ static det_status open_list(struct reader *r, enum json_kind kind,
         return no_memory(r);
     list->line = r->line;
     list->column = r->column;
+    if (r->depth && top(r)->key && top(r)->key_line && top(r)->key_line < r->line) {
+        /* whoever looks for a block is best led to its key */
+        list->line = top(r)->key_line;
+        list->column = top(r)->key_column;
+    }
     st = note_anchor(r, anchor, list);
     if (!st)
         st = add(r, list);

@@ -44,17 +44,25 @@ det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
 void ring_close(struct ring *ring); /* NULL does nothing */
 
 /* Numbers and keeps it; report->number is ignored.  Any thread, any process.
- * DET_BUSY: the ring is full, or the disk; `err` says which. */
+ * DET_BUSY: the ring is full, or the disk, or a process that was stopped in the middle
+ * of a put holds it (then after a second); `err` says which.  DET_TOO_LARGE: it never
+ * fits. */
 det_status ring_put(struct ring *ring, const struct report *report, struct err *err);
 /* The same for metrics, encoded in place. */
 det_status ring_put_metrics(struct ring *ring, uint32_t run, int64_t time_us,
                             const struct report_metrics *metrics, struct err *err);
 /* The number of the last record that was accepted, and of the last that was stored. */
 void ring_numbers(struct ring *ring, uint64_t *ret_accepted, uint64_t *ret_stored);
+/* True in a process that was forked from the one that opened it: puts give DET_STATE
+ * there, and ring_close() takes nothing from the parent.  Costs no system call. */
+bool ring_is_inherited(const struct ring *ring);
 
 /* ---- the reader ------------------------------------------------------------------ */
 
-/* Begins with the oldest record that is there.  Works also when no writer ever came. */
+/* Begins behind what was stored, or, where that is not known, with the oldest record
+ * that is there.  Works also when no writer ever came: it makes the directory and the
+ * head. One reader at a time (the caller sees to it).  A task of another user is given
+ * the directory with all that is in it before it starts. */
 det_status ring_reader_open(const struct ring_config *config,
                             struct ring_reader **ret_reader, struct err *err);
 void ring_reader_close(struct ring_reader *reader);
@@ -62,16 +70,24 @@ void ring_reader_close(struct ring_reader *reader);
 struct ring_batch {
     uint64_t first; /* numbers, inclusive; first > last: nothing new */
     uint64_t last;
-    uint32_t damaged; /* records that were skipped because their check failed */
+    uint32_t damaged; /* how many between them are lost: their check failed, or they
+                         were in a file that is gone.  All may be: nothing is added */
 };
-/* Adds the next records to `out` as they are, up to `max_bytes` (but at least one). */
+/* Adds the next records to `out` as they are, up to `max_bytes` (but at least one),
+ * each with the number that follows, but for those that are lost.  A failure leaves
+ * both where they were. */
 det_status ring_read(struct ring_reader *reader, size_t max_bytes, struct buf *out,
                      struct ring_batch *ret_batch, struct err *err);
-/* The master has everything up to `number`: segments behind it are removed. */
+/* The master has everything up to `number` (of those that were read): segments with
+ * nothing else in them are removed. */
 det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err);
 /* Reading begins again behind what was stored (a batch was refused or lost). */
 void ring_rewind(struct ring_reader *reader);
-/* Sleeps until something is put or `timeout_ms` passes; ring_wake() ends it early. */
+/* How many puts found the ring, or the disk, full: for a sentence in a log. */
+uint32_t ring_turned_away(const struct ring_reader *reader);
+/* Sleeps until something is put, and a few milliseconds more for what follows it, or
+ * until `timeout_ms` passes (-1: never); ring_wake() ends it at once.  Does not sleep
+ * while there is something left to read, nor in a memory file system. */
 void ring_wait(struct ring_reader *reader, int timeout_ms);
 void ring_wake(struct ring_reader *reader); /* any thread */
 

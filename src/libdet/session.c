@@ -5,6 +5,7 @@
  *   a task                                        DET_SESSION_TOKEN
  *   a user that was named, or DET_USER+DET_PASS   its remembered session, else a login
  *   inside a task                                 DET_USER_TOKEN
+ *   DET_USER alone                                its remembered session, else a login
  *   the user who logged in last                   its remembered session, else a login
  *   nobody                                        `determined` with a blank password
  */
@@ -192,7 +193,7 @@ static det_status begin_as_user(det_client *client)
             client->user = arena_strdup(&client->strings, env("DET_USER"));
         return use_session(client, env("DET_USER_TOKEN"));
     }
-    return use_remembered(client, NULL);
+    return use_remembered(client, env("DET_USER"));
 }
 
 det_status session_begin(det_client *client)
@@ -235,7 +236,8 @@ det_status det_logout(det_client *client)
     det_status st;
 
     memset(&client->err, 0, sizeof(client->err));
-    st = find_remembered(client, client->user, &mem, &session);
+    st = find_remembered(client, client->user ? client->user : env("DET_USER"), &mem,
+                         &session);
     if (!st && !session.token)
         st = err_set(&client->err, DET_NOT_FOUND, "nobody is logged in at %s",
                      client->address);

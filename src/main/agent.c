@@ -5,6 +5,7 @@
  * agent: the next one in the same directory finds its tasks. */
 #include "agent/agent.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +35,11 @@ struct listening {
 static void listen_for_signals(struct task *task)
 {
     struct listening *l = CONTAINER_OF(task, struct listening, task);
-    int sig = sigwaitinfo(&l->set, NULL);
+    int sig;
 
+    do /* a process that was stopped and goes on is interrupted by nothing at all */
+        sig = sigwaitinfo(&l->set, NULL);
+    while (sig < 0 && errno == EINTR);
     if (!l->is_over)
         agent_stop(l->agent, sig != SIGHUP);
     gate_open(l->ended);

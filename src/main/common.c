@@ -108,7 +108,8 @@ static bool is_agent(int pid, const char *agent_dir)
         return false;
     len = fread(words, 1, sizeof(words), file);
     fclose(file);
-    return memmem(words, len, "agent\0run", 10) && memmem(words, len, agent_dir, dir_len);
+    return memmem(words, len, "agent\0run", 10) &&
+           memmem(words, len, agent_dir, dir_len);
 }
 
 /* An agent lives as long as it holds its lock. */

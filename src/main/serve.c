@@ -10,9 +10,11 @@
  * it: an agent that ends unasked is started again. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -429,21 +431,55 @@ static void tell_parent(struct serving *s, int exit_code, const char *text)
     s->ready_fd = -1;
 }
 
-static int wait_for_child(int fd)
+/* What the child wrote until it let us go; "" when it ended before.  Whoever hears
+ * Ctrl-C meanwhile does not want a master: the child gets SIGTERM, and is waited for.
+ * True: that is what happened. */
+static bool read_answer(int fd, pid_t child, const sigset_t *held, char *line,
+                        size_t size)
+{
+    struct pollfd ends[2] = {{.fd = fd, .events = POLLIN},
+                             {.fd = signalfd(-1, held, SFD_CLOEXEC), .events = POLLIN}};
+    bool is_interrupted = false;
+    size_t len = 0;
+    ssize_t count = 1;
+
+    while (count > 0 && len + 1 < size) {
+        if (poll(ends, ARRAY_LEN(ends), -1) < 0)
+            continue;
+        if (ends[1].revents) {
+            is_interrupted = true;
+            kill(child, SIGTERM);
+            close(ends[1].fd);
+            ends[1].fd = -1;
+        } else {
+            count = read(fd, line + len, size - 1 - len);
+            len += count > 0 ? (size_t)count : 0;
+        }
+    }
+    line[len] = '\0';
+    close(fd);
+    if (is_interrupted)
+        waitpid(child, NULL, 0);
+    else if (ends[1].fd >= 0)
+        close(ends[1].fd);
+    return is_interrupted;
+}
+
+static int wait_for_child(int fd, pid_t child, const sigset_t *held)
 {
     char line[ERR_TEXT_SIZE + 16];
-    FILE *file = fdopen(fd, "r");
     char *text;
     int code;
-    size_t len = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
 
-    line[len] = '\0';
-    if (!len) {
+    if (read_answer(fd, child, held, line, sizeof(line))) {
+        fprintf(stderr, "det: interrupted; the master that was starting is stopped\n");
+        return 128 + SIGINT;
+    }
+    if (!*line) {
         fprintf(stderr,
                 "det: the master ended before it answered; see its master.log\n");
         return det_status_exit(DET_FAILED);
     }
-    fclose(file);
     code = (int)strtol(line, &text, 10);
     if (code)
         fprintf(stderr, "det:%s", text);
@@ -456,20 +492,30 @@ static int wait_for_child(int fd)
 static bool go_background(struct serving *s, int *ret_code)
 {
     const char *path = arena_printf(s->mem, "%s/master.log", s->data_dir);
+    sigset_t held, usual;
     int pipes[2];
     int fd, pid;
 
     *ret_code = det_status_exit(DET_IO);
     if (!path || pipe2(pipes, O_CLOEXEC))
         return false;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    sigprocmask(SIG_BLOCK, &held, &usual);
     pid = fork();
     if (pid) {
         close(pipes[1]);
-        *ret_code = pid < 0 ? det_status_exit(DET_NOMEM) : wait_for_child(pipes[0]);
+        *ret_code =
+            pid < 0 ? det_status_exit(DET_NOMEM) : wait_for_child(pipes[0], pid, &held);
         return false;
     }
     close(pipes[0]);
     setsid();
+    /* SIGTERM is heard by wait_for_signal(), also when it came before */
+    sigdelset(&held, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &held, NULL);
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
     dup2(fd, 1);

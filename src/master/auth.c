@@ -30,6 +30,7 @@ enum {
     AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     SEAL_OPS = 3,
     SEAL_BYTES = 32 << 20,
+    TOKEN_MEMORY = 64 << 10,
     LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
 };
 
@@ -96,6 +97,8 @@ static det_status agent_token_file(struct io *io, const char *path, struct auth 
     hex_encode(auth->agent_token, bytes, sizeof(bytes));
     buf_clear(&have);
     buf_printf(&have, "%s\n", auth->agent_token);
+    if (have.status)
+        return err_default(err, have.status);
     return io_replace(io, path, have.data, have.len, true, err);
 }
 
@@ -211,11 +214,15 @@ static det_status caller_by_session(struct request *req, int64_t id,
 }
 
 /* A task may still tell how it ended and what it had printed when its allocation is
- * over; its own token only, which is held to its own task. */
+ * over, and its supervisor may ask, to be told so; its own token only, which is held to
+ * its own task.  Its reports are refused then, but by their handler, so that its
+ * supervisor hears why. */
 static bool is_last_word(char kind, enum route_id id)
 {
     return kind == TOKEN_TASK &&
-           (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit);
+           (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit ||
+            id == ROUTE_ID_report_batch || id == ROUTE_ID_share_state ||
+            id == ROUTE_ID_share_alive);
 }
 
 static det_status caller_by_allocation(struct request *req, char kind, int64_t id,
@@ -266,27 +273,38 @@ static const char *bearer(const char *header)
 }
 
 /* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
-static const char *cookie_token(struct request *req)
+static const char *cookie_token(const struct net_exchange *x, struct arena *mem)
 {
-    const char *at = net_request_header(req->x, "Cookie");
+    const char *at = net_request_header(x, "Cookie");
 
     while (at && *at) {
         at += strspn(at, "; \t");
         if (!strncmp(at, "auth=", 5))
-            return arena_strndup(&req->mem, at + 5, strcspn(at + 5, "; \t"));
+            return arena_strndup(mem, at + 5, strcspn(at + 5, "; \t"));
         at += strcspn(at, ";");
     }
     return NULL;
 }
 
-static const char *find_token(struct request *req)
+static const char *find_token(const struct net_exchange *x, struct arena *mem)
 {
     const char *token =
-        bearer(net_request_header(req->x, "Grpc-Metadata-x-allocation-token"));
+        bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
 
     if (!token)
-        token = bearer(net_request_header(req->x, "Authorization"));
-    return token ? token : cookie_token(req);
+        token = bearer(net_request_header(x, "Authorization"));
+    return token ? token : cookie_token(x, mem);
+}
+
+bool auth_is_ours(const struct auth *auth, const struct net_exchange *x)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
+    const char *token = find_token(x, &mem);
+    char kind;
+    int64_t id;
+
+    return token &&
+           (same_text(token, auth->agent_token) || token_open(auth, token, &kind, &id));
 }
 
 /* Whose thing a path names: a task may only touch its own. */
@@ -335,7 +353,7 @@ static det_status find_caller(struct request *req)
 {
     struct known *known = req->master->auth->known;
     uint64_t age = known_age(known); /* before the look: what changes later counts */
-    const char *token = find_token(req);
+    const char *token = find_token(req->x, &req->mem);
     int64_t expires_us = 0;
     char kind;
     int64_t id;
@@ -353,7 +371,7 @@ static det_status find_caller(struct request *req)
 
 bool auth_knows(struct request *req)
 {
-    const char *token = find_token(req);
+    const char *token = find_token(req->x, &req->mem);
 
     return token && known_find(req->master->auth->known, token,
                                master_now_us(req->master), &req->mem, &req->caller);

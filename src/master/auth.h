@@ -40,8 +40,11 @@ void auth_free(struct auth *auth);
 /* Fills req->caller as the route demands.  DET_UNAUTHENTICATED or DET_FORBIDDEN. */
 det_status auth_check(struct request *req);
 
-/* Whether the caller was seen before; if so req->caller says who it is, and auth_check()
- * need not ask the store. */
+/* Whether the headers hold a token that this master has given to somebody: not whether
+ * it is still good, which only the store knows.  Does not block. */
+bool auth_is_ours(const struct auth *auth, const struct net_exchange *x);
+/* Whether the caller was seen before; if so req->caller says who it is, and
+ * auth_check() need not ask the store. */
 bool auth_knows(struct request *req);
 /* A session, a user or the end of an allocation was written: what was found out about
  * callers before is looked up again.  Before the writer is answered. */
@@ -57,8 +60,8 @@ const char *password_hash(const char *password, bool is_hashed, struct arena *me
 /* What is stored for a client's hash: NULL for the blank one. */
 det_status password_seal(const char *hash, struct arena *mem, const char **ret_sealed,
                          struct err *err);
-/* DET_OK, or DET_UNAUTHENTICATED with the same sentence whatever is wrong, and after the
- * same time; `user` NULL: there is none of that name. */
+/* DET_OK, or DET_UNAUTHENTICATED with the same sentence whatever is wrong, and after
+ * the same time; `user` NULL: there is none of that name. */
 det_status password_check(const struct user *user, const char *hash, struct err *err);
 /* A login waits for the lane that checks passwords (DET_BUSY: too many do), or has come
  * to it. */

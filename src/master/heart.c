@@ -13,10 +13,13 @@
 #include "store/store.h"
 
 enum {
-    BATCH_LIMIT = 1 << 30,  /* bytes of one batch's effects */
-    JOURNAL_AT_ONCE = 256, /* entries applied in one batch; fewer when they are too big */
+    BATCH_LIMIT = 1 << 30, /* bytes of one batch's effects */
+    JOURNAL_AT_ONCE =
+        256,         /* entries applied in one batch; fewer when they are too big */
+    GAP_MOST = 1000, /* entries that may be missing in a row */
     RETRY_LEAST_US =
-        100000, /* after a commit that failed; doubled up to 64 times that */
+        100000,        /* after a commit that failed; doubled up to 64 times that */
+    JUMP_US = 2000000, /* a clock that is off by more was set, not slewed */
 };
 
 struct heart {
@@ -39,8 +42,12 @@ struct heart {
     struct task retry; /* reads the journal again after a failure */
     uint32_t failures; /* batches in a row that were not committed */
     bool may_retry;    /* after a failure nothing is tried before this */
+    bool owes_deeds;   /* some could not be done: the core has to be built again */
     uint32_t journal_at_once;
     bool is_in_flight;
+    bool is_fresh;        /* the core was just built: it is to be told that we start */
+    int64_t seen_wall_us; /* both clocks, when they were read last */
+    int64_t seen_mono_us;
     struct arena batch_mem;
     struct core_out out;
     struct heart_item *batch; /* who waits for it */
@@ -193,19 +200,20 @@ static void batch_written(struct write_job *job)
 
 /* ---- deeds ---------------------------------------------------------------------- */
 
-static void carry_out(struct heart *heart, const struct core_effect *effect)
+/* False: there was no memory for it. */
+static bool carry_out(struct heart *heart, const struct core_effect *effect)
 {
     const struct heart_deeds *deeds = &heart->deeds;
 
     switch (effect->kind) {
     case EFFECT_START:
-        deeds->start(deeds->arg, &effect->share);
-        break;
+        return deeds->start(deeds->arg, &effect->share);
     case EFFECT_KILL:
-        deeds->kill(deeds->arg, &effect->share);
-        break;
+        return deeds->kill(deeds->arg, &effect->share);
     case EFFECT_KILL_STRAY:
-        deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
+        return deeds->kill_stray(deeds->arg, effect->stray.agent, effect->stray.task);
+    case EFFECT_DROP_AGENT:
+        deeds->agent_lost(deeds->arg, effect->agent.name);
         break;
     case EFFECT_PREEMPT:
         deeds->preempt(deeds->arg, effect->allocation_id);
@@ -225,12 +233,15 @@ static void carry_out(struct heart *heart, const struct core_effect *effect)
     default:
         break;
     }
+    return true;
 }
 
+/* What could not be done is derived again from the rows, as after a crash. */
 static void carry_out_all(struct heart *heart)
 {
     for (uint32_t i = 0; i < heart->out.count; i++)
-        carry_out(heart, &heart->out.effect[i]);
+        if (!carry_out(heart, &heart->out.effect[i]))
+            heart->owes_deeds = true;
 }
 
 /* ---- restoring ------------------------------------------------------------------- */
@@ -290,27 +301,34 @@ static det_status restore_from(struct heart *heart, struct db *db, struct arena 
     rows.input = alive.input;
     rows.inputs = alive.inputs;
     heart->out = (struct core_out){.mem = &heart->batch_mem};
+    heart->is_fresh = true;
+    heart->seen_wall_us = 0; /* a jump while nobody looked cannot be told from time */
     return core_restore(&heart->config, &rows, wall_us(heart), &heart->core,
                         &heart->out, err);
 }
 
-/* Throws the core away and builds it again from what was committed. */
+/* Builds the core again from what was committed; the old one stays when that fails. */
 static det_status rebuild(struct heart *heart, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(BATCH_LIMIT);
+    struct core *old = heart->core;
     struct db *db;
     det_status st = store_reader_take(heart->store, &db, err);
 
     if (st)
         return st;
-    core_free(heart->core);
     heart->core = NULL;
     arena_clear(&heart->batch_mem);
     st = restore_from(heart, db, &mem, err);
     store_reader_give(heart->store, db);
-    if (!st)
-        carry_out_all(heart);
-    return st;
+    if (st) {
+        heart->core = old;
+        return st;
+    }
+    core_free(old);
+    heart->owes_deeds = false;
+    carry_out_all(heart);
+    return DET_OK;
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -325,6 +343,71 @@ static void apply_item(struct heart *heart, struct heart_item *item)
     item->exceeds_slots = heart->out.exceeds_slots;
 }
 
+/* How far the wall clock was set since the last look. */
+static int64_t clock_jump_us(struct heart *heart)
+{
+    const struct clock *clock = exec_clock(heart->exec);
+    int64_t now_us = clock_wall_us(clock);
+    int64_t mono_us = clock_mono_us(clock);
+    int64_t jump_us = now_us - heart->seen_wall_us - (mono_us - heart->seen_mono_us);
+    bool has_seen = heart->seen_wall_us != 0;
+
+    heart->seen_wall_us = now_us;
+    heart->seen_mono_us = mono_us;
+    return has_seen && (jump_us > JUMP_US || jump_us < -JUMP_US) ? jump_us : 0;
+}
+
+/* What the core must know about time before it hears of anything else. */
+static det_status apply_time(struct heart *heart, struct err *err)
+{
+    struct core_event started = {.kind = EVENT_STARTED};
+    struct core_event jumped = {.kind = EVENT_CLOCK_JUMPED};
+    int64_t jump_us = clock_jump_us(heart);
+    det_status st = DET_OK;
+
+    if (jump_us) {
+        log_warn("the clock was set %s by %" PRId64 " s; deadlines move with it",
+                 jump_us > 0 ? "forwards" : "back",
+                 (jump_us > 0 ? jump_us : -jump_us) / 1000000);
+        jumped.clock_jumped.by_us = jump_us;
+        st = core_apply(heart->core, &jumped, wall_us(heart), &heart->out, err);
+    }
+    if (!st && heart->is_fresh)
+        st = core_apply(heart->core, &started, wall_us(heart), &heart->out, err);
+    heart->is_fresh = false;
+    return st;
+}
+
+/* An entry that cannot be read would stop everything for ever: it is said and left out.
+ * What it told is told again (an agent lists what it runs) or lost with the rest of the
+ * damage. */
+static det_status leave_out(struct heart *heart, int64_t seq, const char *why,
+                            struct err *err)
+{
+    const struct core_event nothing = {.kind = EVENT_TICK, .journal_seq = seq};
+
+    log_error("entry %" PRId64 " of the journal in the database is left out: %s", seq,
+              why);
+    return core_apply(heart->core, &nothing, wall_us(heart), &heart->out, err);
+}
+
+static det_status apply_entry(struct heart *heart, const struct journal_entry *entry,
+                              struct err *err)
+{
+    struct core_event event;
+    det_status st = DET_OK;
+
+    for (int64_t seq = core_journal_seq(heart->core) + 1;
+         !st && seq < entry->seq && entry->seq - seq < GAP_MOST; seq++)
+        st = leave_out(heart, seq, "it is not there", err);
+    if (st)
+        return st;
+    st = journal_decode(entry, &heart->batch_mem, &event, err);
+    if (st == DET_CORRUPT)
+        return leave_out(heart, entry->seq, err->text, err);
+    return st ? st : core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
+}
+
 static det_status apply_journal(struct heart *heart, bool *ret_more, struct err *err)
 {
     struct journal_entry *entries;
@@ -337,13 +420,8 @@ static det_status apply_journal(struct heart *heart, bool *ret_more, struct err 
     st = store_journal_read(db, core_journal_seq(heart->core), heart->journal_at_once,
                             &heart->batch_mem, &entries, &count, err);
     store_reader_give(heart->store, db);
-    for (uint32_t i = 0; i < count && !st; i++) {
-        struct core_event event;
-
-        st = journal_decode(&entries[i], &heart->batch_mem, &event, err);
-        if (!st)
-            st = core_apply(heart->core, &event, wall_us(heart), &heart->out, err);
-    }
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = apply_entry(heart, &entries[i], err);
     *ret_more = count == heart->journal_at_once;
     return st;
 }
@@ -359,6 +437,35 @@ static void finish_items(struct heart_item *item)
             mem_free(item);
         item = next;
     }
+}
+
+/* What nobody waits for has happened all the same (an agent fell silent, a deadline
+ * came): it is first in the next batch. */
+static void keep_facts(struct heart *heart)
+{
+    struct heart_item *facts = NULL;
+    struct heart_item **end = &facts;
+
+    for (struct heart_item **at = &heart->batch; *at;) {
+        struct heart_item *item = *at;
+
+        if (item->done) {
+            at = &item->next;
+            continue;
+        }
+        *at = item->next;
+        *end = item;
+        end = &item->next;
+    }
+    *end = NULL;
+    if (!facts)
+        return;
+    lock_take(&heart->lock);
+    if (!heart->first)
+        heart->last = CONTAINER_OF(end, struct heart_item, next);
+    *end = heart->first;
+    heart->first = facts;
+    lock_give(&heart->lock);
 }
 
 /* Everybody who waits for this batch hears that it did not happen. */
@@ -422,6 +529,7 @@ static void recover(struct heart *heart, const struct err *why)
 
     if (!heart->failures)
         log_warn("a batch was not committed, restoring from the store: %s", why->text);
+    keep_facts(heart);
     fail_items(heart->batch, why);
     st = rebuild(heart, &err);
     if (st) {
@@ -438,14 +546,29 @@ static void recover(struct heart *heart, const struct err *why)
     end_batch(heart);
 }
 
+/* Between two batches. */
+static void pay_deeds(struct heart *heart)
+{
+    struct err err = {0};
+
+    if (heart->owes_deeds && rebuild(heart, &err))
+        log_error("commands for agents have to wait: %s", err.text);
+    arena_clear(&heart->batch_mem);
+    if (heart->owes_deeds)
+        retry_later(heart);
+    else
+        set_tick(heart);
+}
+
 /* Applies what was taken; the status is that of the batch as a whole. */
 static det_status apply_batch(struct heart *heart, bool reads_journal, struct err *err)
 {
     bool has_more = false;
-    det_status st = DET_OK;
+    det_status st;
 
     heart->out = (struct core_out){.mem = &heart->batch_mem};
-    if (reads_journal)
+    st = apply_time(heart, err);
+    if (!st && reads_journal)
         st = apply_journal(heart, &has_more, err);
     for (struct heart_item *item = heart->batch; item && !st; item = item->next) {
         apply_item(heart, item);
@@ -472,6 +595,11 @@ static void run_batch(struct task *task)
         return; /* end_batch() or retry() looks again */
     }
     heart->may_retry = false;
+    if (heart->owes_deeds) {
+        lock_give(&heart->lock);
+        pay_deeds(heart);
+        lock_take(&heart->lock);
+    }
     heart->batch = heart->first;
     reads_journal = heart->has_journal;
     heart->first = heart->last = NULL;
@@ -509,6 +637,8 @@ static void batch_committed(struct task *task)
     heart->failures = 0;
     heart->journal_at_once = JOURNAL_AT_ONCE;
     carry_out_all(heart);
+    if (heart->owes_deeds)
+        retry_later(heart);
     end_batch(heart);
 }
 

@@ -42,12 +42,14 @@ struct heart_item {
 };
 
 /* What the heart asks of the world; called on the heart lane, after the commit.  Each
- * may be called twice for the same thing. */
+ * may be called twice for the same thing.  False: no memory for it; it is derived again
+ * from the rows a little later. */
 struct heart_deeds {
-    void (*start)(void *arg, const struct share *share);
-    void (*kill)(void *arg, const struct share *share);
+    bool (*start)(void *arg, const struct share *share);
+    bool (*kill)(void *arg, const struct share *share);
     /* `task` is "<allocation>/<rank>", as the agent named it */
-    void (*kill_stray)(void *arg, const char *agent, const char *task);
+    bool (*kill_stray)(void *arg, const char *agent, const char *task);
+    void (*agent_lost)(void *arg, const char *agent);
     void (*preempt)(void *arg, int64_t allocation_id);
     void (*over)(void *arg, int64_t allocation_id);
     void (*experiment_over)(void *arg, int64_t experiment_id);

@@ -5,21 +5,23 @@
  *      ^                                                              |
  *      +---- nothing left <---- expire (now and then) <---- compact logs
  *
- * Each step is one write job, repeated while it finds something; its done() posts the next
- * step to the janitor's own lane, where files are removed too: that may take long, and
- * nobody else waits for it. */
+ * Each step is one write job, repeated while it finds something; its done() posts the
+ * next step to the janitor's own lane.  An experiment's rows go once agents have
+ * removed the files of its checkpoints; one that waits for an agent holds nobody else
+ * up. */
 #include "master/janitor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/config.h"
 #include "data/json.h"
+#include "master/collector.h"
 #include "master/master_impl.h"
+#include "store/collect.h"
 #include "store/data.h"
 #include "store/store.h"
 #include "store/views.h"
@@ -27,11 +29,19 @@
 enum {
     IDLE_US = 10 * 1000000,  /* between two looks when nobody wakes us */
     RETRY_US = 60 * 1000000, /* after a failure */
-    FILES_AT_ONCE = 500,          /* checkpoints looked up at a time */
+    TRIES_MOST = 3,          /* to remove files, before a deletion counts as failed */
     EXPIRE_EVERY_US = 600 * 1000000,
 };
 
 enum step { STEP_DELETE, STEP_METRICS, STEP_LOGS, STEP_EXPIRE, STEPS };
+
+/* For an experiment that is deleted, in this order. */
+enum deed {
+    DEED_NONE,
+    DEED_FILES, /* its checkpoints are handed to the collector, some at a time */
+    DEED_ROWS,  /* their files are gone: now its rows, some at a time */
+    DEED_GIVE_UP,
+};
 
 struct janitor {
     struct master *master;
@@ -40,68 +50,39 @@ struct janitor {
     enum step step;
     bool has_result;  /* `job` is a step that was done */
     bool did;         /* ... and that found something */
-    int64_t without_files; /* the experiment whose files are gone already */
-    int64_t deleting; /* the experiment whose rows are being removed */
+    int64_t deleting; /* the experiment that something is done for */
+    enum deed deed;   /* ... and what */
     int64_t expire_next_us;
     struct lock lock; /* guards the two below */
     bool is_busy;
     bool is_woken;
 };
 
-static int64_t mono_us(const struct janitor *janitor)
-{
-    return clock_mono_us(exec_clock(janitor->master->exec));
-}
-
 /* ---- deleting: files first, then rows -------------------------------------------- */
 
-/* One page of checkpoint directories; *ret_more: there are others behind it. */
-static det_status delete_page(struct janitor *janitor, struct db *db,
-                              const char *directory, struct checkpoint_query *query,
-                              bool *ret_more, struct err *err)
+/* What is to be done for an experiment now; DEED_NONE: agents are at work, or away. */
+static det_status deed_for(struct janitor *janitor, struct db *db, int64_t id,
+                           struct arena *mem, struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
-    struct checkpoint *rows;
-    uint32_t count = 0;
-    int64_t total;
-    det_status st = store_checkpoint_list(db, query, &mem, &rows, &count, &total, err);
+    struct removal_state state = {0};
+    det_status st = store_removal_state(db, id, mem, &state, err);
 
-    for (uint32_t i = 0; !st && i < count; i++) {
-        const char *path = arena_printf(&mem, "%s/%s", directory, rows[i].uuid);
-
-        if (!path)
-            return err_default(err, DET_NOMEM);
-        if (!uuid_is_valid(rows[i].uuid))
-            continue; /* not a name that we gave */
-        st = io_remove_tree(janitor->master->io, path, err);
+    janitor->deed = DEED_NONE;
+    if (st)
+        return st;
+    if (state.unmarked) {
+        janitor->deed = DEED_FILES;
+    } else if (!state.left) {
+        janitor->deed = DEED_ROWS;
+    } else if (state.tries >= TRIES_MOST) {
+        log_warn("experiment %" PRId64 " could not be deleted: %s", id,
+                 state.error ? state.error : "its checkpoints cannot be removed");
+        janitor->deed = DEED_GIVE_UP;
     }
-    query->offset += count;
-    *ret_more = !st && count == (uint32_t)query->limit;
-    return st;
+    return DET_OK;
 }
 
-static det_status delete_files(struct janitor *janitor, struct db *db, int64_t id,
-                               struct err *err)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
-    struct checkpoint_query query = {.experiment_id = id, .limit = FILES_AT_ONCE};
-    struct experiment_config config;
-    struct experiment_view view;
-    bool has_more = true;
-    det_status st = store_experiment_get(db, id, &mem, &view, err);
-
-    if (!st)
-        st = experiment_config_open(view.row.config, strlen(view.row.config), &mem,
-                                    &config, err);
-    if (!st && !config.storage_directory)
-        st = err_set(err, DET_UNSUPPORTED,
-                     "its checkpoints do not lie in a directory, and are not removed");
-    while (!st && has_more)
-        st = delete_page(janitor, db, config.storage_directory, &query, &has_more, err);
-    return st;
-}
-
-/* The next experiment to delete, its files gone; 0: none. */
+/* The first experiment for which something can be done; 0: none. */
 static det_status next_to_delete(struct janitor *janitor, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -111,26 +92,46 @@ static det_status next_to_delete(struct janitor *janitor, struct err *err)
     det_status st = store_reader_take(store, &db, err);
 
     janitor->deleting = 0;
+    janitor->deed = DEED_NONE;
     if (st)
         return st;
     st = store_experiments_deleting(db, &mem, &ids, err);
-    if (!st && ids.count) {
-        janitor->deleting = ids.at[0];
-        if (janitor->without_files != ids.at[0])
-            st = delete_files(janitor, db, ids.at[0], err);
-        if (!st)
-            janitor->without_files = ids.at[0];
+    for (size_t i = 0; i < ids.count && !st && janitor->deed == DEED_NONE; i++) {
+        st = deed_for(janitor, db, ids.at[i], &mem, err);
+        if (janitor->deed != DEED_NONE)
+            janitor->deleting = ids.at[i];
     }
     store_reader_give(store, db);
     return st;
 }
 
-static det_status run_delete_failed(struct write_job *job, struct db *db,
-                                    struct err *err)
+/* Whatever cannot be told where it lies stays, and so does the experiment. */
+static det_status delete_files(struct janitor *janitor, struct db *db, struct err *err)
 {
-    struct janitor *janitor = job->arg;
+    struct collect_place place = collector_place(janitor->master);
+    bool did;
+    det_status st =
+        store_experiment_remove_step(db, janitor->deleting, &place, &did, err);
 
+    if (st != DET_UNSUPPORTED)
+        return st;
+    log_warn("experiment %" PRId64 " could not be deleted: %s", janitor->deleting,
+             err->text);
     return store_experiment_delete_failed(db, janitor->deleting, err);
+}
+
+static det_status delete_some(struct janitor *janitor, struct db *db, struct err *err)
+{
+    bool is_done;
+
+    switch (janitor->deed) {
+    case DEED_FILES:
+        return delete_files(janitor, db, err);
+    case DEED_ROWS:
+        return store_experiment_delete_step(db, janitor->deleting, &is_done, err);
+    default:
+        return store_experiment_delete_failed(db, janitor->deleting, err);
+    }
 }
 
 /* ---- steps ----------------------------------------------------------------------- */
@@ -146,14 +147,13 @@ static int64_t retention_days(const struct janitor *janitor)
 static det_status run_step(struct write_job *job, struct db *db, struct err *err)
 {
     struct janitor *janitor = job->arg;
-    bool is_done = true;
     int64_t removed = 0;
     det_status st = DET_OK;
 
     janitor->did = false;
     switch (janitor->step) {
     case STEP_DELETE:
-        st = store_experiment_delete_step(db, janitor->deleting, &is_done, err);
+        st = delete_some(janitor, db, err);
         janitor->did = true; /* this one goes on, or the next follows */
         break;
     case STEP_METRICS:
@@ -199,7 +199,8 @@ static void sleep_for(struct janitor *janitor, int64_t us)
         janitor->is_busy = true;
         lane_post(janitor->master->chores, &janitor->task);
     } else {
-        lane_post_at(janitor->master->chores, &janitor->task, mono_us(janitor) + us);
+        lane_post_at(janitor->master->chores, &janitor->task,
+                     master_mono_us(janitor->master) + us);
     }
     lock_give(&janitor->lock);
 }
@@ -212,15 +213,9 @@ static void begin_step(struct janitor *janitor)
     if (janitor->step == STEP_DELETE) {
         det_status st = next_to_delete(janitor, &err);
 
-        if (st == DET_NOMEM || st == DET_BUSY || (st && !janitor->deleting)) {
+        if (st) {
             log_warn("housekeeping stopped for a minute: %s", err.text);
             sleep_for(janitor, RETRY_US);
-            return;
-        }
-        if (st) {
-            log_warn("experiment %" PRId64 " could not be deleted: %s",
-                     janitor->deleting, err.text);
-            submit(janitor, run_delete_failed);
             return;
         }
         if (janitor->deleting) {
@@ -229,7 +224,8 @@ static void begin_step(struct janitor *janitor)
         }
         janitor->step++;
     }
-    if (janitor->step == STEP_EXPIRE && mono_us(janitor) < janitor->expire_next_us)
+    if (janitor->step == STEP_EXPIRE &&
+        master_mono_us(janitor->master) < janitor->expire_next_us)
         janitor->step++;
     if (janitor->step == STEPS) {
         sleep_for(janitor, IDLE_US);
@@ -251,9 +247,12 @@ static void go_on(struct task *task)
         sleep_for(janitor, RETRY_US);
         return;
     }
+    if (janitor->has_result && janitor->step == STEP_DELETE &&
+        janitor->deed == DEED_FILES)
+        collector_wake(janitor->master->collector);
     if (janitor->has_result && !janitor->did) {
         if (janitor->step == STEP_EXPIRE)
-            janitor->expire_next_us = mono_us(janitor) + EXPIRE_EVERY_US;
+            janitor->expire_next_us = master_mono_us(janitor->master) + EXPIRE_EVERY_US;
         janitor->step++;
     }
     begin_step(janitor);
@@ -284,7 +283,8 @@ det_status janitor_new(struct master *master, struct janitor **ret_janitor,
         mem_free(janitor);
         return st;
     }
-    lane_post_at(master->chores, &janitor->task, mono_us(janitor) + 1000000);
+    lane_post_at(master->chores, &janitor->task,
+                 master_mono_us(janitor->master) + 1000000);
     *ret_janitor = janitor;
     return DET_OK;
 }

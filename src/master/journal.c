@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - the three kinds of reports that are also events, by field tables. */
+/* journal.c - the kinds of reports that are also events, by field tables. */
 #include "master/journal.h"
 
 #include <stddef.h>
@@ -46,6 +46,17 @@ static const struct field share_exited_fields[] = {
     FIELD_END,
 };
 
+static const struct field progress_fields[] = {
+    EVENT_FIELD(I64, progress, trial_id),
+    EVENT_FIELD(F64, progress, progress),
+    FIELD_END,
+};
+
+static const struct field early_exit_fields[] = {
+    EVENT_FIELD(I64, early_exit, trial_id),
+    FIELD_END,
+};
+
 static const struct field *fields_of(uint32_t kind)
 {
     switch (kind) {
@@ -55,6 +66,10 @@ static const struct field *fields_of(uint32_t kind)
         return checkpointed_fields;
     case EVENT_SHARE_EXITED:
         return share_exited_fields;
+    case EVENT_PROGRESS:
+        return progress_fields;
+    case EVENT_EARLY_EXIT:
+        return early_exit_fields;
     default:
         return NULL;
     }
@@ -81,11 +96,14 @@ det_status journal_decode(const struct journal_entry *entry, struct arena *mem,
     det_status st;
 
     if (!fields)
-        return err_set(err, DET_CORRUPT, "journal entry %lld has the unknown kind %u",
-                       (long long)entry->seq, entry->kind);
+        return err_set(err, DET_CORRUPT, "it is of the unknown kind %u", entry->kind);
+    if (!entry->data)
+        return err_set(err, DET_CORRUPT, "it is empty");
     st = json_parse(entry->data, __builtin_strlen(entry->data), mem, &tree, err);
     if (!st)
         st = fields_read(fields, tree, mem, &event, err);
+    if (st && st != DET_NOMEM)
+        st = err_set(err, DET_CORRUPT, "it is damaged");
     if (!st)
         *ret_event = event;
     return st;

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/json.h"
 #include "master/auth.h"
+#include "master/collector.h"
 #include "master/gather.h"
 #include "master/guard.h"
 #include "master/heart.h"
@@ -29,7 +30,7 @@
 enum {
     WORKERS = 3,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
-    MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for calls that are being worked on */
@@ -47,25 +48,32 @@ const char *wait_key_allocation(struct arena *mem, const char *name)
 
 /* ---- what the heart asks for ----------------------------------------------------- */
 
-static void deed_start(void *arg, const struct share *share)
+static bool deed_start(void *arg, const struct share *share)
 {
     struct master *master = arg;
 
-    agents_send(master->agents, AGENT_START, share);
+    return agents_send(master->agents, AGENT_START, share);
 }
 
-static void deed_kill(void *arg, const struct share *share)
+static bool deed_kill(void *arg, const struct share *share)
 {
     struct master *master = arg;
 
-    agents_send(master->agents, AGENT_KILL, share);
+    return agents_send(master->agents, AGENT_KILL, share);
 }
 
-static void deed_kill_stray(void *arg, const char *agent, const char *task)
+static bool deed_kill_stray(void *arg, const char *agent, const char *task)
 {
     struct master *master = arg;
 
-    agents_send_stray(master->agents, agent, task);
+    return agents_send_stray(master->agents, agent, task);
+}
+
+static void deed_agent_lost(void *arg, const char *agent)
+{
+    struct master *master = arg;
+
+    agents_lost(master->agents, agent);
 }
 
 static void drop_meetings(struct master *master, const char *allocation)
@@ -116,6 +124,7 @@ static void deed_experiment_over(void *arg, int64_t experiment_id)
     log_info("experiment %" PRId64 " is over", experiment_id);
     if (master->janitor)
         janitor_wake(master->janitor);
+    collector_wake(master->collector);
 }
 
 static void deed_task_moved(void *arg, const char *task_id)
@@ -369,6 +378,7 @@ static det_status open_heart(struct master *master, struct err *err)
         .deeds = {.start = deed_start,
                   .kill = deed_kill,
                   .kill_stray = deed_kill_stray,
+                  .agent_lost = deed_agent_lost,
                   .preempt = deed_preempt,
                   .over = deed_over,
                   .experiment_over = deed_experiment_over,
@@ -386,6 +396,7 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .host = master->host,
         .port = port,
         .max_body_bytes = MAX_BODY,
+        .body_limit = request_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
         .handler = request_arrived,
@@ -439,6 +450,8 @@ det_status master_start(struct master *master, struct err *err)
     if (!st)
         st = janitor_new(master, &master->janitor, err);
     if (!st)
+        st = collector_new(master, &master->collector, err);
+    if (!st)
         st = open_heart(master, err);
     if (st)
         return st;
@@ -464,6 +477,8 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->fatal_arg = config->arg;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
     master->http_threads = MAX(config->http_threads, 1u);
+    master->checkpoint_directory =
+        arena_printf(&master->mem, "%s/checkpoints", config->data_dir);
     master->host = arena_strdup(&master->mem, config->host);
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
@@ -495,6 +510,7 @@ void master_free(struct master *master)
     if (!master)
         return;
     gate_free(master->drained);
+    collector_free(master->collector);
     janitor_free(master->janitor);
     heart_free(master->heart);
     agents_free(master->agents);

@@ -45,8 +45,8 @@ struct master_config {
 det_status master_new(const struct master_config *config, struct master **ret_master,
                       struct err *err);
 /* Opens or makes the store, takes the port, restores the heart, serves.  DET_FORBIDDEN:
- * `host` is not loopback and the users still have blank passwords.  DET_EXISTS: the port is
- * taken.  After a failure it is only good for being taken down, as below. */
+ * `host` is not loopback and the users still have blank passwords.  DET_EXISTS: the
+ * port is taken.  After a failure it is only good for being taken down, as below. */
 det_status master_start(struct master *master, struct err *err);
 /* In this order: master_stop() while the executor runs (takes no more calls, answers
  * those that wait, lets the others end), then exec_free(), then master_free(). */

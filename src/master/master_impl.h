@@ -11,6 +11,7 @@
 
 struct agents;
 struct auth;
+struct collector;
 struct db;
 struct gathers;
 struct heart;
@@ -27,6 +28,7 @@ struct master {
     struct net *net;
     const struct json *config;
     const char *data_dir;
+    const char *checkpoint_directory; /* where the configuration names none */
     const char *host;
     uint16_t port; /* asked for; 0: a free one */
     uint32_t http_threads;
@@ -49,6 +51,7 @@ struct master {
     struct policies *policies;
     struct heart *heart;
     struct janitor *janitor;
+    struct collector *collector;
     struct net_server *server;
     bool is_loopback; /* it listens on this machine only */
 
@@ -61,6 +64,12 @@ struct master {
 static inline int64_t master_now_us(const struct master *master)
 {
     return clock_wall_us(exec_clock(master->exec));
+}
+
+/* For deadlines and pauses. */
+static inline int64_t master_mono_us(const struct master *master)
+{
+    return clock_mono_us(exec_clock(master->exec));
 }
 
 /* The key that followers of a task's log wait on, and pollers of an allocation; in

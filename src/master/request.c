@@ -18,12 +18,18 @@
 #include "master/auth.h"
 #include "master/guard.h"
 #include "model/field.h"
+#include "wire/bodies.h"
 
 enum {
     REQUEST_MEMORY = 512 << 20, /* a model definition comes base64 in JSON */
     TASK_BODY = 16 << 20,
     SMALL_BODY = 4 << 20,
     QUICK_BODY = 16 << 10,
+    OPEN_BODY = 64 << 10, /* anybody's */
+    ROUTE_MEMORY = 64 << 10,
+    ANSWER_LEAST = 200, /* bytes that most answers fit in */
+    ANSWER_TRIES = 5,
+    ANSWER_PAUSE_US = 50000,
 };
 
 static const char *const grpc_names[] = {
@@ -98,6 +104,25 @@ static void reply(struct request *req, det_status status, const char *text)
 
 static void hand_on(struct request *req);
 
+/* What was asked for is committed and only its answer could not be made: a refusal
+ * would have the caller do it twice.  So the handler that makes the answer, which only
+ * reads, is run again a little later. */
+static bool tries_again(struct request *req, det_status status)
+{
+    bool may_pass = status == DET_NOMEM || status == DET_IO;
+
+    if (!req->is_committed || !may_pass || req->tries == ANSWER_TRIES)
+        return false;
+    req->tries++;
+    buf_clear(&req->out);
+    req->out.status = DET_OK;
+    req->w = (struct json_writer)JSON_WRITER(&req->out);
+    req->mem.has_failed = false;
+    lane_post_at(req->master->workers, &req->task,
+                 request_mono_us(req) + ANSWER_PAUSE_US);
+    return true;
+}
+
 /* Calls a handler on this lane, with a reader and room for a sentence, then hands the
  * request on. */
 static void run_handler(struct request *req, handler_fn *handler)
@@ -114,6 +139,12 @@ static void run_handler(struct request *req, handler_fn *handler)
     }
     req->db = NULL;
     req->err = NULL;
+    if (!st && req->next == NEXT_REPLY && req->out.status)
+        st = err_default(&err, req->out.status);
+    if (!st && req->mem.has_failed) /* something is missing in what it made */
+        st = err_default(&err, DET_NOMEM);
+    if (st && tries_again(req, st))
+        return;
     if (st)
         reply(req, st, err.text);
     else
@@ -134,6 +165,7 @@ static void run_then(struct task *task)
 /* What was asked for is done (or was refused): the next handler, or the reply. */
 static void go_on(struct request *req, det_status status, const char *text)
 {
+    req->is_committed = req->is_committed || !status;
     if (status || !req->then)
         reply(req, status, text);
     else
@@ -236,12 +268,22 @@ static void hand_on(struct request *req)
     }
 }
 
+/* What was written with something missing in it is undone. */
+static det_status run_job(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    det_status st = req->job->run(job, db, err);
+
+    return !st && req->mem.has_failed ? err_default(err, DET_NOMEM) : st;
+}
+
 det_status request_write(struct request *req, write_fn *run, handler_fn *then)
 {
     req->job = arena_new(&req->mem, struct request_job);
     if (!req->job)
         return DET_NOMEM;
-    req->job->job.run = run;
+    req->job->run = run;
+    req->job->job.run = run_job;
     req->job->job.done = job_done;
     req->job->req = req;
     req->then = then;
@@ -273,7 +315,7 @@ det_status request_move(struct request *req, struct lane *lane, handler_fn *then
 
 int64_t request_mono_us(const struct request *req)
 {
-    return clock_mono_us(exec_clock(req->master->exec));
+    return master_mono_us(req->master);
 }
 
 bool request_is_due(const struct request *req, int64_t deadline_us)
@@ -410,6 +452,15 @@ static det_status read_body(struct request *req)
         return err_set(req->err, DET_TOO_LARGE,
                        "the body has %zu bytes; this call takes at most %zu", len,
                        body_limit(req->route));
+    if (req->route->body == bytes_body_fields) {
+        struct bytes_body *bytes = arena_new(&req->mem, struct bytes_body);
+
+        if (!bytes)
+            return DET_NOMEM;
+        *bytes = (struct bytes_body){text, len};
+        req->body = bytes;
+        return DET_OK;
+    }
     if (!len)
         text = "{}", len = 2;
     st = json_parse(text, len, &req->mem, &tree, req->err);
@@ -456,20 +507,49 @@ static det_status find_route(struct request *req)
     return DET_OK;
 }
 
-static det_status handle(struct request *req)
+/* Most requests are small, and cost no more than one look at their length. */
+size_t request_body_limit(void *arg, const struct net_exchange *x)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROUTE_MEMORY);
+    struct master *master = arg;
+    const char *length = net_request_header(x, "Content-Length");
+    struct route_match match;
+    enum route_method method;
+    int64_t bytes;
+
+    if (length && parse_i64(length, &bytes) && bytes >= 0 && bytes <= OPEN_BODY)
+        return OPEN_BODY;
+    if (!atomic_load(&master->is_ready) ||
+        !to_route_method(net_request_method(x), &method) ||
+        route_find(method, net_request_path(x), &mem, &match, NULL) ||
+        match.route->auth == ROUTE_OPEN || !auth_is_ours(master->auth, x))
+        return OPEN_BODY;
+    return body_limit(match.route);
+}
+
+/* Who calls comes before what is wrong with the body. */
+static det_status check_problem(struct request *req)
 {
     det_status st = net_request_problem(req->x);
-    void *query;
 
+    if (st == DET_TOO_LARGE && body_limit(req->route) < SIZE_MAX)
+        return err_set(req->err, st, "the body is larger than this call takes");
     if (st == DET_TOO_LARGE)
         return err_set(req->err, st, "the request is larger than this master accepts");
-    if (st)
-        return err_default(req->err, st);
-    st = guard_check(req->master, req->x, req->err);
+    return st ? err_default(req->err, st) : DET_OK;
+}
+
+static det_status handle(struct request *req)
+{
+    void *query;
+    det_status st = guard_check(req->master, req->x, req->err);
+
     if (!st)
         st = find_route(req);
     if (!st)
         st = auth_check(req);
+    if (!st)
+        st = check_problem(req);
     if (st)
         return st;
 
@@ -510,23 +590,34 @@ static bool is_quick(struct request *req)
     return req->is_known;
 }
 
+/* Before there is a request.  Without memory even for the sentence it goes without. */
+static void refuse_at_once(struct net_exchange *x, det_status status, const char *text)
+{
+    struct buf body = BUF_INIT;
+
+    error_write(&body, status, text);
+    net_answer(x, det_status_http(status), "application/json", NULL, &body);
+}
+
 void request_arrived(void *arg, struct net_exchange *x)
 {
     struct master *master = arg;
-    struct request *req =
-        atomic_load(&master->is_ready) ? mem_new(struct request) : NULL;
+    bool is_ready = atomic_load(&master->is_ready);
+    struct request *req = is_ready ? mem_new(struct request) : NULL;
+    struct buf out = BUF_INIT;
 
-    if (!req) {
-        struct buf none = BUF_INIT;
-
-        net_answer(x, det_status_http(DET_BUSY), "application/json", NULL, &none);
+    /* Room for a short answer comes first: what has happened can then be said. */
+    if (!req || !buf_room(&out, ANSWER_LEAST)) {
+        mem_free(req);
+        refuse_at_once(x, is_ready ? DET_NOMEM : DET_BUSY,
+                       is_ready ? NULL : "the master is starting, try again");
         return;
     }
     atomic_fetch_add(&master->open_requests, 1);
     req->master = master;
     req->x = x;
     req->mem = (struct arena)ARENA_INIT(REQUEST_MEMORY);
-    req->out = (struct buf)BUF_INIT;
+    req->out = out;
     req->w = (struct json_writer)JSON_WRITER(&req->out);
     req->http_status = 200;
     req->task = (struct task)TASK_INIT(run_first);

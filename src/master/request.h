@@ -94,10 +94,13 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone; /* the client left: nobody waits for the reply */
+    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
+    bool is_committed;       /* what was asked for has happened */
+    uint32_t tries;          /* to make an answer, after that */
     request_next_fn *stream; /* STREAM */
     void *state;             /* the handler's own, in `mem`, between its parts */
-    void (*ended)(struct request *req); /* called once, last of all; NULL: nobody cares */
+    void (*ended)(
+        struct request *req); /* called once, last of all; NULL: nobody cares */
 };
 
 /* The numbers in the path: DET_INVALID when they are none. */
@@ -106,6 +109,7 @@ det_status request_id(struct request *req, int at, int64_t *ret_id);
 /* A write job that knows its request. */
 struct request_job {
     struct write_job job;
+    write_fn *run;
     struct request *req;
 };
 #define REQUEST_OF(write_job_)                                                         \
@@ -127,6 +131,9 @@ det_status request_stream(struct request *req, request_next_fn *next);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 
+/* Called by the network: how large the body may be that follows these headers.  Whoever
+ * has no token of ours cannot make us hold more than a few kilobytes. */
+size_t request_body_limit(void *master, const struct net_exchange *x);
 /* Called by the network. */
 void request_arrived(void *master, struct net_exchange *x);
 

@@ -118,6 +118,7 @@ const struct field agent_fields[] = {
     FIELD(STR, agent, version, "its version of det"),
     FIELD(I64, agent, joined_us, "when it joined"),
     FIELD(I64, agent, silent_us, "since when nothing was heard"),
+    FIELD(STR, agent, instance, "which of several that claim its name"),
     FIELD_END,
 };
 

@@ -126,7 +126,8 @@ struct agent {
     const char *boot_id;
     const char *version;
     int64_t joined_us;
-    int64_t silent_us; /* since when nothing was heard; 0: it is heard */
+    int64_t silent_us;    /* when it, or a task of it, was heard last; 0: it is heard */
+    const char *instance; /* its directory's own id: two agents may claim one name */
 };
 
 /* One input of a searcher since its last snapshot. */

@@ -110,8 +110,16 @@ const char *const allocation_state_names[] = {
 };
 
 const char *const checkpoint_state_names[] = {
-    "ACTIVE", "COMPLETED", "ERROR", "DELETED", "PARTIALLY_DELETED", NULL,
+    "ACTIVE", "COMPLETED", "ERROR", "DELETED", "PARTIALLY_DELETED", "DELETING", NULL,
 };
+
+const char *checkpoint_wire_state(uint32_t state)
+{
+    /* Clients have no word for it. */
+    if (state == CHECKPOINT_DELETING)
+        state = CHECKPOINT_PARTIALLY_DELETED;
+    return checkpoint_state_names[state];
+}
 
 bool experiment_is_terminal(enum experiment_state state)
 {

@@ -55,6 +55,8 @@ enum checkpoint_state {
     CHECKPOINT_ERROR,
     CHECKPOINT_DELETED,
     CHECKPOINT_PARTIALLY_DELETED,
+    CHECKPOINT_DELETING, /* an agent is to remove its files; see checkpoint_wire_state()
+                          */
     CHECKPOINT_STATES,
 };
 
@@ -67,6 +69,9 @@ extern const char *const experiment_state_names[];
 extern const char *const trial_state_names[];
 extern const char *const allocation_state_names[];
 extern const char *const checkpoint_state_names[];
+/* As the API names it: without a word for DELETING, one that is going is one that lacks
+ * files. */
+const char *checkpoint_wire_state(uint32_t state);
 
 bool experiment_is_terminal(enum experiment_state state); /* COMPLETED and beyond */
 bool experiment_is_stopping(enum experiment_state state);

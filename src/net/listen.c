@@ -11,8 +11,8 @@
 
 #include "net/server_http.h"
 
-/* Accepted sockets inherit it: a machine that vanished without a word is noticed within half
- * a minute, also where nobody is due to speak (long polls, followed logs). */
+/* Accepted sockets inherit it: a machine that vanished without a word is noticed within
+ * half a minute, also where nobody is due to speak (long polls, followed logs). */
 static void keep_alive(int fd)
 {
     const int on = 1, idle_s = 10, between_s = 5, tries = 4;

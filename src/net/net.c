@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "net/net_impl.h"
 
@@ -162,6 +163,24 @@ void net_client_cancel(struct net_client *client)
     client->ops->client_cancel(client);
 }
 
+/* A call whose request or answer a fault has struck.  What had arrived of a torn answer
+ * is left where the caller must not look. */
+static det_status struck_call(struct net_client *client, const struct net_call *call,
+                              struct net_reply *reply, bool is_sent, struct err *err)
+{
+    enum fault_how how = fault_state.how[is_sent ? FAULT_RECEIVE : FAULT_SEND];
+
+    if (is_sent || how == FAULT_TWICE)
+        (void)client->ops->call(client, call, reply, NULL);
+    fault_state.is_dark = fault_state.is_dark || how == FAULT_DEATH;
+    reply->status = 0;
+    if (reply->body)
+        buf_cut(reply->body, how == FAULT_TORN ? reply->body->len / 2 : 0);
+    if (!is_sent && how == FAULT_TWICE)
+        return client->ops->call(client, call, reply, err);
+    return err_set(err, DET_UNREACHABLE, "the connection broke");
+}
+
 det_status net_call(struct net_client *client, const struct net_call *call,
                     struct net_reply *reply, struct err *err)
 {
@@ -172,6 +191,12 @@ det_status net_call(struct net_client *client, const struct net_call *call,
     reply->status = 0;
     if (reply->body)
         buf_clear(reply->body);
+    if (fault_is_dark())
+        return err_set(err, DET_UNREACHABLE, "the connection broke");
+    if (fault_strikes(FAULT_SEND))
+        return struck_call(client, call, reply, false, err);
+    if (fault_strikes(FAULT_RECEIVE))
+        return struck_call(client, call, reply, true, err);
     return client->ops->call(client, call, reply, err);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net.h - HTTP, and nothing above it; the only door to the network.
  *
- * A `struct net` is a network: net_system() speaks HTTP/1.1 over TCP (the server through
- * libmicrohttpd, opened at run time); net_memory_new() carries the same calls from client
- * to server inside the process, on the one-thread executor, and can lose, repeat and
- * delay them, from a seed.
+ * A `struct net` is a network: net_system() speaks HTTP/1.1 over TCP (the server
+ * through libmicrohttpd, opened at run time); net_memory_new() carries the same calls
+ * from client to server inside the process, on the one-thread executor, and can lose,
+ * repeat and delay them, from a seed.
  *
- * Server side: an *exchange* is one request and its reply.  The handler is called when the
- * request is complete; it must not block, and answers now or later, from any thread, once.
- * While nobody answers, the connection is suspended and costs no thread.
+ * Server side: an *exchange* is one request and its reply.  The handler is called when
+ * the request is complete; it must not block, and answers now or later, from any
+ * thread, once. While nobody answers, the connection is suspended and costs no thread.
  *
  *   handler(x) --post to a lane--> work --net_answer(x)--> sent
  *
@@ -47,35 +47,51 @@ struct net_faults {
     uint32_t repeat;
 };
 void net_memory_faults(struct net *net, const struct net_faults *faults);
-/* Only in memory: the end of the server's process.  Calls under way break, and exchanges
- * are freed though nobody answered them; neither gone nor done functions are called. */
+/* Only in memory: the end of the server's process.  Calls under way break, and
+ * exchanges are freed though nobody answered them; neither gone nor done functions are
+ * called. */
 void net_memory_crash(struct net_server *server);
 
 /* ---- server ---------------------------------------------------------------------- */
 
-enum net_method { NET_GET, NET_POST, NET_PUT, NET_PATCH, NET_DELETE, NET_HEAD, NET_OPTIONS,
-                  NET_OTHER };
+enum net_method {
+    NET_GET,
+    NET_POST,
+    NET_PUT,
+    NET_PATCH,
+    NET_DELETE,
+    NET_HEAD,
+    NET_OPTIONS,
+    NET_OTHER
+};
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
+
+/* How many bytes the body of this request may have (0 counts as 1).  Called when its
+ * headers are there, before the body is, on a thread of the network's: it must not
+ * block.  Method, path, query, headers and peer can be asked for. */
+typedef size_t net_limit_fn(void *arg, const struct net_exchange *x);
 
 struct net_server_config {
     const char *host;      /* "127.0.0.1", "::1", "0.0.0.0"; copied */
     uint16_t port;         /* 0: a free one */
     size_t max_body_bytes; /* a larger body is read off and reported as DET_TOO_LARGE */
-    uint32_t threads;      /* that parse and write */
+    net_limit_fn *body_limit; /* less, for some; NULL: the same for all */
+    uint32_t threads;         /* that parse and write */
     uint32_t max_connections;
     net_handler_fn *handler;
     void *arg;
 };
 
-/* DET_EXISTS when the port is taken; DET_UNSUPPORTED when libmicrohttpd is not installed. */
+/* DET_EXISTS when the port is taken; DET_UNSUPPORTED when libmicrohttpd is not
+ * installed. */
 det_status net_serve(struct net *net, const struct net_server_config *config,
                      struct net_server **ret_server, struct err *err);
 uint16_t net_server_port(const struct net_server *server);
-/* Answers what is open and what still comes with 503, ends the streams, waits for what is
- * being sent (5 s at most) and until every stream's done() was called: not to be called
- * from a lane that streams use, and before exec_free().  Who holds an exchange may still
- * read it and must still answer it; that answer goes nowhere. */
+/* Answers what is open and what still comes with 503, ends the streams, waits for what
+ * is being sent (5 s at most) and until every stream's done() was called: not to be
+ * called from a lane that streams use, and before exec_free().  Who holds an exchange
+ * may still read it and must still answer it; that answer goes nowhere. */
 void net_server_free(struct net_server *server);
 
 /* The request.  All pointers live as long as the exchange is not answered. */
@@ -84,7 +100,8 @@ const char *net_request_path(const struct net_exchange *x);  /* still percent-en
 const char *net_request_query(const struct net_exchange *x); /* behind '?', or "" */
 const char *net_request_header(const struct net_exchange *x, const char *name);
 const char *net_request_body(const struct net_exchange *x, size_t *ret_len);
-/* DET_OK, or why the request could not be read (DET_TOO_LARGE, DET_INVALID, DET_NOMEM). */
+/* DET_OK, or why the request could not be read (DET_TOO_LARGE, DET_INVALID, DET_NOMEM).
+ */
 det_status net_request_problem(const struct net_exchange *x);
 bool net_peer_is_loopback(const struct net_exchange *x);
 /* The local user whose socket it is, from the kernel's table; false when unknown. */
@@ -104,16 +121,16 @@ void *net_user(const struct net_exchange *x);
 typedef void net_gone_fn(struct net_exchange *x);
 void net_on_gone(struct net_exchange *x, net_gone_fn *fn);
 
-/* Takes the buffer's bytes; the caller's buffer is empty afterwards.  `headers` is NULL or
- * "Name: value" lines that end with NULL. */
+/* Takes the buffer's bytes; the caller's buffer is empty afterwards.  `headers` is NULL
+ * or "Name: value" lines that end with NULL. */
 void net_answer(struct net_exchange *x, int status, const char *content_type,
                 const char *const *headers, struct buf *body);
 
-/* A reply that is made piece by piece (chunked, flushed after each).  `next` runs on `lane`
- * whenever the last piece was sent: it appends to `out` and says whether there is more; a
- * failed `out` breaks the connection, so that no client takes a part for the whole.
- * After NET_WAIT it is called again once somebody calls net_stream_wake().  `done` is
- * called once, on `lane`, when the stream ended or its client left. */
+/* A reply that is made piece by piece (chunked, flushed after each).  `next` runs on
+ * `lane` whenever the last piece was sent: it appends to `out` and says whether there
+ * is more; a failed `out` breaks the connection, so that no client takes a part for the
+ * whole. After NET_WAIT it is called again once somebody calls net_stream_wake().
+ * `done` is called once, on `lane`, when the stream ended or its client left. */
 enum net_more { NET_MORE, NET_WAIT, NET_END };
 typedef enum net_more net_next_fn(void *arg, struct buf *out);
 typedef void net_done_fn(void *arg);
@@ -139,27 +156,29 @@ void net_client_free(struct net_client *client);
 void net_client_cancel(struct net_client *client);
 
 /* Bytes of a 2xx body as they arrive; anything but DET_OK ends the call with it. */
-typedef det_status net_data_fn(void *arg, const char *bytes, size_t len, struct err *err);
+typedef det_status net_data_fn(void *arg, const char *bytes, size_t len,
+                               struct err *err);
 
 struct net_call {
     enum net_method method;
-    const char *path; /* with its query */
+    const char *path;           /* with its query */
     const char *const *headers; /* "Name: value", ends with NULL; may be NULL */
     const void *body;
     size_t body_len;
-    int64_t timeout_ms; /* between two bytes, and to connect; 0: 30 s */
+    int64_t timeout_ms;   /* between two bytes, and to connect; 0: 30 s */
     net_data_fn *on_data; /* NULL: the body is collected */
     void *arg;
 };
 
 struct net_reply {
     int status;
-    struct buf *body; /* the caller's, emptied first; gets what on_data did not; may be NULL */
+    struct buf
+        *body; /* the caller's, emptied first; gets what on_data did not; may be NULL */
 };
 
 /* DET_OK whenever the server answered, whatever its status.  DET_UNREACHABLE: nobody
- * listens, or the connection broke; DET_TIMEOUT; DET_IO: what answers does not speak HTTP;
- * DET_TOO_LARGE: more than the body's limit.  The sentence names host and port.
+ * listens, or the connection broke; DET_TIMEOUT; DET_IO: what answers does not speak
+ * HTTP; DET_TOO_LARGE: more than the body's limit.  The sentence names host and port.
  * A kept connection that turns out closed before the first byte of a reply is opened
  * again, once, and the request repeated: servers see a request twice at times. */
 det_status net_call(struct net_client *client, const struct net_call *call,

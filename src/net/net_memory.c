@@ -72,6 +72,7 @@ static det_status memory_serve(struct net *base, const struct net_server_config 
         .handler = config->handler,
         .arg = config->arg,
         .max_body_bytes = config->max_body_bytes,
+        .body_limit = config->body_limit,
     };
     do {
         if (!config->port)
@@ -180,7 +181,9 @@ void memory_request_arrives(struct task *task)
     }
     x->server = server;
     x->phase = OPEN;
-    if (server->max_body_bytes && x->base.body.len > server->max_body_bytes) {
+    if ((server->max_body_bytes && x->base.body.len > server->max_body_bytes) ||
+        (server->body_limit &&
+         x->base.body.len > server->body_limit(server->arg, &x->base))) {
         x->base.problem = DET_TOO_LARGE;
         buf_done(&x->base.body);
     }

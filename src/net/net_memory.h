@@ -38,6 +38,7 @@ struct memory_server {
     net_handler_fn *handler;
     void *arg;
     size_t max_body_bytes;
+    net_limit_fn *body_limit;
     bool is_quiet; /* while it is freed: no stream is left */
     char key[MEMORY_KEY_SIZE];
 };

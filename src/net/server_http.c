@@ -5,7 +5,7 @@
  *   libmicrohttpd's thread                         any thread
  *   ----------------------                         ----------
  *   on_uri       copies the URI, makes the exchange
- *   on_access    collects the body
+ *   on_access    asks how large the body may be, and collects it
  *                suspends; OPEN; calls the handler --> net_answer(): ANSWERED, resumes
  *   on_access    queues the response      <--------/
  *   on_completed frees the exchange
@@ -207,6 +207,12 @@ static void request_start(struct http_exchange *x, const char *method)
     }
     copy.at = x->base.headers;
     mhd->get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &copy);
+    if (x->server->body_limit) {
+        size_t limit = x->server->body_limit(x->server->arg, &x->base);
+
+        x->base.body.limit = /* where 0 would mean that there is none */
+            MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit), 1u);
+    }
 }
 
 /* A body that is too large is read off to its end: a client that is still sending would
@@ -568,6 +574,7 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     server->handler = config->handler;
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
+    server->body_limit = config->body_limit;
     server->alive = 1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);

@@ -65,6 +65,7 @@ struct http_server {
     net_handler_fn *handler;
     void *arg;
     size_t max_body_bytes;
+    net_limit_fn *body_limit;
 
     pthread_mutex_t lock; /* guards what follows, and the exchanges' state */
     pthread_cond_t changed;

@@ -41,12 +41,12 @@ enum search_op_kind {
 
 struct search_op {
     enum search_op_kind kind;
-    uint32_t trial;                 /* CREATE, STOP */
-    char request_id[UUID_TEXT];     /* CREATE: drawn from the generator */
-    uint32_t trial_seed;            /* CREATE */
-    const char *hparams;            /* CREATE: JSON text, in the arena of search_out */
-    bool is_failure;                /* SHUTDOWN: every trial failed, or it gave up */
-    bool is_cancel;                 /* SHUTDOWN: every trial was cancelled by the user */
+    uint32_t trial;             /* CREATE, STOP */
+    char request_id[UUID_TEXT]; /* CREATE: drawn from the generator */
+    uint32_t trial_seed;        /* CREATE */
+    const char *hparams;        /* CREATE: JSON text, in the arena of search_out */
+    bool is_failure;            /* SHUTDOWN: every trial failed, or it gave up */
+    bool is_cancel;             /* SHUTDOWN: every trial was cancelled by the user */
 };
 
 /* A sticky builder: methods cannot fail halfway; the experiment asks `status` once.
@@ -103,7 +103,8 @@ double searcher_progress(const struct searcher *searcher);
 
 /* Everything but the configuration, as JSON; the same state gives the same text.  Load
  * into a searcher made of the same configuration, which then goes on as the saved one
- * would have.  DET_CORRUPT or DET_NOMEM: it is good for another load, or to be freed. */
+ * would have.  DET_CORRUPT or DET_NOMEM: it is good for another load, or to be freed.
+ */
 void searcher_save(const struct searcher *searcher, struct buf *out);
 det_status searcher_load(struct searcher *searcher, const struct json *state,
                          struct err *err);

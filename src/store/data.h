@@ -29,6 +29,7 @@ struct arena;
 struct buf;
 struct db;
 struct json;
+struct report_metrics;
 struct store;
 
 /* ---- metrics --------------------------------------------------------------------- */
@@ -42,6 +43,9 @@ struct metric_report {
     int64_t report_us;
     const struct json *avg;   /* object: name -> any JSON */
     const struct json *batch; /* array of objects, or NULL */
+    /* Instead of both: the values as a ring's record has them (wire/report.h), which
+     * need no tree.  Its steps and group are not looked at. */
+    const struct report_metrics *values;
 };
 
 /* *ret_is_new: the row was not there before (only then is it an event).  Statuses:
@@ -49,6 +53,10 @@ struct metric_report {
  * current one), DET_EXISTS (conflict, names the metric). */
 det_status store_metric_add(struct db *db, const struct metric_report *report,
                             struct arena *mem, bool *ret_is_new, struct err *err);
+
+/* {"name": value, ...}: such values as a tree, in `mem`.  DET_INVALID as above. */
+det_status metric_values_json(const struct report_metrics *values, struct arena *mem,
+                              struct json **ret_object, struct err *err);
 
 struct metric_row {
     int64_t id; /* grows with time within a trial and group */
@@ -229,6 +237,7 @@ struct checkpoint {
     int64_t storage_id;
     double searcher_metric; /* of the validation at the same steps */
     bool has_searcher_metric;
+    bool is_held; /* another trial began from it: it is not collected */
 };
 extern const struct field checkpoint_fields[];
 

@@ -87,22 +87,28 @@ static void tell_undone(struct db *db)
         db->cache->undone(db->cache);
 }
 
+/* A transaction that could not be ended before, without memory, is ended now. */
 det_status db_begin(struct db *db, struct err *err)
 {
+    if (db->driver->is_in_transaction(db))
+        db_rollback(db);
     return run_words(db, DB_BEGIN, err);
 }
 
 det_status db_commit(struct db *db, struct err *err)
 {
+    if (db->is_spoiled)
+        return err_default(err, DET_NOMEM);
     return run_words(db, DB_COMMIT, err);
 }
 
-/* Taking back must not fail: it goes past the faults, and an engine that has already
- * rolled back by itself is fine. */
+/* Goes past the faults, and an engine that has already rolled back by itself is fine.
+ * Where even this fails (no memory) the transaction stays open, and spoiled. */
 void db_rollback(struct db *db)
 {
     if (db->driver->is_in_transaction(db))
         (void)db->driver->exec(db, db->words[DB_ROLLBACK].text, NULL);
+    db->is_spoiled = db->driver->is_in_transaction(db);
     tell_undone(db);
 }
 
@@ -116,12 +122,13 @@ det_status db_release(struct db *db, struct err *err)
     return run_words(db, DB_RELEASE, err);
 }
 
+/* What cannot be taken back alone must not be committed with the rest. */
 void db_undo(struct db *db)
 {
-    if (db->driver->is_in_transaction(db)) {
-        (void)db->driver->exec(db, db->words[DB_UNDO].text, NULL);
-        (void)db->driver->exec(db, db->words[DB_RELEASE].text, NULL);
-    }
+    if (db->driver->is_in_transaction(db) &&
+        (db->driver->exec(db, db->words[DB_UNDO].text, NULL) ||
+         db->driver->exec(db, db->words[DB_RELEASE].text, NULL)))
+        db->is_spoiled = true;
     tell_undone(db);
 }
 
@@ -327,14 +334,17 @@ const char *db_col_str(struct db_query *q, struct arena *mem)
 {
     size_t len = 0;
     const char *text = NULL;
-    char *copy;
+    char *copy = NULL;
 
-    if (!db_col_is_null(q))
-        text = q->db->driver->col_text(handle_of(q), q->column, &len);
-    q->column++;
-    if (!text)
+    if (db_col_is_null(q)) {
+        q->column++;
         return NULL;
-    copy = arena_strndup(mem, text, len);
+    }
+    /* Without memory the engine gives no text where there is some. */
+    text = q->db->driver->col_text(handle_of(q), q->column, &len);
+    q->column++;
+    if (text)
+        copy = arena_strndup(mem, text, len);
     if (!copy && !q->status)
         q->status = err_default(q->err, DET_NOMEM);
     return copy;
@@ -345,8 +355,11 @@ const void *db_col_blob(struct db_query *q, size_t *ret_len)
     const void *bytes = NULL;
 
     *ret_len = 0;
-    if (!db_col_is_null(q))
+    if (!db_col_is_null(q)) {
         bytes = q->db->driver->col_blob(handle_of(q), q->column, ret_len);
+        if (!bytes && *ret_len && !q->status)
+            q->status = err_default(q->err, DET_NOMEM);
+    }
     q->column++;
     return bytes;
 }
@@ -438,6 +451,8 @@ static void read_field(struct db_query *q, const struct field *field, void *at,
         text = db_col_is_null(q)
                    ? ""
                    : q->db->driver->col_text(handle_of(q), q->column, &len);
+        if (!text && !q->status)
+            q->status = err_default(q->err, DET_NOMEM);
         *(uint32_t *)at = text ? enum_find(field, text, len) : 0;
         q->column++;
         break;

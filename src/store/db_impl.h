@@ -71,6 +71,7 @@ struct db {
     char *path;
     bool is_read_only;
     bool has_failed_sync;       /* what the disk holds is unknown */
+    bool is_spoiled;            /* something could not be taken back: no commit */
     uint32_t backlog_pages;     /* committed, not yet where they belong */
     struct sql words[DB_WORDS]; /* BEGIN and so on, in the engine's words */
     struct map statements;      /* const struct sql * -> struct db_statement * */

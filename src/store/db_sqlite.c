@@ -9,6 +9,7 @@
  *
  * SQLite numbers $1, $2, ... by first appearance; ?1, ?2, ... by their number.  So the
  * text is prepared with the dollar signs exchanged. */
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -47,12 +48,23 @@ static det_status constraint(struct db *db, int code, struct err *err)
     return err_set(err, st, "%s", sqlite3_errmsg(db->engine));
 }
 
+/* SQLite says so only of writes; a name, or the index of its log, needs room too. */
+static bool is_full(const struct db *db, int code)
+{
+    int kind = code & 0xff;
+
+    return (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR) && !db->has_failed_sync &&
+           db->engine && sqlite3_system_errno(db->engine) == ENOSPC;
+}
+
 static det_status report(struct db *db, int code, struct err *err)
 {
     const char *text = db->engine ? sqlite3_errmsg(db->engine) : sqlite3_errstr(code);
 
     if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
         db->has_failed_sync = true;
+    if (is_full(db, code))
+        code = SQLITE_FULL;
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -29,6 +29,7 @@ struct buf;
 struct db;
 struct db_query;
 struct json;
+struct report_metrics;
 
 enum {
     METRIC_BLOCK_ROWS = 1024,
@@ -80,6 +81,43 @@ struct metric_shape {
     const char **name; /* the numbers', then the others', each sorted */
 };
 
+/* ---- a report taken apart (metric_parts.c) --------------------------------------- */
+
+struct metric_text {
+    const char *text; /* need not end with a NUL */
+    size_t len;       /* 0: none */
+};
+
+struct metric_part {
+    const char *name; /* `len` bytes */
+    size_t len;
+    double value;            /* of a number */
+    const struct json *json; /* as it came; NULL: a bare number */
+};
+
+/* Numbers that a double holds, and what is anything else; each sorted by name.  Two
+ * ways in, a tree or the values of a ring's record; from here on they are the same. */
+struct metric_parts {
+    struct metric_part *number;
+    struct metric_part *other;
+    uint32_t numbers;
+    uint32_t others;
+};
+
+/* Borrow from what they read; the arrays lie in `mem`. */
+det_status metric_parts_of_json(const struct json *object, struct arena *mem,
+                                struct metric_parts *ret_parts, struct err *err);
+/* DET_INVALID: a value that should be JSON is none. */
+det_status metric_parts_of_values(const struct report_metrics *values,
+                                  struct arena *mem, struct metric_parts *ret_parts,
+                                  struct err *err);
+/* DET_INVALID: a name is no text, or is there twice. */
+det_status metric_parts_check(const struct metric_parts *parts, struct err *err);
+bool metric_parts_fit(const struct metric_parts *parts,
+                      const struct metric_shape *shape);
+/* Copies the names; NULL when memory is out. */
+struct metric_shape *metric_parts_shape(const struct metric_parts *parts, int64_t id,
+                                        struct arena *mem);
 /* ---- summaries (metric_stat.c) --------------------------------------------------- */
 
 enum metric_type {

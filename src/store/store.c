@@ -63,22 +63,27 @@ static struct write_job *take_queue(struct store *store, bool *ret_is_dead)
     return first;
 }
 
-/* The status of the group: anything but DET_OK ended its transaction. */
-static det_status run_job(struct store *store, struct write_job *job)
+/* The status of the group: anything but DET_OK ended its transaction, for a reason that
+ * is everybody's; a job's own refusal is not. */
+static det_status run_job(struct store *store, struct write_job *job, struct err *err)
 {
     struct db *db = store->writer;
+    bool is_alone = false;
 
     job->status = db_save(db, &job->err);
     if (!job->status) {
         job->status = job->run(job, db, &job->err);
         if (!job->status)
             job->status = db_release(db, &job->err);
+        is_alone = db_is_in_transaction(db);
         if (job->status)
             db_undo(db);
     }
-    if (job->status && !db_is_in_transaction(db))
-        return job->status;
-    return DET_OK;
+    if (!job->status || db_is_in_transaction(db))
+        return DET_OK;
+    if (is_alone) /* taking it back took everything back */
+        return err_default(err, DET_NOMEM);
+    return err_set(err, job->status, "%s", job->err.text);
 }
 
 static void fail_all(struct write_job *first, det_status status, const struct err *err)
@@ -98,11 +103,8 @@ static void commit_group(struct store *store, struct write_job *first)
     struct err err = {0};
     det_status st = db_begin(db, &err);
 
-    for (struct write_job *job = first; job && !st; job = job->next) {
-        st = run_job(store, job);
-        if (st)
-            (void)err_set(&err, st, "%s", job->err.text);
-    }
+    for (struct write_job *job = first; job && !st; job = job->next)
+        st = run_job(store, job, &err);
     if (!st)
         st = db_commit(db, &err);
     if (!st)
@@ -218,7 +220,8 @@ void store_reader_give(struct store *store, struct db *db)
         return;
     db_snapshot_end(db);
     lock_take(&store->lock);
-    if (store->idle_count < store->idle_max) {
+    /* One that could not leave its snapshot would go on showing it. */
+    if (store->idle_count < store->idle_max && !db_is_in_transaction(db)) {
         store->idle[store->idle_count++] = db;
         db = NULL;
     }

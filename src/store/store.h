@@ -153,4 +153,19 @@ det_status store_journal_drop(struct db *db, int64_t upto, struct err *err);
 det_status store_mark_advance(struct db *db, const char *sender, int64_t seq,
                               bool *ret_is_new, struct err *err);
 
+/* ---- reports that come in batches ------------------------------------------------ */
+
+/* Whose ring it is: a share of an allocation. */
+struct report_sender {
+    int64_t allocation_id;
+    int64_t source; /* its rank */
+};
+/* The number of its last report that is stored; 0: none.  DET_STATE: nothing more is
+ * taken, for the allocation is over, its share's exit was reported, or its trial has a
+ * later run. */
+det_status store_report_mark(struct db *db, const struct report_sender *sender,
+                             int64_t *ret_number, struct err *err);
+det_status store_report_mark_set(struct db *db, const struct report_sender *sender,
+                                 int64_t number, struct err *err);
+
 #endif

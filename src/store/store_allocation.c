@@ -19,7 +19,8 @@
     " has_exited, exit, exit_code"
 #define AGENT_COLUMNS                                                                  \
     "id, name, resource_pool, devices, addresses, slots, is_enabled, is_draining,"     \
-    " is_connected, disabled_slots, boot_id, version, joined_us, silent_us"
+    " is_connected, disabled_slots, boot_id, version, joined_us, silent_us,"           \
+    " instance"
 
 enum {
     ALLOCATION_PUT,
@@ -74,11 +75,11 @@ static const struct sql allocation_sql[] = {
                      " ORDER BY allocation_id, rank"),
     SQL(AGENT_PUT,
         "INSERT INTO agents (" AGENT_COLUMNS ")"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
         " ON CONFLICT (id) DO UPDATE SET name = $2, resource_pool = $3, devices = $4,"
         "  addresses = $5, slots = $6, is_enabled = $7, is_draining = $8,"
         "  is_connected = $9, disabled_slots = $10, boot_id = $11, version = $12,"
-        "  joined_us = $13, silent_us = $14"),
+        "  joined_us = $13, silent_us = $14, instance = $15"),
     SQL(AGENT_DROP, "DELETE FROM agents WHERE id = $1"),
     SQL(AGENT_LIST, "SELECT " AGENT_COLUMNS " FROM agents ORDER BY id"),
 };
@@ -87,7 +88,12 @@ const struct sql_table allocation_sql_table = SQL_TABLE(allocation_sql);
 det_status store_allocation_put(struct db *db, const struct allocation *row,
                                 struct err *err)
 {
-    return row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
+    det_status st =
+        row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
+
+    if (!st && row->state == ALLOCATION_TERMINATED && row->exit != EXIT_CLEAN)
+        st = sweep_allocation(db, row->id, err);
+    return st;
 }
 
 det_status store_share_put(struct db *db, const struct share *row, struct err *err)

@@ -16,7 +16,8 @@
 
 #define CHECKPOINT_COLUMNS                                                             \
     "uuid, task_id, allocation_id, trial_id, experiment_id, state, steps_completed,"   \
-    " metadata, resources, size_bytes, report_us, storage_id, searcher_metric"
+    " metadata, resources, size_bytes, report_us, storage_id, searcher_metric,"        \
+    " is_held"
 
 enum {
     CHECKPOINT_ADD,
@@ -32,7 +33,7 @@ enum {
 static const struct sql checkpoint_sql[] = {
     SQL(CHECKPOINT_ADD,
         "INSERT INTO checkpoints (" CHECKPOINT_COLUMNS ")"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"),
     SQL(CHECKPOINT_GET,
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints WHERE uuid = $1"),
     SQL(CHECKPOINT_BEST,
@@ -75,12 +76,14 @@ const struct field checkpoint_fields[] = {
     FIELD(TIME, checkpoint, report_us, "when it was reported"),
     FIELD(I64, checkpoint, storage_id, "where it is stored"),
     FIELD_OPTIONAL(F64, checkpoint, searcher_metric, "of the validation at its steps"),
+    FIELD(BOOL, checkpoint, is_held, "another trial began from it"),
     FIELD_END,
 };
 
 static bool is_there(uint32_t state)
 {
-    return state == CHECKPOINT_COMPLETED || state == CHECKPOINT_PARTIALLY_DELETED;
+    return state == CHECKPOINT_COMPLETED || state == CHECKPOINT_PARTIALLY_DELETED ||
+           state == CHECKPOINT_DELETING;
 }
 
 static det_status count_in(struct db *db, int which, int64_t id, int64_t count,
@@ -160,6 +163,8 @@ det_status store_checkpoint_add(struct db *db, const struct checkpoint *row,
         st = add_metric(db, row, &mem, err);
     if (!st && is_there(row->state))
         st = count_change(db, row, 1, row->size_bytes, err);
+    if (!st)
+        st = collect_trial(db, row->trial_id, err);
     return st;
 }
 
@@ -218,7 +223,8 @@ det_status store_checkpoint_set_resources(struct db *db, const char *uuid,
         row.size_bytes += json_i64(item, 0);
     if (!count_members(resources))
         row.state = CHECKPOINT_DELETED;
-    else if (count_members(resources) < count_members(before))
+    else if (row.state != CHECKPOINT_DELETING &&
+             count_members(resources) < count_members(before))
         row.state = CHECKPOINT_PARTIALLY_DELETED;
     st = put_resources(db, &row, err);
     if (st)

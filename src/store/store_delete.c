@@ -16,6 +16,7 @@
 enum {
     DELETE_STATE,
     DELETE_NEXT_TRIAL,
+    DELETE_REPORT_MARKS_OF_TRIAL,
     DELETE_SHARES_OF_TRIAL,
     DELETE_ALLOCATIONS_OF_TRIAL,
     DELETE_CHECKPOINTS_OF_TRIAL,
@@ -23,6 +24,7 @@ enum {
     DELETE_FILES,
     DELETE_CONFIG,
     DELETE_CHECKPOINTS,
+    DELETE_SWEEPS,
     DELETE_EXPERIMENT,
 };
 
@@ -30,6 +32,10 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_STATE, "SELECT state FROM experiments WHERE id = $1"),
     SQL(DELETE_NEXT_TRIAL, "SELECT id, task_id FROM trials WHERE experiment_id = $1"
                            " ORDER BY id LIMIT 1"),
+    SQL(DELETE_REPORT_MARKS_OF_TRIAL,
+        "DELETE FROM report_marks WHERE allocation_id IN (SELECT a.id FROM allocations"
+        "  a JOIN trials t ON t.experiment_id = a.experiment_id AND t.id = a.trial_id"
+        "  WHERE t.id = $1)"),
     SQL(DELETE_SHARES_OF_TRIAL,
         "DELETE FROM shares WHERE allocation_id IN (SELECT a.id FROM allocations a"
         "  JOIN trials t ON t.experiment_id = a.experiment_id AND t.id = a.trial_id"
@@ -42,6 +48,7 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_FILES, "DELETE FROM experiment_files WHERE id = $1"),
     SQL(DELETE_CONFIG, "DELETE FROM experiment_configs WHERE id = $1"),
     SQL(DELETE_CHECKPOINTS, "DELETE FROM checkpoints WHERE experiment_id = $1"),
+    SQL(DELETE_SWEEPS, "DELETE FROM sweeps WHERE experiment_id = $1"),
     SQL(DELETE_EXPERIMENT, "DELETE FROM experiments WHERE id = $1"),
 };
 const struct sql_table delete_sql_table = SQL_TABLE(delete_sql);
@@ -82,8 +89,9 @@ static det_status check(struct db *db, int64_t id, struct arena *mem, bool *ret_
 static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
                                struct err *err)
 {
-    static const int rows[] = {DELETE_SHARES_OF_TRIAL, DELETE_ALLOCATIONS_OF_TRIAL,
-                               DELETE_CHECKPOINTS_OF_TRIAL, DELETE_TRIAL};
+    static const int rows[] = {DELETE_REPORT_MARKS_OF_TRIAL, DELETE_SHARES_OF_TRIAL,
+                               DELETE_ALLOCATIONS_OF_TRIAL, DELETE_CHECKPOINTS_OF_TRIAL,
+                               DELETE_TRIAL};
     bool more = false;
     det_status st = metric_delete_step(db, id, &more, err);
 
@@ -112,7 +120,7 @@ det_status store_experiment_delete_step(struct db *db, int64_t id, bool *ret_don
                                         struct err *err)
 {
     static const int rows[] = {DELETE_FILES, DELETE_CONFIG, DELETE_CHECKPOINTS,
-                               DELETE_EXPERIMENT};
+                               DELETE_SWEEPS, DELETE_EXPERIMENT};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     const char *task_id = NULL;
     int64_t trial_id = 0;

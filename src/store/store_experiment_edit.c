@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "data/json.h"
+#include "store/collect.h"
 #include "store/store_impl.h"
 #include "store/views.h"
 
@@ -17,6 +18,7 @@ enum {
     EDIT_CONFIG_GET,
     EDIT_CONFIG_PUT,
     EDIT_RETENTION,
+    EDIT_USED_BY,
 };
 
 static const struct sql experiment_edit_sql[] = {
@@ -29,6 +31,10 @@ static const struct sql experiment_edit_sql[] = {
                     " WHERE id = $1"),
     SQL(EDIT_CONFIG_GET, "SELECT config FROM experiment_configs WHERE id = $1"),
     SQL(EDIT_CONFIG_PUT, "UPDATE experiment_configs SET config = $2 WHERE id = $1"),
+    SQL(EDIT_USED_BY, "SELECT t.id, t.warm_start FROM trials t"
+                      " JOIN checkpoints c ON c.uuid = t.warm_start"
+                      " WHERE t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
+                      "  AND c.experiment_id = $1 AND t.experiment_id <> $1 LIMIT 1"),
     SQL(EDIT_RETENTION, "UPDATE experiments SET log_retention_days = $2 WHERE id = $1"),
 };
 const struct sql_table experiment_edit_sql_table = SQL_TABLE(experiment_edit_sql);
@@ -101,6 +107,24 @@ static det_status set_state(struct db *db, int64_t id, enum experiment_state sta
     return db_run(&q);
 }
 
+/* A live trial of another experiment that begins from one of its checkpoints. */
+static det_status check_unused(struct db *db, int64_t id, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &experiment_edit_sql[EDIT_USED_BY], err);
+    int64_t trial_id;
+
+    db_bind_i64(&q, id);
+    if (!db_next(&q))
+        return q.status;
+    trial_id = db_col_i64(&q);
+    return err_set(err, DET_STATE,
+                   "experiment %" PRId64 " cannot be deleted: trial %" PRId64
+                   " is not over and began from its checkpoint %s",
+                   id, trial_id, db_col_str(&q, &mem));
+}
+
 det_status store_experiment_set_deleting(struct db *db, int64_t id, struct err *err)
 {
     struct standing standing = {0};
@@ -112,7 +136,10 @@ det_status store_experiment_set_deleting(struct db *db, int64_t id, struct err *
         standing.state == EXPERIMENT_DELETING)
         return err_set(err, DET_STATE, "cannot delete experiment in STATE_%s state",
                        experiment_state_names[standing.state]);
-    return set_state(db, id, EXPERIMENT_DELETING, err);
+    st = check_unused(db, id, err);
+    if (!st)
+        st = store_removals_again(db, id, err);
+    return st ? st : set_state(db, id, EXPERIMENT_DELETING, err);
 }
 
 det_status store_experiment_delete_failed(struct db *db, int64_t id, struct err *err)
@@ -208,7 +235,8 @@ static det_status patch_gc(struct db *db, int64_t id,
     set_number(mem, storage, "save_trial_latest", patch->save_trial_latest);
     if (mem->has_failed)
         return err_default(err, DET_NOMEM);
-    return config_put(db, id, json_text(mem, config), err);
+    st = config_put(db, id, json_text(mem, config), err);
+    return st ? st : store_collect_experiment(db, id, err);
 }
 
 static det_status patch_retention(struct db *db, int64_t id, int64_t days,

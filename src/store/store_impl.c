@@ -26,6 +26,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(trial_view_sql_table)                                                            \
     X(allocation_sql_table)                                                            \
     X(search_sql_table)                                                                \
+    X(report_sql_table)                                                                \
     X(setting_sql_table)                                                               \
     X(job_sql_table)                                                                   \
     X(journal_sql_table)                                                               \
@@ -33,6 +34,8 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(user_sql_table)                                                                  \
     X(caller_sql_table)                                                                \
     X(checkpoint_sql_table)                                                            \
+    X(collect_sql_table)                                                               \
+    X(removal_sql_table)                                                               \
     X(delete_sql_table)                                                                \
     X(metric_sql_table)                                                                \
     X(metric_keep_sql_table)                                                           \

@@ -16,6 +16,7 @@ struct field_i64s;
 struct json;
 struct page;
 struct store;
+struct trial;
 struct trial_view;
 
 /* Every file's SQL, so that a test can prepare all of it. */
@@ -90,6 +91,12 @@ void page_place(struct page *page, int64_t total);
 
 /* ---- across files ---------------------------------------------------------------- */
 
+/* The trial's checkpoints are to be looked at: one came, or a validation did. */
+det_status collect_trial(struct db *db, int64_t trial_id, struct err *err);
+/* Before its row is written: the same when it ends, or resumes from another one. */
+det_status collect_trial_put(struct db *db, const struct trial *row, struct err *err);
+/* A run ended badly: it may have left something half written. */
+det_status sweep_allocation(struct db *db, int64_t allocation_id, struct err *err);
 /* Beside the trial's own: the checkpoint at those steps learns its metric. */
 det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,
                                 double metric, struct err *err);

@@ -7,7 +7,6 @@
  * is merged into its row, which is fetched out of its block first. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -18,6 +17,7 @@
 #include "store/data_cache.h"
 #include "store/metric.h"
 #include "store/store_impl.h"
+#include "wire/report.h"
 
 enum { ID_STRETCH = 4096 };
 
@@ -77,95 +77,6 @@ static void bind_key(struct db_query *q, const struct metric_key *key)
 
 /* ---- names ----------------------------------------------------------------------- */
 
-/* A report's members apart: numbers and others, each sorted by name. */
-struct parts {
-    const struct json **number;
-    const struct json **other;
-    double *value;
-    uint32_t numbers;
-    uint32_t others;
-};
-
-/* A number that a double holds exactly enough; larger whole numbers keep their text. */
-static bool is_packable(const struct json *value, double *ret_number)
-{
-    if (value->kind == JSON_INT && llabs(value->integer) > INT64_C(1) << 53)
-        return false;
-    return json_number(value, ret_number);
-}
-
-static int by_key(const void *a, const void *b)
-{
-    return strcmp((*(const struct json *const *)a)->key,
-                  (*(const struct json *const *)b)->key);
-}
-
-static det_status parts_of(const struct json *object, struct arena *mem,
-                           struct parts *ret_parts, struct err *err)
-{
-    size_t count = object ? object->list.count : 0;
-    struct parts parts = {
-        .number = arena_array(mem, const struct json *, count + 1),
-        .other = arena_array(mem, const struct json *, count + 1),
-        .value = arena_array(mem, double, count + 1),
-    };
-    double number;
-
-    if (!parts.number || !parts.other || !parts.value)
-        return err_default(err, DET_NOMEM);
-    json_each(item, object) {
-        if (is_packable(item, &number))
-            parts.number[parts.numbers++] = item;
-        else
-            parts.other[parts.others++] = item;
-    }
-    qsort(parts.number, parts.numbers, sizeof(*parts.number), by_key);
-    qsort(parts.other, parts.others, sizeof(*parts.other), by_key);
-    for (uint32_t i = 0; i < parts.numbers; i++)
-        (void)json_number(parts.number[i], &parts.value[i]);
-    *ret_parts = parts;
-    return DET_OK;
-}
-
-static bool shape_fits(const struct metric_shape *shape, const struct parts *parts)
-{
-    if (shape->numbers != parts->numbers || shape->others != parts->others)
-        return false;
-    for (uint32_t i = 0; i < parts->numbers; i++) {
-        if (strcmp(shape->name[i], parts->number[i]->key) != 0)
-            return false;
-    }
-    for (uint32_t i = 0; i < parts->others; i++) {
-        if (strcmp(shape->name[parts->numbers + i], parts->other[i]->key) != 0)
-            return false;
-    }
-    return true;
-}
-
-static struct metric_shape *shape_make(const struct parts *parts, int64_t id,
-                                       struct arena *mem)
-{
-    struct metric_shape *shape = arena_new(mem, struct metric_shape);
-    uint32_t count = parts->numbers + parts->others;
-
-    if (shape)
-        shape->name = arena_array(mem, const char *, count + 1);
-    if (!shape || !shape->name)
-        return NULL;
-    shape->id = id;
-    shape->numbers = parts->numbers;
-    shape->others = parts->others;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct json *item =
-            i < parts->numbers ? parts->number[i] : parts->other[i - parts->numbers];
-
-        shape->name[i] = arena_strdup(mem, item->key);
-        if (!shape->name[i])
-            return NULL;
-    }
-    return shape;
-}
-
 static det_status shape_store(struct db *db, const struct metric_key *key,
                               const struct metric_shape *shape, struct err *err)
 {
@@ -195,7 +106,7 @@ static det_status shape_store(struct db *db, const struct metric_key *key,
 
 /* *ret_id 0: this trial has had too many, all goes as JSON. */
 static det_status shape_of(struct db *db, const struct metric_key *key,
-                           struct metric_group *group, const struct parts *parts,
+                           struct metric_group *group, const struct metric_parts *parts,
                            int64_t *ret_id, struct err *err)
 {
     struct data_cache *cache = data_cache_of(db);
@@ -203,16 +114,21 @@ static det_status shape_of(struct db *db, const struct metric_key *key,
     struct metric_shape *shape;
     det_status st;
 
-    while (*link && !shape_fits(*link, parts))
+    while (*link && !metric_parts_fit(parts, *link))
         link = &(*link)->next;
     shape = *link;
     if (shape) {
         *link = shape->next;
-    } else if (group->shape_count >= METRIC_SHAPES) {
-        *ret_id = 0;
-        return DET_OK;
     } else {
-        shape = shape_make(parts, group->shape_count + 1, &cache->mem);
+        /* names that fit a shape were looked at when it was made */
+        st = metric_parts_check(parts, err);
+        if (st)
+            return st;
+        if (group->shape_count >= METRIC_SHAPES) {
+            *ret_id = 0;
+            return DET_OK;
+        }
+        shape = metric_parts_shape(parts, group->shape_count + 1, &cache->mem);
         st = shape ? shape_store(db, key, shape, err) : err_default(err, DET_NOMEM);
         if (st)
             return st;
@@ -226,37 +142,43 @@ static det_status shape_of(struct db *db, const struct metric_key *key,
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static const struct json *member_at(const struct parts *parts, bool has_shape,
-                                    uint32_t i)
+static void write_part(struct json_writer *w, const struct metric_part *part,
+                       struct arena *mem)
 {
-    if (has_shape)
-        return i < parts->others ? parts->other[i] : NULL;
-    if (i < parts->numbers)
-        return parts->number[i];
-    return i - parts->numbers < parts->others ? parts->other[i - parts->numbers] : NULL;
+    const char *key =
+        part->json ? part->json->key : arena_strndup(mem, part->name, part->len);
+
+    if (part->json)
+        jw_json(w, key, part->json);
+    else if (key)
+        jw_real(w, key, part->value);
+    else
+        w->out->status = DET_NOMEM;
 }
 
-static void tail_encode(const struct parts *parts, int64_t shape, const char *batch,
+static void tail_encode(const struct metric_parts *parts, int64_t shape,
+                        const struct metric_text *batch, struct arena *mem,
                         struct buf *out, struct buf *scratch)
 {
     struct json_writer w = JSON_WRITER(scratch);
     bool has_rest = parts->others || (!shape && parts->numbers);
-    const struct json *item;
 
     buf_put_varint(out, (uint64_t)shape);
-    if (shape)
-        buf_add(out, parts->value, parts->numbers * sizeof(*parts->value));
-    if (!has_rest && !batch)
+    for (uint32_t i = 0; shape && i < parts->numbers; i++)
+        buf_put_f64(out, parts->number[i].value);
+    if (!has_rest && !batch->len)
         return;
     if (has_rest) {
         jw_object(&w, NULL);
-        for (uint32_t i = 0; (item = member_at(parts, shape != 0, i)); i++)
-            jw_json(&w, item->key, item);
+        for (uint32_t i = 0; !shape && i < parts->numbers; i++)
+            write_part(&w, &parts->number[i], mem);
+        for (uint32_t i = 0; i < parts->others; i++)
+            write_part(&w, &parts->other[i], mem);
         jw_end_object(&w);
     }
     buf_put_bytes(out, scratch->data, scratch->len);
-    if (batch)
-        buf_put_bytes(out, batch, strlen(batch));
+    if (batch->len)
+        buf_put_bytes(out, batch->text, batch->len);
     if (scratch->status && !out->status)
         out->status = scratch->status;
 }
@@ -266,7 +188,7 @@ struct slot {
     struct metric_place place;
     int64_t id;
     int64_t report_us;
-    const char *batch;
+    struct metric_text batch;
 };
 
 /* *ret_changed: false when TAIL_PUT found the key taken. */
@@ -294,22 +216,19 @@ struct writing {
     struct arena *mem;
 };
 
-static det_status object_write(const struct writing *to, int which,
-                               const struct slot *slot, const struct json *object,
-                               bool *ret_changed, struct err *err)
+static det_status parts_write(const struct writing *to, int which,
+                              const struct slot *slot, const struct metric_parts *parts,
+                              bool *ret_changed, struct err *err)
 {
     struct data_cache *cache = data_cache_of(to->db);
-    struct parts parts = {0};
     int64_t shape = 0;
-    det_status st = parts_of(object, to->mem, &parts, err);
+    det_status st = shape_of(to->db, to->key, to->group, parts, &shape, err);
 
-    if (!st)
-        st = shape_of(to->db, to->key, to->group, &parts, &shape, err);
     if (st)
         return st;
     buf_clear(&cache->row);
     buf_clear(&cache->rest);
-    tail_encode(&parts, shape, slot->batch, &cache->row, &cache->rest);
+    tail_encode(parts, shape, &slot->batch, to->mem, &cache->row, &cache->rest);
     if (cache->row.status)
         return err_default(err, DET_NOMEM);
     st = tail_write(to->db, which, to->key, slot, &cache->row, ret_changed, err);
@@ -318,12 +237,28 @@ static det_status object_write(const struct writing *to, int which,
     return st;
 }
 
+static det_status object_write(const struct writing *to, int which,
+                               const struct slot *slot, const struct json *object,
+                               bool *ret_changed, struct err *err)
+{
+    struct metric_parts parts = {0};
+    det_status st = metric_parts_of_json(object, to->mem, &parts, err);
+
+    return st ? st : parts_write(to, which, slot, &parts, ret_changed, err);
+}
+
+static struct metric_text text_of(const char *text)
+{
+    return (struct metric_text){text, text ? strlen(text) : 0};
+}
+
 det_status metric_tail_put(struct db *db, const struct metric_key *key,
                            struct metric_group *group, const struct metric_cells *row,
                            struct arena *mem, struct err *err)
 {
     struct writing to = {db, key, group, mem};
-    struct slot slot = {metric_place_of(row), row->id, row->report_us, row->batch};
+    struct slot slot = {metric_place_of(row), row->id, row->report_us,
+                        text_of(row->batch)};
     struct json *object = NULL;
     bool changed = false;
     det_status st = metric_cells_json(row, mem, &object, err);
@@ -350,7 +285,18 @@ static bool same_value(const struct json *a, const struct json *b)
 static det_status merge_members(struct json *into, const struct metric_report *report,
                                 struct arena *mem, struct err *err)
 {
-    json_each(item, report->avg) {
+    const struct json *avg = report->avg;
+
+    /* Rare enough that what came as numbers becomes a tree for it. */
+    if (report->values) {
+        struct json *tree = NULL;
+        det_status st = metric_values_json(report->values, mem, &tree, err);
+
+        if (st)
+            return st;
+        avg = tree;
+    }
+    json_each(item, avg) {
         const struct json *old = json_get(into, item->key);
 
         if (old && !same_value(old, item))
@@ -366,8 +312,8 @@ static det_status merge_members(struct json *into, const struct metric_report *r
 
 /* The row of this key is in the tail. */
 static det_status merge_row(const struct writing *to,
-                            const struct metric_report *report, const char *batch,
-                            struct err *err)
+                            const struct metric_report *report,
+                            struct metric_text batch, struct err *err)
 {
     struct metric_place before = {report->steps, -1};
     struct metric_rows rows = {0};
@@ -382,7 +328,7 @@ static det_status merge_row(const struct writing *to,
         st = metric_cells_json(&rows.row[0], to->mem, &object, err);
     if (st)
         return st;
-    if (batch && rows.row[0].batch)
+    if (batch.len && rows.row[0].batch)
         return err_set(err, DET_EXISTS,
                        "batch metrics of group '%s' were already reported at %" PRId64
                        " steps",
@@ -392,8 +338,8 @@ static det_status merge_row(const struct writing *to,
         return st;
     slot.id = rows.row[0].id;
     slot.report_us = rows.row[0].report_us;
-    if (!batch)
-        slot.batch = rows.row[0].batch;
+    if (!batch.len)
+        slot.batch = text_of(rows.row[0].batch);
     return object_write(to, TAIL_REPLACE, &slot, object, &changed, err);
 }
 
@@ -688,26 +634,48 @@ static void note_full(struct data_cache *cache, const struct metric_key *key,
         (void)vec_push(&cache->full, *key);
 }
 
+/* The values apart, whichever way they came, and the text of the batch metrics. */
+static det_status take_apart(const struct metric_report *report, struct arena *mem,
+                             struct metric_parts *ret_parts,
+                             struct metric_text *ret_batch, struct err *err)
+{
+    const struct report_metrics *values = report->values;
+    const struct json *batch = report->batch;
+    struct json *tree = NULL;
+    det_status st = DET_OK;
+
+    if (values && values->batch_len) {
+        st = json_parse(values->batch, values->batch_len, mem, &tree, err);
+        if (st)
+            return err_prefix(err, "the batch metrics are not JSON");
+        batch = tree;
+    }
+    if (batch && batch->kind == JSON_ARRAY && batch->list.count) {
+        *ret_batch = text_of(json_text(mem, batch));
+        if (!ret_batch->text)
+            return err_default(err, DET_NOMEM);
+    }
+    return values ? metric_parts_of_values(values, mem, ret_parts, err)
+                  : metric_parts_of_json(report->avg, mem, ret_parts, err);
+}
+
 static det_status add_row(const struct writing *to, struct data_cache *cache,
                           const struct metric_report *report, bool *ret_is_new,
                           struct err *err)
 {
     struct slot slot = {.report_us = report->report_us};
+    struct metric_parts parts = {0};
     bool changed = false;
-    det_status st = next_id(to->db, cache, &slot.id, err);
+    det_status st = take_apart(report, to->mem, &parts, &slot.batch, err);
 
+    if (!st)
+        st = next_id(to->db, cache, &slot.id, err);
     slot.place.steps = report->has_steps ? report->steps : -1;
     slot.place.nth = report->has_steps ? 0 : slot.id;
-    if (report->batch && report->batch->kind == JSON_ARRAY &&
-        report->batch->list.count) {
-        slot.batch = json_text(to->mem, report->batch);
-        if (!slot.batch)
-            return err_default(err, DET_NOMEM);
-    }
     if (!st && metric_place_compare(slot.place, to->group->block_end) <= 0)
         st = metric_block_unpack(to->db, to->key, to->group, slot.place, to->mem, err);
     if (!st)
-        st = object_write(to, TAIL_PUT, &slot, report->avg, &changed, err);
+        st = parts_write(to, TAIL_PUT, &slot, &parts, &changed, err);
     if (st)
         return st;
     *ret_is_new = changed;

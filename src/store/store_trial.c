@@ -85,8 +85,10 @@ det_status store_trial_add(struct db *db, const struct trial *row, struct err *e
 
 det_status store_trial_put(struct db *db, const struct trial *row, struct err *err)
 {
-    det_status st = row_put(db, &trial_sql[TRIAL_PUT], trial_fields, row, err);
+    det_status st = collect_trial_put(db, row, err);
 
+    if (!st)
+        st = row_put(db, &trial_sql[TRIAL_PUT], trial_fields, row, err);
     data_cache_drop_trial(db, row->id);
     if (!st && !db_changes(db))
         return none(row->id, err);
@@ -302,6 +304,8 @@ det_status store_trial_validated(struct db *db, int64_t trial_id, int64_t steps,
         st = put_validation(db, TRIAL_BEST, &validation, &verdict, err);
     if (!st && verdict.has_metric)
         st = checkpoint_validated(db, trial_id, steps, verdict.metric, err);
+    if (!st)
+        st = collect_trial(db, trial_id, err);
     return st;
 }
 

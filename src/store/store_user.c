@@ -21,7 +21,6 @@ enum {
     USER_NAMED,
     USER_LIST,
     SESSION_ADD,
-    SESSION_GET,
     SESSION_DROP,
     SESSION_DROP_OF,
     SESSIONS_EXPIRE,
@@ -40,8 +39,6 @@ static const struct sql user_sql[] = {
     SQL(USER_LIST, "SELECT " USER_COLUMNS " FROM users ORDER BY id"),
     SQL(SESSION_ADD, "INSERT INTO sessions (id, user_id, created_us, expires_us)"
                      " VALUES ($1, $2, $3, $4)"),
-    SQL(SESSION_GET,
-        "SELECT id, user_id, created_us, expires_us FROM sessions WHERE id = $1"),
     SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = $1"),
     SQL(SESSION_DROP_OF, "DELETE FROM sessions WHERE user_id = $1"),
     SQL(SESSIONS_EXPIRE, "DELETE FROM sessions WHERE expires_us < $1"),
@@ -173,24 +170,6 @@ det_status store_session_add(struct db *db, const struct session *row, int64_t *
         st = row_put(db, &user_sql[SESSION_ADD], session_fields, &session, err);
     if (!st)
         *ret_id = session.id;
-    return st;
-}
-
-det_status store_session_get(struct db *db, int64_t id, struct session *ret_row,
-                             struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &user_sql[SESSION_GET], err);
-    struct session row = {0};
-    bool found = false;
-    det_status st;
-
-    db_bind_i64(&q, id);
-    st = row_get(&q, session_fields, NULL, &row, &found);
-    if (!st && !found)
-        return err_set(err, DET_NOT_FOUND, "no session %" PRId64, id);
-    if (!st)
-        *ret_row = row;
     return st;
 }
 

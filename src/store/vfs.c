@@ -243,7 +243,8 @@ static int file_sync(sqlite3_file *base, int flags)
         st = sync_dir_of(file->vfs->io, file->path);
     if (!st)
         file->needs_dir_sync = false;
-    return code_of(st, SQLITE_IOERR_FSYNC);
+    /* Also on a full disk: what it holds after a failed sync is unknown. */
+    return st == DET_FULL ? SQLITE_IOERR_FSYNC : code_of(st, SQLITE_IOERR_FSYNC);
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *ret_size)
@@ -512,7 +513,7 @@ static int open_file(struct vfs *vfs, struct vfs_file *file, const char *path,
     }
     st = io_open(vfs->io, path, io_flags, &file->file, NULL);
     if (st)
-        return st == DET_NOMEM ? SQLITE_NOMEM : SQLITE_CANTOPEN;
+        return st == DET_NOMEM ? SQLITE_NOMEM : code_of(st, SQLITE_CANTOPEN);
     file->dies_on_close = flags & SQLITE_OPEN_DELETEONCLOSE;
     if (flags & SQLITE_OPEN_MAIN_DB) {
         sqlite3_mutex_enter(vfs->mutex);

@@ -61,7 +61,7 @@ struct experiment_query {
     struct field_i64s not_ids;
     int64_t id_gt, id_gte, id_lt, id_lte; /* 0: no bound */
     int64_t project_id;                   /* 0: all */
-    bool without_config; /* configurations are left out: NULL */
+    bool without_config;                  /* configurations are left out: NULL */
     const char *sort;                     /* SORT_BY_*; NULL: by id */
     bool is_descending;
     struct page page;
@@ -240,8 +240,6 @@ struct session {
 };
 det_status store_session_add(struct db *db, const struct session *row, int64_t *ret_id,
                              struct err *err);
-det_status store_session_get(struct db *db, int64_t id, struct session *ret_row,
-                             struct err *err); /* DET_NOT_FOUND */
 det_status store_session_drop(struct db *db, int64_t id, struct err *err);
 det_status store_sessions_drop_of(struct db *db, int64_t user_id, struct err *err);
 /* Those that ended before `now_us` go. */

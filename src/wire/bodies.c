@@ -4,14 +4,11 @@
 
 #include <stddef.h>
 
-/* A field whose name on the wire is not its name in C. */
-#define FIELD_NAMED(type_, struct_, member_, name_, help_)                             \
-    {                                                                                  \
-        .name = (name_), .help = (help_), .type = FIELD_##type_,                       \
-        .offset = offsetof(struct struct_, member_)                                    \
-    }
-
 const struct field none_fields[] = {
+    FIELD_END,
+};
+
+const struct field bytes_body_fields[] = {
     FIELD_END,
 };
 
@@ -152,6 +149,7 @@ const struct field agent_hello_body_fields[] = {
     FIELD(TREE, agent_hello_body, addresses, "where it can be reached"),
     FIELD(STR, agent_hello_body, boot_id, "this start of its machine"),
     FIELD(STR, agent_hello_body, version, "its version of det"),
+    FIELD(STR, agent_hello_body, instance, "which of several that claim this name"),
     FIELD(STRS, agent_hello_body, tasks, "what it runs: allocation/rank"),
     FIELD_END,
 };
@@ -160,12 +158,23 @@ const struct field agent_commands_query_fields[] = {
     FIELD(I64, agent_commands_query, after, "the last command seen"),
     FIELD(I64, agent_commands_query, timeout_seconds, "how long to wait"),
     FIELD(STR, agent_commands_query, epoch, "from hello"),
+    FIELD(STR, agent_commands_query, instance, "as in hello"),
+    FIELD_END,
+};
+
+const struct field agent_bye_body_fields[] = {
+    FIELD(STR, agent_bye_body, instance, "as in hello"),
     FIELD_END,
 };
 
 const struct field share_state_body_fields[] = {
     FIELD(I64, share_state_body, rank, "which process"),
     FIELD_REQUIRED(STR, share_state_body, state, "PULLING, STARTING or RUNNING"),
+    FIELD_END,
+};
+
+const struct field share_alive_body_fields[] = {
+    FIELD(I64, share_alive_body, rank, "which process"),
     FIELD_END,
 };
 

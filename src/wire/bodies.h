@@ -14,6 +14,14 @@ struct none {
 };
 extern const struct field none_fields[];
 
+/* A call whose body is bytes (application/octet-stream), not JSON: they are handed to
+ * the handler as they came, borrowed until the reply. */
+struct bytes_body {
+    const void *at;
+    size_t len;
+};
+extern const struct field bytes_body_fields[];
+
 /* ---- people ---------------------------------------------------------------------- */
 
 struct login_body {
@@ -157,6 +165,7 @@ struct agent_hello_body {
     const struct json *addresses;
     const char *boot_id;
     const char *version;
+    const char *instance;    /* its directory's own id */
     struct field_strs tasks; /* "<allocation>/<rank>" */
 };
 extern const struct field agent_hello_body_fields[];
@@ -165,8 +174,14 @@ struct agent_commands_query {
     int64_t after;
     int64_t timeout_seconds;
     const char *epoch; /* the master's start the sequence belongs to */
+    const char *instance;
 };
 extern const struct field agent_commands_query_fields[];
+
+struct agent_bye_body {
+    const char *instance;
+};
+extern const struct field agent_bye_body_fields[];
 
 /* The agent, or the supervisor itself, about one share of an allocation. */
 struct share_state_body {
@@ -174,6 +189,11 @@ struct share_state_body {
     const char *state; /* PULLING, STARTING, RUNNING */
 };
 extern const struct field share_state_body_fields[];
+
+struct share_alive_body {
+    int64_t rank;
+};
+extern const struct field share_alive_body_fields[];
 
 struct share_exit_body {
     int64_t rank;

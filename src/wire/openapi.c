@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.c - the table of routes, told to programs (OpenAPI 3) and to people (a page). */
+/* openapi.c - the table of routes, told to programs (OpenAPI 3); page.c tells people.
+ */
 #include <string.h>
 
 #include "base/buf.h"
 #include "data/json.h"
 #include "model/field.h"
+#include "wire/bodies.h"
 #include "wire/route.h"
 
 static void write_schema(struct json_writer *w, const struct field *field);
@@ -29,12 +31,12 @@ static const struct {
     const char *type;
     const char *format;
 } schema_types[] = {
-    [FIELD_I64] = {"integer", NULL},    [FIELD_I64_STR] = {"string", "int64"},
-    [FIELD_F64] = {"number", NULL},     [FIELD_BOOL] = {"boolean", NULL},
-    [FIELD_STR] = {"string", NULL},     [FIELD_TIME] = {"string", "date-time"},
-    [FIELD_JSON] = {NULL, NULL},        [FIELD_TREE] = {NULL, NULL},
-    [FIELD_ENUM] = {"string", NULL},    [FIELD_STRS] = {"array", NULL},
-    [FIELD_I64S] = {"array", NULL},     [FIELD_RECORD] = {NULL, NULL},
+    [FIELD_I64] = {"integer", NULL},   [FIELD_I64_STR] = {"string", "int64"},
+    [FIELD_F64] = {"number", NULL},    [FIELD_BOOL] = {"boolean", NULL},
+    [FIELD_STR] = {"string", NULL},    [FIELD_TIME] = {"string", "date-time"},
+    [FIELD_JSON] = {NULL, NULL},       [FIELD_TREE] = {NULL, NULL},
+    [FIELD_ENUM] = {"string", NULL},   [FIELD_STRS] = {"array", NULL},
+    [FIELD_I64S] = {"array", NULL},    [FIELD_RECORD] = {NULL, NULL},
     [FIELD_RECORDS] = {"array", NULL},
 };
 
@@ -58,7 +60,8 @@ static void write_schema(struct json_writer *w, const struct field *field)
         jw_str(w, "type", schema_types[field->type].type);
     if (schema_types[field->type].format)
         jw_str(w, "format", schema_types[field->type].format);
-    if (schema_types[field->type].type && !strcmp(schema_types[field->type].type, "array"))
+    if (schema_types[field->type].type &&
+        !strcmp(schema_types[field->type].type, "array"))
         write_items(w, field);
 }
 
@@ -101,13 +104,20 @@ static void write_parameters(struct json_writer *w, const struct route *route)
 
 static void write_body(struct json_writer *w, const struct route *route)
 {
-    if (!route->body->name)
+    bool is_bytes = route->body == bytes_body_fields;
+
+    if (!route->body->name && !is_bytes)
         return;
     jw_object(w, "requestBody");
     jw_object(w, "content");
-    jw_object(w, "application/json");
+    jw_object(w, is_bytes ? "application/octet-stream" : "application/json");
     jw_object(w, "schema");
-    write_properties(w, route->body);
+    if (is_bytes) {
+        jw_str(w, "type", "string");
+        jw_str(w, "format", "binary");
+    } else {
+        write_properties(w, route->body);
+    }
     jw_end_object(w);
     jw_end_object(w);
     jw_end_object(w);
@@ -162,42 +172,4 @@ void route_openapi(struct buf *out)
     }
     jw_end_object(&w);
     jw_end_object(&w);
-}
-
-static const char page_head[] =
-    "<!doctype html><meta charset=utf-8><title>det: calls</title>"
-    "<style>body{font:15px/1.5 system-ui;margin:2rem auto;max-width:72rem;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem;"
-    "border-bottom:1px solid #ddd;vertical-align:top}code{font-size:.92em}"
-    "td:first-child{font-weight:600}</style>"
-    "<h1>det: the calls of this master</h1>"
-    "<p>The same for programs: <a href=/docs/openapi.json>openapi.json</a>. "
-    "Send <code>Authorization: Bearer TOKEN</code>; <code>POST /api/v1/auth/login</code> "
-    "gives the token.</p>"
-    "<table><tr><th>method<th>path<th>who<th>what it does<th>takes<th>gives";
-
-static void write_names(struct buf *out, const char *before, const struct field *fields)
-{
-    for (; fields->name; fields++) {
-        char name[FIELD_NAME];
-
-        field_wire_name(fields->name, name);
-        buf_printf(out, "%s<code title=\"%s\">%s</code> ", before, fields->help, name);
-    }
-}
-
-void route_html(struct buf *out)
-{
-    buf_puts(out, page_head);
-    for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        const struct route *r = &routes[i];
-
-        buf_printf(out, "\n<tr><td>%s<td><code>%s</code><td>%s<td>%s<td>",
-                   route_method_names[r->method], r->path, route_auth_names[r->auth],
-                   r->summary);
-        write_names(out, "?", r->query);
-        write_names(out, "", r->body);
-        buf_printf(out, "<td>%s", r->reply);
-    }
-    buf_puts(out, "\n</table>\n");
 }

@@ -4,13 +4,6 @@
 
 #include <stddef.h>
 
-/* A field whose name on the wire is not its name in C. */
-#define FIELD_NAMED(type_, struct_, member_, name_, help_)                             \
-    {                                                                                  \
-        .name = (name_), .help = (help_), .type = FIELD_##type_,                       \
-        .offset = offsetof(struct struct_, member_)                                    \
-    }
-
 #define PAGE_FIELDS(struct_)                                                           \
     FIELD(I64, struct_, offset, "skip that many; negative: from the end"),             \
         FIELD(I64, struct_, limit, "at most that many"),                               \
@@ -51,6 +44,14 @@ const struct field checkpoints_query_fields[] = {
     FIELD(STR, checkpoints_query, sort_by_attr, "SORT_BY_..."),
     FIELD(STR, checkpoints_query, sort_by_metric, "a validation metric"),
     FIELD(STRS, checkpoints_query, states, "only these states"),
+    FIELD_END,
+};
+
+const struct field preview_gc_query_fields[] = {
+    FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
+                   "the experiment's best"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_best, "each trial's best"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_latest, "each trial's last"),
     FIELD_END,
 };
 

@@ -51,6 +51,16 @@ struct checkpoints_query {
 };
 extern const struct field checkpoints_query_fields[];
 
+struct preview_gc_query {
+    int64_t save_experiment_best;
+    bool has_save_experiment_best;
+    int64_t save_trial_best;
+    bool has_save_trial_best;
+    int64_t save_trial_latest;
+    bool has_save_trial_latest;
+};
+extern const struct field preview_gc_query_fields[];
+
 struct workloads_query {
     int64_t offset;
     int64_t limit;

@@ -8,10 +8,12 @@
  * looks inside.
  *
  *   record  = length u32   bytes of the payload
- *             check u32    CRC-32C of all that follows in the record
- *             number u64   from 1, without gaps in a ring: who has it knows what is
- * missing time i64     wall, us, when it was accepted kind u32     enum report_kind run
- * u32      the run of the trial that says it payload, and zeroes up to a multiple of 8
+ *             check u32    CRC-32C of the length and of all that follows the check
+ *             number u64   from 1, without gaps in a ring: a gap is what was lost
+ *             time i64     wall, us, when it was accepted
+ *             kind u32     enum report_kind
+ *             run u32      the run of the trial that says it
+ *             payload, and zeroes up to a multiple of 8
  *
  *   metrics = steps i64 (-1: none), group text, count u32, count times
  *             (type u8, name text, value), batch text (JSON list, or empty)
@@ -30,7 +32,6 @@
 #include "base/err.h"
 
 struct arena;
-struct buf;
 
 enum { REPORT_HEADER = 32, REPORT_BYTES_MOST = 4 << 20 };
 
@@ -58,13 +59,18 @@ struct report {
 /* Bytes the record of a payload takes, padding included; 0: more than a record holds.
  */
 size_t report_size(size_t payload_len);
-/* Writes report_size() bytes. */
+/* Writes report_size() bytes.  The payload may be in its place already, REPORT_HEADER
+ * bytes behind `to`. */
 void report_encode(const struct report *report, void *to);
 /* The record at the front of `bytes`.  DET_NOT_FOUND: the bytes end before it does, or
  * there are none.  DET_CORRUPT: the check fails; *ret_used is then how far the next may
  * begin, 0 when even the length makes no sense. */
 det_status report_decode(const void *bytes, size_t len, struct report *ret_report,
                          size_t *ret_used, struct err *err);
+
+/* What REPORT_HEADER bytes say, unchecked: enough to tell that there is no record.
+ * False: the length makes no sense. */
+bool report_peek(const void *bytes, uint64_t *ret_number, size_t *ret_size);
 
 /* ---- metrics --------------------------------------------------------------------- */
 

@@ -48,6 +48,7 @@ ROUTE(delete_label, DELETE, "/api/v1/experiments/{id}/labels/{label}", USER, non
 ROUTE(retain_experiment_logs, PUT, "/api/v1/experiments/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
 ROUTE(get_best_metric, GET, "/api/v1/experiments/{id}/searcher/best_searcher_validation_metric", TASK, none, none, "metric", "The best validation so far")
 ROUTE(get_metric_names, GET, "/api/v1/det/experiments/{id}/metric-names", USER, none, none, "names", "Groups and names of its metrics")
+ROUTE(preview_gc, GET, "/experiments/{id}/preview_gc", USER, preview_gc_query, none, "checkpoints, metric_name", "Which checkpoints would go under another policy")
 ROUTE(preview_search, POST, "/api/v1/preview-hp-search", USER, none, none, "summary", "What a search would run")
 
 /* trials */
@@ -69,6 +70,7 @@ ROUTE(report_progress, POST, "/api/v1/trials/{id}/progress", TASK, none, progres
 ROUTE(report_early_exit, POST, "/api/v1/trials/{id}/early_exit", TASK, none, early_exit_body, "nothing", "Say that the hyperparameters are invalid")
 ROUTE(report_runner, POST, "/api/v1/trials/{id}/runner/metadata", TASK, none, runner_metadata_body, "nothing", "Say what the trial is doing")
 ROUTE(report_checkpoint, POST, "/api/v1/checkpoints", TASK, none, checkpoint_body, "nothing", "Report a checkpoint that is whole")
+ROUTE(report_batch, POST, "/api/v1/allocations/{id}/reports", TASK, none, bytes_body, "stored and refused", "Reports of a task's ring, as they lie there")
 ROUTE(start_run, POST, "/api/v1/runs/start", TASK, none, none, "storageId", "A training process begins")
 ROUTE(get_run_metadata, GET, "/api/v1/runs/{id}/metadata", TASK, none, none, "metadata", "Show a trial's own notes")
 ROUTE(post_run_metadata, POST, "/api/v1/runs/{id}/metadata", TASK, none, run_metadata_body, "metadata", "Add to a trial's own notes")
@@ -78,6 +80,7 @@ ROUTE(get_context, GET, "/api/v1/tasks/{id}/context_directory", TASK, none, none
 /* checkpoints */
 ROUTE(get_checkpoint, GET, "/api/v1/checkpoints/{uuid}", TASK, none, none, "checkpoint", "Show a checkpoint")
 ROUTE(patch_checkpoints, PATCH, "/api/v1/checkpoints", TASK, none, none, "nothing", "Say which files of checkpoints are left")
+ROUTE(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, none, none, "nothing", "Delete checkpoints: agents remove their files")
 ROUTE(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{uuid}/metadata", USER, none, none, "checkpoint", "Replace a checkpoint's metadata")
 
 /* allocations and tasks */
@@ -111,7 +114,11 @@ ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resour
 /* our own: agents and supervisors */
 ROUTE(agent_hello, POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, agent_hello_body, "epoch", "An agent joins, with the tasks it has")
 ROUTE(agent_commands, GET, "/api/v1/det/agents/{agent}/commands", AGENT, agent_commands_query, none, "commands", "Wait for commands")
+ROUTE(agent_removals, GET, "/api/v1/det/agents/{agent}/removals", AGENT, none, none, "removals, sweeps", "What an agent is to remove")
+ROUTE(agent_removed, POST, "/api/v1/det/agents/{agent}/removals", AGENT, none, none, "nothing", "What an agent has removed, or why it could not")
+ROUTE(agent_bye, POST, "/api/v1/det/agents/{agent}/bye", AGENT, none, agent_bye_body, "nothing", "An agent signs off")
 ROUTE(share_state, POST, "/api/v1/det/allocations/{id}/state", TASK, none, share_state_body, "nothing", "A task process got ahead")
+ROUTE(share_alive, POST, "/api/v1/det/allocations/{id}/alive", TASK, none, share_alive_body, "mustEnd, againMs", "A task's supervisor is there")
 ROUTE(share_exit, POST, "/api/v1/det/allocations/{id}/exit", TASK, none, share_exit_body, "nothing", "A task process ended")
 ROUTE(share_logs, POST, "/api/v1/det/allocations/{id}/logs", TASK, none, share_logs_body, "offset", "A stretch of a task's output")
 ROUTE(agent_exit, POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, share_exit_body, "nothing", "An agent found a task process ended")

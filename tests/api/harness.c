@@ -77,9 +77,17 @@ static int64_t moved_wall_us(const struct clock *clock)
     return clock_wall_us(&clock_system) + bed->wall_offset_us;
 }
 
-static int64_t system_mono_us(const struct clock *clock UNUSED)
+static int64_t moved_mono_us(const struct clock *clock)
 {
-    return clock_mono_us(&clock_system);
+    struct bed *bed = CONTAINER_OF(clock, struct bed, clock);
+
+    return clock_mono_us(&clock_system) + bed->mono_offset_us;
+}
+
+void bed_pass(struct bed *bed, int64_t seconds)
+{
+    bed->mono_offset_us += seconds * 1000000;
+    bed->wall_offset_us += seconds * 1000000;
 }
 
 static void fatal(void *arg UNUSED, const char *sentence)
@@ -171,7 +179,7 @@ struct bed *bed_open(const char *yaml)
     CHECK_OK(io_mkdir(io_system(), bed->data_dir, true, &test_err));
     bed->mem = (struct arena)ARENA_INIT(BED_MEMORY);
     bed->host = "127.0.0.1";
-    bed->clock = (struct clock){moved_wall_us, system_mono_us};
+    bed->clock = (struct clock){moved_wall_us, moved_mono_us};
     bed->vars = json_new(&bed->mem, JSON_OBJECT);
     load_config(bed, yaml);
     bed_let(bed, "single", config_single);
@@ -252,13 +260,19 @@ static struct reply make_reply(struct bed *bed, int status, const struct buf *bo
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
                       const char *path, const char *body)
 {
+    return bed_call_bytes(bed, who, method, path, body, body ? strlen(body) : 0);
+}
+
+struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
+                            const char *path, const void *body, size_t len)
+{
     CLEANUP(buf_done) struct buf out = BUF_INIT;
     const char *headers[] = {token_header(bed, who), NULL};
     struct net_call call = {.method = method,
                             .path = path,
                             .headers = headers,
                             .body = body,
-                            .body_len = body ? strlen(body) : 0,
+                            .body_len = len,
                             .timeout_ms = CALL_MS};
     struct net_reply reply = {.body = &out};
 

@@ -62,8 +62,9 @@ struct bed {
     const char *task; /* tokens of the share that speaks */
     const char *owner;
     const char *other;
-    struct clock clock; /* the system's, its wall hand moved by wall_offset_us */
+    struct clock clock; /* the system's, its hands moved by these */
     _Atomic int64_t wall_offset_us;
+    _Atomic int64_t mono_offset_us;
 };
 
 struct reply {
@@ -87,9 +88,15 @@ void bed_stop_master(struct bed *bed);
 void bed_stop(struct bed *bed);
 det_status bed_start(struct bed *bed, struct err *err);
 
+/* So much time is over, on both clocks; noticed when something happens. */
+void bed_pass(struct bed *bed, int64_t seconds);
+
 /* One call; a failure of the network fails the test. */
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
                       const char *path, const char *body);
+/* The same with a body of any bytes. */
+struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
+                            const char *path, const void *body, size_t len);
 /* Raw bytes to the port, the whole answer back; as another user of the machine when
  * `uid` is not 0. */
 struct reply bed_raw(struct bed *bed, const char *request, unsigned uid);

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/io.h"
 
 static struct reply expect(struct bed *bed, enum who who, enum net_method method,
                            const char *path, const char *body, int status)
@@ -64,6 +65,10 @@ static int fetch(struct agent *agent, int timeout_s)
     if (strcmp(json_str(json_get(reply.json, "epoch"), ""), agent->epoch))
         fail_msg("the master's epoch changed under agent %s", agent->name);
     json_each(item, json_get(reply.json, "commands")) {
+        if (!strcmp(json_str(json_get(item, "kind"), ""), "CLEAN")) {
+            agent->is_cleaning = true;
+            continue;
+        }
         CHECK(agent->queued < AGENT_COMMANDS);
         agent->queue[agent->queued++] = (struct command){
             .is_start = !strcmp(json_str(json_get(item, "kind"), ""), "START"),
@@ -95,6 +100,49 @@ struct command agent_next(struct agent *agent)
 bool agent_is_idle(struct agent *agent)
 {
     return !agent->queued && !fetch(agent, 0);
+}
+
+static const char *removals_path(const struct agent *agent)
+{
+    return arena_printf(&agent->bed->mem, "/api/v1/det/agents/%s/removals",
+                        agent->name);
+}
+
+struct json *agent_removals(struct agent *agent)
+{
+    for (int tries = 0; !agent->is_cleaning; tries++) {
+        if (tries == 20)
+            fail_msg("agent %s is not told to clean", agent->name);
+        fetch(agent, 5);
+    }
+    agent->is_cleaning = false;
+    return expect(agent->bed, AGENT, NET_GET, removals_path(agent), NULL, 200).json;
+}
+
+void agent_clean(struct agent *agent, const char *error)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+
+    jw_object(&w, NULL);
+    jw_array(&w, "results");
+    json_each(item, json_get(agent_removals(agent), "removals")) {
+        const char *uuid = json_str(json_get(item, "uuid"), "");
+
+        if (!error)
+            CHECK_OK(io_remove_tree(
+                io_system(),
+                arena_printf(&agent->bed->mem, "%s/%s",
+                             json_str(json_get(item, "directory"), ""), uuid),
+                &test_err));
+        jw_object(&w, NULL);
+        jw_str(&w, "uuid", uuid);
+        jw_str(&w, "error", error);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    jw_end_object(&w);
+    (void)expect(agent->bed, AGENT, NET_POST, removals_path(agent), body.data, 200);
 }
 
 /* ---- shares --------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct agent {
     int queued;
     const char *started[AGENT_COMMANDS]; /* allocations: STARTs may come twice */
     int start_count;
+    bool is_cleaning; /* it was told that there are files to remove */
 };
 
 /* One process of an allocation. */
@@ -57,6 +58,11 @@ struct command agent_next(struct agent *agent);
 /* Whether no command comes within a moment in which the master does whatever it has to.
  */
 bool agent_is_idle(struct agent *agent);
+
+/* Waits to be told to clean, and asks what: {"removals": [...], "sweeps": [...]}. */
+struct json *agent_removals(struct agent *agent);
+/* Does that too: removes the files and says so; `error` NULL: it went well. */
+void agent_clean(struct agent *agent, const char *error);
 
 /* The next command is a START (but for those obeyed before): the share, its process not
  * yet running. */

@@ -143,6 +143,129 @@ TEST(the_exit_of_a_rank_that_does_not_exist_changes_nothing)
     await_trial(bed, share.trial, "COMPLETED");
 }
 
+/* ---- who is heard ---------------------------------------------------------------- */
+
+TEST(a_supervisor_speaks_for_an_agent_that_is_away)
+{
+    static const struct step away[] = {
+        POST("bye of another", "/api/v1/det/agents/a1/bye", "{'instance': 'x'}", 200,
+             NULL, AGENT),
+        POST("bye", "/api/v1/det/agents/a1/bye", "{}", 200, NULL, AGENT),
+        {"gone", NET_GET, "/api/v1/agents/a1", NULL, 200, "agent.connected=false", USER,
+         true, NULL},
+        END_STEPS};
+    static const struct step alive[] = {
+        POST("alive", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 0}", 200, "mustEnd=false; againMs=8333", TASK),
+        POST("no such rank", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 3}", 400, NULL, TASK),
+        {"silent", NET_GET, "/api/v1/agents/a1", NULL, 200, "agent.connected=false",
+         USER, true, NULL},
+        END_STEPS};
+    static const struct step over[] = {
+        POST("progress", "/api/v1/trials/${share.trial}/progress", "{'progress': 0.5}",
+             200, NULL, TASK),
+        {"lost", NET_GET, "/api/v1/agents/a1", NULL, 404, NULL, USER, true, NULL},
+        POST("alive", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 0}", 400, "error.code=9", TASK),
+        POST("state", "/api/v1/det/allocations/${share.allocation}/state",
+             "{'rank': 0, 'state': 'RUNNING'}", 400, "error.code=9", TASK),
+        POST("metrics", "/api/v1/trials/${share.trial}/progress", "{'progress': 0.6}",
+             401, NULL, TASK),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    bed_play(bed, away);
+    for (int i = 0; i < 5; i++) {
+        bed_pass(bed, 20);
+        bed_play(bed, alive);
+    }
+    bed_pass(bed, 30);
+    bed_play(bed, over);
+    agent_hello(&agent, arena_printf(&bed->mem, "[\"%s/0\"]", share.allocation));
+    share_await_kill(&share); /* it is back, as a new one: what it has is nobody's */
+    share = agent_run(&agent);
+    CHECK_EQ(share.run, 2);
+    await_trial(bed, share.trial, "RUNNING");
+    CHECK_EQ(bed_i64(bed, "awaited.trial.restarts"), 0);
+}
+
+TEST(a_supervisor_is_told_of_a_kill_that_its_agent_cannot_pass_on)
+{
+    static const struct step steps[] = {
+        POST("kill", "/api/v1/experiments/${share.experiment}/kill", NULL, 200, NULL),
+        {"alive", NET_POST, "/api/v1/det/allocations/${share.allocation}/alive",
+         "{'rank': 0}", 200, "mustEnd=true", TASK, true, NULL},
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    bed_play(bed, steps);
+    share_exit(&share, "KILLED", 137);
+}
+
+TEST(two_agents_of_one_name_are_kept_apart)
+{
+    static const struct step steps[] = {
+        POST("first", "/api/v1/det/agents/a1/hello",
+             "{'devices': [], 'instance': 'one', 'bootId': 'b'}", 200, "epoch?", AGENT),
+        POST("second", "/api/v1/det/agents/a1/hello",
+             "{'devices': [], 'instance': 'two', 'bootId': 'b'}", 409, NULL, AGENT),
+        GET("its commands",
+            "/api/v1/det/agents/a1/commands?epoch=${first.epoch}&instance=two", 409,
+            NULL, AGENT),
+        GET("commands",
+            "/api/v1/det/agents/a1/commands?epoch=${first.epoch}&instance=one", 200,
+            "commands#0", AGENT),
+        GET("unknown", "/api/v1/det/agents/zz/commands?epoch=${first.epoch}", 404, NULL,
+            AGENT),
+        POST("bye", "/api/v1/det/agents/a1/bye", "{'instance': 'one'}", 200, NULL,
+             AGENT),
+        {"second again", NET_POST, "/api/v1/det/agents/a1/hello",
+         "{'devices': [], 'instance': 'two', 'bootId': 'b'}", 200, "epoch?", AGENT,
+         true, NULL},
+        GET("old commands",
+            "/api/v1/det/agents/a1/commands?epoch=${first.epoch}&instance=one", 409,
+            NULL, AGENT),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
+TEST(a_master_that_starts_gives_silent_agents_their_time_again)
+{
+    static const struct step away[] = {
+        POST("bye", "/api/v1/det/agents/a1/bye", "{}", 200, NULL, AGENT),
+        {"gone", NET_GET, "/api/v1/agents/a1", NULL, 200, "agent.connected=false", USER,
+         true, NULL},
+        END_STEPS};
+    static const struct step still[] = {
+        POST("alive", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 0}", 200, NULL, TASK),
+        GET("expected", "/api/v1/agents/a1", 200, "agent.connected=false"), END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    (void)agent_run(&agent);
+    bed_play(bed, away);
+    bed_stop(bed);
+    bed->wall_offset_us += 3600LL * 1000000;
+    CHECK_OK(bed_start(bed, &test_err));
+    bed_play(bed, still);
+}
+
 /* ---- switching ------------------------------------------------------------------- */
 
 TEST(a_disabled_agent_loses_its_tasks_and_takes_no_more)
@@ -226,6 +349,35 @@ TEST(a_disabled_slot_is_left_alone)
     bed_play(bed, enable);
     share = agent_run(&agent);
     CHECK_STR(json_text(&bed->mem, json_get(share.spec, "slots")), "[0]");
+}
+
+TEST(a_slot_drains_as_an_agent_does)
+{
+    static const struct step drain[] = {
+        POST("drain", "/api/v1/agents/a1/slots/0/disable", "{'drain': true}", 200,
+             "slot.enabled=false; slot.draining=true", ADMIN),
+        POST("idle", "/api/v1/agents/a1/slots/1/disable", "{'drain': true}", 200,
+             "slot.enabled=false; slot.draining=false", ADMIN),
+        GET("agent", "/api/v1/agents/a1", 200,
+            "agent.draining=false; agent.slotStats.typeStats.TYPE_CPU.draining=1; "
+            "agent.slotStats.typeStats.TYPE_CPU.disabled=2"),
+        END_STEPS};
+    static const struct step drained[] = {
+        {"drained", NET_GET, "/api/v1/agents/a1/slots/0", NULL, 200,
+         "slot.draining=false; slot.container!", USER, true, NULL},
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 2);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    bed_play(bed, drain);
+    CHECK(agent_is_idle(&agent)); /* it is not told to kill */
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    bed_play(bed, drained);
 }
 
 /* ---- the queue ------------------------------------------------------------------- */
@@ -314,10 +466,10 @@ TEST(a_job_moves_to_another_pool)
         GET("moved", "/api/v1/experiments/1", 200, "experiment.resourcePool=two"),
         END_STEPS};
     BED(bed, yaml);
-    static const struct step other[] = {
-        GET("without a pool of its own", "/api/v1/agents/a2", 200,
-            "agent.resourcePools.0=one"),
-        END_STEPS};
+    static const struct step other[] = {GET("without a pool of its own",
+                                            "/api/v1/agents/a2", 200,
+                                            "agent.resourcePools.0=one"),
+                                        END_STEPS};
     struct agent agent = {.pool = "two"}, without = {0};
 
     agent_join(&agent, bed, "a1", 1);

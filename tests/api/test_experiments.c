@@ -310,7 +310,6 @@ TEST(what_people_changed_survives_the_heart_s_own_writes_and_a_restart)
 TEST(a_deleted_experiment_is_gone_with_its_rows_and_files)
 {
     static const struct step steps[] = {
-        DELETE("delete", "/api/v1/experiments/${share.experiment}", 200, NULL),
         GET("gone", "/api/v1/experiments/${share.experiment}", 404, NULL,
             .until = true),
         GET("its trial", "/api/v1/trials/${share.trial}", 404, NULL),
@@ -320,6 +319,11 @@ TEST(a_deleted_experiment_is_gone_with_its_rows_and_files)
         GET("its lines", "/api/v1/trials/${share.trial}/logs", 404, NULL),
         DELETE("twice", "/api/v1/experiments/${share.experiment}", 404, NULL),
         GET("the other is there", "/api/v1/experiments/2", 200, NULL),
+        END_STEPS};
+    static const struct step begin[] = {
+        DELETE("delete", "/api/v1/experiments/${share.experiment}", 200, NULL),
+        GET("waits", "/api/v1/experiments/${share.experiment}", 200,
+            "experiment.state=STATE_DELETING"),
         END_STEPS};
     BED(bed, NULL);
     const char *root = arena_printf(&bed->mem, "%s/checkpoints", bed->data_dir);
@@ -342,6 +346,8 @@ TEST(a_deleted_experiment_is_gone_with_its_rows_and_files)
     share_exit(&share, "CLEAN", 0);
     await_experiment(bed, share.experiment, "COMPLETED");
     (void)create(bed, config_single);
+    bed_play(bed, begin);
+    agent_clean(&agent, NULL); /* the master itself removes no files */
     bed_play(bed, steps);
     CHECK_EQ(io_stat(io_system(), folder, &stat, NULL), DET_NOT_FOUND);
     CHECK_OK(io_stat(io_system(), other, &stat, &test_err)); /* not its own */

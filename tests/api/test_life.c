@@ -180,7 +180,7 @@ TEST(a_trial_that_refuses_its_hyperparameters_and_stays_is_killed)
     share = agent_run(&agent);
     bed_play(bed, refuse);
     CHECK(agent_is_idle(&agent));
-    bed->wall_offset_us = 11 * 1000000; /* it had ten seconds */
+    bed_pass(bed, 11); /* it had ten seconds */
     bed_play(bed, later);
     share_await_kill(&share);
     share_exit(&share, "KILLED", 137);
@@ -229,6 +229,9 @@ TEST(a_paused_experiment_goes_on_where_it_stopped)
 }
 
 static const struct step on_the_ended[] = {
+    GET("show", "/api/v1/experiments/${share.experiment}", 200,
+        "experiment.state=STATE_CANCELED; experiment.progress=null"),
+    GET("list", "/api/v1/experiments", 200, "experiments.0.progress=null"),
     POST("cancel", "/api/v1/experiments/${share.experiment}/cancel", NULL, 200, NULL),
     POST("kill", "/api/v1/experiments/${share.experiment}/kill", NULL, 200, NULL),
     POST("pause", "/api/v1/experiments/${share.experiment}/pause", NULL, 400,

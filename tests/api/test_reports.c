@@ -258,7 +258,7 @@ TEST(a_trial_tells_how_far_it_is_and_what_it_does)
 
 /* ---- checkpoints ----------------------------------------------------------------- */
 
-TEST(checkpoints_are_reported_once_shown_and_changed)
+TEST(checkpoints_are_reported_once_and_shown)
 {
     static const struct step steps[] = {
         GET("one", "/api/v1/checkpoints/11111111-1111-4111-8111-111111111111", 200,
@@ -286,6 +286,21 @@ TEST(checkpoints_are_reported_once_shown_and_changed)
         GET("no uuid", "/api/v1/checkpoints/x", 400, NULL),
         GET("unknown", "/api/v1/checkpoints/33333333-3333-4333-8333-333333333333", 404,
             NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    share_report(&share, "validation", 10, "{'loss': 0.5}", 200);
+    share_checkpoint(&share, uuid_a, 10);
+    share_checkpoint(&share, uuid_a, 10); /* the reply was lost, say */
+    share_checkpoint(&share, uuid_b, 20);
+    bed_play(bed, steps);
+}
+
+TEST(checkpoints_can_be_changed)
+{
+    static const struct step steps[] = {
         POST("metadata",
              "/api/v1/checkpoints/11111111-1111-4111-8111-111111111111/metadata",
              "{'checkpoint': {'metadata': {'steps_completed': 10, 'note': 'x'}}}", 200,
@@ -313,6 +328,20 @@ TEST(checkpoints_are_reported_once_shown_and_changed)
               " 'resources': {'resources': {}}}]}",
               404, NULL),
         PATCH("no list", "/api/v1/checkpoints", "{}", 400, NULL),
+        GET("still two", "/api/v1/experiments/1/checkpoints", 200, "checkpoints#2"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    share_checkpoint(&share, uuid_a, 10);
+    share_checkpoint(&share, uuid_b, 20);
+    bed_play(bed, steps);
+}
+
+TEST(reports_of_checkpoints_that_make_no_sense_are_refused)
+{
+    static const struct step steps[] = {
         POST("no steps", "/api/v1/checkpoints",
              "{'uuid': '33333333-3333-4333-8333-333333333333', 'metadata': {}}", 400,
              NULL, TASK),
@@ -332,16 +361,12 @@ TEST(checkpoints_are_reported_once_shown_and_changed)
              "{'uuid': '33333333-3333-4333-8333-333333333333', 'taskId': '9.x',"
              " 'metadata': {'steps_completed': 1}}",
              404, NULL),
-        GET("still two", "/api/v1/experiments/1/checkpoints", 200, "checkpoints#2"),
+        GET("none", "/api/v1/experiments/1/checkpoints", 200, "checkpoints#0"),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
-    struct share share = one_running(bed, &agent);
 
-    share_report(&share, "validation", 10, "{'loss': 0.5}", 200);
-    share_checkpoint(&share, uuid_a, 10);
-    share_checkpoint(&share, uuid_a, 10); /* the reply was lost, say */
-    share_checkpoint(&share, uuid_b, 20);
+    (void)one_running(bed, &agent);
     bed_play(bed, steps);
 }
 

@@ -90,6 +90,31 @@ TEST(a_text_of_brackets_is_refused_not_recursed_into)
     CHECK_EQ(reply.status, 400);
 }
 
+TEST(a_large_body_of_nobody_is_refused_unread)
+{
+    size_t len = (size_t)1 << 20;
+    void *nothing = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    BED(bed, NULL);
+    struct net_call call = {.method = NET_POST,
+                            .path = "/api/v1/experiments",
+                            .body = nothing,
+                            .body_len = len,
+                            .timeout_ms = 120000};
+    struct net_reply reply = {.body = &out};
+
+    CHECK(nothing != MAP_FAILED);
+    CHECK_OK(net_call(bed->client, &call, &reply, &test_err));
+    CHECK_EQ(reply.status, 401);
+    call.path = "/api/v1/auth/login";
+    CHECK_OK(net_call(bed->client, &call, &reply, &test_err));
+    CHECK_EQ(reply.status, 413);
+    call.path = "/api/v1/nowhere";
+    CHECK_OK(net_call(bed->client, &call, &reply, &test_err));
+    CHECK_EQ(reply.status, 404);
+    munmap(nothing, len);
+}
+
 TEST(a_body_over_the_limit_is_answered_with_413)
 {
     size_t len = ((size_t)192 << 20) + 1;

@@ -197,7 +197,7 @@ TEST(a_task_that_does_not_stop_in_time_is_killed)
 
     bed_play(bed, pause);
     CHECK(agent_is_idle(&agent));
-    bed->wall_offset_us = 3601LL * 1000000;
+    bed_pass(bed, 3601);
     bed_play(bed, later);
     share_await_kill(&share);
     share_exit(&share, "KILLED", 137);

@@ -3,6 +3,7 @@
  * disk.
  *
  *   bench_floor rows FILE THREADS SECONDS     rows a second
+ *   bench_floor batch FILE ROWS SECONDS       rows a second, ROWS in a transaction
  *   bench_floor serve FILE PORT SECONDS       the same, handed in by POSTs over HTTP
  *   bench_floor bytes FILE BATCH SECONDS      writes of BATCH bytes with fdatasync, a
  *                                             second
@@ -230,6 +231,27 @@ static void run_rows(const char *path, int threads, double seconds)
     _exit(0); /* senders still wait; nobody needs them any more */
 }
 
+/* The same rows, by one thread that has nobody to wait for. */
+static void run_batch(const char *path, int rows, double seconds)
+{
+    struct floor floor = {0};
+    struct sender sender;
+    double from;
+    double took;
+
+    memset(sender.data, 0x3f, sizeof(sender.data));
+    open_floor(&floor, path);
+    from = now_s();
+    do {
+        step(&floor, floor.begin);
+        for (int i = 0; i < rows; i++)
+            insert(&floor, &sender);
+        step(&floor, floor.commit);
+        took = now_s() - from;
+    } while (took < seconds);
+    printf("%.0f\n", (double)floor.rows / took);
+}
+
 /* ---- rows that come over the network --------------------------------------------- */
 
 struct connection {
@@ -342,6 +364,9 @@ static void run_bytes(const char *path, size_t batch, double seconds)
     mem_free(bytes);
 }
 
+static const char usage[] =
+    "bench_floor rows|batch|serve|bytes FILE THREADS|ROWS|PORT|BATCH SECONDS";
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 5 ? argv[1] : "";
@@ -349,15 +374,17 @@ int main(int argc, char **argv)
     double seconds = argc == 5 ? strtod(argv[4], NULL) : 0;
 
     if (number < 1)
-        fail("usage", "bench_floor rows|serve|bytes FILE THREADS|PORT|BATCH SECONDS");
+        fail("usage", usage);
     unlink(argv[2]);
     if (!strcmp(what, "rows") && number <= THREADS_MAX)
         run_rows(argv[2], (int)number, seconds);
+    else if (!strcmp(what, "batch") && number <= INT32_MAX)
+        run_batch(argv[2], (int)number, seconds);
     else if (!strcmp(what, "serve") && number <= UINT16_MAX)
         run_server(argv[2], (uint16_t)number, seconds);
     else if (!strcmp(what, "bytes"))
         run_bytes(argv[2], (size_t)number, seconds);
     else
-        fail("usage", "bench_floor rows|serve|bytes FILE THREADS|PORT|BATCH SECONDS");
+        fail("usage", usage);
     return 0;
 }

@@ -66,3 +66,33 @@ else
 fi
 kill $STRANGER 2>/dev/null
 wait $STRANGER 2>/dev/null || true
+
+# Several commands at once: one of them starts the master, all use it.
+det stop >/dev/null 2>&1
+for i in 1 2 3 4; do
+    det e list >"$T/out-$i" 2>"$T/err-$i" &
+done
+wait
+cat "$T"/err-? >"$OUT"
+same 'of four commands at once one starts a master' 1 "$(grep -c 'Started a local master' "$OUT")"
+same 'and nothing else is said' 1 "$(grep -c . "$OUT")"
+same 'all have their list' 4 "$(cat "$T"/out-? | grep -c '^ *1 ')"
+det stop >/dev/null 2>&1
+
+# Ctrl-C while it starts: nothing is left behind that nobody was told of.
+cat >slow.py <<'END2'
+import os, signal, subprocess, sys, time
+p = subprocess.Popen(["det", "e", "list"], start_new_session=True, stderr=subprocess.PIPE)
+time.sleep(float(sys.argv[1]))
+os.killpg(p.pid, signal.SIGINT)
+err = p.communicate()[1].decode()
+print(err)
+sys.exit(0 if p.returncode in (0, -2, 130) else 1)
+END2
+told_or_gone() { grep -q 'Started a local master' told || ! det stop 2>&1 | grep -q stopped; }
+for moment in 0.001 0.005 0.02 0.05; do
+    ok "Ctrl-C $moment s after the command" python3 slow.py $moment
+    cp "$OUT" told
+    ok '... leaves no master that nobody was told of' told_or_gone
+    det stop >/dev/null 2>&1
+done

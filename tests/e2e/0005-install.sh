@@ -20,7 +20,20 @@ ok 'it runs from there' "$INSTALLED" version
 PATH=$(dirname "$INSTALLED"):$PATH
 ok 'it is the one that is found' sh -c "[ \$(command -v det) = '$INSTALLED' ]"
 ok 'its manual pages are there' sh -c "find '$T/root' -path '*/man1/det.1*' | grep -q ."
+ok 'also those of the library' sh -c "find '$T/root' -path '*/man3/det_report.3*' | grep -q ."
+ok 'and what pkg-config reads' sh -c "find '$T/root' -name det.pc | grep -q ."
 platform
 printf '#!/bin/sh\ndet report --steps 1 --validation loss=1 && command -v det\n' | folder one
 ok 'it runs an experiment' create one -f
 says "$INSTALLED"
+if command -v cc >/dev/null; then
+    folder c <<'END'
+#!/bin/sh
+printf '#include <det/det.h>\n#include <stdio.h>\nint main(void) { return puts(det_version()) < 0; }\n' >c.c
+cc -o c c.c -ldet && ./c
+END
+    ok 'a task compiles with the installed library' create c -f
+    says '|| 0.1.0'
+else
+    skip 'a task compiles with the installed library' 'cc is not here'
+fi

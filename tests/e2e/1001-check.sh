@@ -29,6 +29,21 @@ says 'bad.yaml:3:'
 says 'bad.yaml:5:'
 ok 'and has started no master' test ! -e "$DATA/master.json"
 
+ok 'standard input can be checked' sh -c 'det config check - <good.yaml'
+says 'standard input is valid'
+for kind in experiment master agent job; do
+    ok "the defaults of a file of kind $kind are a valid file" \
+        sh -c "det config defaults --kind $kind | det config check --kind $kind -"
+done
+fails 2 'what an option says is said of the option' \
+    det e create good.yaml . --config resources.slots_per_trial=many
+says '--config resources.slots_per_trial=many: resources.slots_per_trial: found'
+fails 2 'the lines of the file stay its own' det e create bad.yaml . --config name=worse
+says 'bad.yaml:3:'
+says 'bad.yaml:5:'
+fails 2 'an option that is no YAML is named' det e create good.yaml . --config 'name=['
+says '--config name=['
+
 printf 'name: x\nentrypoint: [\n' >broken.yaml
 fails 2 'what is no YAML is refused with its line' det config check broken.yaml
 says 'broken.yaml:'

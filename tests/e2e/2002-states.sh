@@ -19,9 +19,13 @@ ok '--paused creates it without starting it' create polite --paused
 says_line 'Created experiment 1'
 says_not 'Activated'
 same 'it is PAUSED' PAUSED "$(state 1)"
+ok 'pausing it changes nothing' det e pause 1
+says_line 'experiment 1 was already PAUSED'
 ok 'activate starts it' det e activate 1
 says_line 'Activated experiment 1'
 soon 'its task runs' has 1 'run 1'
+ok 'activating it again changes nothing' det e activate 1
+says_line 'experiment 1 was already RUNNING'
 ok 'pause asks it to stop' det e pause 1
 says_line 'Paused experiment 1'
 soon 'the task saw it' has 1 'run 1 was asked to stop'
@@ -34,12 +38,26 @@ ok 'it goes on to its end' det e wait 1 --timeout 30
 says 'COMPLETED'
 same 'a pause is no restart' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 fails 5 'what is over cannot be paused' det e pause 1
-says 'terminal state'
-fails 4 'nor activated' det e activate 1
-ok 'cancel of what is over is no error' det e cancel 1
+says 'experiment 1 had already ended (COMPLETED)'
+fails 5 'nor activated' det e activate 1
+says 'experiment 1 had already ended (COMPLETED)'
+fails 5 'nor given another priority' det e set priority 1 5
+says 'experiment 1 had already ended (COMPLETED)'
+ok 'but named' det e set name 1 polite-one
+says 'Changed experiment 1'
+for verb in cancel kill; do
+    ok "$verb of what is over is no error" det e $verb 1
+    says_line 'experiment 1 had already ended (COMPLETED)'
+    says_not 'ed experiment 1'
+done
+ok 'nor is it of its trial' det t kill 1
+says_line 'trial 1 had already ended (COMPLETED)'
 
 create polite >/dev/null
 soon 'another runs' has 2 'run 1'
+fails 5 'of several each is tried' det e activate 1 2
+says 'experiment 1 had already ended (COMPLETED)'
+says 'experiment 2 was already RUNNING'
 ok 'cancel asks it to stop' det e cancel 2
 says_line 'Canceled experiment 2'
 fails 1 'wait says how it ended' det e wait 2 --timeout 30
@@ -73,8 +91,12 @@ create polite >/dev/null
 soon 'a last one runs' has 5 'run 1'
 fails 9 'wait gives up after --timeout' det e wait 5 --timeout 1
 fails 5 'what runs cannot be archived' det e archive 5
+says 'experiment 5: '
 fails 5 'nor deleted' det e delete 5 --yes
-ok 'two are killed in one command' det e kill 4,5
+says 'experiment 5: '
+ok 'one is killed and one was over in one command' det e kill 4,5
+says_line 'experiment 4 had already ended (CANCELED)'
+says_line 'Killed experiment 5'
 det e wait 5 >/dev/null
 
 ok 'archive hides one' det e archive 1

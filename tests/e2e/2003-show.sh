@@ -44,6 +44,12 @@ ok 'metrics are drawn' det e metrics 1
 says 'loss'
 
 ok 'a label is added' det e label add 1 blue
+fails 2 'a state that is none is refused with those that are' det e list -s foo
+says "--state is 'foo'; expected one of ACTIVE, PAUSED"
+says_not 'STATE_FOO'
+ok 'a state may be written small' det e list -s completed
+ok 'or as lists show it' det e list -s running
+says 'no experiments of yours that --state, --label and --name let through'
 ok 'and found' sh -c 'det e list -l blue --csv | grep -c , | grep -qx 2'
 ok 'and removed' det e label remove 1 blue
 ok 'and found no more' sh -c '! det e list -l blue --csv | grep -q ^1,'
@@ -54,8 +60,8 @@ ok 'the description is set' det e set description 1 'some words'
 ok 'and shown' sh -c 'det e describe 1 | grep -q "some words"'
 fails 2 'a priority out of range is refused' det e set priority 1 200
 fails 2 'a weight below 0 is refused' det e set weight 1 -1
-fails 4 'the priority of what is over is refused' det e set priority 1 7
-ok 'the checkpoint policy is set' det e set gc-policy 1 --save-trial-best 2 --save-trial-latest 3 --save-experiment-best 1
+fails 5 'the priority of what is over is refused' det e set priority 1 7
+ok 'the checkpoint policy is set' det e set gc-policy 1 --save-trial-best 2 --save-trial-latest 3 --save-experiment-best 1 --yes
 ok 'and stored' sh -c 'det e config 1 --json | jq -e ".checkpoint_storage | .save_trial_best == 2 and .save_trial_latest == 3 and .save_experiment_best == 1"'
 ok 'list filters by state' sh -c 'det e list -s ERROR --csv | sed 1d | cut -d, -f1 | grep -qx 2'
 fails 2 'a state that is none is refused' det e list -s BROKEN

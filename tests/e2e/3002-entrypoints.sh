@@ -21,7 +21,7 @@ ok 'a string may have arguments' create entry -f
 says '<--flag>'
 point 'nowhere-to-be-found'
 fails 1 'a command that does not exist fails' create entry -f
-says 'code 127'
+says 'code 127 (a command was not found)'
 point '[./const.yaml]'
 fails 1 'a file that cannot be run fails' create entry -f
 says 'const.yaml'

@@ -23,10 +23,10 @@ det report --steps 2 loss=0.5
 det report --steps 2 --validation loss=0.25
 det report --steps 2 --group mine speed=3
 det report --progress 0.5
-try det report --steps 2 loss=0.75
-try env DET_SESSION_TOKEN=wrong det report --steps 3 loss=1
-try env DET_TRIAL_ID=99 det report --steps 3 loss=1
-try env DET_TRIAL_RUN_ID=7 det report --steps 3 loss=1
+try det report --steps 2 loss=0.75 --wait
+try env DET_TRIAL_RUN_ID=7 det report --steps 3 loss=1 --wait
+try env DET_TRIAL_ID=x det report --steps 3 loss=1
+try env -u DET_REPORT_RING det report --steps 3 loss=1
 END
 sed -i 's/hyperparameters: .*/hyperparameters: {lr: 0.125, opt: {momentum: 0.9}, text: some words, list: [1, 2]}/' report/const.yaml
 ok 'it runs' create report -f
@@ -44,10 +44,13 @@ says "'loss' is not of the form NAME=VALUE"
 says 'expected 0 to 1'
 says '--validation and --group exclude each other'
 same 'preempted exits 1 when nothing was asked' 'exit code 1' "$(grep 'exit code' log | sed -n 7p)"
-same 'a second value for the same step is refused' 'exit code 5' "$(grep 'exit code' log | sed -n 8p)"
-same 'a wrong token is refused' 'exit code 3' "$(grep 'exit code' log | sed -n 9p)"
-same 'another trial is refused' 'exit code 3' "$(grep 'exit code' log | sed -n 10p)"
-same 'another run is refused' 'exit code 5' "$(grep 'exit code' log | sed -n 11p)"
+same 'a report is taken at once' 'exit code 0' "$(grep 'exit code' log | sed -n 8p)"
+says 'a report was refused: '
+same 'also one that the master will refuse' 'exit code 0' "$(grep 'exit code' log | sed -n 9p)"
+same 'a variable that makes no sense is refused' 'exit code 2' "$(grep 'exit code' log | sed -n 10p)"
+says "DET_TRIAL_ID is 'x'; expected a whole number"
+same 'so is one that is missing' 'exit code 2' "$(grep 'exit code' log | sed -n 11p)"
+says 'DET_REPORT_RING is not set'
 
 det t metrics 1 --csv >metrics
 cp metrics "$OUT"

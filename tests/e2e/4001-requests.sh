@@ -100,6 +100,34 @@ escape 'a/../../escaped'
 escape ''
 same 'no experiment was made' 0 "$(det e list -a --csv | grep -c '^[0-9]')"
 
+head -c 30000000 /dev/zero | tr '\0' ' ' >large
+same 'a large body of nobody is refused for that' 401 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/experiments")"
+same 'a large login too' 413 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/auth/login")"
+same 'what goes nowhere is not found' 404 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/nowhere")"
+same 'a call has its own limit' 413 "$(status -X POST -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary @large "$URL/api/v1/experiments/1/kill")"
+rm large
+# Ten callers whom nobody knows send 20 MB each and do not end.
+cat >hoard.py <<'END'
+import socket, sys
+port, pid = int(sys.argv[1]), sys.argv[2]
+def resident_kb():
+    return next(int(l.split()[1]) for l in open(f"/proc/{pid}/status") if l.startswith("VmRSS"))
+before = resident_kb()
+piece = b" " * (1 << 20)
+held = []
+for header in (b"Content-Length: 190000000", b"Transfer-Encoding: chunked") * 5:
+    s = socket.create_connection(("127.0.0.1", port))
+    s.sendall(b"POST /api/v1/experiments HTTP/1.1\r\nHost: 127.0.0.1\r\n" + header + b"\r\n\r\n")
+    for _ in range(20):
+        s.sendall(b"100000\r\n" + piece + b"\r\n" if b"chunked" in header else piece)
+    held.append(s)
+grown = resident_kb() - before
+print("grown by", grown, "KB")
+sys.exit(grown > 50000)
+END
+ok 'callers whom nobody knows cannot make the master hold what they send' \
+    python3 hoard.py "$PORT" "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$DATA/master.json")"
+
 head -c 220000000 /dev/zero | tr '\0' ' ' >huge
 same 'a body over the limit is refused' 413 "$(status -X POST -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary @huge "$URL/api/v1/experiments")"
 rm huge

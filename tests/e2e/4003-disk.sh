@@ -32,7 +32,28 @@ else
     ok 'and left as it is' cmp half "$DATA/det.db"
 fi
 rm -f "$DATA"/det.db*
+# Pages in the middle are overwritten: nobody gets a list with something missing.
 cp whole "$DATA/det.db"
+dd if=/dev/urandom of="$DATA/det.db" bs=4096 seek=4 count=12 conv=notrunc 2>/dev/null
+det serve --background --port 0 >"$OUT" 2>&1
+CODE=$?
+if [ $CODE = 0 ]; then
+    ok 'damaged pages are noticed at the latest when they are read' sh -c '! det e describe 1 2>&1'
+    det stop >/dev/null 2>&1
+else
+    same 'damaged pages are refused' 8 $CODE
+    says 'restore a backup'
+fi
+rm -f "$DATA"/det.db*
+cp whole "$DATA/det.db"
+for f in agent.token secret.key; do
+    cp "$DATA/$f" kept
+    head -c 7 kept >"$DATA/$f"
+    fails 8 "a damaged $f is refused" det serve --port 0
+    says "$f"
+    says 'remove it to have a new one made'
+    cp kept "$DATA/$f"
+done
 platform
 ok 'the whole one works again' det e describe 1
 det stop >/dev/null 2>&1
@@ -66,13 +87,34 @@ END
     create fill >/dev/null
     soon 'a task that fills the disk is not blocked by it' test -e "$HOME/came"
     ok 'the master answers' det master info
+    cat /dev/zero >"$T/small/filler" 2>/dev/null
+    PID=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$DATA/master.json")
+    # Larger than whatever the database's log may still hold.
+    mkdir big
+    head -c 8000000 /dev/urandom >big/data
+    fails 6 'on a full disk no experiment is taken' det e create one/const.yaml big
+    says 'no space left on the disk'
+    ok 'what is there can be read' det e describe 1
+    ok 'and listed' det e list
     mount -o remount,size=200m "$T/small"
     ok 'with room again the experiment comes to its end' det e wait 1 --timeout 60
     ok 'its log says what is missing' sh -c 'det t logs 1 | grep "\[det\]"'
     says 'lines were dropped here: the disk was full'
     ok 'the next experiment runs' det e create one/const.yaml one -f
+    ok 'the master is still the same process' grep -q "\"pid\": *$PID," "$DATA/master.json"
     unset DET_MASTER
     ok 'it stops' det stop --data-dir "$DATA"
+    mount -o remount,size=12m "$T/small"
+    cat /dev/zero >"$T/small/filler" 2>/dev/null
+    fails 8 'on a full disk a start is refused' det serve --port 0 --data-dir "$DATA"
+    says 'o space left'
+    rm "$T/small/filler"
+    ok 'with room it starts' det serve --background --port 0 --data-dir "$DATA"
+    ok 'and stops again' det stop --data-dir "$DATA"
+    umount -l "$T/small"
+    mount -t tmpfs -o size=100k tmpfs "$T/small"
+    fails 8 'a command cannot start a master on a full disk' env XDG_DATA_HOME="$T/small" det e list
+    says 'none could be started here: no space left on the disk'
     umount -l "$T/small"
 else
     skip 'a full disk' 'a small disk cannot be mounted here'

@@ -10,6 +10,13 @@
 #include "base/mem.h"
 #include "tests/sim/world.h"
 
+#define NOBODYS UINT32_MAX /* a session: orders for a twin */
+
+static void say(struct world *w, struct sim_agent *agent, enum message_kind kind)
+{
+    world_send(w, kind, 0, 0)->agent = (uint32_t)(agent - w->agent);
+}
+
 /* ---- tasks ----------------------------------------------------------------------- */
 
 static struct sim_task *find_task(const struct sim_agent *agent, int64_t allocation,
@@ -155,6 +162,8 @@ static void step(struct world *w, struct sim_agent *agent, struct sim_task *task
 
     if (task->has_exited)
         return;
+    if (!agent->is_up)
+        say(w, agent, SAYS_TASK_HEARD);
     if (task->phase < ARRAY_LEN(phases)) {
         say_state(w, agent, task, phases[task->phase++]);
     } else if (task->is_finishing) {
@@ -202,7 +211,7 @@ static struct message *order(struct world *w, enum message_kind kind, const char
     uint32_t i = agent_named(w, name);
 
     message->agent = i;
-    message->session = w->agent[i].session;
+    message->session = w->agent[i].is_taken ? NOBODYS : w->agent[i].session;
     keep_order(w, message, &w->agent[i].last_order_us);
     return message;
 }
@@ -299,11 +308,6 @@ static void preempt(struct world *w, int64_t allocation)
 
 /* ---- agents ---------------------------------------------------------------------- */
 
-static void say(struct world *w, struct sim_agent *agent, enum message_kind kind)
-{
-    world_send(w, kind, 0, 0)->agent = (uint32_t)(agent - w->agent);
-}
-
 static void join(struct world *w, struct sim_agent *agent)
 {
     CLEANUP(buf_done) struct buf lines = BUF_INIT;
@@ -330,22 +334,33 @@ static void reboot(struct sim_agent *agent)
     snprintf(agent->boot_id, sizeof(agent->boot_id), "boot-%u", ++agent->boot);
 }
 
+static bool is_polling(const struct sim_agent *agent, const struct agent *row)
+{
+    return agent->is_up && !strcmp(row->instance, agent->instance) &&
+           !strcmp(row->boot_id, agent->boot_id);
+}
+
 static void beat(struct world *w, struct sim_agent *agent)
 {
     const struct agent *row = core_agent(w->core, agent->name);
 
     world_send(w, AGENT_BEAT, 5, 25)->agent = (uint32_t)(agent - w->agent);
+    /* The shell notices whom it thinks connected and who does not poll. */
+    if (row && row->is_connected && !is_polling(agent, row))
+        say(w, agent, SAYS_SILENT);
     if (!agent->is_up)
         return;
-    if (!row || agent->known_session != agent->session)
-        join(w, agent); /* the master does not know it, or has not answered */
+    /* Unknown to the master, without an answer, or refused as somebody else. */
+    if (!row || agent->known_session != agent->session ||
+        strcmp(row->instance, agent->instance))
+        join(w, agent);
     else if (!row->is_connected)
         say(w, agent, SAYS_HEARD);
 }
 
 static void vanish(struct world *w, struct sim_agent *agent)
 {
-    uint64_t how = world_below(w, 6);
+    uint64_t how = world_below(w, 6); /* 4: gone for long, while its tasks go on */
     struct message *back;
 
     world_trace(w, "agent %s vanishes, in way %d", agent->name, (int)how);
@@ -354,15 +369,74 @@ static void vanish(struct world *w, struct sim_agent *agent)
         reboot(agent);
     if (how == 5)
         agent->slots = (int64_t)world_below(w, 5);
-    if (how == 4)
-        say(w, agent, SAYS_LOST);
-    else if (how != 2)
+    if (how != 2)
         say(w, agent, SAYS_SILENT);
     back = how == 0   ? world_send(w, AGENT_RETURNS, 1, 20)
            : how == 2 ? world_send(w, AGENT_RETURNS, 1, 5)
+           : how == 4 ? world_send(w, AGENT_RETURNS, 100, 600)
                       : world_send(w, AGENT_RETURNS, 5, 200);
     back->agent = (uint32_t)(agent - w->agent);
     back->number = how != 0; /* only a short silence needs no joining */
+}
+
+/* Another machine was given the same name.  It is refused while this one is heard; in
+ * its place, it soon falls silent, and this one joins again. */
+static void meet_twin(struct world *w, struct sim_agent *agent)
+{
+    struct message *twin = world_send(w, SAYS_TWIN, 0, 2);
+
+    twin->agent = (uint32_t)(agent - w->agent);
+    twin->number = agent->slots;
+    snprintf(twin->text, sizeof(twin->text), "%s", agent->boot_id);
+    twin->long_text = mem_strdup("");
+}
+
+void agents_event_taken(struct world *w, const struct message *message)
+{
+    struct sim_agent *agent = &w->agent[message->agent];
+
+    switch ((int)message->kind) {
+    case SAYS_TWIN:
+        if (agent->heard_us == INT64_MAX && !agent->is_taken)
+            world_fail(w, "a second %s joined beside the first", agent->name);
+        agent->is_taken = true;
+        agent->heard_us = INT64_MAX;
+        world_send(w, SAYS_SILENT, 1, 10)->agent = message->agent;
+        break;
+    case SAYS_JOINED:
+        agent->is_taken = false;
+        agent->heard_us = INT64_MAX;
+        break;
+    case SAYS_HEARD:
+        agent->heard_us = INT64_MAX; /* as long as it is connected */
+        break;
+    case SAYS_SILENT:
+        agent->heard_us = MIN(agent->heard_us, w->now_us);
+        break;
+    case SAYS_TASK_HEARD:
+        if (agent->heard_us != INT64_MAX)
+            agent->heard_us = w->now_us;
+        break;
+    case SAYS_STARTED:
+        for (uint32_t i = 0; i < w->agents; i++) {
+            const struct agent *row = core_agent(w->core, w->agent[i].name);
+
+            w->agent[i].heard_us = row && row->is_connected ? INT64_MAX : w->now_us;
+            w->agent[i].is_taken = row && !strcmp(row->instance, "twin");
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+void agents_check_lost(struct world *w, const struct core_effect *effect)
+{
+    const struct sim_agent *agent = &w->agent[agent_named(w, effect->agent.name)];
+
+    if (agent->heard_us == INT64_MAX ||
+        w->now_us - agent->heard_us < w->pool[0].agent_reconnect_wait_us)
+        world_fail(w, "agent %s was lost although it was heard", agent->name);
 }
 
 static void come_back(struct world *w, struct sim_agent *agent, bool joins)
@@ -413,6 +487,8 @@ bool agents_deliver(struct world *w, struct message *message)
     } else if (message->kind == AGENT_BEAT) {
         if (agent->is_up && world_mishap(w, 6))
             vanish(w, agent);
+        if (world_mishap(w, 2))
+            meet_twin(w, agent);
         beat(w, agent);
     } else if (task && message->session == agent->boot) {
         step(w, agent, task);
@@ -459,6 +535,7 @@ void agents_init(struct world *w)
 
         snprintf(agent->name, sizeof(agent->name), "agent-%u", i);
         snprintf(agent->boot_id, sizeof(agent->boot_id), "boot-0");
+        snprintf(agent->instance, sizeof(agent->instance), "instance-%u", i);
         agent->pool = i == 1 ? "aux" : "compute";
         agent->slots = i == 1 ? (int64_t)world_below(w, 3) : sizes[i];
         join(w, agent);

@@ -4,13 +4,17 @@
  *
  *   experiments   every one that somebody was told exists
  *   checkpoints   every one that a process was told is kept
+ *                 (deleted or not: what is left is exactly what the rule protects)
  *   metrics       every acknowledged report, unless a later run trained over it; each
  *                 (run, group, steps) once, with the value that was sent
+ *   records       of rings: every acknowledged one, each once
  *   lines         every acknowledged line, no line twice, each process's in order */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "data/text.h"
+#include "model/keep.h"
 #include "tests/sim/master_world.h"
 
 struct reader {
@@ -44,6 +48,108 @@ static void check_checkpoints(struct reader *r, const struct process *p)
         if (p->saved[i].is_acked)
             (void)read_path(r, arena_printf(&r->actor->mem, "/api/v1/checkpoints/%s",
                                             p->saved[i].uuid));
+}
+
+/* ---- what is left of them ----------------------------------------------------------
+ */
+
+enum { CHECKPOINTS_MOST = 1000 };
+
+struct left {
+    struct keep_item item[CHECKPOINTS_MOST];
+    const char *state[CHECKPOINTS_MOST]; /* by the order of `uuid` */
+    const char *uuid[CHECKPOINTS_MOST];
+    size_t count;
+};
+
+static void read_item(struct left *left, const struct json *row)
+{
+    struct keep_item *item = &left->item[left->count];
+
+    *item = (struct keep_item){
+        .uuid = json_str(json_get(row, "uuid"), ""),
+        .trial_id = json_i64(json_path(row, "training.trialId"), 0),
+        .steps = json_i64(json_path(row, "metadata.steps_completed"), 0)};
+    item->has_metric =
+        json_number(json_path(row, "training.searcherMetric"), &item->metric);
+    (void)time_parse(json_str(json_get(row, "reportTime"), ""), &item->report_us);
+    left->uuid[left->count] = item->uuid;
+    left->state[left->count++] = json_str(json_get(row, "state"), "");
+}
+
+static const char *state_in(const struct left *left, const char *uuid)
+{
+    for (size_t i = 0; i < left->count; i++)
+        if (left->uuid[i] == uuid)
+            return left->state[i];
+    return "";
+}
+
+/* Whether what may go is gone; what may not must be there. */
+static bool is_as_judged(struct world *w, const struct left *left,
+                         const struct keep_item *items, size_t count)
+{
+    bool is_done = true;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *state = state_in(left, items[i].uuid);
+
+        if (!items[i].may_go && strcmp(state, "STATE_COMPLETED"))
+            world_fail(w, "checkpoint %s of trial %" PRId64 " is protected, and is %s",
+                       items[i].uuid, items[i].trial_id, state);
+        is_done &= !items[i].may_go || !strcmp(state, "STATE_DELETED");
+        world_trace(w, "checkpoint %s of trial %" PRId64 " at %" PRId64 "%s: %s",
+                    items[i].uuid, items[i].trial_id, items[i].steps,
+                    items[i].may_go ? " may go" : "", state);
+    }
+    return is_done;
+}
+
+static bool is_collected(struct reader *r, int64_t experiment)
+{
+    const struct keep_trial over = {0};
+    struct left *left = arena_new(&r->actor->mem, struct left);
+    struct json *reply = read_path(
+        r, arena_printf(&r->actor->mem, "/api/v1/experiments/%" PRId64 "/checkpoints",
+                        experiment));
+    const struct json *first = json_first(json_get(reply, "checkpoints"));
+    const struct json *config = json_path(first, "training.experimentConfig");
+    const struct json *storage = json_get(config, "checkpoint_storage");
+    struct keep_policy policy = {
+        (uint32_t)json_i64(json_get(storage, "save_experiment_best"), 0),
+        (uint32_t)json_i64(json_get(storage, "save_trial_best"), 0),
+        (uint32_t)json_i64(json_get(storage, "save_trial_latest"), 0),
+        json_bool(json_path(config, "searcher.smaller_is_better"), true)};
+    bool is_all = true;
+
+    if (!first || !left)
+        return !r->w->is_over;
+    json_each(row, json_get(reply, "checkpoints"))
+        if (left->count < CHECKPOINTS_MOST)
+            read_item(left, row);
+    keep_top(&policy, left->item, left->count);
+    for (size_t i = 0; i < left->count && is_all; i++) {
+        struct keep_item *mine =
+            arena_array(&r->actor->mem, struct keep_item, left->count);
+        size_t count = 0;
+
+        for (size_t k = 0; mine && k < left->count; k++)
+            if (left->item[k].trial_id == left->item[i].trial_id)
+                mine[count++] = left->item[k];
+        keep_judge(&policy, &over, mine, count);
+        is_all = is_as_judged(r->w, left, mine, count);
+    }
+    return is_all;
+}
+
+bool check_collected(struct world *w, struct actor *actor, const char *token)
+{
+    struct reader r = {w, actor, token};
+
+    for (uint32_t i = 0; i < w->wishes && !w->is_over; i++)
+        if (!is_collected(&r, w->wish[i].id))
+            return false;
+    return !w->is_over;
 }
 
 /* ---- metrics ------------------------------------------------------------------------
@@ -103,7 +209,7 @@ static void check_metric(struct reader *r, const struct json *rows,
         json_i64(json_path(found, m->is_validation ? "metrics.validation_metrics.loss"
                                                    : "metrics.avg_metrics.loss"),
                  -1);
-    if (value != p->run * 1000 + m->steps)
+    if (value != metric_value(p, m))
         world_fail(r->w,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                    " has the value %" PRId64,
@@ -201,6 +307,7 @@ static void check_trial(struct reader *r, int64_t trial)
         if (p->trial != trial)
             continue;
         check_lines(r, lines, p);
+        ring_check(w, p, reports);
         for (uint32_t k = 0; k < p->metrics; k++)
             check_metric(r, reports, p, &p->metric[k]);
         check_checkpoints(r, p);

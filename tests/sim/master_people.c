@@ -14,9 +14,12 @@ static const char *const configs[] = {
     "loss}\n"
     "resources: {slots_per_trial: 4}\n",
     "name: grid\nentrypoint: x\nmax_restarts: 0\nsearcher: {name: grid, metric: loss}\n"
-    "hyperparameters: {a: {type: categorical, vals: [1, 2, 3]}}\n",
+    "hyperparameters: {a: {type: categorical, vals: [1, 2, 3]}}\n"
+    "checkpoint_storage: {type: shared_fs, host_path: /shared, save_experiment_best: 2,"
+    " save_trial_best: 0, save_trial_latest: 0}\n",
     "name: random\nentrypoint: x\nmax_restarts: 1\n"
-    "searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 2}\n"
+    "searcher: {name: random, metric: loss, smaller_is_better: false, max_trials: 3,"
+    " max_concurrent_trials: 2}\n"
     "hyperparameters: {a: {type: double, minval: 0, maxval: 1}}\n"
     "resources: {slots_per_trial: 2}\n",
 };
@@ -185,6 +188,9 @@ static void conclude(struct person *person)
 
     if (person != &w->person[0] || !finish(person))
         return;
+    arena_clear(&actor->mem);
+    if (!check_collected(w, actor, person->token))
+        return; /* agents are at it */
     if (!w->is_last) {
         w->is_last = true;
         power_goes(w);

@@ -50,12 +50,16 @@ static void say_hello(struct agent_machine *agent)
     for (int i = 0; i < AGENT_SLOTS; i++)
         buf_printf(&body, "%s{\"id\":%d,\"type\":\"cpu\"}", i ? "," : "", i);
     buf_printf(&body,
-               "],\"addresses\":[\"10.0.0.1\"],\"bootId\":\"%" PRId64 "\",\"tasks\":[",
-               agent->boot);
+               "],\"addresses\":[\"10.0.0.1\"],\"bootId\":\"%" PRId64
+               "\",\"instance\":\"of %s\",\"tasks\":[",
+               agent->boot, agent->actor.name);
     list_tasks(w, agent, &body);
     buf_puts(&body, "]}");
     call.body = arena_strdup(&agent->actor.mem, body.data);
     if (!actor_call(&agent->actor, &call))
+        return;
+    /* What it was before it died may still count as connected: later. */
+    if (call.status == 409)
         return;
     if (call.status != 200) {
         world_fail(w, "hello: %d %s", call.status, call.text);
@@ -90,6 +94,25 @@ static int64_t acked_steps(const struct world *w, int64_t trial, int64_t before_
     return steps;
 }
 
+static struct saved *find_saved(struct world *w, const char *uuid)
+{
+    for (uint32_t i = 0; i < w->processes; i++)
+        for (uint32_t k = 0; k < w->process[i]->saves; k++)
+            if (!strcmp(w->process[i]->saved[k].uuid, uuid))
+                return &w->process[i]->saved[k];
+    return NULL;
+}
+
+/* No trial resumes from files that are gone. */
+static void check_resumes(struct process *p, const char *uuid)
+{
+    const struct saved *saved = uuid ? find_saved(p->actor.world, uuid) : NULL;
+
+    if (saved && saved->is_removed)
+        world_fail(p->actor.world, "%s resumes from %s, which was removed",
+                   p->allocation, uuid);
+}
+
 static void start_process(struct agent_machine *agent, const struct json *command)
 {
     struct world *w = agent->actor.world;
@@ -114,6 +137,7 @@ static void start_process(struct agent_machine *agent, const struct json *comman
     p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
     p->until = p->steps + 2 + (int64_t)roll(w, 12);
     p->op = OP_STATE;
+    p->has_ring = one_in(w, 2);
     world_trace(w, "%s starts %s/%" PRId64 " at %" PRId64, agent->actor.name,
                 p->allocation, p->rank, p->steps);
     if (p->steps < acked_steps(w, p->trial, p->run))
@@ -121,7 +145,64 @@ static void start_process(struct agent_machine *agent, const struct json *comman
                    "%s starts at %" PRId64 " steps; its trial was told that %" PRId64
                    " are kept",
                    p->allocation, p->steps, acked_steps(w, p->trial, p->run));
+    check_resumes(p, json_str(json_get(env, "DET_LATEST_CHECKPOINT"), NULL));
     actor_wake(&p->actor);
+}
+
+/* ---- removing checkpoints ---------------------------------------------------------
+ */
+
+static const char *remove_all(struct agent_machine *agent, const struct json *work)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct world *w = agent->actor.world;
+    const char *comma = "";
+
+    buf_puts(&body, "{\"results\":[");
+    json_each(item, json_get(work, "removals")) {
+        const char *uuid = json_str(json_get(item, "uuid"), "");
+        struct saved *saved = find_saved(w, uuid);
+        bool fails = !w->is_calm && one_in(w, 6);
+
+        if (!saved)
+            world_fail(w, "%s is to remove %s, which nobody saved", agent->actor.name,
+                       uuid);
+        else if (!fails)
+            saved->is_removed = true;
+        world_trace(w, "%s removes %s%s", agent->actor.name, uuid, fails ? ": no" : "");
+        buf_printf(&body, "%s{\"uuid\":\"%s\"%s}", comma, uuid,
+                   fails ? ",\"error\":\"no\"" : "");
+        comma = ",";
+    }
+    buf_puts(&body, "],\"swept\":[");
+    comma = "";
+    json_each(item, json_get(work, "sweeps")) {
+        buf_printf(&body, "%s{\"trial\":%" PRId64 ",\"run\":%" PRId64 "}", comma,
+                   json_i64(json_get(item, "trial"), 0),
+                   json_i64(json_get(item, "run"), 0));
+        comma = ",";
+    }
+    buf_puts(&body, "]}");
+    return arena_strdup(&w->mem, body.data);
+}
+
+/* Whatever is not heard is asked for again. */
+static void clean(struct agent_machine *agent)
+{
+    struct actor *actor = &agent->actor;
+    struct call call = {.use = TOKEN_BEARER,
+                        .token = actor->world->agent_token,
+                        .method = NET_GET,
+                        .path = arena_printf(&actor->world->mem,
+                                             "/api/v1/det/agents/%s/removals",
+                                             actor->name)};
+
+    if (!actor_call(actor, &call) || call.status != 200)
+        return;
+    call.body = remove_all(agent, call.json);
+    call.method = NET_POST;
+    if (actor_call(actor, &call) && call.status != 200)
+        world_fail(actor->world, "removals: %d %s", call.status, call.text);
 }
 
 /* A command for a process that is not here (any more): the master hears so. */
@@ -149,7 +230,9 @@ static void obey(struct agent_machine *agent, const struct json *command)
     int64_t rank = json_i64(json_get(command, "rank"), -1);
     struct process *p = find_process(w, allocation, rank);
 
-    if (!strcmp(json_str(json_get(command, "kind"), ""), "START")) {
+    if (!strcmp(json_str(json_get(command, "kind"), ""), "CLEAN")) {
+        agent->is_cleaning = true; /* once the reply has been read */
+    } else if (!strcmp(json_str(json_get(command, "kind"), ""), "START")) {
         if (!p)
             start_process(agent, command);
         else if (p->is_gone) /* it began before the machine died */
@@ -170,9 +253,10 @@ static void fetch(struct agent_machine *agent)
                         .path =
                             arena_printf(&agent->actor.mem,
                                          "/api/v1/det/agents/%s/commands?after=%" PRId64
-                                         "&epoch=%s&timeoutSeconds=%d",
+                                         "&epoch=%s&timeoutSeconds=%d"
+                                         "&instance=of%%20%s",
                                          agent->actor.name, agent->after, agent->epoch,
-                                         (int)roll(w, 3))};
+                                         (int)roll(w, 3), agent->actor.name)};
     struct json *commands;
 
     if (!actor_call(&agent->actor, &call))
@@ -220,7 +304,10 @@ void agent_step(struct actor *actor)
         machine_dies(agent);
     else if (!agent->epoch)
         say_hello(agent);
-    else
+    else if (agent->is_cleaning) {
+        agent->is_cleaning = false;
+        clean(agent);
+    } else
         fetch(agent);
     actor_again(actor, (int64_t)roll(w, SECOND / 5));
 }
@@ -231,7 +318,7 @@ void agent_step(struct actor *actor)
 static void wish_exit(struct process *p, const char *exit)
 {
     p->exit = exit;
-    p->op = OP_EXIT;
+    p->op = p->rungs_acked < p->rungs ? OP_BATCH : OP_EXIT; /* the end comes last */
 }
 
 static void next_metric(struct process *p, bool is_validation)
@@ -285,7 +372,7 @@ static void choose(struct process *p)
         p->steps += p->rank > 0; /* only the chief reports */
         next_lines(p);
     } else if (one_in(w, 6)) {
-        p->op = OP_POLL;
+        p->op = one_in(w, 2) ? OP_POLL : OP_ALIVE;
     } else if (one_in(w, 3) && p->steps > 0) {
         next_checkpoint(p);
     } else if (one_in(w, 3) && !was_validated(p)) {
@@ -295,6 +382,8 @@ static void choose(struct process *p)
     }
     if (p->op == OP_NONE || (p->steps >= p->until && p->op != OP_EXIT && one_in(w, 2)))
         wish_exit(p, "CLEAN");
+    else if (p->has_ring && (p->op == OP_METRIC || p->op == OP_CHECKPOINT))
+        ring_put_last(p);
 }
 
 /* ---- processes: telling -------------------------------------------------------------
@@ -328,7 +417,7 @@ static void write_metric(struct process *p, struct call *call)
                               ",\"trialRunId\":%" PRId64 ",\"stepsCompleted\":%" PRId64
                               ",\"metrics\":{\"avgMetrics\":{\"loss\":%" PRId64 "}}}}",
                               m->is_validation ? "validation" : "training", p->trial,
-                              p->run, m->steps, p->run * 1000 + m->steps);
+                              p->run, m->steps, metric_value(p, m));
 }
 
 static void write_checkpoint(struct process *p, struct call *call)
@@ -365,11 +454,19 @@ static void fill_call(struct process *p, struct call *call)
     case OP_CHECKPOINT:
         write_checkpoint(p, call);
         break;
+    case OP_BATCH:
+        ring_fill_call(p, call);
+        break;
     case OP_POLL:
         call->method = NET_GET;
         call->path = arena_printf(
             mem, "/api/v1/allocations/%s/signals/preemption?timeoutSeconds=%d",
             p->allocation, (int)roll(p->actor.world, 3));
+        break;
+    case OP_ALIVE:
+        call->path =
+            arena_printf(mem, "/api/v1/det/allocations/%s/alive", p->allocation);
+        call->body = arena_printf(mem, "{\"rank\":%" PRId64 "}", p->rank);
         break;
     case OP_ACK:
         call->path = arena_printf(mem, "/api/v1/allocations/%s/signals/ack_preemption",
@@ -392,7 +489,9 @@ static void heard(struct process *p, const struct call *call)
     enum op op = p->op;
 
     p->op = OP_NONE;
-    if (op == OP_METRIC)
+    if (op == OP_BATCH)
+        ring_heard(p, call);
+    else if (op == OP_METRIC)
         p->metric[p->metrics - 1].is_acked = true;
     else if (op == OP_CHECKPOINT)
         p->saved[p->saves - 1].is_acked = true;
@@ -402,6 +501,8 @@ static void heard(struct process *p, const struct call *call)
         p->is_said = p->actor.is_over = true;
     else if (op == OP_ACK)
         p->is_preempted = true;
+    else if (op == OP_ALIVE && json_bool(json_get(call->json, "mustEnd"), false))
+        p->is_killed = true;
     else if (op == OP_POLL && json_bool(json_get(call->json, "preempt"), false))
         p->op = OP_ACK;
     if (op == OP_LOG && p->lines_acked != p->lines)
@@ -429,6 +530,9 @@ void process_step(struct actor *actor)
     if (actor_call(actor, &call) && !p->is_gone) {
         if (call.status == 200)
             heard(p, &call);
+        else if (p->op == OP_BATCH && call.status == 400 &&
+                 json_i64(json_path(call.json, "error.code"), 0) != 9)
+            world_fail(w, "%s: %s", call.path, call.text);
         else if (call.status == 401 || call.status == 400 || call.status == 404)
             p->is_gone = true; /* its allocation is over: nobody listens any more */
         else

@@ -203,11 +203,22 @@ TEST(a_poll_whose_client_left_keeps_no_agent_alive)
 
     t.timeout_ms = 1000;
     CHECK_EQ(call(&t, t.agent, NET_GET, path, NULL, NULL), 0); /* it hangs up */
+    CHECK(!is_connected(&t));                                  /* noticed at once */
+    (void)say_hello(&t);
+    CHECK(is_connected(&t));
+}
+
+TEST(an_agent_that_polls_no_more_falls_silent)
+{
+    TWIN(t);
+    const char *path =
+        arena_printf(&t.mem, "/api/v1/det/agents/a1/commands?timeoutSeconds=0&epoch=%s",
+                     say_hello(&t));
+
+    CHECK_EQ(call(&t, t.agent, NET_GET, path, NULL, NULL), 200);
     CHECK(is_connected(&t));
     pass_time(&t, 15 * SECOND);
     CHECK(!is_connected(&t));
-    (void)say_hello(&t);
-    CHECK(is_connected(&t));
 }
 
 TEST(an_agent_that_polls_is_alive_however_long_nothing_happens)
@@ -220,6 +231,37 @@ TEST(an_agent_that_polls_is_alive_however_long_nothing_happens)
     for (int i = 0; i < 60; i++)
         CHECK(call(&t, t.agent, NET_GET, path, NULL, NULL) >= 0);
     CHECK(is_connected(&t));
+}
+
+static int64_t count_agents(struct twin *t)
+{
+    struct json *reply = NULL;
+
+    CHECK_EQ(call(t, t->user, NET_GET, "/api/v1/agents", NULL, &reply), 200);
+    return json_i64(json_path(reply, "pagination.total"), -1);
+}
+
+/* Whether forwards or back. */
+TEST(a_clock_that_is_set_disturbs_no_deadline)
+{
+    for (int64_t by_us = INT64_C(-7200) * SECOND; by_us <= INT64_C(7200) * SECOND;
+         by_us += INT64_C(14400) * SECOND) {
+        TWIN(t);
+
+        (void)say_hello(&t);
+        CHECK_EQ(call(&t, t.agent, NET_POST, "/api/v1/det/agents/a1/bye", "{}", NULL),
+                 200);
+        CHECK(!is_connected(&t));
+        t.clock.wall_us += by_us;
+        (void)say_hello(&t); /* heard again, and silent again */
+        CHECK_EQ(call(&t, t.agent, NET_POST, "/api/v1/det/agents/a1/bye", "{}", NULL),
+                 200);
+        t.clock.wall_us += by_us;
+        pass_time(&t, 20 * SECOND);
+        CHECK_EQ(count_agents(&t), 1);
+        pass_time(&t, 10 * SECOND);
+        CHECK_EQ(count_agents(&t), 0);
+    }
 }
 
 /* ---- disk ---------------------------------------------------------------------------
@@ -256,6 +298,24 @@ TEST(on_a_full_disk_nothing_is_taken_and_nothing_breaks)
     io_memory_limit(t.io, 0);
     CHECK_EQ(create(&t), 200);
     CHECK_EQ(count_experiments(&t), 2);
+    CHECK(!t.was_fatal);
+}
+
+TEST(what_happens_by_itself_is_not_forgotten_on_a_full_disk)
+{
+    TWIN(t);
+    const char *path = arena_printf(
+        &t.mem, "/api/v1/det/agents/a1/commands?timeoutSeconds=60&epoch=%s",
+        say_hello(&t));
+
+    io_memory_limit(t.io, 1);
+    t.timeout_ms = 1000;
+    CHECK_EQ(call(&t, t.agent, NET_GET, path, NULL, NULL), 0); /* it hangs up */
+    t.timeout_ms = 20000;
+    CHECK(is_connected(&t)); /* as far as the rows know */
+    io_memory_limit(t.io, 0);
+    pass_time(&t, 10 * SECOND);
+    CHECK(!is_connected(&t));
     CHECK(!t.was_fatal);
 }
 
@@ -364,6 +424,25 @@ static int read_logs(struct twin *t)
     return call(t, t->user, NET_GET, "/api/v1/trials/1/logs", NULL, NULL);
 }
 
+/* What is refused has not happened: who tries again has it once. */
+static int create_or_not(struct twin *t)
+{
+    int64_t left = fault_state.left[FAULT_MEMORY];
+    int64_t before;
+    int status;
+
+    fault_state.left[FAULT_MEMORY] = 0;
+    before = count_experiments(t);
+    fault_state.left[FAULT_MEMORY] = left;
+    status = create(t);
+    left = fault_state.left[FAULT_MEMORY];
+    fault_state.left[FAULT_MEMORY] = 0;
+    if (status)
+        CHECK_EQ(count_experiments(t), before + (status == 200));
+    fault_state.left[FAULT_MEMORY] = left;
+    return status;
+}
+
 /* The n-th allocation of everything that a call brings about fails, for each n: it is
  * done or refused, never anything else, and the master goes on. */
 static void sweep(struct twin *t, const char *what, int (*made)(struct twin *t))
@@ -403,5 +482,5 @@ TEST(memory_may_run_out_while_an_experiment_is_made)
 {
     TWIN(t);
 
-    sweep(&t, "create", create);
+    sweep(&t, "create", create_or_not);
 }

@@ -144,7 +144,9 @@ static det_status send_call(struct actor *actor, struct call *call, struct buf *
                             .path = call->path,
                             .headers = headers,
                             .body = call->body,
-                            .body_len = call->body ? strlen(call->body) : 0,
+                            .body_len = call->body_len ? call->body_len
+                                        : call->body   ? strlen(call->body)
+                                                       : 0,
                             .timeout_ms =
                                 call->timeout_ms ? call->timeout_ms : CALL_MS};
     struct net_reply reply = {.body = out};

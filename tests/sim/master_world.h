@@ -38,12 +38,14 @@ enum {
     PEOPLE = 2,
     PROCESSES_MOST = 400,
     REPORTS_MOST = 40, /* of one process */
+    RUNGS_MOST = 200,  /* records in its ring */
     WISHES_MOST = 40,
     SECOND = 1000000,
 };
 
 struct world;
 struct actor;
+struct agent_machine;
 
 typedef void actor_fn(struct actor *actor);
 
@@ -65,7 +67,9 @@ enum op {
     OP_METRIC,
     OP_LOG,
     OP_CHECKPOINT,
+    OP_BATCH, /* of its ring: in place of the metrics and checkpoints one by one */
     OP_POLL,
+    OP_ALIVE,
     OP_ACK,
     OP_EXIT
 };
@@ -80,6 +84,14 @@ struct saved {
     char uuid[UUID_TEXT];
     int64_t steps;
     bool is_acked;
+    bool is_removed; /* an agent was told to, and did */
+};
+
+/* A record of a ring: its number is its place, from 1. */
+#define RUNG_PLAIN UINT32_MAX
+struct rung {
+    uint32_t kind; /* enum report_kind */
+    uint32_t at;   /* which metric or checkpoint of the process; RUNG_PLAIN: neither */
 };
 
 /* One task process: a share of an allocation, with its supervisor. */
@@ -96,6 +108,7 @@ struct process {
     int64_t until;    /* then it is done */
     enum op op;       /* not yet answered */
     const char *exit; /* once it has ended */
+    bool has_ring;
     bool is_killed;
     bool is_preempted;
     bool is_gone; /* its machine died, or nobody listens to it any more */
@@ -105,10 +118,23 @@ struct process {
     uint32_t metrics;
     struct saved saved[REPORTS_MOST];
     uint32_t saves;
+    struct rung rung[RUNGS_MOST];
+    uint32_t rungs;
+    uint32_t rungs_acked; /* of these, acknowledged */
+    uint64_t batch_first; /* of the batch under way */
+    uint64_t batch_last;
     int64_t lines;       /* printed */
     int64_t lines_sent;  /* of these, sent at least once */
     int64_t lines_acked; /* of these, acknowledged */
 };
+
+/* What a report says.  The same weights validate to the same loss, whichever run does.
+ */
+static inline int64_t metric_value(const struct process *p, const struct metric *m)
+{
+    return m->is_validation ? (p->trial * 31 + m->steps * 17) % 97
+                            : p->run * 1000 + m->steps;
+}
 
 struct agent_machine {
     struct actor actor;
@@ -116,6 +142,7 @@ struct agent_machine {
     int64_t after;
     int64_t boot;
     int64_t down_until_us; /* > 0: it is off */
+    bool is_cleaning;      /* it was told that there is something to remove */
 };
 
 /* An experiment that somebody was told exists. */
@@ -196,6 +223,7 @@ struct call {
     enum net_method method;
     const char *path;
     const char *body;
+    size_t body_len;    /* of bytes; 0: it is text */
     int64_t timeout_ms; /* 0: 5 s */
     /* the answer, in the actor's memory until its next call */
     int status; /* 0: none came */
@@ -210,6 +238,15 @@ bool actor_call(struct actor *actor, struct call *call);
 void agent_step(struct actor *actor);
 void process_step(struct actor *actor);
 
+/* ---- master_ring.c: what a process reports through a ring */
+
+/* The metric or checkpoint that it was about to tell goes into the ring. */
+void ring_put_last(struct process *p);
+void ring_fill_call(struct process *p, struct call *call);
+void ring_heard(struct process *p, const struct call *call);
+/* Among the reports of its trial: each acknowledged record once, and no other. */
+void ring_check(struct world *w, const struct process *p, const struct json *rows);
+
 /* ---- master_people.c */
 
 void person_step(struct actor *actor);
@@ -217,5 +254,8 @@ void person_step(struct actor *actor);
 /* ---- master_check.c */
 
 void check_all(struct world *w, struct actor *actor, const char *token);
+/* Whether exactly the checkpoints are left that the rule protects; one that it protects
+ * and that is gone ends the world. */
+bool check_collected(struct world *w, struct actor *actor, const char *token);
 
 #endif

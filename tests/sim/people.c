@@ -218,7 +218,7 @@ void people_calm(struct world *w)
 
     world_trace(w, "the world calms down");
     w->is_calm = true;
-    w->skew_us = 0;
+    world_set_clock(w, 0);
     agents_calm(w);
     for (uint32_t i = 0; i < w->agents; i++)
         heal_agent(w, &w->agent[i]);

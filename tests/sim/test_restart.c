@@ -110,7 +110,10 @@ static size_t tell(struct core_event story[STORY_MOST])
     story[n].log_policy.trial_id = 2;
     story[n++].log_policy.exclude_agent = "a";
     story[n++] = agent(EVENT_AGENT_SILENT, "b");
-    story[n++] = agent(EVENT_AGENT_LOST, "b");
+    story[n++] = agent(EVENT_AGENT_TASKS_HEARD, "b");
+    story[n++] = (struct core_event){.kind = EVENT_STARTED};
+    story[n] = (struct core_event){.kind = EVENT_CLOCK_JUMPED};
+    story[n++].clock_jumped.by_us = -3600 * (int64_t)1000000;
     story[n++] = exited(1, 0, EXIT_KILLED, ++journal);
     story[n++] = joined("b", 4);
     story[n] = (struct core_event){.kind = EVENT_SLOT_ENABLE};

@@ -123,6 +123,8 @@ static void joined_event(struct world *w, const struct message *message,
     event->agent_joined.slots = message->number;
     event->agent_joined.boot_id = message->text;
     event->agent_joined.version = "0.1.0";
+    event->agent_joined.instance =
+        message->kind == SAYS_TWIN ? "twin" : agent->instance;
     event->agent_joined.tasks =
         split_lines(w, message->long_text, &event->agent_joined.task_count);
 }
@@ -172,13 +174,13 @@ static void trial_event(const struct world *w, const struct message *message,
 static void agent_event(struct world *w, const struct message *message,
                         struct core_event *event)
 {
-    if (message->kind == SAYS_JOINED) {
+    if (message->kind == SAYS_JOINED || message->kind == SAYS_TWIN) {
         joined_event(w, message, event);
         return;
     }
     event->kind = message->kind == SAYS_SILENT  ? EVENT_AGENT_SILENT
                   : message->kind == SAYS_HEARD ? EVENT_AGENT_HEARD
-                                                : EVENT_AGENT_LOST;
+                                                : EVENT_AGENT_TASKS_HEARD;
     event->agent.name = w->agent[message->agent].name;
 }
 
@@ -214,13 +216,21 @@ static struct core_event event_of(struct world *w, const struct message *message
     case SAYS_JOINED:
     case SAYS_SILENT:
     case SAYS_HEARD:
-    case SAYS_LOST:
+    case SAYS_TASK_HEARD:
+    case SAYS_TWIN:
         agent_event(w, message, &event);
         break;
     case SAYS_USER:
         break; /* as it is */
     case SAYS_TICK:
         event.kind = EVENT_TICK;
+        break;
+    case SAYS_STARTED:
+        event.kind = EVENT_STARTED;
+        break;
+    case SAYS_JUMP:
+        event.kind = EVENT_CLOCK_JUMPED;
+        event.clock_jumped.by_us = message->number;
         break;
     default:
         report_event(message, &event);
@@ -233,7 +243,8 @@ static struct core_event event_of(struct world *w, const struct message *message
 
 static bool is_refusal(det_status status)
 {
-    return status == DET_NOT_FOUND || status == DET_STATE || status == DET_INVALID;
+    return status == DET_NOT_FOUND || status == DET_STATE || status == DET_INVALID ||
+           status == DET_EXISTS;
 }
 
 static void after_event(struct world *w, const struct message *message,
@@ -241,6 +252,7 @@ static void after_event(struct world *w, const struct message *message,
 {
     size_t id = (size_t)w->out.id;
 
+    agents_event_taken(w, message);
     if (event->kind != EVENT_EXPERIMENT_SUBMITTED)
         return;
     while (w->max_restarts.count < id)
@@ -304,7 +316,7 @@ static void tell_twin(struct world *w, const struct core_event *event, det_statu
 }
 
 /* False when the heart has to be thrown away. */
-static bool apply(struct world *w, const struct message *message, int64_t journal_seq)
+static bool apply(struct world *w, struct message *message, int64_t journal_seq)
 {
     struct core_event event = event_of(w, message);
     const struct trial *trial = core_trial(w->core, message->trial);
@@ -330,6 +342,7 @@ static bool apply(struct world *w, const struct message *message, int64_t journa
                 (int)event.kind, message->trial, message->allocation, message->rank,
                 message->number, journal_seq, det_status_name(st),
                 w->out.count - count);
+    message->is_refused = st != DET_OK;
     if (st == DET_NOMEM)
         return false;
     check_applied(w, &event, st, count, &err);
@@ -337,6 +350,9 @@ static bool apply(struct world *w, const struct message *message, int64_t journa
         world_fail(w, "an entry of the journal was applied twice");
     if (journal_seq && !is_old)
         check_report(w, message, &before, checkpoint);
+    for (uint32_t i = count; i < w->out.count && event.kind == EVENT_TICK; i++)
+        if (w->out.effect[i].kind == EFFECT_DROP_AGENT)
+            agents_check_lost(w, &w->out.effect[i]);
     if (!st)
         after_event(w, message, &event);
     if (w->twin)
@@ -380,6 +396,25 @@ static void forget(struct world *w)
     }
 }
 
+/* What the shell tells the heart before anything else. */
+static void say_first(struct world *w, enum message_kind kind, int64_t number)
+{
+    struct message *message = world_send(w, kind, 0, 0);
+
+    tree_remove(&w->queue, &message->node);
+    message->number = number;
+    if (!vec_push(&w->inbox, message))
+        abort();
+    memmove(w->inbox.at + 1, w->inbox.at, (w->inbox.count - 1) * sizeof(*w->inbox.at));
+    w->inbox.at[0] = message;
+}
+
+void world_set_clock(struct world *w, int64_t skew_us)
+{
+    say_first(w, SAYS_JUMP, skew_us - w->skew_us);
+    w->skew_us = skew_us;
+}
+
 /* `committed`: the dump of the heart as of the last commit; `is_sane`: this is that
  * heart. */
 static void restart(struct world *w, const struct buf *committed, bool is_sane)
@@ -417,6 +452,7 @@ static void restart(struct world *w, const struct buf *committed, bool is_sane)
     }
     carry_out(w, w->out.count);
     clear_out(w);
+    say_first(w, SAYS_STARTED, 0);
 }
 
 static bool apply_next(struct world *w)
@@ -471,7 +507,7 @@ static void batch(struct world *w)
     }
     sim_store_commit(&w->store, &w->out);
     for (size_t i = 0; i < w->spent.count; i++)
-        if (w->spent.at[i]->kind == SAYS_JOINED)
+        if (w->spent.at[i]->kind == SAYS_JOINED && !w->spent.at[i]->is_refused)
             agents_join_stored(w, w->spent.at[i]);
     if (w->store.why[0])
         world_fail(w, "%s", w->store.why);
@@ -490,7 +526,7 @@ static void batch(struct world *w)
 /* True when the message was kept. */
 static bool deliver(struct world *w, struct message *message)
 {
-    if (message->kind <= SAYS_TICK) {
+    if (message->kind <= SAYS_JUMP) {
         if (!vec_push(&w->inbox, message))
             abort();
         return true;
@@ -533,7 +569,7 @@ static void advance(struct world *w)
     if (!deliver(w, message))
         message_free(message);
     if (world_mishap(w, 1) && !world_below(w, 5))
-        w->skew_us = ((int64_t)world_below(w, 7200) - 3600) * SECOND;
+        world_set_clock(w, ((int64_t)world_below(w, 7200) - 3600) * SECOND);
     while (has_work(w) && !w->why[0] && (is_tick || world_below(w, 3)))
         batch(w);
 }
@@ -544,7 +580,8 @@ static void send_home(struct world *w)
     struct tree_node *next;
 
     for (size_t i = w->inbox.count; i-- > 0;) {
-        if (w->inbox.at[i]->kind != SAYS_USER)
+        if (w->inbox.at[i]->kind != SAYS_USER &&
+            w->inbox.at[i]->kind != SAYS_LOG_POLICY)
             continue;
         message_free(w->inbox.at[i]);
         vec_remove(&w->inbox, i);
@@ -553,7 +590,8 @@ static void send_home(struct world *w)
         struct message *message = CONTAINER_OF(at, struct message, node);
 
         next = tree_next(at);
-        if (message->kind != SAYS_USER)
+        /* What a task's log says later would exclude agents that are counted on. */
+        if (message->kind != SAYS_USER && message->kind != SAYS_LOG_POLICY)
             continue;
         tree_remove(&w->queue, at);
         message_free(message);

@@ -34,9 +34,12 @@ enum message_kind {
     SAYS_JOINED,
     SAYS_SILENT,
     SAYS_HEARD,
-    SAYS_LOST,
-    SAYS_USER, /* `event` is filled in */
+    SAYS_TASK_HEARD, /* a supervisor, of a silent agent's task */
+    SAYS_TWIN,       /* another agent wants to join under this one's name */
+    SAYS_USER,       /* `event` is filled in */
     SAYS_TICK,
+    SAYS_STARTED,
+    SAYS_JUMP,
     /* into the journal, which survives crashes */
     REPORTS_VALIDATION,
     REPORTS_CHECKPOINT,
@@ -60,6 +63,7 @@ struct message {
     enum message_kind kind;
     uint32_t agent;   /* from or to */
     uint32_t session; /* orders: of the agent's session */
+    bool is_refused;
     int64_t allocation;
     int64_t rank;
     int64_t trial;
@@ -90,14 +94,17 @@ struct sim_task {
 struct sim_agent {
     char name[16];
     char boot_id[16];
+    char instance[16];
     const char *pool;
     int64_t slots;
     uint32_t boot;
     uint32_t session;
     uint32_t known_session; /* the last one the master has for good */
     bool is_up;
-    int64_t last_order_us;        /* orders arrive in order, */
-    int64_t last_join_us;         /* and so do requests to join */
+    bool is_taken;         /* a twin has its place in the heart */
+    int64_t heard_us;      /* when the heart heard of it last, or of a task of it */
+    int64_t last_order_us; /* orders arrive in order, */
+    int64_t last_join_us;  /* and so do requests to join */
     VEC(struct sim_task *) tasks; /* owned; exited ones are remembered */
 };
 
@@ -153,7 +160,14 @@ bool world_mishap(struct world *w, uint32_t percent);
 struct message *world_send(struct world *w, enum message_kind kind, int64_t from_s,
                            int64_t to_s);
 
+/* The wall clock is set; the heart is told. */
+void world_set_clock(struct world *w, int64_t skew_us);
+
 /* agents.c */
+/* An event was taken: who counts as heard now. */
+void agents_event_taken(struct world *w, const struct message *message);
+/* An agent leaves because its time is over: it must have been. */
+void agents_check_lost(struct world *w, const struct core_effect *effect);
 void agents_init(struct world *w);
 void agents_done(struct world *w);
 void agents_order(struct world *w, const struct core_effect *effect);

@@ -50,10 +50,11 @@ void test_register(struct test_case *test);
     do {                                                                               \
         int64_t check_a = (int64_t)(a), check_b = (int64_t)(b);                        \
         if (check_a != check_b)                                                        \
-            fail_msg("%s is %" PRId64 ", not %s = %" PRId64, #a, check_a, #b, check_b);\
+            fail_msg("%s is %" PRId64 ", not %s = %" PRId64, #a, check_a, #b,          \
+                     check_b);                                                         \
     } while (0)
 #define CHECK_STR(a, b) assert_string_equal(a, b)
-#define CHECK_NULL(a) assert_null(a)
+#define CHECK_NULL(a)   assert_null(a)
 #define CHECK_OK(call)                                                                 \
     do {                                                                               \
         det_status check_st = (call);                                                  \

@@ -14,10 +14,7 @@
 #include "agent/task/place.h"
 
 static const char *const words[] = {
-    "",
-    "ping",
-    "term",
-    "kill",
+    "", "ping", "term", "kill", "master",
 };
 
 static void closep(int *fd)
@@ -68,13 +65,14 @@ static enum control_word word_of(const char *text)
     return CONTROL_NONE;
 }
 
-enum control_word control_next(int fd)
+enum control_word control_next(int fd, char ret_argument[CONTROL_TEXT])
 {
     for (;;) {
         struct sockaddr_un from;
         socklen_t from_len = sizeof(from);
-        char text[16];
+        char text[CONTROL_TEXT];
         enum control_word word;
+        char *rest;
         const char *answer;
         ssize_t len = recvfrom(fd, text, sizeof(text) - 1, 0, (struct sockaddr *)&from,
                                &from_len);
@@ -84,7 +82,11 @@ enum control_word control_next(int fd)
         if (len < 0)
             return CONTROL_NONE;
         text[len] = '\0';
-        text[strcspn(text, "\r\n ")] = '\0';
+        text[strcspn(text, "\r\n")] = '\0';
+        rest = text + strcspn(text, " ");
+        rest += *rest ? 1 : 0;
+        snprintf(ret_argument, CONTROL_TEXT, "%s", rest);
+        text[strcspn(text, " ")] = '\0';
         word = word_of(text);
         answer = word ? "ok" : "unknown";
         /* Who does not wait for the answer does not get it. */
@@ -104,22 +106,36 @@ static det_status unreachable(const char *dir, int code, struct err *err)
 det_status control_send(const char *dir, enum control_word word, int timeout_ms,
                         struct err *err)
 {
+    return control_tell(dir, word, NULL, timeout_ms, err);
+}
+
+det_status control_tell(const char *dir, enum control_word word, const char *argument,
+                        int timeout_ms, struct err *err)
+{
     /* An address of its own, picked by the kernel, for the answer to come to. */
     const struct sockaddr own = {.sa_family = AF_UNIX};
     struct sockaddr_un address;
     CLEANUP(closep) int dir_fd = address_of(dir, &address);
     CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct pollfd answer = {.fd = fd, .events = POLLIN};
-    char text[16] = "";
+    char text[CONTROL_TEXT] = "";
+    int len = snprintf(text, sizeof(text), "%s%s%s", words[word], argument ? " " : "",
+                       argument ? argument : "");
 
+    if (len >= (int)sizeof(text))
+        return err_set(err, DET_TOO_LARGE, "'%s' is too long to be told", argument);
     if (dir_fd < 0 || fd < 0)
         return unreachable(dir, errno, err);
     if (bind(fd, &own, sizeof(own.sa_family)) ||
         connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
-        send(fd, words[word], strlen(words[word]), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return unreachable(dir, errno, err);
-    if (poll(&answer, 1, timeout_ms) <= 0 || recv(fd, text, sizeof(text) - 1, 0) < 0)
+    len = poll(&answer, 1, timeout_ms) > 0
+              ? (int)recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT)
+              : -1;
+    if (len < 0)
         return err_set(err, DET_TIMEOUT, "the supervisor in '%s' does not answer", dir);
+    text[len] = '\0';
     if (strcmp(text, "ok") != 0)
         return err_set(err, DET_UNSUPPORTED,
                        "the supervisor in '%s' does not know '%s'", dir, words[word]);

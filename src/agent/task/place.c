@@ -3,12 +3,14 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/map.h"
 #include "data/json.h"
 #include "model/field.h"
 
@@ -38,10 +40,62 @@ char *place_path(struct arena *mem, const char *dir, const char *name)
 const char *place_boot_id(struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
+    const char *played = getenv("DET_TEST_BOOT_ID");
+    det_status status;
 
-    if (io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL))
-        return "";
+    if (played)
+        return arena_strdup(mem, played);
+    status = io_read_file(io_system(), "/proc/sys/kernel/random/boot_id", &text, NULL);
+    if (status)
+        return status == DET_NOMEM ? NULL : "";
     return arena_strndup(mem, text.data, strcspn(text.data, "\n"));
+}
+
+/* ---- files with a check ---------------------------------------------------------- */
+
+static const char check_word[] = "\ncheck ";
+
+det_status place_write(struct io *io, const char *path, struct buf *text,
+                       struct err *err)
+{
+    uint64_t check = hash_bytes(text->data, text->len);
+
+    buf_printf(text, "%s%016" PRIx64 "\n", check_word, check);
+    if (text->status)
+        return err_default(err, text->status);
+    return io_replace(io, path, text->data, text->len, true, err);
+}
+
+/* Cuts the check off.  False: it is not that of what stands before it. */
+static bool cut_check(struct buf *text)
+{
+    size_t tail = sizeof(check_word) - 1 + 16 + 1;
+    char check[20];
+    size_t len;
+
+    if (text->len < tail ||
+        strncmp(text->data + text->len - tail, check_word, sizeof(check_word) - 1) != 0)
+        return true; /* none: what is left of one is no JSON */
+    len = text->len - tail;
+    snprintf(check, sizeof(check), "%016" PRIx64 "\n", hash_bytes(text->data, len));
+    if (strcmp(check, text->data + len + sizeof(check_word) - 1) != 0)
+        return false;
+    buf_cut(text, len);
+    return true;
+}
+
+det_status place_read(struct io *io, const char *path, struct buf *text,
+                      struct arena *mem, struct json **ret_tree, struct err *err)
+{
+    det_status status = io_read_file(io, path, text, err);
+
+    if (status)
+        return status;
+    status = cut_check(text) ? json_parse(text->data, text->len, mem, ret_tree, err)
+                             : DET_INVALID;
+    if (status == DET_INVALID)
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
+    return status;
 }
 
 static det_status write_record(struct io *io, const char *dir, const char *name,
@@ -54,10 +108,9 @@ static det_status write_record(struct io *io, const char *dir, const char *name,
     char *path = place_path(&mem, dir, name);
 
     fields_write_object(&w, NULL, fields, record);
-    buf_putc(&text, '\n');
     if (!path || text.status)
         return err_default(err, path ? text.status : DET_NOMEM);
-    return io_replace(io, path, text.data, text.len, true, err);
+    return place_write(io, path, &text, err);
 }
 
 static det_status read_record(struct io *io, const char *path,
@@ -70,9 +123,7 @@ static det_status read_record(struct io *io, const char *path,
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = io_read_file(io, path, &text, err);
-    if (!status)
-        status = json_parse(text.data, text.len, mem, &tree, err);
+    status = place_read(io, path, &text, mem, &tree, err);
     if (!status)
         status = fields_read(fields, tree, mem, record, err);
     if (status == DET_INVALID)
@@ -109,6 +160,15 @@ static const char *signal_name(int number, struct arena *mem)
     return arena_printf(mem, "%d", number);
 }
 
+/* What shells mean by it, which not everybody knows by heart. */
+static const char *meaning_of(int64_t code)
+{
+    if (code == 127)
+        return " (a command was not found)";
+    return code == 126 ? " (a command may not be executed: is it missing chmod +x?)"
+                       : "";
+}
+
 struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *mem)
 {
     struct task_exit exit = {.exit = "FAILED"};
@@ -120,7 +180,8 @@ struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *me
         exit.reason = arena_printf(mem, "killed by signal %s", name ? name : "?");
     } else {
         exit.code = WEXITSTATUS(wait_status);
-        exit.reason = arena_printf(mem, "exited with code %" PRId64, exit.code);
+        exit.reason = arena_printf(mem, "exited with code %" PRId64 "%s", exit.code,
+                                   meaning_of(exit.code));
         if (exit.code == 0)
             exit.exit = "CLEAN";
     }
@@ -137,13 +198,26 @@ det_status place_write_exit(struct io *io, const char *dir,
     return write_record(io, dir, PLACE_EXIT, exit_fields, exit, err);
 }
 
+/* A word that the master does not know would be refused, and the end never told. */
+static bool is_exit(const char *word)
+{
+    static const char *const words[] = {"CLEAN", "FAILED", "KILLED", "TRANSIENT"};
+
+    for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
+        if (!strcmp(word, words[i]))
+            return true;
+    return false;
+}
+
 det_status place_read_exit(struct io *io, const char *dir, struct arena *mem,
                            struct task_exit *ret_exit, struct err *err)
 {
     struct task_exit exit = {0};
-    det_status status =
-        read_record(io, place_path(mem, dir, PLACE_EXIT), exit_fields, mem, &exit, err);
+    const char *path = place_path(mem, dir, PLACE_EXIT);
+    det_status status = read_record(io, path, exit_fields, mem, &exit, err);
 
+    if (!status && !is_exit(exit.exit))
+        return err_set(err, DET_CORRUPT, "'%s' is damaged", path);
     if (!status)
         *ret_exit = exit;
     return status;
@@ -176,7 +250,11 @@ det_status place_look(struct io *io, const char *dir, enum place_state *ret_stat
         }
         return status;
     }
-    status = io_stat(io, exit_path, &found, NULL);
+    status = io_stat(io, exit_path, &found, err);
+    if (status && status != DET_NOT_FOUND) { /* whether it ended is not known */
+        io_close(lock);
+        return status;
+    }
     *ret_state = status ? PLACE_VANISHED : PLACE_ENDED;
     *ret_lock = lock;
     return DET_OK;

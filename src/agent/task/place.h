@@ -9,9 +9,13 @@
  *   *.spool.*       output that the master may not have yet (spool.h)
  *   supervisor.log  what the supervisor has to say
  *   work/  run/     the task's working directory, and its DET_RUN_DIR
+ *   run/reports/    the ring of what it reports, its DET_REPORT_RING (libdet/ring.h)
  *
  * The lock decides: held, the task lives; free with an exit.json, it ended; free
- * without one, its supervisor vanished. */
+ * without one, its supervisor vanished.
+ *
+ * spec.json, pid and exit.json carry a check behind their JSON: a disk that turned a 0
+ * into a 1 is found out, and what stands there is not believed. */
 #ifndef AGENT_TASK_PLACE_H
 #define AGENT_TASK_PLACE_H
 
@@ -21,8 +25,10 @@
 #include "base/err.h"
 
 struct arena;
+struct buf;
 struct io;
 struct io_file;
+struct json;
 
 #define PLACE_SPEC    "spec.json"
 #define PLACE_LOCK    "lock"
@@ -32,13 +38,23 @@ struct io_file;
 #define PLACE_LOG     "supervisor.log"
 #define PLACE_WORK    "work"
 #define PLACE_RUN     "run"
+#define PLACE_REPORTS "run/reports"
 #define PLACE_HOOK    "run/dynamic-tcd-startup-hook.sh"
 
 /* "DIR/NAME" in `mem`; NULL when memory is out. */
 char *place_path(struct arena *mem, const char *dir, const char *name);
 
-/* This start of the machine; "" where the kernel does not say. */
+/* This start of the machine; "" where the kernel does not say; NULL when memory is out.
+ * A test may play another one by setting DET_TEST_BOOT_ID. */
 const char *place_boot_id(struct arena *mem);
+
+/* Writes JSON with a check behind it, durably.  `text` gets the check. */
+det_status place_write(struct io *io, const char *path, struct buf *text,
+                       struct err *err);
+/* Reads it into `text`, whose limit is the file's; DET_CORRUPT: it is damaged.  A file
+ * without a check (written by hand) is only parsed. */
+det_status place_read(struct io *io, const char *path, struct buf *text,
+                      struct arena *mem, struct json **ret_tree, struct err *err);
 
 /* ---- who runs -------------------------------------------------------------------- */
 

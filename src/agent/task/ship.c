@@ -7,17 +7,16 @@
  * was
  *
  * One batch of each stream goes out in turn, so that neither starves the other.  The
- * lane runs again at once while there is more, after 50 ms when something new comes,
- * after SILENCE_US for a line that has no end yet, and after a growing pause when the
- * master is away; `is_due` keeps the loop's wake-ups from putting off a run that is
- * coming. */
+ * next round (courier.h) comes at once while there is more, after 50 ms when something
+ * new comes, after SILENCE_US for a line that has no end yet, and after a growing pause
+ * when the master is away. */
 #include "agent/task/ship.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/talk.h"
+#include "agent/task/courier.h"
 #include "agent/task/lines.h"
 #include "agent/task/spool.h"
 #include "base/arena.h"
@@ -30,7 +29,6 @@
 #include "data/text.h"
 
 enum {
-    PAUSE_US = 50 * 1000,
     SILENCE_US = 5 * 1000 * 1000,
     REPLY_MEM = 1 << 20,
 };
@@ -55,14 +53,10 @@ struct stream {
 };
 
 struct ship {
-    struct task task;
+    struct courier courier;
     struct ship_config config;
     char *path;
     struct stream stream[SHIP_STREAMS];
-    atomic_bool is_due; /* posted to run, soon or after a pause */
-    uint32_t failures;
-    atomic_bool is_over;
-    struct err refusal; /* status DET_OK: none */
 };
 
 /* ---- one stream ------------------------------------------------------------------ */
@@ -273,85 +267,41 @@ static bool all_done(const struct ship *ship)
 
 /* ---- the lane's task ------------------------------------------------------------- */
 
-bool ship_is_over(const struct ship *ship)
+static det_status carry(struct courier *courier, struct courier_next *ret_next,
+                        struct err *err)
 {
-    return atomic_load(&ship->is_over);
-}
-
-static int64_t now_of(const struct ship *ship)
-{
-    return clock_mono_us(exec_clock(ship->config.exec));
-}
-
-static void post_in(struct ship *ship, int64_t wait_us)
-{
-    lane_post_at(ship->config.lane, &ship->task, now_of(ship) + wait_us);
-}
-
-static void end(struct ship *ship)
-{
-    atomic_store(&ship->is_over, true); /* after the refusal was written */
-    ship->config.on_over(ship->config.arg);
-}
-
-static void fail(struct ship *ship, det_status status, const struct err *err)
-{
-    if (!talk_may_retry(status)) {
-        ship->refusal = *err;
-        log_error("giving up sending the output: %s", err->text);
-        end(ship);
-        return;
-    }
-    if (!ship->failures++)
-        log_warn("cannot send the output, retrying: %s", err->text);
-    atomic_store(&ship->is_due, true);
-    post_in(ship, talk_backoff_us(ship->failures));
-}
-
-static void run(struct task *task)
-{
-    struct ship *ship = CONTAINER_OF(task, struct ship, task);
-    struct err err = {0};
+    struct ship *ship = CONTAINER_OF(courier, struct ship, courier);
     bool has_sent = false;
-    det_status status;
+    det_status status = send_all(ship, courier_now_us(courier), &has_sent, err);
 
-    if (ship_is_over(ship))
-        return;
-    atomic_store(&ship->is_due, false);
-    status = send_all(ship, now_of(ship), &has_sent, &err);
-    if (status) {
-        fail(ship, status, &err);
-        return;
-    }
-    if (ship->failures)
-        log_info("sending the output again");
-    ship->failures = 0;
-    if (all_done(ship))
-        end(ship);
-    else if (has_sent)
-        ship_hurry(ship);
+    if (status)
+        return status;
+    ret_next->is_done = all_done(ship);
+    if (has_sent)
+        ret_next->wait_us = 0;
     else if (has_partial(ship))
-        post_in(ship, SILENCE_US); /* sooner when something comes */
+        ret_next->wait_us = SILENCE_US;
+    return DET_OK;
 }
 
 void ship_wake(struct ship *ship)
 {
-    /* Moving the due time with every byte would put it off for ever. */
-    if (!atomic_exchange(&ship->is_due, true))
-        post_in(ship, PAUSE_US);
+    courier_wake(&ship->courier);
 }
 
 void ship_hurry(struct ship *ship)
 {
-    atomic_store(&ship->is_due, true);
-    lane_post(ship->config.lane, &ship->task);
+    courier_hurry(&ship->courier);
+}
+
+bool ship_is_over(const struct ship *ship)
+{
+    return courier_is_over(&ship->courier);
 }
 
 det_status ship_outcome(const struct ship *ship, struct err *err)
 {
-    if (ship->refusal.status)
-        return err_set(err, ship->refusal.status, "%s", ship->refusal.text);
-    return DET_OK;
+    return courier_outcome(&ship->courier, err);
 }
 
 det_status ship_rest(struct ship *ship, struct err *err)
@@ -385,7 +335,12 @@ det_status ship_new(const struct ship_config *config, struct ship **ret_ship,
         mem_free(ship);
         return err_default(err, DET_NOMEM);
     }
-    ship->task = (struct task)TASK_INIT(run);
+    courier_init(&ship->courier, &(struct courier_config){.exec = config->exec,
+                                                          .lane = config->lane,
+                                                          .what = "the output",
+                                                          .carry = carry,
+                                                          .on_over = config->on_over,
+                                                          .arg = config->arg});
     ship->config = *config;
     ship->config.allocation = NULL;
     for (size_t i = 0; i < SHIP_STREAMS; i++)

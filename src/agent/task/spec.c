@@ -77,10 +77,16 @@ det_status spec_load(struct io *io, const char *dir, struct arena *mem,
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = io_read_file(io, path, &text, err);
+    status = place_read(io, path, &text, mem, &tree, err);
     if (!status)
-        status = json_parse(text.data, text.len, mem, &tree, err);
-    return status ? status : spec_read(tree, mem, ret_spec, err);
+        status = spec_read(tree, mem, ret_spec, err);
+    if (status == DET_INVALID) { /* it was checked when it was laid down */
+        (void)err_prefix(err, "'%s' is damaged", path);
+        if (err)
+            err->status = DET_CORRUPT;
+        return DET_CORRUPT;
+    }
+    return status;
 }
 
 const char *spec_variable(const struct task_spec *spec, const char *name)

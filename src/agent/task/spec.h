@@ -39,6 +39,7 @@ extern const struct field task_spec_fields[];
 /* DET_INVALID: something is missing or could not be a file's name. */
 det_status spec_read(const struct json *tree, struct arena *mem,
                      struct task_spec *ret_spec, struct err *err);
+/* Likewise; DET_CORRUPT: the file is damaged. */
 det_status spec_load(struct io *io, const char *dir, struct arena *mem,
                      struct task_spec *ret_spec, struct err *err);
 

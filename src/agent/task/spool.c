@@ -62,10 +62,10 @@ struct spool {
     uint64_t end;
     struct buf record;
     bool is_dropping;
-    bool is_full_disk; /* why it drops: the disk rather than the limit */
-    bool is_mid_drop;  /* the last byte dropped was not the end of a line */
-    bool is_mid_line;  /* the last byte kept was not the end of a line */
-    uint64_t missing;  /* lines dropped since the last one kept */
+    det_status why;   /* it drops: what writing ended with; DET_OK: the limit */
+    bool is_mid_drop; /* the last byte dropped was not the end of a line */
+    bool is_mid_line; /* the last byte kept was not the end of a line */
+    uint64_t missing; /* lines dropped since the last one kept */
 
     /* only the reader's */
     struct io_file *head;
@@ -383,7 +383,7 @@ static det_status keep(struct spool *spool, int64_t time_us, const char *bytes,
     return DET_OK;
 }
 
-static void drop(struct spool *spool, const char *bytes, size_t len, bool is_full_disk)
+static void drop(struct spool *spool, const char *bytes, size_t len, det_status why)
 {
     uint64_t lines = 0;
     const char *end = bytes + len;
@@ -393,7 +393,7 @@ static void drop(struct spool *spool, const char *bytes, size_t len, bool is_ful
     for (const char *at = bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++)
         lines++;
     if (!spool->is_dropping)
-        spool->is_full_disk = is_full_disk;
+        spool->why = why;
     spool->is_dropping = true;
     spool->is_mid_drop = bytes[len - 1] != '\n';
     spool->missing += lines;
@@ -402,20 +402,33 @@ static void drop(struct spool *spool, const char *bytes, size_t len, bool is_ful
     lock_give(&spool->lock);
 }
 
+static const char *reason(const struct spool *spool)
+{
+    switch (spool->why) {
+    case DET_OK:
+        return " of output waited to be sent already";
+    case DET_FULL:
+        return "the disk was full";
+    case DET_NOMEM:
+        return "memory had run out";
+    default:
+        return "the disk failed";
+    }
+}
+
 /* The line that stands where others are missing. */
 static det_status put_notice(struct spool *spool, int64_t time_us)
 {
     char text[256];
-    char limit[16];
+    char limit[16] = "";
     uint64_t missing = spool->missing + (spool->is_mid_drop ? 1 : 0);
     int len;
 
-    size_format(spool->limit, limit);
+    if (!spool->why)
+        size_format(spool->limit, limit);
     len = snprintf(text, sizeof(text), "%s[det] %" PRIu64 " %s dropped here: %s%s\n",
                    spool->is_mid_line ? "\n" : "", MAX(missing, UINT64_C(1)),
-                   missing > 1 ? "lines were" : "line was",
-                   spool->is_full_disk ? "the disk was full" : limit,
-                   spool->is_full_disk ? "" : " of output waited to be sent already");
+                   missing > 1 ? "lines were" : "line was", limit, reason(spool));
     return keep(spool, time_us, text, (size_t)len);
 }
 
@@ -453,26 +466,29 @@ void spool_write(struct spool *spool, int64_t time_us, const void *bytes, size_t
 
         /* Not at the first free byte: a notice for every other line helps nobody. */
         if (waiting > spool->limit - spool->limit / 4) {
-            drop(spool, at, len, false);
+            drop(spool, at, len, DET_OK);
             return;
         }
-        drop(spool, at, skip, spool->is_full_disk);
+        drop(spool, at, skip, spool->why);
         at += skip;
         len -= skip;
         if (!len)
             return;
         status = put_notice(spool, time_us);
         if (status) {
-            drop(spool, at, len, spool->is_full_disk);
+            drop(spool, at, len, spool->why);
             return;
         }
         spool->is_dropping = false;
         spool->missing = 0;
     }
-    if (waiting + len > spool->limit)
-        drop(spool, at, len, false);
-    else if (keep(spool, time_us, at, len))
-        drop(spool, at, len, true);
+    if (waiting + len > spool->limit) {
+        drop(spool, at, len, DET_OK);
+        return;
+    }
+    status = keep(spool, time_us, at, len);
+    if (status)
+        drop(spool, at, len, status);
 }
 
 void spool_end(struct spool *spool, int64_t time_us)

@@ -27,6 +27,10 @@
 enum {
     CONTEXT_LIMIT = 1 << 30, /* of a reply with files, as base64 */
     RENDEZVOUS_MS = 15 * 60 * 1000,
+    ALIVE_MS = 10 * 1000,
+    BEAT_US = 5 * 1000 * 1000, /* until the master has said how often */
+    BEAT_LEAST_US = 200 * 1000,
+    BEAT_MOST_US = 60 * 1000 * 1000,
     SMALL = 1 << 20,
 };
 
@@ -43,8 +47,9 @@ struct steps {
     struct arena mem;
     struct identity who;   /* in `mem`; set before is_ready */
     struct task_exit exit; /* in `mem`; set before has_exit */
-    size_t at;             /* which step; only the lane's */
+    size_t at;             /* which step; only the lane's, as what follows */
     uint32_t failures;
+    int64_t beat_us; /* when to say next that we are there */
 };
 
 /* Places in the sequence below. */
@@ -79,6 +84,13 @@ static det_status post(struct steps *steps, const char *what, const struct buf *
     return talk_call(steps->config.talk, &request, &mem, &reply, err);
 }
 
+static void is_superseded(struct steps *steps)
+{
+    lock_take(&steps->lock);
+    steps->view.is_superseded = true;
+    lock_give(&steps->lock);
+}
+
 /* Only a run that is over matters here: a task whose state nobody wants still runs. */
 static det_status post_state(struct steps *steps, const char *state, struct err *err)
 {
@@ -101,9 +113,7 @@ static det_status post_state(struct steps *steps, const char *state, struct err 
         log_warn("the state %s was not taken: %s", state, err->text);
         return DET_OK;
     }
-    lock_take(&steps->lock);
-    steps->view.is_superseded = true;
-    lock_give(&steps->lock);
+    is_superseded(steps);
     return status;
 }
 
@@ -210,6 +220,63 @@ static det_status step_exit(struct steps *steps, struct err *err)
     return post(steps, "/exit", &body, err);
 }
 
+/* ---- being there ----------------------------------------------------------------- */
+
+static int64_t now_us(const struct steps *steps)
+{
+    return clock_mono_us(exec_clock(steps->config.exec));
+}
+
+/* How long until the next time.  A refusal other than "it is over" may be a stranger's
+ * on the master's port. */
+static int64_t say_alive(struct steps *steps)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SMALL);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct talk_request request = {
+        .method = NET_POST, .body = &body, .timeout_ms = ALIVE_MS};
+    struct json *reply = NULL;
+    struct err err = {0};
+    det_status status;
+
+    jw_object(&w, NULL);
+    jw_i64(&w, "rank", steps->config.spec->rank);
+    jw_end_object(&w);
+    request.path = path_of(&mem, "/api/v1/det/allocations/",
+                           steps->config.spec->allocation, "/alive");
+    if (!request.path)
+        return BEAT_US;
+    status = talk_call(steps->config.talk, &request, &mem, &reply, &err);
+    if (status == DET_STATE)
+        log_warn("the master has given this run up: %s", err.text);
+    if (status == DET_STATE ||
+        (!status && json_bool(json_get(reply, "mustEnd"), false)))
+        is_superseded(steps);
+    if (status && talk_may_retry(status))
+        return talk_backoff_us(++steps->failures);
+    steps->failures = 0;
+    return MIN(MAX(json_i64(json_get(reply, "againMs"), BEAT_US / 1000) * 1000,
+                   (int64_t)BEAT_LEAST_US),
+               (int64_t)BEAT_MOST_US);
+}
+
+/* Between its start and its end a task leaves the lane free for this. */
+static void beat(struct steps *steps)
+{
+    bool is_running;
+
+    lock_take(&steps->lock);
+    is_running = steps->has_started && !steps->has_exit && steps->at == STEP_EXIT &&
+                 !steps->view.is_superseded;
+    lock_give(&steps->lock);
+    if (!is_running)
+        return;
+    if (now_us(steps) >= steps->beat_us)
+        steps->beat_us = now_us(steps) + say_alive(steps);
+    lane_post_at(steps->config.lane, &steps->task, steps->beat_us);
+}
+
 /* ---- the sequence ---------------------------------------------------------------- */
 
 static step_fn *const sequence[STEP_COUNT] = {
@@ -277,11 +344,11 @@ static void settle(struct steps *steps, det_status status, const struct err *err
 static void run(struct task *task)
 {
     struct steps *steps = CONTAINER_OF(task, struct steps, task);
-    const struct clock *clock = exec_clock(steps->config.exec);
     struct err err = {0};
     det_status status;
 
     if (steps->at >= STEP_COUNT || !may_go_on(steps)) {
+        beat(steps);
         changed(steps);
         return;
     }
@@ -290,7 +357,7 @@ static void run(struct task *task)
         if (!steps->failures++)
             log_warn("retrying: %s", err.text);
         lane_post_at(steps->config.lane, &steps->task,
-                     clock_mono_us(clock) + talk_backoff_us(steps->failures));
+                     now_us(steps) + talk_backoff_us(steps->failures));
         return;
     }
     settle(steps, status, &err);

@@ -8,6 +8,10 @@
  * the master is away.  In brackets they wait for the supervisor's loop, which is woken
  * whenever something here has changed.
  *
+ * While the task runs the master is called every few seconds, as often as it says: our
+ * word keeps this machine's tasks when its agent is away, and the answer tells us what
+ * the agent cannot, that the run is over or must end.
+ *
  * Threading: the functions are for the loop's thread. */
 #ifndef AGENT_TASK_STEPS_H
 #define AGENT_TASK_STEPS_H
@@ -44,7 +48,7 @@ void steps_free(struct steps *steps); /* after its lane has stopped */
 struct steps_view {
     bool is_ready;      /* the entrypoint may start */
     bool has_failed;    /* it cannot: `why` is the sentence */
-    bool is_superseded; /* the master says that this run is over */
+    bool is_superseded; /* the master says that this run is over, or must end */
     bool is_over;       /* the exit was reported, or refused for good */
 };
 /* `ret_why` gets the sentence of a failure, if there is one. */

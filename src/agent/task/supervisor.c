@@ -18,6 +18,7 @@
 
 #include "agent/talk.h"
 #include "agent/task/control.h"
+#include "agent/task/drain.h"
 #include "agent/task/steps.h"
 #include "agent/task/watch.h"
 #include "base/io.h"
@@ -119,6 +120,8 @@ static det_status open_talks(struct supervisor *s, struct err *err)
     status = talk_new(s->net, url, TALK_TASK, token, &s->steps_talk, err);
     if (!status)
         status = talk_new(s->net, url, TALK_TASK, token, &s->ship_talk, err);
+    if (!status)
+        status = talk_new(s->net, url, TALK_TASK, token, &s->drain_talk, err);
     return status;
 }
 
@@ -138,12 +141,26 @@ static det_status open_lanes(struct supervisor *s, struct err *err)
                                .rank = s->spec.rank,
                                .on_over = watch_wake,
                                .arg = s};
+    struct drain_config drain = {.io = s->io,
+                                 .exec = s->exec,
+                                 .talk = s->drain_talk,
+                                 .dir = place_path(&s->mem, s->dir, PLACE_REPORTS),
+                                 .allocation = s->spec.allocation,
+                                 .rank = s->spec.rank,
+                                 .on_change = watch_wake,
+                                 .arg = s};
     det_status status = lane_new(s->exec, "ship", 1, &ship.lane, err);
 
+    if (!status && !drain.dir)
+        status = err_default(err, DET_NOMEM);
+    if (!status)
+        status = lane_new(s->exec, "drain", 1, &drain.lane, err);
     if (!status)
         status = lane_new(s->exec, "steps", 1, &steps.lane, err);
     if (!status)
         status = ship_new(&ship, &s->ship, err);
+    if (!status)
+        status = drain_new(&drain, &s->drain, err);
     if (!status)
         status = steps_new(&steps, &s->steps, err);
     return status;
@@ -211,12 +228,18 @@ static void end(struct supervisor *s)
         talk_interrupt(s->steps_talk);
     if (s->ship_talk)
         talk_interrupt(s->ship_talk);
+    if (s->drain_talk)
+        talk_interrupt(s->drain_talk);
+    if (s->drain)
+        drain_end(s->drain); /* it may sleep at its ring */
     if (s->exec)
         exec_free(s->exec);
     ship_free(s->ship);
+    drain_free(s->drain);
     steps_free(s->steps);
     talk_free(s->steps_talk);
     talk_free(s->ship_talk);
+    talk_free(s->drain_talk);
     if (s->net)
         net_free(s->net);
     for (size_t i = 0; i < SHIP_STREAMS; i++)

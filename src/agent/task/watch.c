@@ -5,13 +5,18 @@
  *   RUNNING    the entrypoint was executed; its output goes to the spools
  *   LEAVING    its first process ended; what is left of the tree may finish, then must
  *   DRAINING   nobody is left; what the pipes still hold is read
- *   SHIPPING   exit.json is written; the ship lane sends what the master has not got
+ *   SHIPPING   exit.json is written; the drain lane sends the reports that the master
+ * has not got, then the ship lane the output, with what there is to say of them
  *   REPORTING  the steps lane reports the exit
  *   OVER
  *
+ * A supervisor that was told to end its task softly (the agent stops, the machine goes
+ * down) leaves after LEAVE_US even when the master has not got everything: the spools
+ * and exit.json are there for the next agent, and nobody wants to find us left over.
+ *
  * The loop never waits for the master, nor for a disk any longer than a write takes:
- * the two lanes do (steps.h, ship.h), and wake it through an eventfd.  Each phase is
- * left by one function, step_<phase>(), asked again after everything that happens.
+ * the lanes do (steps.h, ship.h, drain.h), and wake it through an eventfd.  Each phase
+ * is left by one function, step_<phase>(), asked again after everything that happens.
  *
  * Ending a task: its first process and whoever came from it are found by walking /proc
  * (family.h), again and again until wait(2) knows no child any more; as the subreaper
@@ -29,8 +34,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/drain.h"
 #include "agent/task/entrypoint.h"
 #include "agent/task/family.h"
 #include "agent/task/identity.h"
@@ -48,6 +55,7 @@ enum {
     KILL_LAST_US = 30 * 1000 * 1000, /* processes that even SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
     LOOK_US = 5 * 1000 * 1000, /* whether DIR is still there */
+    LEAVE_US = 3 * 1000 * 1000,
 };
 
 static int64_t mono_us(void)
@@ -79,6 +87,15 @@ static void say(struct supervisor *s, const char *text)
     log_error("%s", text);
     spool_write(s->spool[1], wall_us(), line, MIN((size_t)len, sizeof(line) - 1));
     ship_wake(s->ship);
+}
+
+/* What is to be said of the reports, while the log can still take it. */
+static void take_notes(struct supervisor *s)
+{
+    char text[ERR_TEXT_SIZE];
+
+    while (s->phase <= SHIPPING && drain_take_note(s->drain, text))
+        say(s, text);
 }
 
 /* ---- output ---------------------------------------------------------------------- */
@@ -118,6 +135,8 @@ static void kill_all(struct supervisor *s)
 
 static void ask_to_stop(struct supervisor *s, enum stop how)
 {
+    if (how == STOP_TERM && s->phase >= SHIPPING && !s->deadline_us)
+        s->deadline_us = mono_us() + LEAVE_US;
     if (how <= s->stop || s->phase > LEAVING)
         return;
     log_info("told to end the task %s", how == STOP_KILL ? "at once" : "soon");
@@ -135,15 +154,37 @@ static void ask_to_stop(struct supervisor *s, enum stop how)
     }
 }
 
+/* What is under way is given up and tried again there, at once. */
+static void follow_master(struct supervisor *s, const char *url)
+{
+    struct err err = {0};
+    det_status status = talk_move(s->steps_talk, url, &err);
+
+    if (!status)
+        status = talk_move(s->ship_talk, url, &err);
+    if (!status)
+        status = talk_move(s->drain_talk, url, &err);
+    if (status) {
+        log_error("%s", err.text);
+        return;
+    }
+    log_info("the master is at %s now", url);
+    steps_hurry(s->steps);
+    ship_hurry(s->ship);
+}
+
 static void take_commands(struct supervisor *s)
 {
+    char argument[CONTROL_TEXT];
     enum control_word word;
 
-    while ((word = control_next(s->control_fd)) != CONTROL_NONE) {
+    while ((word = control_next(s->control_fd, argument)) != CONTROL_NONE) {
         if (word == CONTROL_KILL)
             ask_to_stop(s, STOP_KILL);
         else if (word == CONTROL_TERM)
             ask_to_stop(s, STOP_TERM);
+        else if (word == CONTROL_MASTER)
+            follow_master(s, argument);
     }
 }
 
@@ -276,6 +317,7 @@ static void start(struct supervisor *s)
     memcpy(s->output, child.output, sizeof(s->output));
     s->phase = RUNNING;
     steps_running(s->steps);
+    drain_start(s->drain);
     /* Without it the agent could not clean up behind us; the task can run all the same.
      */
     if (watch_write_pid(s, &err))
@@ -306,7 +348,8 @@ static void step_running(struct supervisor *s)
     struct err err = {0};
 
     if (steps_look(s->steps, NULL).is_superseded ||
-        (ship_is_over(s->ship) && ship_outcome(s->ship, &err) == DET_STATE))
+        (ship_is_over(s->ship) && ship_outcome(s->ship, &err) == DET_STATE) ||
+        (drain_is_over(s->drain) && drain_outcome(s->drain, &err) == DET_STATE))
         ask_to_stop(s, STOP_KILL);
     if (!s->exit.exit)
         return;
@@ -329,12 +372,23 @@ static void step_leaving(struct supervisor *s)
     s->deadline_us = mono_us() + DRAIN_US;
 }
 
+/* Again when a full disk has room: our own report may be all there is, but it may also
+ * never arrive. */
+static void write_record(struct supervisor *s)
+{
+    struct err err = {0};
+
+    if (s->has_record)
+        return;
+    s->has_record = place_write_exit(s->io, s->dir, &s->exit, &err) == DET_OK;
+    if (!s->has_record)
+        log_error("%s", err.text);
+}
+
 /* A pipe may have got out of the family, through a socket; nobody waits for that one.
  */
 static void step_draining(struct supervisor *s)
 {
-    struct err err = {0};
-
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         if (s->output[i] >= 0 && mono_us() < s->deadline_us)
             return;
@@ -342,13 +396,36 @@ static void step_draining(struct supervisor *s)
         if (s->output[i] >= 0)
             close(s->output[i]);
         s->output[i] = -1;
-        spool_end(s->spool[i], wall_us());
     }
-    if (place_write_exit(s->io, s->dir, &s->exit, &err))
-        log_error("%s", err.text);
+    write_record(s);
     s->phase = SHIPPING;
-    s->deadline_us = 0;
-    ship_hurry(s->ship);
+    s->deadline_us = s->stop == STOP_TERM ? mono_us() + LEAVE_US : 0;
+    drain_end(s->drain);
+}
+
+/* The output ends after the reports: there may be something to say about them. */
+static bool is_shipped(struct supervisor *s)
+{
+    if (!drain_is_over(s->drain))
+        return false;
+    if (!s->has_ended_output) {
+        take_notes(s);
+        for (size_t i = 0; i < SHIP_STREAMS; i++)
+            spool_end(s->spool[i], wall_us());
+        s->has_ended_output = true;
+        ship_hurry(s->ship);
+    }
+    return ship_is_over(s->ship);
+}
+
+/* We were told to end, and the master has had its time. */
+static void leave_when_due(struct supervisor *s)
+{
+    if (!s->deadline_us || mono_us() < s->deadline_us)
+        return;
+    log_warn("the master does not answer; the next agent will report the end");
+    write_record(s);
+    s->phase = OVER;
 }
 
 static void report(struct supervisor *s)
@@ -384,12 +461,16 @@ static bool advance(struct supervisor *s)
         step_draining(s);
         break;
     case SHIPPING:
-        if (ship_is_over(s->ship))
+        if (is_shipped(s))
             report(s);
+        else
+            leave_when_due(s);
         break;
     case REPORTING:
         if (steps_look(s->steps, NULL).is_over)
             s->phase = OVER;
+        else
+            leave_when_due(s);
         break;
     case OVER:
         break;
@@ -405,6 +486,8 @@ static void look_after_dir(struct supervisor *s)
     if (mono_us() < s->look_us)
         return;
     s->look_us = mono_us() + LOOK_US;
+    if (s->phase >= SHIPPING)
+        write_record(s);
     if (access(s->dir, F_OK) == 0 || errno != ENOENT)
         return;
     log_error("the task's directory was removed");
@@ -471,6 +554,7 @@ void watch_task(struct supervisor *s)
         if (s->phase == OVER)
             break;
         wait_and_read(s);
+        take_notes(s);
         kill_when_due(s);
         look_after_dir(s);
     }

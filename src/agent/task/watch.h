@@ -16,6 +16,7 @@
 #include "agent/task/spool.h"
 #include "base/arena.h"
 
+struct drain;
 struct exec;
 struct io;
 struct io_file;
@@ -40,8 +41,10 @@ struct supervisor {
     struct net *net;
     struct talk *steps_talk;
     struct talk *ship_talk;
+    struct talk *drain_talk;
     struct steps *steps;
     struct ship *ship;
+    struct drain *drain;
     struct spool *spool[SHIP_STREAMS];
 
     int wake_fd;
@@ -54,10 +57,12 @@ struct supervisor {
     bool was_asked;        /* somebody told us to end it */
     pid_t pid;             /* of the first process; 0: none */
     bool has_children;     /* as wait(2) knows */
+    bool has_ended_output; /* the spools take no more */
     struct task_exit exit; /* `exit` NULL: not known yet */
     int64_t deadline_us;   /* of the phase, 0: none */
     int64_t kill_us;       /* when to kill (again), 0: not */
     int64_t look_us;       /* when to look after DIR */
+    bool has_record;       /* exit.json is written */
     char bytes[SPOOL_RECORD];
 };
 

@@ -11,10 +11,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "data/archive.h"
 #include "data/json.h"
 #include "data/text.h"
+#include "libdet/ring.h"
 
 enum { SCRATCH = 1 << 20 };
 
@@ -25,6 +27,9 @@ static const char *const library_places[] = {
     ".",  "../lib", "../lib64", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu",
     "..", "../..",
 };
+
+/* ... and det/det.h: installed, or in the tree. */
+static const char *const header_places[] = {"../include", "../../include"};
 
 struct variables {
     VEC(const char *) list; /* "NAME=value", in the arena */
@@ -80,25 +85,44 @@ static void put_in_front(struct variables *v, const char *name, const char *dire
     set(v, name, old ? arena_printf(v->mem, "%s:%s", directory, old) : directory);
 }
 
+/* The first place below `directory` that holds the file; NULL: none does. */
+static const char *place_of(struct variables *v, const char *directory,
+                            const char *const *places, size_t count, const char *file)
+{
+    struct io_stat found;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *place = arena_printf(v->mem, "%s/%s", directory, places[i]);
+        const char *path = arena_printf(v->mem, "%s/%s", place ? place : "", file);
+
+        if (path && io_stat(io_system(), path, &found, NULL) == DET_OK)
+            return place;
+    }
+    return NULL;
+}
+
+/* So that `cc train.c -ldet` works in a task, and what it makes runs: compilers read
+ * CPATH and LIBRARY_PATH. */
 static void put_program(struct variables *v, const char *program)
 {
     const char *slash = strrchr(program, '/');
     const char *directory =
         slash ? arena_strndup(v->mem, program, (size_t)(slash - program)) : ".";
-    struct io_stat found;
+    const char *libraries, *headers;
 
     if (!directory)
         return;
     put_in_front(v, "PATH", directory, "/usr/local/bin:/usr/bin:/bin");
-    for (size_t i = 0; i < ARRAY_LEN(library_places); i++) {
-        const char *place = arena_printf(v->mem, "%s/%s", directory, library_places[i]);
-        const char *library = arena_printf(v->mem, "%s/libdet.so", place);
-
-        if (library && io_stat(io_system(), library, &found, NULL) == DET_OK) {
-            put_in_front(v, "LD_LIBRARY_PATH", place, NULL);
-            return;
-        }
+    libraries =
+        place_of(v, directory, library_places, ARRAY_LEN(library_places), "libdet.so");
+    headers =
+        place_of(v, directory, header_places, ARRAY_LEN(header_places), "det/det.h");
+    if (libraries) {
+        put_in_front(v, "LD_LIBRARY_PATH", libraries, NULL);
+        put_in_front(v, "LIBRARY_PATH", libraries, NULL);
     }
+    if (headers)
+        put_in_front(v, "CPATH", headers, NULL);
 }
 
 /* JSON numbers and booleans are taken as they are written. */
@@ -117,16 +141,18 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
 {
     const char *work = place_path(v->mem, dir, PLACE_WORK);
     const char *run = place_path(v->mem, dir, PLACE_RUN);
+    const char *ring = place_path(v->mem, dir, PLACE_REPORTS);
 
     for (; *inherited; inherited++)
         if (strncmp(*inherited, "DET_", 4) != 0)
             put(v, *inherited);
     json_each(value, spec->environment)
         put_json(v, value);
-    if (!work || !run)
+    if (!work || !run || !ring)
         return;
     set(v, "DET_WORKDIR", work);
     set(v, "DET_RUN_DIR", run);
+    set(v, "DET_REPORT_RING", ring);
     set(v, "PWD", work);
 }
 
@@ -152,6 +178,19 @@ det_status world_environment(const struct task_spec *spec, const char *dir,
 
 /* ---- directories ----------------------------------------------------------------- */
 
+/* The ring is made before run/ is given to whom the task belongs.  Without it the task
+ * runs all the same, and says itself that it cannot report. */
+static void make_ring(struct io *io, const char *dir)
+{
+    const struct ring_config config = {.io = io, .dir = dir};
+    struct ring_reader *reader = NULL;
+    struct err err = {0};
+
+    if (ring_reader_open(&config, &reader, &err))
+        log_warn("%s", err.text);
+    ring_reader_close(reader);
+}
+
 det_status world_make(struct io *io, const struct task_spec *spec, const char *dir,
                       struct err *err)
 {
@@ -161,6 +200,7 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
     char *info = place_path(&mem, dir, PLACE_RUN "/info");
     char *run = place_path(&mem, dir, PLACE_RUN);
     char *path = place_path(&mem, dir, PLACE_HOOK);
+    char *ring = place_path(&mem, dir, PLACE_REPORTS);
     det_status status;
 
     if (mem.has_failed)
@@ -172,6 +212,8 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
         status = io_mkdir(io, info, true, err);
     if (!status && hook && hook[0])
         status = io_replace(io, path, hook, strlen(hook), true, err);
+    if (!status)
+        make_ring(io, ring);
     return status;
 }
 

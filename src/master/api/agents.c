@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agents.c - agents and slots, shown and switched; and the two calls agents themselves
+/* agents.c - agents and slots, shown and switched; and the calls agents themselves
  * make. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "master/collector.h"
 #include "master/rm/agents.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -166,6 +167,15 @@ static void show_container(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
+/* A slot that takes no more tasks and still has one: switched off to drain. */
+static bool is_slot_draining(const struct board *board, const struct agent *agent,
+                             const struct parsed *parsed, int64_t slot)
+{
+    return agent->is_draining ||
+           (agent->is_enabled && is_disabled(agent, parsed, slot) &&
+            holder(board, agent->id, slot));
+}
+
 static void show_slot(struct json_writer *w, const char *key, const struct board *board,
                       const struct agent *agent, const struct parsed *parsed,
                       const struct json *device)
@@ -178,20 +188,20 @@ static void show_slot(struct json_writer *w, const char *key, const struct board
     jw_str(w, "id", text);
     show_device(w, "device", device);
     jw_bool(w, "enabled", !is_disabled(agent, parsed, id));
-    jw_bool(w, "draining", agent->is_draining);
+    jw_bool(w, "draining", is_slot_draining(board, agent, parsed, id));
     show_container(w, "container", holder(board, agent->id, id));
     jw_end_object(w);
 }
 
 static void show_slot_stats(struct json_writer *w, const struct agent *agent,
-                            const char *type, int64_t disabled)
+                            const char *type, int64_t disabled, int64_t draining)
 {
     jw_object(w, "slotStats");
     jw_object(w, "typeStats");
     jw_object(w, type);
     jw_i64(w, "total", agent->slots);
     jw_i64(w, "disabled", disabled);
-    jw_i64(w, "draining", agent->is_draining ? agent->slots : 0);
+    jw_i64(w, "draining", draining);
     jw_object(w, "states");
     jw_end_object(w);
     jw_end_object(w);
@@ -218,6 +228,7 @@ static det_status show_agent(struct request *req, const char *key,
     const char *type = "TYPE_CPU";
     struct parsed parsed;
     int64_t disabled = 0;
+    int64_t draining = 0;
     det_status st = parse_agent(req, agent, &parsed);
 
     if (st)
@@ -233,6 +244,7 @@ static det_status show_agent(struct request *req, const char *key,
                   arena_printf(&req->mem, "/agents/%s/slots/%" PRId64, agent->name, id),
                   board, agent, &parsed, device);
         disabled += is_disabled(agent, &parsed, id);
+        draining += is_slot_draining(board, agent, &parsed, id);
         if (!strcmp(json_str(json_get(device, "type"), ""), "cuda"))
             type = "TYPE_CUDA";
     }
@@ -246,7 +258,7 @@ static det_status show_agent(struct request *req, const char *key,
     jw_array(w, "resourcePools");
     jw_str(w, NULL, agent->resource_pool);
     jw_end_array(w);
-    show_slot_stats(w, agent, type, disabled);
+    show_slot_stats(w, agent, type, disabled, draining);
     jw_end_object(w);
     return DET_OK;
 }
@@ -411,7 +423,13 @@ det_status api_disable_slot(struct request *req)
 
 static det_status welcome(struct request *req)
 {
-    agents_joined(req->master->agents, req->arg[0]);
+    const struct agent_hello_body *body = req->body;
+    det_status st =
+        agents_joined(req->master->agents, req->arg[0], body->instance, req->err);
+
+    if (st)
+        return st;
+    collector_wake(req->master->collector);
     jw_object(&req->w, NULL);
     jw_str(&req->w, "epoch", req->master->id);
     jw_str(&req->w, "clusterId", req->master->cluster_id);
@@ -438,6 +456,7 @@ det_status api_agent_hello(struct request *req)
     event.agent_joined.slots = (int64_t)body->devices->list.count;
     event.agent_joined.boot_id = body->boot_id ? body->boot_id : "";
     event.agent_joined.version = body->version ? body->version : "";
+    event.agent_joined.instance = body->instance;
     event.agent_joined.tasks = body->tasks.at;
     event.agent_joined.task_count = (uint32_t)body->tasks.count;
     if (req->mem.has_failed)
@@ -447,6 +466,7 @@ det_status api_agent_hello(struct request *req)
 
 static det_status show_command(struct request *req, const struct agent_command *command)
 {
+    static const char *const kinds[] = {"START", "KILL", "CLEAN"};
     struct json_writer *w = &req->w;
     struct allocation row = {0};
     det_status st = DET_OK;
@@ -462,7 +482,11 @@ static det_status show_command(struct request *req, const struct agent_command *
         return DET_OK;
     jw_object(w, NULL);
     jw_i64(w, "seq", command->seq);
-    jw_str(w, "kind", command->kind == AGENT_START ? "START" : "KILL");
+    jw_str(w, "kind", kinds[command->kind]);
+    if (command->kind == AGENT_CLEAN) {
+        jw_end_object(w);
+        return DET_OK;
+    }
     if (command->allocation_id) {
         jw_str(w, "allocation", row.name);
         jw_i64(w, "rank", command->rank);
@@ -536,7 +560,7 @@ static det_status look_for_commands(struct request *req)
 
 static void poll_ended(struct request *req)
 {
-    agents_polling(req->master->agents, req->arg[0], -1);
+    agents_poll_ended(req->master->agents, req->arg[0], req->is_gone);
 }
 
 det_status api_agent_commands(struct request *req)
@@ -544,14 +568,25 @@ det_status api_agent_commands(struct request *req)
     const struct agent_commands_query *query = req->query;
     int64_t *deadline_us = arena_new(&req->mem, int64_t);
     int64_t seconds = MAX(MIN(query->timeout_seconds, COMMANDS_WAIT_MOST_S), 0);
+    det_status st;
 
     if (!deadline_us)
         return DET_NOMEM;
     if (!query->epoch || strcmp(query->epoch, req->master->id))
         return reply_commands(req, NULL, 0); /* our epoch tells it to say hello again */
     *deadline_us = request_mono_us(req) + seconds * 1000000;
+    st = agents_poll_began(req->master->agents, req->arg[0], query->instance, req->err);
+    if (st)
+        return st;
     req->state = deadline_us;
     req->ended = poll_ended;
-    agents_polling(req->master->agents, req->arg[0], 1);
     return look_for_commands(req);
+}
+
+det_status api_agent_bye(struct request *req)
+{
+    const struct agent_bye_body *body = req->body;
+
+    agents_left(req->master->agents, req->arg[0], body->instance);
+    return DET_OK;
 }

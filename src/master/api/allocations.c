@@ -10,6 +10,7 @@
 #include "master/gather.h"
 #include "master/heart.h"
 #include "master/journal.h"
+#include "master/rm/agents.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
@@ -162,6 +163,47 @@ det_status api_allocation_accelerators(struct request *req)
     return find_allocation(req, &row);
 }
 
+static det_status find_share(struct request *req, const struct allocation *row,
+                             int64_t rank, const struct share **ret_share)
+{
+    struct share *shares;
+    uint32_t count = 0;
+    det_status st =
+        store_shares_of(req->db, row->id, &req->mem, &shares, &count, req->err);
+
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (shares[i].rank == rank) {
+            *ret_share = &shares[i];
+            return DET_OK;
+        }
+    return st ? st
+              : err_set(req->err, DET_INVALID, "allocation %s has no rank %" PRId64,
+                        row->name, rank);
+}
+
+/* A supervisor speaks for its machine when the agent cannot, and learns here what the
+ * agent would have told it: that nobody wants its task any more. */
+det_status api_share_alive(struct request *req)
+{
+    const struct share_alive_body *body = req->body;
+    const struct share *share;
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (!st)
+        st = find_share(req, &row, body->rank, &share);
+    if (st)
+        return st;
+    if (row.state == ALLOCATION_TERMINATED || share->has_exited)
+        return err_set(req->err, DET_STATE, "allocation %s is over", row.name);
+    agents_task_heard(req->master->agents, share->agent);
+    jw_object(&req->w, NULL);
+    jw_bool(&req->w, "mustEnd", row.is_killed);
+    jw_i64(&req->w, "againMs", agents_beat_us(req->master->agents) / 1000);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
 struct exit_state {
     struct core_event event;
     const char *sender;
@@ -184,30 +226,15 @@ static det_status exit_written(struct request *req)
     return DET_OK;
 }
 
-/* A rank that is none would leave its mark for ever. */
-static det_status check_rank(struct request *req, const struct allocation *row,
-                             int64_t rank)
-{
-    struct share *shares;
-    uint32_t count = 0;
-    det_status st =
-        store_shares_of(req->db, row->id, &req->mem, &shares, &count, req->err);
-
-    for (uint32_t i = 0; !st && i < count; i++)
-        if (shares[i].rank == rank)
-            return DET_OK;
-    return st ? st
-              : err_set(req->err, DET_INVALID, "allocation %s has no rank %" PRId64,
-                        row->name, rank);
-}
-
 static det_status report_exit(struct request *req, const struct allocation *row)
 {
     const struct share_exit_body *body = req->body;
     struct exit_state *state = arena_new(&req->mem, struct exit_state);
     const char *reason = body->reason ? body->reason : "";
+    const struct share *share;
     uint32_t kind = EXIT_CLEAN;
-    det_status st = check_rank(req, row, body->rank);
+    /* a rank that is none would leave its mark for ever */
+    det_status st = find_share(req, row, body->rank, &share);
 
     if (st)
         return st;

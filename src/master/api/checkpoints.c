@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "master/api/api.h"
+#include "master/api/reports.h"
 #include "master/api/show.h"
+#include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
@@ -91,40 +93,85 @@ static det_status check_body(const struct checkpoint_body *body, struct err *err
 }
 
 /* The text, of a bounded size: lists read it whole. */
-static det_status metadata_text(struct request *req, const struct json *metadata,
-                                const char **ret_text)
+static det_status metadata_text(const struct json *metadata, struct arena *mem,
+                                const char **ret_text, struct err *err)
 {
-    const char *text = json_text(&req->mem, metadata);
+    const char *text = json_text(mem, metadata);
 
     if (!text)
-        return err_default(req->err, DET_NOMEM);
+        return err_default(err, DET_NOMEM);
     if (strlen(text) > METADATA_BYTES)
-        return err_set(req->err, DET_TOO_LARGE, "metadata is larger than %d MB",
+        return err_set(err, DET_TOO_LARGE, "metadata is larger than %d MB",
                        METADATA_BYTES >> 20);
     *ret_text = text;
     return DET_OK;
+}
+
+det_status report_checkpoint(const struct checkpoint_body *body,
+                             const struct allocation *maker, int64_t now_us,
+                             struct arena *mem, struct checkpoint *ret_row,
+                             struct err *err)
+{
+    const char *resources = "{}";
+    const char *metadata;
+    int64_t size_bytes;
+    det_status st = check_body(body, err);
+
+    if (!st)
+        st = sum_sizes(body->resources, &size_bytes, err);
+    if (!st)
+        st = metadata_text(body->metadata, mem, &metadata, err);
+    if (st)
+        return st;
+    if (!json_is_null(body->resources))
+        resources = json_text(mem, body->resources);
+    if (!resources)
+        return err_default(err, DET_NOMEM);
+    *ret_row = (struct checkpoint){
+        .uuid = body->uuid,
+        .task_id = maker->task_id,
+        .allocation_id = maker->name,
+        .trial_id = maker->trial_id,
+        .experiment_id = maker->experiment_id,
+        .state = CHECKPOINT_COMPLETED,
+        .steps_completed = json_i64(json_get(body->metadata, "steps_completed"), 0),
+        .metadata = metadata,
+        .resources = resources,
+        .size_bytes = size_bytes,
+        .report_us = body->report_time ? body->report_time : now_us,
+        .storage_id = body->storage_id,
+    };
+    return DET_OK;
+}
+
+det_status report_write_checkpoint(struct db *db, const struct checkpoint *row,
+                                   int64_t run_id, struct err *err)
+{
+    struct core_event event = {.kind = EVENT_CHECKPOINTED};
+    bool is_new;
+    det_status st = store_checkpoint_add(db, row, &is_new, err);
+
+    if (st || !is_new)
+        return st;
+    event.checkpointed.trial_id = row->trial_id;
+    event.checkpointed.run_id = run_id;
+    event.checkpointed.uuid = row->uuid;
+    event.checkpointed.steps = row->steps_completed;
+    return journal_add(db, &event, err);
 }
 
 static det_status write_checkpoint(struct write_job *job, struct db *db,
                                    struct err *err)
 {
     struct report_state *state = REQUEST_OF(job)->state;
-    struct core_event event = {.kind = EVENT_CHECKPOINTED};
-    bool is_new;
-    det_status st = store_checkpoint_add(db, &state->row, &is_new, err);
 
-    if (st || !is_new)
-        return st;
-    event.checkpointed.trial_id = state->row.trial_id;
-    event.checkpointed.run_id = state->run_id;
-    event.checkpointed.uuid = state->row.uuid;
-    event.checkpointed.steps = state->row.steps_completed;
-    return journal_add(db, &event, err);
+    return report_write_checkpoint(db, &state->row, state->run_id, err);
 }
 
 static det_status reported(struct request *req)
 {
     heart_journal(req->master->heart);
+    collector_wake_soon(req->master->collector);
     return DET_OK;
 }
 
@@ -133,39 +180,18 @@ det_status api_report_checkpoint(struct request *req)
     const struct checkpoint_body *body = req->body;
     struct report_state *state = arena_new(&req->mem, struct report_state);
     struct allocation maker;
-    const char *metadata;
-    int64_t size_bytes;
-    det_status st = check_body(body, req->err);
+    det_status st = check_body(body, req->err); /* before whom it is of */
 
     if (!st)
-        st = sum_sizes(body->resources, &size_bytes, req->err);
-    if (!st)
-        st = metadata_text(req, body->metadata, &metadata);
-    if (!st)
         st = find_maker(req, body, &maker);
+    if (!st && !state)
+        st = DET_NOMEM;
+    if (!st)
+        st = report_checkpoint(body, &maker, master_now_us(req->master), &req->mem,
+                               &state->row, req->err);
     if (st)
         return st;
-    if (!state)
-        return DET_NOMEM;
     state->run_id = maker.run_id;
-    state->row = (struct checkpoint){
-        .uuid = body->uuid,
-        .task_id = maker.task_id,
-        .allocation_id = maker.name,
-        .trial_id = maker.trial_id,
-        .experiment_id = maker.experiment_id,
-        .state = CHECKPOINT_COMPLETED,
-        .steps_completed = json_i64(json_get(body->metadata, "steps_completed"), 0),
-        .metadata = metadata,
-        .resources = json_is_null(body->resources)
-                         ? "{}"
-                         : json_text(&req->mem, body->resources),
-        .size_bytes = size_bytes,
-        .report_us = body->report_time ? body->report_time : master_now_us(req->master),
-        .storage_id = body->storage_id,
-    };
-    if (req->mem.has_failed)
-        return DET_NOMEM;
     req->state = state;
     return request_write(req, write_checkpoint, reported);
 }
@@ -264,6 +290,8 @@ static det_status list_checkpoints(struct request *req, struct checkpoint_query 
     det_status st =
         states_from(&in->states, checkpoint_state_names, &query->states, req->err);
 
+    if (query->states & TO(CHECKPOINT_PARTIALLY_DELETED))
+        query->states |= TO(CHECKPOINT_DELETING); /* it is called so there */
     query->is_descending = is_descending(in->order_by);
     query->offset = in->offset;
     query->limit = in->limit;
@@ -372,7 +400,7 @@ det_status api_post_checkpoint_metadata(struct request *req)
 
     if (!metadata || metadata->kind != JSON_OBJECT)
         return err_set(req->err, DET_INVALID, "checkpoint.metadata must be an object");
-    st = metadata_text(req, metadata, &text);
+    st = metadata_text(metadata, &req->mem, &text, req->err);
     if (st)
         return st;
     req->state = (void *)(uintptr_t)text;

@@ -12,6 +12,7 @@
 #include "master/api/api.h"
 #include "master/api/show.h"
 #include "search/searcher.h"
+#include "store/collect.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 
@@ -23,6 +24,7 @@ struct create_state {
     size_t files_len;
     char job_id[UUID_TEXT];
     char name[96];
+    const char *warm_start; /* a checkpoint's uuid; NULL: none */
 };
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -154,8 +156,7 @@ static det_status load_config(struct request *req, const char *text,
     struct master *master = req->master;
     struct experiment_defaults defaults = {
         .checkpoint_storage = json_get(master->config, "checkpoint_storage"),
-        .checkpoint_directory =
-            arena_printf(&req->mem, "%s/checkpoints", master->data_dir),
+        .checkpoint_directory = master->checkpoint_directory,
         .task_container_defaults = json_get(master->config, "task_container_defaults"),
         .seed = (uint32_t)(master_now_us(master) / 1000000),
         .name = state->name,
@@ -165,8 +166,6 @@ static det_status load_config(struct request *req, const char *text,
 
     if (st)
         return st;
-    if (!defaults.checkpoint_directory)
-        return err_default(req->err, DET_NOMEM);
     if (json_is_null(defaults.checkpoint_storage))
         defaults.checkpoint_storage = NULL;
     uuid_format(random, state->job_id);
@@ -260,14 +259,13 @@ static det_status reply_valid(struct request *req, const struct create_state *st
     return st;
 }
 
-static det_status submit(struct request *req, struct create_state *state)
+static det_status submit(struct request *req)
 {
     const struct create_experiment_body *body = req->body;
+    struct create_state *state = req->state;
     struct core_event event = {.kind = EVENT_EXPERIMENT_SUBMITTED};
-    det_status st = find_warm_start(req, state, &event.submitted.warm_start);
 
-    if (st)
-        return st;
+    event.submitted.warm_start = state->warm_start;
     event.submitted.owner_id = req->caller.user_id;
     event.submitted.project_id = body->project_id ? body->project_id : 1;
     event.submitted.parent_id = body->parent_id;
@@ -283,6 +281,15 @@ static det_status submit(struct request *req, struct create_state *state)
     if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
     return request_event(req, &event, created);
+}
+
+/* Before any trial begins from it, so that it cannot be collected in between.  Should
+ * the heart then refuse the experiment, it stays held: better one too many. */
+static det_status hold_warm_start(struct write_job *job, struct db *db, struct err *err)
+{
+    struct create_state *state = REQUEST_OF(job)->state;
+
+    return store_checkpoint_hold(db, state->warm_start, err);
 }
 
 /* Without a projectId, or with 0, it is the first: there is no other yet. */
@@ -322,7 +329,13 @@ det_status api_create_experiment(struct request *req)
     if (!st)
         st = take_files(req, state);
     net_request_drop_body(req->x);
-    return st ? st : submit(req, state);
+    if (!st)
+        st = find_warm_start(req, state, &state->warm_start);
+    if (st)
+        return st;
+    req->state = state;
+    return state->warm_start ? request_write(req, hold_warm_start, submit)
+                             : submit(req);
 }
 
 /* ---- preview --------------------------------------------------------------------- */

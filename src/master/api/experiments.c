@@ -6,6 +6,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "master/collector.h"
 #include "master/janitor.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -321,7 +322,10 @@ static bool has_resources(const struct patch_resources *in)
 static det_status after_patch(struct request *req)
 {
     const struct patch_experiment_body *body = req->body;
+    struct patch_state *state = req->state;
 
+    if (state->patch.has_gc)
+        collector_wake(req->master->collector);
     return has_resources(&body->resources) ? patch_resources(req) : reply_patched(req);
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "master/api/api.h"
+#include "master/collector.h"
+#include "master/api/reports.h"
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
@@ -36,25 +38,37 @@ static det_status write_validation(struct db *db, const struct metric_report *re
     return journal_add(db, &event, err);
 }
 
+bool report_is_validation(const struct metric_report *report)
+{
+    return !strcmp(report->group, "validation");
+}
+
+det_status report_write_metrics(struct db *db, const struct metric_report *report,
+                                struct arena *mem, struct err *err)
+{
+    bool is_new;
+    det_status st = store_metric_add(db, report, mem, &is_new, err);
+
+    if (!st && is_new && report_is_validation(report))
+        st = write_validation(db, report, mem, err);
+    return st;
+}
+
 static det_status write_report(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
-    const struct metric_report *report = req->state;
-    bool is_new;
-    det_status st = store_metric_add(db, report, &req->mem, &is_new, err);
 
-    if (!st && is_new && !strcmp(report->group, "validation"))
-        st = write_validation(db, report, &req->mem, err);
-    return st;
+    return report_write_metrics(db, req->state, &req->mem, err);
 }
 
 static det_status validated(struct request *req)
 {
     heart_journal(req->master->heart);
+    collector_wake_soon(req->master->collector);
     return DET_OK;
 }
 
-static det_status check_report(const struct metric_report *report, struct err *err)
+det_status report_check_metrics(const struct metric_report *report, struct err *err)
 {
     if (strlen(report->group) > GROUP_BYTES)
         return err_set(err, DET_INVALID, "the group's name is longer than %d bytes",
@@ -63,7 +77,7 @@ static det_status check_report(const struct metric_report *report, struct err *e
         return err_set(err, DET_INVALID,
                        "the group '%s' must not be empty and must not contain a '.'",
                        report->group);
-    if (!report->avg || report->avg->kind != JSON_OBJECT)
+    if (!report->values && (!report->avg || report->avg->kind != JSON_OBJECT))
         return err_set(err, DET_INVALID, "avgMetrics must be an object: name to value");
     if (report->has_steps && report->steps < 0)
         return err_set(err, DET_INVALID, "stepsCompleted is %" PRId64 "; expected >= 0",
@@ -91,44 +105,56 @@ det_status api_report_metrics(struct request *req)
     report->avg = body->metrics.metrics.avg_metrics;
     if (!json_is_null(body->metrics.metrics.batch_metrics))
         report->batch = body->metrics.metrics.batch_metrics;
-    st = check_report(report, req->err);
+    st = report_check_metrics(report, req->err);
     if (st)
         return st;
     req->state = report;
     return request_write(req, write_report,
-                         strcmp(report->group, "validation") ? NULL : validated);
+                         report_is_validation(report) ? validated : NULL);
 }
 
 /* ---- progress and other words of a trial ----------------------------------------- */
 
+det_status report_progress(const struct progress_body *body,
+                           struct core_event *ret_event, struct err *err)
+{
+    if (!(body->progress >= 0))
+        return err_set(err, DET_INVALID, "progress must be a number from 0 to 1");
+    ret_event->kind = EVENT_PROGRESS;
+    ret_event->progress.progress = body->progress > 1 ? 1 : body->progress;
+    return DET_OK;
+}
+
 det_status api_report_progress(struct request *req)
 {
-    const struct progress_body *body = req->body;
-    struct core_event event = {.kind = EVENT_PROGRESS};
-    det_status st = request_id(req, 0, &event.progress.trial_id);
+    struct core_event event = {0};
+    det_status st = report_progress(req->body, &event, req->err);
 
-    if (st)
-        return st;
-    if (!(body->progress >= 0))
-        return err_set(req->err, DET_INVALID, "progress must be a number from 0 to 1");
-    event.progress.progress = body->progress > 1 ? 1 : body->progress;
-    return request_event(req, &event, NULL);
+    if (!st)
+        st = request_id(req, 0, &event.progress.trial_id);
+    return st ? st : request_event(req, &event, NULL);
+}
+
+det_status report_early_exit(const struct early_exit_body *body,
+                             struct core_event *ret_event, struct err *err)
+{
+    if (strcmp(body->reason, "EXITED_REASON_INVALID_HP") &&
+        strcmp(body->reason, "EXITED_REASON_INIT_INVALID_HP"))
+        return err_set(err, DET_INVALID,
+                       "the reason '%s' is unknown; expected EXITED_REASON_INVALID_HP",
+                       body->reason);
+    ret_event->kind = EVENT_EARLY_EXIT;
+    return DET_OK;
 }
 
 det_status api_report_early_exit(struct request *req)
 {
-    const struct early_exit_body *body = req->body;
-    struct core_event event = {.kind = EVENT_EARLY_EXIT};
-    det_status st = request_id(req, 0, &event.early_exit.trial_id);
+    struct core_event event = {0};
+    det_status st = report_early_exit(req->body, &event, req->err);
 
-    if (st)
-        return st;
-    if (strcmp(body->reason, "EXITED_REASON_INVALID_HP") &&
-        strcmp(body->reason, "EXITED_REASON_INIT_INVALID_HP"))
-        return err_set(req->err, DET_INVALID,
-                       "the reason '%s' is unknown; expected EXITED_REASON_INVALID_HP",
-                       body->reason);
-    return request_event(req, &event, NULL);
+    if (!st)
+        st = request_id(req, 0, &event.early_exit.trial_id);
+    return st ? st : request_event(req, &event, NULL);
 }
 
 static det_status write_runner(struct write_job *job, struct db *db, struct err *err)
@@ -151,14 +177,19 @@ static det_status keep_id(struct request *req)
     return request_id(req, 0, id);
 }
 
+det_status report_check_state(const struct runner_metadata_body *body, struct err *err)
+{
+    if (body->state && strlen(body->state) > RUNNER_BYTES)
+        return err_set(err, DET_INVALID, "state is longer than %d bytes", RUNNER_BYTES);
+    return DET_OK;
+}
+
 det_status api_report_runner(struct request *req)
 {
-    const struct runner_metadata_body *body = req->body;
     det_status st = keep_id(req);
 
-    if (!st && body->state && strlen(body->state) > RUNNER_BYTES)
-        st = err_set(req->err, DET_INVALID, "state is longer than %d bytes",
-                     RUNNER_BYTES);
+    if (!st)
+        st = report_check_state(req->body, req->err);
     return st ? st : request_write(req, write_runner, NULL);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/field.h"
+#include "store/collect.h"
 
 void show_user(struct json_writer *w, const char *key, const struct user *user)
 {
@@ -55,6 +56,17 @@ static void show_experiment_texts(struct json_writer *w,
     jw_str(w, "resourcePool", v->row.resource_pool);
 }
 
+/* A search counts trials that are over as done, however they ended.  Of an experiment
+ * that ended before its search did, that says nothing. */
+static void show_progress(struct json_writer *w, const struct experiment *row)
+{
+    if (row->progress >= 1 &&
+        (row->state == EXPERIMENT_CANCELED || row->state == EXPERIMENT_ERROR))
+        jw_null(w, "progress");
+    else
+        jw_real(w, "progress", row->progress);
+}
+
 static void show_experiment_numbers(struct json_writer *w,
                                     const struct experiment_view *v, int64_t now_us)
 {
@@ -66,7 +78,7 @@ static void show_experiment_numbers(struct json_writer *w,
     jw_i64(w, "duration", (end_us - v->row.start_us) / 1000000);
     jw_bool(w, "archived", v->is_archived);
     jw_i64(w, "numTrials", v->num_trials);
-    jw_real(w, "progress", v->row.progress);
+    show_progress(w, &v->row);
     jw_i64(w, "priority", v->row.priority);
     if (v->row.parent_id)
         jw_i64(w, "forkedFrom", v->row.parent_id);
@@ -155,13 +167,14 @@ static void show_trial_numbers(struct json_writer *w, const struct trial_view *v
         jw_null(w, "searcherMetricValue");
 }
 
-static void show_best_checkpoint(struct json_writer *w, const struct checkpoint *row)
+void show_checkpoint_outline(struct json_writer *w, const char *key,
+                             const struct checkpoint *row)
 {
     char state[64];
 
-    jw_object(w, "bestCheckpoint");
+    jw_object(w, key);
     jw_str(w, "uuid", row->uuid);
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_str(w, "state", state);
     jw_i64(w, "totalBatches", row->steps_completed);
     jw_time(w, "endTime", row->report_us);
@@ -191,7 +204,7 @@ det_status show_trial(struct request *req, const char *key,
     show_validation(w, "latestValidation", view->latest_validation,
                     view->latest_validation_steps, view->latest_validation_us);
     if (has_best)
-        show_best_checkpoint(w, &best);
+        show_checkpoint_outline(w, "bestCheckpoint", &best);
     else
         jw_null(w, "bestCheckpoint");
     jw_raw(w, "summaryMetrics", summary.data);
@@ -228,6 +241,29 @@ static void show_training(struct json_writer *w, const struct checkpoint *row,
     jw_end_object(w);
 }
 
+/* What the reference does not have: that it is going, and why it has not gone. */
+static det_status show_removal(struct request *req, const struct checkpoint *row,
+                               struct arena *mem)
+{
+    struct json_writer *w = &req->w;
+    struct removal removal;
+    bool found = false;
+    det_status st =
+        store_removal_get(req->db, row->uuid, mem, &removal, &found, req->err);
+
+    if (st || !found)
+        return st;
+    jw_object(w, "deletion");
+    jw_time(w, "since", removal.since_us);
+    jw_str(w, "agent", removal.agent);
+    jw_bool(w, "shared", removal.is_shared);
+    jw_i64(w, "tries", removal.tries);
+    jw_time(w, "nextTry", removal.next_us);
+    jw_str(w, "error", removal.error);
+    jw_end_object(w);
+    return DET_OK;
+}
+
 det_status show_checkpoint(struct request *req, const char *key,
                            const struct checkpoint *row)
 {
@@ -255,12 +291,15 @@ det_status show_checkpoint(struct request *req, const char *key,
     jw_time(w, "reportTime", row->report_us);
     jw_raw(w, "resources", row->resources);
     jw_raw(w, "metadata", row->metadata);
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
+    snprintf(state, sizeof(state), "STATE_%s", checkpoint_wire_state(row->state));
     jw_str(w, "state", state);
     jw_i64(w, "storageId", row->storage_id);
     show_training(w, row, &experiment, &trial, metrics);
+    jw_bool(w, "held", row->is_held);
+    if (row->state == CHECKPOINT_DELETING)
+        st = show_removal(req, row, &mem);
     jw_end_object(w);
-    return DET_OK;
+    return st;
 }
 
 void show_allocation(struct json_writer *w, const char *key,

@@ -15,6 +15,9 @@ det_status show_trial(struct request *req, const char *key,
                       const struct trial_view *view);
 det_status show_checkpoint(struct request *req, const char *key,
                            const struct checkpoint *row);
+/* Without the trial it belongs to. */
+void show_checkpoint_outline(struct json_writer *w, const char *key,
+                             const struct checkpoint *row);
 void show_allocation(struct json_writer *w, const char *key,
                      const struct allocation *row);
 

@@ -103,22 +103,6 @@ static void show_metrics_workload(struct json_writer *w, const struct metric_row
     jw_end_object(w);
 }
 
-static void show_checkpoint_workload(struct json_writer *w,
-                                     const struct checkpoint *row)
-{
-    char state[64];
-
-    snprintf(state, sizeof(state), "STATE_%s", checkpoint_state_names[row->state]);
-    jw_object(w, "checkpoint");
-    jw_str(w, "uuid", row->uuid);
-    jw_str(w, "state", state);
-    jw_i64(w, "totalBatches", row->steps_completed);
-    jw_time(w, "endTime", row->report_us);
-    jw_raw(w, "resources", row->resources);
-    jw_raw(w, "metadata", row->metadata);
-    jw_end_object(w);
-}
-
 static bool wants_metrics(const struct workloads_query *in,
                           const struct metric_row *row)
 {
@@ -203,7 +187,7 @@ det_status api_trial_workloads(struct request *req)
         if (row->metrics)
             show_metrics_workload(&req->w, row->metrics);
         else
-            show_checkpoint_workload(&req->w, row->checkpoint);
+            show_checkpoint_outline(&req->w, "checkpoint", row->checkpoint);
         jw_end_object(&req->w);
     }
     jw_end_array(&req->w);

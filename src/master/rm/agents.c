@@ -14,15 +14,24 @@
 #include "store/store.h"
 #include "store/views.h"
 
-enum { SILENT_AFTER_US = 10 * 1000000, LOOK_EVERY_US = 2 * 1000000 };
+enum {
+    SILENT_AFTER_US = 10 * 1000000,
+    LOOK_EVERY_US = 2 * 1000000,
+    BEAT_LEAST_US = 500 * 1000,
+    BEAT_MOST_US = 10 * 1000000,
+    BEATS_A_WAIT = 3, /* supervisors call that often before their agent is lost */
+};
 
 struct link {
     char *name;
+    char *instance; /* which of several that claim the name; "": it did not say */
     VEC(struct agent_command) commands; /* not yet acknowledged, ascending */
     int64_t last_seq;
+    bool has_joined; /* and was not lost since */
     int polls;
-    int64_t heard_us; /* monotonic */
-    bool is_silent;   /* as the heart was told */
+    int64_t heard_us;      /* monotonic */
+    int64_t task_heard_us; /* likewise; when the heart was told last */
+    bool is_silent;        /* as the heart was told */
 };
 
 struct agents {
@@ -32,15 +41,11 @@ struct agents {
     struct task look;
 };
 
-static int64_t mono_us(const struct agents *agents)
-{
-    return clock_mono_us(exec_clock(agents->master->exec));
-}
-
 static void link_free(struct link *link)
 {
     vec_done(&link->commands);
     mem_free(link->name);
+    mem_free(link->instance);
     mem_free(link);
 }
 
@@ -55,8 +60,9 @@ static struct link *link_of(struct agents *agents, const char *name)
     if (!link)
         return NULL;
     link->name = mem_strdup(name);
-    link->heard_us = mono_us(agents);
-    if (!link->name || !smap_put(&agents->links, link->name, link)) {
+    link->instance = mem_strdup("");
+    link->heard_us = master_mono_us(agents->master);
+    if (!link->name || !link->instance || !smap_put(&agents->links, link->name, link)) {
         link_free(link);
         return NULL;
     }
@@ -72,72 +78,153 @@ static void wake_agent(struct agents *agents, const char *name)
 }
 
 /* A command that cannot be kept for want of memory is not lost: the heart derives it
- * again when the agent is declared silent or the master restarts. */
-static void send(struct agents *agents, const char *name, struct agent_command command)
+ * again. */
+static bool send(struct agents *agents, const char *name, struct agent_command command)
 {
     struct link *link;
+    bool is_kept;
 
     lock_take(&agents->lock);
     link = link_of(agents, name);
     if (link)
         command.seq = ++link->last_seq;
-    if (!link || !vec_push(&link->commands, command))
-        log_error("out of memory: a command for agent %s waits for the next restart",
-                  name);
+    is_kept = link && vec_push(&link->commands, command);
     lock_give(&agents->lock);
+    if (!is_kept)
+        log_error("out of memory: a command for agent %s has to wait", name);
     wake_agent(agents, name);
+    return is_kept;
 }
 
-void agents_send(struct agents *agents, enum agent_command_kind kind,
+bool agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share)
 {
-    send(agents, share->agent,
-         (struct agent_command){
-             .kind = kind, .allocation_id = share->allocation_id, .rank = share->rank});
+    return send(agents, share->agent,
+                (struct agent_command){.kind = kind,
+                                       .allocation_id = share->allocation_id,
+                                       .rank = share->rank});
 }
 
-void agents_send_stray(struct agents *agents, const char *agent, const char *task)
+bool agents_send_stray(struct agents *agents, const char *agent, const char *task)
 {
     struct agent_command command = {.kind = AGENT_KILL};
 
     snprintf(command.task, sizeof(command.task), "%s", task);
-    send(agents, agent, command);
+    return send(agents, agent, command);
 }
 
-static void report(struct agents *agents, const struct link *link,
+void agents_send_clean(struct agents *agents, const char *agent)
+{
+    bool is_told = false;
+    struct link *link;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, agent);
+    for (size_t i = 0; link && i < link->commands.count; i++)
+        is_told |= link->commands.at[i].kind == AGENT_CLEAN;
+    lock_give(&agents->lock);
+    if (!is_told)
+        send(agents, agent, (struct agent_command){.kind = AGENT_CLEAN});
+}
+
+bool agents_is_there(struct agents *agents, const char *name)
+{
+    struct link *link;
+    bool is_there;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    is_there =
+        link && (link->polls ||
+                 (!link->is_silent &&
+                  master_mono_us(agents->master) - link->heard_us < SILENT_AFTER_US));
+    lock_give(&agents->lock);
+    return is_there;
+}
+
+/* False: no memory; it is noticed again. */
+static bool report(struct agents *agents, const struct link *link,
                    enum core_event_kind kind)
 {
     struct heart_item *item = mem_alloc(sizeof(*item) + strlen(link->name) + 1);
 
     if (!item)
-        return; /* noticed again at the next look */
+        return false;
     memcpy(item + 1, link->name, strlen(link->name) + 1);
     item->event.kind = kind;
     item->event.agent.name = (const char *)(item + 1);
     heart_submit(agents->master->heart, item);
+    return true;
 }
 
 /* With the lock held. */
 static void heard(struct agents *agents, struct link *link)
 {
-    link->heard_us = mono_us(agents);
-    if (!link->is_silent)
-        return;
-    link->is_silent = false;
-    report(agents, link, EVENT_AGENT_HEARD);
+    link->heard_us = master_mono_us(agents->master);
+    if (link->is_silent)
+        link->is_silent = !report(agents, link, EVENT_AGENT_HEARD);
 }
 
-void agents_joined(struct agents *agents, const char *name)
+/* With the lock held.  What is on its way to the heart is applied in order, so that
+ * the last word counts. */
+static void fell_silent(struct agents *agents, struct link *link)
+{
+    if (!link->is_silent)
+        link->is_silent = report(agents, link, EVENT_AGENT_SILENT);
+}
+
+/* With the lock held. */
+static bool is_of(const struct link *link, const char *instance)
+{
+    return strcmp(link->instance, instance ? instance : "") == 0;
+}
+
+static det_status set_instance(struct link *link, const char *instance, struct err *err)
+{
+    char *copy;
+
+    if (is_of(link, instance))
+        return DET_OK;
+    copy = mem_strdup(instance ? instance : "");
+    if (!copy)
+        return err_default(err, DET_NOMEM);
+    mem_free(link->instance);
+    link->instance = copy;
+    return DET_OK;
+}
+
+det_status agents_joined(struct agents *agents, const char *name, const char *instance,
+                         struct err *err)
+{
+    struct link *link;
+    det_status st = DET_NOMEM;
+
+    lock_take(&agents->lock);
+    link = link_of(agents, name);
+    if (link)
+        st = set_instance(link, instance, err);
+    /* The end of an earlier poll may have been noticed after the heart took it. */
+    if (!st) {
+        link->has_joined = true;
+        heard(agents, link);
+    }
+    lock_give(&agents->lock);
+    return st ? err_default(err, st) : DET_OK;
+}
+
+void agents_lost(struct agents *agents, const char *name)
 {
     struct link *link;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
+    link = smap_get(&agents->links, name);
     if (link) {
-        link->heard_us = mono_us(agents);
-        link->is_silent = false;
+        link->has_joined = false;
+        link->is_silent = false; /* there is nobody to be told of */
+        vec_clear(&link->commands);
     }
     lock_give(&agents->lock);
+    log_warn("agent %s was lost; what ran there is started elsewhere", name);
 }
 
 bool agents_are_there(struct agents *agents)
@@ -152,15 +239,82 @@ bool agents_are_there(struct agents *agents)
     return are_there;
 }
 
-void agents_polling(struct agents *agents, const char *name, int by)
+det_status agents_poll_began(struct agents *agents, const char *name,
+                             const char *instance, struct err *err)
+{
+    struct link *link;
+    det_status st = DET_OK;
+
+    lock_take(&agents->lock);
+    link = link_of(agents, name);
+    if (!link) {
+        st = err_default(err, DET_NOMEM);
+    } else if (!link->has_joined) {
+        st = err_set(err, DET_NOT_FOUND, "agent '%s' is not known (any more)", name);
+    } else if (!is_of(link, instance)) {
+        st = err_set(err, DET_EXISTS, "another agent has joined as '%s'", name);
+    } else {
+        link->polls++;
+        heard(agents, link);
+    }
+    lock_give(&agents->lock);
+    return st;
+}
+
+void agents_poll_ended(struct agents *agents, const char *name, bool is_gone)
 {
     struct link *link;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
+    link = smap_get(&agents->links, name);
     if (link) {
-        link->polls += by;
-        heard(agents, link);
+        link->polls--;
+        link->heard_us = master_mono_us(agents->master);
+        /* A connection that closes is what is left of a process that was killed. */
+        if (is_gone && !link->polls)
+            fell_silent(agents, link);
+    }
+    lock_give(&agents->lock);
+}
+
+void agents_left(struct agents *agents, const char *name, const char *instance)
+{
+    struct link *link;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    if (link && is_of(link, instance)) {
+        log_info("agent %s signs off", name);
+        fell_silent(agents, link);
+    }
+    lock_give(&agents->lock);
+}
+
+/* ---- supervisors ----------------------------------------------------------------- */
+
+int64_t agents_beat_us(const struct agents *agents)
+{
+    const struct core_config *config = &agents->master->core_config;
+    int64_t wait_us = (int64_t)BEAT_MOST_US * BEATS_A_WAIT;
+
+    for (uint32_t i = 0; i < config->pool_count; i++)
+        wait_us = MIN(wait_us, config->pool[i].agent_reconnect_wait_us);
+    return MAX(wait_us / BEATS_A_WAIT, (int64_t)BEAT_LEAST_US);
+}
+
+/* The heart hears of it once in half a beat, however many tasks there are: each time
+ * it writes a row. */
+void agents_task_heard(struct agents *agents, const char *name)
+{
+    struct link *link;
+    int64_t now_us = master_mono_us(agents->master);
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    if (link && link->is_silent &&
+        now_us - link->task_heard_us >= agents_beat_us(agents) / 2) {
+        if (report(agents, link, EVENT_AGENT_TASKS_HEARD))
+            link->task_heard_us = now_us;
     }
     lock_give(&agents->lock);
 }
@@ -194,15 +348,13 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
 static void look(struct task *task)
 {
     struct agents *agents = CONTAINER_OF(task, struct agents, look);
-    int64_t now_us = mono_us(agents);
+    int64_t now_us = master_mono_us(agents->master);
     struct link *link;
 
     lock_take(&agents->lock);
     for (size_t i = 0; (link = map_next(&agents->links, &i));) {
-        if (link->is_silent || link->polls || now_us - link->heard_us < SILENT_AFTER_US)
-            continue;
-        link->is_silent = true;
-        report(agents, link, EVENT_AGENT_SILENT);
+        if (!link->polls && now_us - link->heard_us >= SILENT_AFTER_US)
+            fell_silent(agents, link);
     }
     lock_give(&agents->lock);
     lane_post_at(agents->master->workers, &agents->look, now_us + LOOK_EVERY_US);
@@ -221,9 +373,14 @@ static det_status load_known(struct agents *agents, struct err *err)
         return st;
     st = store_agent_list(db, &mem, &rows, &count, err);
     store_reader_give(store, db);
-    for (uint32_t i = 0; !st && i < count; i++)
-        if (!link_of(agents, rows[i].name))
+    for (uint32_t i = 0; !st && i < count; i++) {
+        struct link *link = link_of(agents, rows[i].name);
+
+        if (!link)
             st = err_default(err, DET_NOMEM);
+        else
+            link->is_silent = !rows[i].is_connected;
+    }
     return st;
 }
 
@@ -254,7 +411,7 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 void agents_watch(struct agents *agents)
 {
     lane_post_at(agents->master->workers, &agents->look,
-                 mono_us(agents) + LOOK_EVERY_US);
+                 master_mono_us(agents->master) + LOOK_EVERY_US);
 }
 
 void agents_free(struct agents *agents)

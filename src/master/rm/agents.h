@@ -7,8 +7,14 @@
  * allocation and rank.  Sequence numbers belong to one start of the master, its
  * *epoch*.
  *
- * Signs of life: an agent with a poll outstanding is alive; one that has not polled for
- * SILENT_AFTER is reported to the heart as silent, and as heard when it comes back.
+ * Signs of life: an agent with a poll outstanding is alive.  One whose connection
+ * closes while it polls, that signs off, or that has not polled for SILENT_AFTER is
+ * reported to the heart as silent, and as heard when it comes back.  While it is silent
+ * the supervisors of its tasks, which call by themselves every agents_beat_us(), speak
+ * for its machine.
+ *
+ * Several agents may claim one name.  The heart lets one *instance* of them join at a
+ * time (core/agent.c); only that one may fetch commands.
  *
  * Threading: everything from any thread; one lock inside. */
 #ifndef MASTER_RM_AGENTS_H
@@ -25,7 +31,7 @@ struct json_writer;
 struct master;
 struct share;
 
-enum agent_command_kind { AGENT_START, AGENT_KILL };
+enum agent_command_kind { AGENT_START, AGENT_KILL, AGENT_CLEAN };
 
 struct agent_command {
     int64_t seq;
@@ -42,16 +48,35 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 void agents_watch(struct agents *agents);
 void agents_free(struct agents *agents);
 
-void agents_send(struct agents *agents, enum agent_command_kind kind,
+bool agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share);
-void agents_send_stray(struct agents *agents, const char *agent, const char *task);
+bool agents_send_stray(struct agents *agents, const char *agent, const char *task);
 
+/* There are files to remove: it asks for them.  Once, until it has heard it. */
+void agents_send_clean(struct agents *agents, const char *agent);
+
+/* Whether it polls, or has just done so. */
+bool agents_is_there(struct agents *agents, const char *name);
 /* Whether any agent is polling now. */
 bool agents_are_there(struct agents *agents);
-/* It joined: it is known from now on. */
-void agents_joined(struct agents *agents, const char *name);
-/* A poll begins (+1) or ends (-1). */
-void agents_polling(struct agents *agents, const char *name, int by);
+/* The heart took it: it is known from now on.  `instance` may be NULL. */
+det_status agents_joined(struct agents *agents, const char *name, const char *instance,
+                         struct err *err);
+/* The heart has given it up: it must join again. */
+void agents_lost(struct agents *agents, const char *name);
+/* DET_NOT_FOUND: it must join (again).  DET_EXISTS: another instance of that name has
+ * joined since. */
+det_status agents_poll_began(struct agents *agents, const char *name,
+                             const char *instance, struct err *err);
+/* `is_gone`: the connection was closed. */
+void agents_poll_ended(struct agents *agents, const char *name, bool is_gone);
+/* It ends by itself and wants no more work. */
+void agents_left(struct agents *agents, const char *name, const char *instance);
+
+/* A supervisor of one of its tasks called. */
+void agents_task_heard(struct agents *agents, const char *name);
+/* How often they shall. */
+int64_t agents_beat_us(const struct agents *agents);
 /* Forgets commands up to `after`; gives those behind it, in `mem`. */
 det_status agents_commands(struct agents *agents, const char *name, int64_t after,
                            struct arena *mem, struct agent_command **ret_commands,

@@ -22,58 +22,11 @@
 #include "data/json.h"
 #include "net/net.h"
 #include "tests/support/test.h"
+#include "tests/unit/agent/fake_state.h"
+#include "wire/batch.h"
 
-enum { HELD_MOST = 16 };
-
-struct fake_call {
-    enum net_method method;
-    char *path;
-    char *query;
-    char *body;
-};
-
-struct fake_master {
-    struct exec *exec;
-    struct net *net;
-    struct net_server *server;
-    uint16_t port;
-
-    struct lock lock; /* guards the rest */
-    VEC(struct fake_call) calls;
-    struct buf output[2]; /* text put together */
-    uint64_t offset[2];   /* where it is */
-    int64_t last_time[2];
-    const char *problem; /* a batch that did not fit */
-    bool is_bulk;        /* count the bytes only */
-    bool holds_logs;
-    struct net_exchange *held[HELD_MOST];
-    size_t held_count;
-    const char *context;      /* JSON */
-    const char *logs_refusal; /* with 400 */
-    const char *refusal;      /* of states, with 400 */
-    const char *commands;     /* JSON list; handed out once */
-    int hello_status;         /* 0: 200 */
-    const char *epoch;
-    struct net_exchange *poll; /* the long poll that waits */
-    char dir[64];
-};
-
-/* ---- answering ------------------------------------------------------------------- */
-
-static inline void fake_answer(struct net_exchange *x, int status, const char *text)
-{
-    struct buf body = BUF_INIT;
-
-    buf_puts(&body, text);
-    net_answer(x, status, "application/json", NULL, &body);
-}
-
-static inline int64_t fake_number(const char *body, const char *key)
-{
-    const char *at = strstr(body, key);
-
-    return at ? strtoll(at + strlen(key), NULL, 10) : -1;
-}
+/* ---- taking what comes ------------------------------------------------------------
+ */
 
 static inline void fake_take_lines(struct fake_master *m, int stream, const char *body)
 {
@@ -138,6 +91,29 @@ static inline void fake_commands(struct fake_master *m, struct net_exchange *x)
     net_answer(x, 200, "application/json", NULL, &body);
 }
 
+static inline void fake_reports(struct fake_master *m, struct net_exchange *x)
+{
+    struct batch_head head = {0};
+    size_t len;
+    const char *bytes = net_request_body(x, &len);
+    char reply[256];
+
+    if (m->is_busy || m->reports_refusal) {
+        fake_answer(x, m->is_busy ? 503 : 400, m->is_busy ? "{}" : m->reports_refusal);
+        return;
+    }
+    if (batch_head_decode(bytes, len, &head, NULL) || head.source)
+        m->problem = "a batch of reports is none";
+    else if (head.first > m->reports + 1)
+        m->problem = "there is a gap between two batches of reports";
+    m->records += head.count;
+    m->reports = MAX(m->reports, head.last);
+    snprintf(reply, sizeof(reply), "{\"stored\":%llu,\"refused\":[%s%s%s]}",
+             (unsigned long long)m->reports, m->report_error ? "{\"error\":\"" : "",
+             m->report_error ? m->report_error : "", m->report_error ? "\"}" : "");
+    fake_answer(x, 200, reply);
+}
+
 static inline void fake_reply(struct fake_master *m, struct net_exchange *x,
                               const char *body)
 {
@@ -152,6 +128,10 @@ static inline void fake_reply(struct fake_master *m, struct net_exchange *x,
         fake_logs(m, x, body);
     } else if (ends_with(path, "/state") && m->refusal) {
         fake_answer(x, 400, m->refusal);
+    } else if (ends_with(path, "/reports")) {
+        fake_reports(m, x);
+    } else if (ends_with(path, "/alive") && m->alive) {
+        fake_answer(x, m->alive_status ? m->alive_status : 200, m->alive);
     } else if (ends_with(path, "/context_directory")) {
         fake_answer(x, 200, m->context ? m->context : "{\"b64Tgz\":\"\"}");
     } else if (ends_with(path, "/rendezvous")) {

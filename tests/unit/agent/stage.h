@@ -3,7 +3,7 @@
  * and supervisors to run in them.
  *
  * The test executable is also the program that is run: with the arguments `task run
- * DIR` it is a supervisor. */
+ * DIR` it is a supervisor, with `report N` a training process that reports. */
 #ifndef TESTS_UNIT_AGENT_STAGE_H
 #define TESTS_UNIT_AGENT_STAGE_H
 
@@ -16,16 +16,36 @@
 #include "agent/task/supervisor.h"
 #include "data/archive.h"
 #include "data/text.h"
+#include "libdet/ring.h"
 #include "tests/unit/agent/fake_master.h"
 
 enum { PATIENCE_MS = 60 * 1000 };
 
 /* ---- the program ----------------------------------------------------------------- */
 
+/* Into the ring that its environment names. */
+static inline int put_reports(int count)
+{
+    const struct ring_config config = {.io = io_system(),
+                                       .dir = getenv("DET_REPORT_RING")};
+    const struct report report = {
+        .kind = REPORT_STATUS, .run = 1, .time_us = 1, .payload = "{}", .len = 2};
+    struct ring *ring;
+
+    if (!config.dir || ring_open(&config, &ring, NULL))
+        return 90;
+    while (count--)
+        if (ring_put(ring, &report, NULL))
+            return 91;
+    return 0; /* it is not closed: what was accepted needs nothing more */
+}
+
 __attribute__((constructor)) static void be_the_program(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "task") == 0 && strcmp(argv[2], "run") == 0)
         exit(supervisor_run(argv[3]));
+    if (argc == 3 && strcmp(argv[1], "report") == 0)
+        exit(put_reports((int)strtol(argv[2], NULL, 10)));
 }
 
 /* ---- asking ---------------------------------------------------------------------- */
@@ -198,6 +218,31 @@ static inline void run(struct fake_master *m, const char *entrypoint, const char
     fake_place(m, entrypoint, more, dir);
     CHECK_EQ(fake_wait(m, fake_spawn(dir)), 0);
     CHECK_NULL(m->problem);
+}
+
+/* "\"PROGRAM report COUNT; MORE\"": an entrypoint that reports. */
+static inline const char *reporting(char text[512], int count, const char *more)
+{
+    char program[300];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+    CHECK(len > 0);
+    program[len] = '\0';
+    snprintf(text, 512, "\"%s report %d; %s\"", program, count, more);
+    return text;
+}
+
+/* Where the first call with that end stands among all; -1: there was none. */
+static inline int fake_place_of(struct fake_master *m, const char *path)
+{
+    int found = -1;
+
+    lock_take(&m->lock);
+    for (size_t i = 0; i < m->calls.count && found < 0; i++)
+        if (ends_with(m->calls.at[i].path, path))
+            found = (int)i;
+    lock_give(&m->lock);
+    return found;
 }
 
 /* Whether no process has this word in its command line any more. */

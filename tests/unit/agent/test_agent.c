@@ -169,8 +169,9 @@ TEST(the_poll_goes_on_after_the_last_command)
     WAIT_UNTIL(fake_count(f.m, "/commands", "") >= 2);
     lock_take(&f.m->lock);
     for (size_t i = 0; i < f.m->calls.count; i++)
-        has_seen = has_seen || strcmp(f.m->calls.at[i].query,
-                                      "after=7&timeoutSeconds=50&epoch=e1") == 0;
+        has_seen =
+            has_seen || strstr(f.m->calls.at[i].query,
+                               "after=7&timeoutSeconds=15&epoch=e1&instance=") != NULL;
     lock_give(&f.m->lock);
 
     CHECK(has_seen);
@@ -219,6 +220,35 @@ TEST(a_supervisor_that_vanishes_is_a_transient_failure)
     done(&f);
 }
 
+TEST(the_reports_of_a_supervisor_that_vanishes_are_sent)
+{
+    struct fixture f = fixture();
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct place_pid pid = {0};
+    char entrypoint[512];
+    CLEANUP(buf_done) struct buf start = BUF_INIT;
+
+    f.m->is_busy = true;
+    start_agent(&f);
+    reporting(entrypoint, 7, "sleep 1000");
+    entrypoint[strlen(entrypoint) - 1] = '\0'; /* START() has quotes of its own */
+    buf_printf(&start, START(1, "%s"), entrypoint + 1);
+    command(&f, start.data);
+    WAIT_UNTIL(fake_count(f.m, "/reports", "") >= 1);
+    CHECK_OK(place_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
+    kill((pid_t)pid.supervisor, SIGKILL);
+    lock_take(&f.m->lock);
+    f.m->is_busy = false;
+    lock_give(&f.m->lock);
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "TRANSIENT") == 1);
+
+    CHECK_EQ(f.m->reports, 7);
+    CHECK_EQ(f.m->records, 7);
+    CHECK(fake_place_of(f.m, "/reports") < fake_place_of(f.m, AGENT_EXIT));
+    WAIT_UNTIL(!file_is_there(f.dir, ""));
+    done(&f);
+}
+
 TEST(a_master_that_started_anew_is_greeted_again)
 {
     struct fixture f = fixture();
@@ -257,6 +287,98 @@ TEST(a_graceful_stop_ends_the_tasks)
 
     WAIT_UNTIL(fake_count(f.m, "/det/allocations/3.u.1/exit", "KILLED") == 1);
     CHECK_STR(f.m->output[0].data, "up\nbye\n");
+    CHECK_EQ(fake_count(f.m, "/agents/a%201/bye", "instance"), 1); /* it signed off */
+    done(&f);
+}
+
+TEST(another_stop_may_be_a_restart_and_says_nothing)
+{
+    struct fixture f = fixture();
+
+    start_agent(&f);
+    WAIT_UNTIL(fake_count(f.m, "/commands", "") >= 1);
+    agent_stop(f.agent, false);
+    CHECK_OK(agent_wait(f.agent, 0, &test_err));
+    CHECK_EQ(fake_count(f.m, "/bye", ""), 0);
+    done(&f);
+}
+
+TEST(an_agent_tries_again_when_another_has_its_name)
+{
+    struct fixture f = fixture();
+
+    f.m->hello_status = 409;
+    start_agent(&f);
+    WAIT_UNTIL(fake_count(f.m, "/hello", "") >= 3);
+    lock_take(&f.m->lock);
+    f.m->hello_status = 0;
+    lock_give(&f.m->lock);
+    WAIT_UNTIL(fake_count(f.m, "/commands", "") >= 1);
+    done(&f);
+}
+
+TEST(an_agent_is_the_same_after_a_restart_and_another_in_another_directory)
+{
+    CLEANUP(buf_done) struct buf first = BUF_LIMITED(256);
+    CLEANUP(buf_done) struct buf second = BUF_LIMITED(256);
+    CLEANUP(buf_done) struct buf third = BUF_LIMITED(256);
+    struct fixture f = fixture();
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/instance", f.data);
+    for (int i = 0; i < 3; i++) {
+        struct buf *text = i == 0 ? &first : i == 1 ? &second : &third;
+
+        start_agent(&f);
+        CHECK_OK(io_read_file(io_system(), path, text, &test_err));
+        WAIT_UNTIL(fake_count(f.m, "/hello", "\"instance\":\"") >= (size_t)i + 1);
+        WAIT_UNTIL(fake_count(f.m, "/commands", "") >= (size_t)i + 1);
+        agent_free(f.agent);
+        fake_release_poll(f.m); /* of whom nobody hears any more */
+        if (i == 1)             /* damaged */
+            CHECK_OK(io_replace(io_system(), path, "x", 1, true, &test_err));
+    }
+    f.agent = NULL;
+    CHECK_EQ(first.len, 37);
+    CHECK_STR(first.data, second.data);
+    CHECK(strcmp(first.data, third.data) != 0);
+    done(&f);
+}
+
+TEST(a_task_of_another_start_of_the_machine_is_a_transient_failure)
+{
+    struct fixture f = fixture();
+    struct place_pid pid = {getpid(), getpid(), 1, "an older boot"};
+
+    CHECK_OK(io_mkdir(io_system(), f.dir, true, &test_err));
+    CHECK_OK(place_write_pid(io_system(), f.dir, &pid, &test_err));
+    start_agent(&f);
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "\"exit\":\"TRANSIENT\"") == 1);
+    CHECK_EQ(fake_count(f.m, AGENT_EXIT, "its machine was restarted"), 1);
+    WAIT_UNTIL(!file_is_there(f.dir, "")); /* and we live, whose number it is now */
+    done(&f);
+}
+
+TEST(who_has_the_number_of_a_dead_task_by_now_is_left_alone)
+{
+    struct fixture f = fixture();
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    pid_t stranger = fork();
+    struct place_pid pid = {stranger, stranger, 1, place_boot_id(&mem)};
+
+    if (stranger == 0) {
+        setsid();
+        pause();
+        _exit(0);
+    }
+    WAIT_UNTIL(getsid(stranger) == stranger);
+    CHECK_OK(io_mkdir(io_system(), f.dir, true, &test_err));
+    CHECK_OK(place_write_pid(io_system(), f.dir, &pid, &test_err));
+    start_agent(&f);
+    WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "its supervisor vanished") == 1);
+    CHECK_EQ(waitpid(stranger, NULL, WNOHANG), 0); /* it lives */
+    kill(stranger, SIGKILL);
+    CHECK_EQ(waitpid(stranger, NULL, 0), stranger);
     done(&f);
 }
 

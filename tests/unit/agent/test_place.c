@@ -4,6 +4,7 @@
 
 #include "agent/task/place.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/io.h"
 #include "tests/support/test.h"
 
@@ -20,6 +21,11 @@ TEST(a_wait_status_becomes_an_exit_with_a_reason)
         const char *reason;
     } table[] = {
         {EXITED(0), false, "CLEAN", 0, "exited with code 0"},
+        {EXITED(127), false, "FAILED", 127,
+         "exited with code 127 (a command was not found)"},
+        {EXITED(126), false, "FAILED", 126,
+         "exited with code 126 (a command may not be executed: is it missing chmod "
+         "+x?)"},
         {EXITED(3), false, "FAILED", 3, "exited with code 3"},
         {KILLED(SIGKILL), false, "FAILED", 137, "killed by signal SIGKILL"},
         {KILLED(SIGSEGV), false, "FAILED", 139, "killed by signal SIGSEGV"},
@@ -73,6 +79,40 @@ TEST(exit_and_pid_files_read_back)
     CHECK_EQ(pid_back.group_start, 56);
     CHECK_OK(io_replace(io, "/t/" PLACE_EXIT, "{", 1, true, &test_err));
     CHECK_EQ(place_read_exit(io, "/t", &mem, &exit_back, &test_err), DET_CORRUPT);
+    io_free(io);
+}
+
+/* One that was cut must not be believed, unless all of it is still there; one with a
+ * flipped bit never. */
+TEST(a_damaged_file_is_found_out_bit_by_bit)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 24);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const struct task_exit exit = {"FAILED", 1, "exited with code 1", "boot"};
+    const char *path = "/t/" PLACE_EXIT;
+    struct task_exit back;
+    struct io *io;
+
+    CHECK_OK(io_memory_new(&io, &test_err));
+    CHECK_OK(io_mkdir(io, "/t", true, &test_err));
+    CHECK_OK(place_write_exit(io, "/t", &exit, &test_err));
+    CHECK_OK(io_read_file(io, path, &text, &test_err));
+    for (size_t bit = 0; bit < text.len * 8; bit++) {
+        text.data[bit / 8] ^= (char)(1 << bit % 8);
+        CHECK_OK(io_replace(io, path, text.data, text.len, false, &test_err));
+        if (place_read_exit(io, "/t", &mem, &back, &test_err) != DET_CORRUPT)
+            fail_msg("bit %zu: %s", bit, text.data);
+        text.data[bit / 8] ^= (char)(1 << bit % 8);
+        arena_clear(&mem);
+    }
+    for (size_t len = 0; len < text.len; len++) {
+        det_status status;
+
+        CHECK_OK(io_replace(io, path, text.data, len, false, &test_err));
+        status = place_read_exit(io, "/t", &mem, &back, &test_err);
+        CHECK(status == DET_CORRUPT || (!status && back.code == 1));
+        arena_clear(&mem);
+    }
     io_free(io);
 }
 

@@ -283,6 +283,103 @@ TEST(a_run_that_is_over_for_the_master_is_killed)
     fake_free(m);
 }
 
+TEST(a_quiet_task_is_ended_when_the_master_says_so)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    m->alive = "{\"mustEnd\":true,\"againMs\":1000}";
+    run(m, "\"sleep 1000.75\"", "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    CHECK(nobody_has("1000.75"));
+    CHECK_EQ(fake_count(m, "/alive", "\"rank\":0"), 1);
+    fake_free(m);
+}
+
+TEST(a_quiet_task_whose_run_is_over_is_ended)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    m->alive = "{\"error\":{\"code\":9,\"error\":\"this run is over\"}}";
+    m->alive_status = 400;
+    run(m, "\"sleep 1000.75\"", "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    fake_free(m);
+}
+
+TEST(a_supervisor_says_as_often_as_it_is_told_that_it_is_there)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+    pid_t pid;
+
+    m->alive = "{\"mustEnd\":false,\"againMs\":200}";
+    fake_place(m, "\"sleep 1000.75\"", "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_count(m, "/alive", "") >= 3);
+    fake_leave(m); /* which it survives */
+    fake_serve(m);
+    WAIT_UNTIL(fake_count(m, "/alive", "") >= 5);
+    CHECK_OK(control_send(dir, CONTROL_KILL, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+    CHECK_EQ(fake_count(m, "/exit", "KILLED"), 1);
+    fake_free(m);
+}
+
+TEST(a_supervisor_follows_its_master)
+{
+    struct fake_master *m = fake_new();
+    uint16_t old = m->port;
+    char dir[128];
+    char go[160];
+    char url[64];
+    pid_t pid;
+
+    fake_place(m,
+               "\"echo before; until [ -e ../go ]; do sleep 0.02; done; echo after\"",
+               "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 7);
+    fake_leave(m);
+    do { /* the same one may be free again */
+        m->port = 0;
+        fake_serve(m);
+        if (m->port == old)
+            fake_leave(m);
+    } while (m->port == old);
+    snprintf(go, sizeof(go), "%s/go", dir);
+    CHECK_OK(io_replace(io_system(), go, "", 0, false, &test_err));
+    CHECK_OK(control_tell(dir, CONTROL_MASTER, "no address", 5000, &test_err));
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", m->port);
+    CHECK_OK(control_tell(dir, CONTROL_MASTER, url, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+
+    CHECK_NULL(m->problem);
+    CHECK_STR(m->output[0].data, "before\nafter\n");
+    CHECK_EQ(fake_count(m, "/exit", "CLEAN"), 1);
+    fake_free(m);
+}
+
+TEST(a_supervisor_that_was_told_to_end_does_not_wait_for_a_master_for_ever)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+    pid_t pid;
+
+    fake_place(m, "\"echo up; exec sleep 1000.75\"", "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 3);
+    fake_leave(m);
+    CHECK_OK(control_send(dir, CONTROL_TERM, 5000, &test_err));
+    CHECK_EQ(fake_wait(m, pid), 0);
+    check_exit(dir, "KILLED", 143, "killed by signal SIGTERM"); /* for the next agent */
+    fake_serve(m);
+    fake_free(m);
+}
+
 TEST(output_of_a_run_that_is_over_ends_it)
 {
     struct fake_master *m = fake_new();
@@ -304,6 +401,73 @@ TEST(output_that_nobody_wants_does_not_end_a_task)
     run(m, "\"echo up; exit 4\"", "", dir);
 
     CHECK_EQ(fake_count(m, "/exit", "exited with code 4"), 1);
+    fake_free(m);
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+TEST(reports_reach_the_master_before_the_exit_does)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    run(m, reporting(entrypoint, 2000, "exit 3"), "", dir);
+
+    CHECK_EQ(m->reports, 2000);
+    CHECK_EQ(m->records, 2000);
+    CHECK(fake_place_of(m, "/reports") < fake_place_of(m, "/exit"));
+    CHECK_EQ(fake_count(m, "/exit", "exited with code 3"), 1);
+    fake_free(m);
+}
+
+TEST(reports_wait_for_a_master_in_trouble_and_so_does_the_exit)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+    pid_t pid;
+
+    m->is_busy = true;
+    fake_place(m, reporting(entrypoint, 5, "echo done"), "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT) && fake_count(m, "/reports", "") >= 2);
+    CHECK_EQ(fake_count(m, "/exit", ""), 0);
+    lock_take(&m->lock);
+    m->is_busy = false;
+    lock_give(&m->lock);
+    CHECK_EQ(fake_wait(m, pid), 0);
+    CHECK_EQ(m->reports, 5);
+    CHECK_EQ(m->records, 5);
+    CHECK_EQ(fake_count(m, "/exit", "CLEAN"), 1);
+    CHECK_NULL(m->problem);
+    fake_free(m);
+}
+
+TEST(a_refused_report_is_named_in_the_tasks_log)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    m->report_error = "loss was 1 before";
+    run(m, reporting(entrypoint, 1, "echo done"), "", dir);
+
+    CHECK_STR(m->output[0].data, "done\n");
+    CHECK_STR(m->output[1].data, "[det] a report was refused: loss was 1 before\n");
+    fake_free(m);
+}
+
+TEST(reports_of_a_run_that_is_over_end_it)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    m->reports_refusal = "{\"error\":{\"code\":9,\"error\":\"this run is over\"}}";
+    run(m, reporting(entrypoint, 1, "sleep 1000"), "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
     fake_free(m);
 }
 

@@ -514,3 +514,108 @@ TEST(descriptors_are_closed_on_exec)
     CHECK(fcntl(io_fd(file), F_GETFD) & FD_CLOEXEC);
     io_close(file);
 }
+
+ON_BOTH(a_map_shows_and_changes_the_file)
+{
+    const char *path = below(root, "mapped");
+    struct io_file *file;
+    struct io_map map;
+    struct io_map other;
+    char bytes[4];
+    size_t got;
+
+    CHECK_OK(io_open(io, path, IO_WRITE | IO_CREATE, &file, &test_err));
+    CHECK_EQ(io_map(file, 1, &map, &test_err), DET_INVALID);
+    CHECK_OK(io_reserve(file, 8192, &test_err));
+    CHECK_OK(io_reserve(file, 10, &test_err));
+    CHECK_EQ(io_map(file, 8193, &map, &test_err), DET_INVALID);
+    CHECK_EQ(io_map(file, 0, &map, &test_err), DET_INVALID);
+    CHECK_OK(io_map(file, 8192, &map, &test_err));
+    CHECK_OK(io_map(file, 4096, &other, &test_err));
+    CHECK_EQ(map.data[8191], 0);
+    map.data[5] = 'm';
+    CHECK_EQ(other.data[5], 'm');
+    CHECK_OK(io_write_at(file, 6, "w", 1, &test_err));
+    CHECK_EQ(map.data[6], 'w');
+    CHECK_OK(io_read_at(file, 4, bytes, 4, &got, &test_err));
+    CHECK_EQ(memcmp(bytes, "\0mw\0", 4), 0);
+
+    /* The file may go: its bytes stay as long as they are mapped. */
+    io_close(file);
+    CHECK_OK(io_remove(io, path, &test_err));
+    io_unmap(&other);
+    map.data[8191] = 'e';
+    io_unmap(&map);
+    io_unmap(&map);
+}
+
+ON_BOTH(only_what_may_be_written_is_mapped)
+{
+    struct io_file *file;
+    struct io_map map;
+
+    put(io, below(root, "f"), "text");
+    CHECK_OK(io_open(io, below(root, "f"), IO_READ, &file, &test_err));
+    CHECK(io_map(file, 4, &map, &test_err) != DET_OK);
+    io_close(file);
+}
+
+ON_BOTH(maps_and_reservations_fail_when_told_to)
+{
+    struct io_file *file;
+    struct io_map map;
+
+    put(io, below(root, "f"), "text");
+    CHECK_OK(io_open(io, below(root, "f"), IO_WRITE, &file, &test_err));
+    fault_arm(FAULT_MEMORY, 1);
+    CHECK_EQ(io_map(file, 4, &map, &test_err), DET_NOMEM);
+    fault_disarm(FAULT_MEMORY);
+    fault_arm(FAULT_WRITE, 1);
+    CHECK_EQ(io_reserve(file, 100, &test_err), DET_IO);
+    fault_disarm(FAULT_WRITE);
+    io_close(file);
+    check_content(io, below(root, "f"), "text");
+}
+
+ON_BOTH(several_share_a_lock_that_one_may_hold_alone)
+{
+    struct io_file *file[3];
+
+    put(io, below(root, "f"), "");
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(io_open(io, below(root, "f"), IO_WRITE, &file[i], &test_err));
+    CHECK_OK(io_lock(file[0], &test_err));
+    CHECK_EQ(io_lock_shared(file[1], &test_err), DET_BUSY);
+    CHECK_OK(io_lock_shared(file[0], &test_err));
+    CHECK_OK(io_lock_shared(file[1], &test_err));
+    CHECK_OK(io_lock_shared(file[1], &test_err));
+    CHECK_EQ(io_lock(file[2], &test_err), DET_BUSY);
+    io_close(file[0]);
+    CHECK_EQ(io_lock(file[2], &test_err), DET_BUSY);
+    CHECK_OK(io_lock(file[1], &test_err));
+    CHECK_EQ(io_lock_shared(file[2], &test_err), DET_BUSY);
+    io_close(file[1]);
+    CHECK_OK(io_lock(file[2], &test_err));
+    io_close(file[2]);
+}
+
+TEST(plain_files_are_neither_links_nor_pipes)
+{
+    char root[] = P_tmpdir "/det-test-XXXXXX";
+    struct io_file *file;
+
+    CHECK(mkdtemp(root));
+    put(io_system(), below(root, "f"), "");
+    CHECK_EQ(symlink(below(root, "f"), below(root, "link")), 0);
+    CHECK_EQ(mkfifo(below(root, "pipe"), 0600), 0);
+    CHECK_EQ(
+        io_open(io_system(), below(root, "link"), IO_READ | IO_PLAIN, &file, &test_err),
+        DET_IO);
+    CHECK_EQ(
+        io_open(io_system(), below(root, "pipe"), IO_READ | IO_PLAIN, &file, &test_err),
+        DET_IO);
+    CHECK_OK(
+        io_open(io_system(), below(root, "f"), IO_READ | IO_PLAIN, &file, &test_err));
+    io_close(file);
+    CHECK_OK(io_remove_tree(io_system(), root, &test_err));
+}

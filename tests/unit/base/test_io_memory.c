@@ -492,3 +492,179 @@ TEST(random_changes_and_crashes_leave_a_tree)
         io_free(io);
     }
 }
+
+/* ---- maps ---- */
+
+TEST(what_was_written_through_a_map_survives_when_it_was_synced)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+    struct io_map late;
+
+    sync_dir(io, "/");
+    CHECK_OK(io_reserve(file, 4, &test_err));
+    CHECK_OK(io_map(file, 4, &map, &test_err));
+    memcpy(map.data, "kept", 4);
+    CHECK_OK(io_sync(file, &test_err));
+    memcpy(map.data, "lost", 4);
+    io_crash(io);
+    io_unmap(&map);
+    io_close(file);
+    check_content(io, "f", "kept");
+
+    /* Also when the map is gone before the sync. */
+    file = open_file(io, "f");
+    CHECK_OK(io_map(file, 4, &late, &test_err));
+    memcpy(late.data, "late", 4);
+    io_unmap(&late);
+    CHECK_OK(io_sync(file, &test_err));
+    io_crash(io);
+    io_close(file);
+    check_content(io, "f", "late");
+    io_free(io);
+}
+
+TEST(a_map_of_a_file_that_the_crash_took_can_still_be_unmapped)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    CHECK_OK(io_reserve(file, 100, &test_err));
+    CHECK_OK(io_map(file, 100, &map, &test_err));
+    io_crash(io);
+    io_crash(io);
+    CHECK(!is_there(io, "f"));
+    map.data[99] = 1;
+    io_unmap(&map);
+    io_close(file);
+    io_free(io);
+}
+
+TEST(reserving_beyond_the_limit_says_that_the_disk_is_full)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    io_memory_limit(io, 100);
+    CHECK_EQ(io_reserve(file, 101, &test_err), DET_FULL);
+    CHECK_OK(io_reserve(file, 100, &test_err));
+    CHECK_OK(io_map(file, 100, &map, &test_err));
+    io_close(file);
+    CHECK_OK(io_remove(io, "f", &test_err));
+    /* As on a disk: its space comes back with the last map. */
+    file = open_file(io, "g");
+    CHECK_EQ(io_reserve(file, 1, &test_err), DET_FULL);
+    io_unmap(&map);
+    CHECK_OK(io_reserve(file, 1, &test_err));
+    io_close(file);
+    io_free(io);
+}
+
+TEST(a_mapped_file_stays_where_it_is)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_map map;
+
+    CHECK_OK(io_reserve(file, 64, &test_err));
+    CHECK_OK(io_map(file, 64, &map, &test_err));
+    CHECK_EQ(io_reserve(file, 1 << 20, &test_err), DET_IO);
+    CHECK_EQ(io_write_at(file, 1 << 20, "x", 1, &test_err), DET_IO);
+    map.data[63] = 'x';
+    io_unmap(&map);
+    CHECK_OK(io_reserve(file, 1 << 20, &test_err));
+    io_close(file);
+    io_free(io);
+}
+
+/* ---- ways in which an operation goes wrong -----------------------------------------
+ */
+
+static uint64_t size_of(struct io *io, const char *path)
+{
+    struct io_stat found;
+
+    CHECK_OK(io_stat(io, path, &found, &test_err));
+    return found.size_bytes;
+}
+
+TEST(a_fault_fails_tears_or_fills_as_it_was_told)
+{
+    static const struct {
+        enum fault_how how;
+        det_status status;
+        uint64_t left;
+    } ways[] = {
+        {FAULT_FAILS, DET_IO, 0}, {FAULT_TORN, DET_IO, 2}, {FAULT_FULL, DET_FULL, 2}};
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct io *io = new_io();
+        struct io_file *file = open_file(io, "f");
+
+        fault_arm_as(FAULT_WRITE, 1, ways[i].how);
+        CHECK_EQ(io_write_at(file, 0, "abcd", 4, &test_err), ways[i].status);
+        CHECK(fault_disarm(FAULT_WRITE));
+        CHECK_EQ(size_of(io, "f"), ways[i].left);
+        CHECK_OK(io_write_at(file, 0, "abcd", 4, &test_err));
+        io_close(file);
+        io_free(io);
+    }
+}
+
+TEST(after_the_power_went_it_is_dark_until_there_is_light)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_stat found;
+
+    sync_dir(io, "/");
+    CHECK_OK(io_write_at(file, 0, "ab", 2, &test_err));
+    CHECK_OK(io_sync(file, &test_err));
+    fault_arm_as(FAULT_WRITE, 1, FAULT_POWER);
+    CHECK_EQ(io_write_at(file, 2, "cd", 2, &test_err), DET_IO);
+    CHECK(fault_is_dark());
+    CHECK_EQ(io_stat(io, "f", &found, NULL), DET_IO);
+    CHECK_EQ(io_mkdir(io, "d", false, NULL), DET_IO);
+    CHECK_EQ(io_remove(io, "f", NULL), DET_IO);
+    io_close(file);
+    CHECK(fault_light());
+    CHECK_EQ(size_of(io, "f"), 2); /* what was not synced is gone */
+    CHECK(!fault_light());
+    io_free(io);
+}
+
+TEST(a_process_that_dies_leaves_what_it_wrote_and_no_lock)
+{
+    struct io *io = new_io();
+    struct io_file *file = open_file(io, "f");
+    struct io_file *next;
+
+    CHECK_OK(io_lock(file, &test_err));
+    fault_arm_as(FAULT_WRITE, 2, FAULT_DEATH);
+    CHECK_OK(io_write_at(file, 0, "ab", 2, &test_err));
+    CHECK_EQ(io_write_at(file, 2, "cd", 2, &test_err), DET_IO);
+    CHECK(fault_light());
+    CHECK_EQ(io_write_at(file, 0, "x", 1, &test_err), DET_IO); /* it is dead */
+    CHECK_EQ(size_of(io, "f"), 3);
+    next = open_file(io, "f");
+    CHECK_OK(io_lock(next, &test_err));
+    io_close(next);
+    io_close(file);
+    io_free(io);
+}
+
+TEST(operations_can_be_counted)
+{
+    struct io *io = new_io();
+
+    fault_count(FAULT_WRITE);
+    fault_count(FAULT_SYNC);
+    CHECK_OK(io_replace(io, "f", "x", 1, false, &test_err));
+    CHECK_EQ(fault_counted(FAULT_WRITE), 3); /* open, write, rename */
+    CHECK_EQ(fault_counted(FAULT_SYNC), 2);
+    CHECK(!fault_state.left[FAULT_WRITE]);
+    io_free(io);
+}

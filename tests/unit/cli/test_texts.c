@@ -125,7 +125,7 @@ TEST(bash_completes_nouns_verbs_and_options)
 
     CHECK_OK(completion_write("bash", &out, &test_err));
 
-    CHECK_HAS(out.data, "    \"\") list=\" experiment trial agent");
+    CHECK_HAS(out.data, "    \"\") list=\" experiment trial checkpoint agent");
     CHECK_HAS(out.data, "    \" experiment\" | \" e\") list=\" create list describe");
     CHECK_HAS(out.data,
               "    \" experiment label\" | \" e label\") list=\" add remove\"");
@@ -144,7 +144,7 @@ TEST(zsh_and_fish_have_theirs)
     CHECK_HAS(out.data, "bashcompinit");
     buf_clear(&out);
     CHECK_OK(completion_write("fish", &out, &test_err));
-    CHECK_HAS(out.data, "complete -c det -n __fish_use_subcommand -a experiment");
+    CHECK_HAS(out.data, "complete -c det -n __det_at -a experiment");
     CHECK_HAS(out.data, "-l follow -s f");
     CHECK_EQ(completion_write("tcsh", &out, &test_err), DET_INVALID);
 }

@@ -49,8 +49,8 @@ static UNUSED det_status load_file(struct fixture *f, enum config_kind kind,
                                    const char *yaml, const struct json *overrides)
 {
     f->report = (struct config_report)CONFIG_REPORT(&f->mem, "c.yaml");
-    f->status = config_load(kind, yaml, yaml ? strlen(yaml) : 0, overrides,
-                            &f->report, &f->tree, &f->err);
+    f->status = config_load(kind, yaml, yaml ? strlen(yaml) : 0, overrides, &f->report,
+                            &f->tree, &f->err);
     return f->status;
 }
 

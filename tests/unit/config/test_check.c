@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "data/yaml.h"
 #include "tests/unit/config/fixture.h"
 
 TEST(everything_that_is_wrong_is_reported_at_once)
@@ -34,7 +35,7 @@ TEST(everything_that_is_wrong_is_reported_at_once)
         "none\n"
         "c.yaml:9:7: hyperparameters.lr.maxval: missing; expected a number\n"
         "c.yaml:10:13: labels[1]: found 3; expected a string (put it in quotes)\n"
-        "c.yaml:12:3: searcher.max_trials: missing; expected a whole number from 1 to "
+        "c.yaml:11:1: searcher.max_trials: missing; expected a whole number from 1 to "
         "2147483647");
     CHECK_EQ(f.report.errors, 9);
 }
@@ -110,6 +111,52 @@ TEST(an_unknown_word_is_one_error_not_many)
                   "c.yaml:2:28: checkpoint_storage.type: found 'hdfs'; expected one of "
                   "shared_fs, directory, s3, gcs, azure\n"
                   "c.yaml:2:44: checkpoint_storage.hdfs_url: unknown key");
+}
+
+TEST(what_is_not_built_is_said_first)
+{
+    FIXTURE(f);
+
+    CHECK_EQ(load(&f, "nonsense: 1\nsearcher: {name: adaptive_asha}\n"), DET_INVALID);
+    CHECK_EQ(
+        strncmp(f.err.text, "c.yaml:2:18: searcher.name: 'adaptive_asha' is not", 50),
+        0);
+    CHECK_HAS(f.err.text, "searcher.max_trials: missing");
+}
+
+TEST(a_problem_with_a_block_is_found_at_its_key)
+{
+    FIXTURE(f);
+
+    CHECK_REFUSES(&f,
+                  SINGLE "nonsense:\n  # what follows\n\n  a: 1\n  b:\n  - 1\n  - 2\n",
+                  DET_INVALID, "c.yaml:2:1: nonsense: unknown key");
+    CHECK_REFUSES(&f, "name:\n- x\n" SINGLE, DET_INVALID,
+                  "c.yaml:1:1: name: found a list; expected a string");
+    CHECK_REFUSES(&f, SINGLE "nonsense: {a: 1}\n", DET_INVALID,
+                  "c.yaml:2:11: nonsense: unknown key");
+}
+
+TEST(what_an_option_says_is_said_of_the_option)
+{
+    FIXTURE(f);
+    const char *const options[] = {"--config a=1", "--config max_restarts=many"};
+    struct json *tree = NULL, *value = json_new_str(&f.mem, "many");
+
+    CHECK_OK(yaml_parse("debug: 3\n" SINGLE, strlen("debug: 3\n" SINGLE), NULL, &f.mem,
+                        &tree, NULL));
+    value->column = 2;
+    json_set(&f.mem, tree, "max_restarts", value);
+    f.report = (struct config_report)CONFIG_REPORT(&f.mem, "c.yaml");
+    f.report.options = options;
+    CHECK_EQ(experiment_config_load_tree(tree, &f.defaults, &f.mem, &f.report,
+                                         &f.config, &f.err),
+             DET_INVALID);
+    CHECK_STR(
+        f.err.text,
+        "c.yaml:1:8: debug: found 3; expected true or false\n"
+        "--config max_restarts=many: max_restarts: found 'many'; expected a whole "
+        "number from 0 to 2147483647");
 }
 
 TEST(a_method_that_is_not_built_is_still_checked)
@@ -229,12 +276,13 @@ TEST(the_patterns_of_log_policies_are_checked)
 {
     FIXTURE(f);
 
-    CHECK_EQ(load(&f, "entrypoint: x\n"
-                      "searcher: {name: single, metric: loss}\n"
-                      "log_policies:\n"
-                      "  - {pattern: 'a(b', action: cancel_retries}\n"
-                      "  - {pattern: '(a)\\1', action: cancel_retries}\n"
-                      "  - {pattern: 'a{2,5}|[[:digit:]]+$', action: cancel_retries}\n"),
+    CHECK_EQ(load(&f,
+                  "entrypoint: x\n"
+                  "searcher: {name: single, metric: loss}\n"
+                  "log_policies:\n"
+                  "  - {pattern: 'a(b', action: cancel_retries}\n"
+                  "  - {pattern: '(a)\\1', action: cancel_retries}\n"
+                  "  - {pattern: 'a{2,5}|[[:digit:]]+$', action: cancel_retries}\n"),
              DET_INVALID);
     CHECK_HAS(lines(&f), "log_policies[].pattern: a '(' of the pattern has no ')'");
     CHECK_HAS(lines(&f), "the pattern has a back-reference, \\1");

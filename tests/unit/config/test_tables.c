@@ -41,6 +41,22 @@ TEST(every_default_is_json)
     }
 }
 
+TEST(a_file_of_defaults_is_valid)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        FIXTURE(f);
+        CLEANUP(buf_done) struct buf text = BUF_INIT;
+        det_status st;
+
+        config_defaults_write(kinds[i], &text);
+        CHECK_OK(text.status);
+        st = kinds[i] == CONFIG_EXPERIMENT ? load(&f, text.data)
+                                           : load_file(&f, kinds[i], text.data, NULL);
+        if (st)
+            fail_msg("kind %zu: %s", i, f.err.text);
+    }
+}
+
 TEST(every_key_has_a_type_and_a_row_around_it)
 {
     EACH_ROW(row)

@@ -23,6 +23,23 @@ static inline det_status bed_join_with(struct bed *bed, const char *name,
     return bed_try(bed, &event);
 }
 
+/* From a directory and a start of the machine that it names. */
+static inline det_status bed_join_as(struct bed *bed, const char *name,
+                                     const char *instance, const char *boot_id)
+{
+    struct core_event event = {.kind = EVENT_AGENT_JOINED};
+
+    event.agent_joined.name = name;
+    event.agent_joined.resource_pool = "compute";
+    event.agent_joined.devices = "[]";
+    event.agent_joined.addresses = "[]";
+    event.agent_joined.slots = 1;
+    event.agent_joined.boot_id = boot_id;
+    event.agent_joined.version = "0.1.0";
+    event.agent_joined.instance = instance;
+    return bed_try(bed, &event);
+}
+
 static inline void bed_join(struct bed *bed, const char *name, int64_t slots)
 {
     CHECK_EQ(bed_join_with(bed, name, "compute", slots, NULL), DET_OK);
@@ -148,6 +165,14 @@ static inline void bed_agent(struct bed *bed, enum core_event_kind kind,
 
     event.agent.name = name;
     bed_do(bed, &event);
+}
+
+/* Silent for too long. */
+static inline void bed_lose(struct bed *bed, const char *name)
+{
+    bed_agent(bed, EVENT_AGENT_SILENT, name);
+    bed->now_us += 25 * SECOND_US;
+    bed_do(bed, &(struct core_event){.kind = EVENT_TICK});
 }
 
 static inline void bed_kill_trial(struct bed *bed, int64_t trial)

@@ -194,7 +194,7 @@ TEST(a_gang_that_loses_an_agent_keeps_its_other_slots_until_it_is_gone)
     bed_submit(&bed, &(struct job){.slots = 8});
     bed_start(&bed, 1);
 
-    bed_agent(&bed, EVENT_AGENT_LOST, "a");
+    bed_lose(&bed, "a");
     CHECK_EQ(bed_count(&bed, EFFECT_KILL), 1);
     CHECK_NULL(core_agent(bed.core, "a"));
     bed_submit(&bed, &one_slot);
@@ -269,4 +269,138 @@ TEST(who_disables_or_misses_an_agent_that_is_not_there_is_told)
     event.agent_enable.name = "ghost";
     CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
     CHECK_HAS(bed.err.text, "no agent ghost");
+}
+
+/* ---- who is heard ---------------------------------------------------------------- */
+
+TEST(an_agent_whose_tasks_are_heard_is_not_lost)
+{
+    BED(bed);
+    bed_join(&bed, "a", 1);
+    bed_submit(&bed, &one_slot);
+    bed_start(&bed, 1);
+
+    bed_agent(&bed, EVENT_AGENT_SILENT, "a");
+    for (int i = 0; i < 10; i++) {
+        bed_wait(&bed, 20);
+        bed_agent(&bed, EVENT_AGENT_TASKS_HEARD, "a");
+    }
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_RUNNING);
+    bed_submit(&bed, &one_slot); /* but it gets nothing new */
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
+    bed_wait(&bed, 25);
+
+    CHECK_NULL(core_agent(bed.core, "a"));
+    CHECK_EQ(bed.allocation[1].exit, EXIT_TRANSIENT);
+}
+
+TEST(the_tasks_of_an_agent_that_is_heard_change_nothing)
+{
+    BED(bed);
+    struct core_event event = {.kind = EVENT_AGENT_TASKS_HEARD};
+
+    bed_join(&bed, "a", 1);
+    bed_agent(&bed, EVENT_AGENT_TASKS_HEARD, "a");
+    CHECK_EQ(bed.out.count, 0);
+    CHECK_EQ(core_next_deadline_us(bed.core), INT64_MAX);
+    event.agent.name = "ghost";
+    CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
+}
+
+TEST(the_time_in_which_no_master_was_there_is_nobodys_silence)
+{
+    BED(bed);
+    bed_join(&bed, "a", 1);
+    bed_agent(&bed, EVENT_AGENT_SILENT, "a");
+
+    bed.now_us += INT64_C(3600) * SECOND_US;
+    bed_do(&bed, &(struct core_event){.kind = EVENT_STARTED});
+    bed_wait(&bed, 24);
+    CHECK(core_agent(bed.core, "a") != NULL);
+    bed_wait(&bed, 1);
+    CHECK_NULL(core_agent(bed.core, "a"));
+}
+
+TEST(a_clock_that_is_set_moves_deadlines_with_it)
+{
+    for (int64_t by_us = -INT64_C(3600) * SECOND_US; by_us <= INT64_C(3600) * SECOND_US;
+         by_us += INT64_C(7200) * SECOND_US) {
+        BED(bed);
+        struct core_event event = {.kind = EVENT_CLOCK_JUMPED};
+
+        bed.now_us += INT64_C(9000) * SECOND_US;
+        event.clock_jumped.by_us = by_us;
+        bed_join(&bed, "a", 1);
+        bed_join(&bed, "b", 1);
+        bed_submit(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 60});
+        bed_start(&bed, 1);
+        CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
+        bed_agent(&bed, EVENT_AGENT_SILENT, "b");
+        bed.now_us += by_us;
+        bed_do(&bed, &event);
+        bed_wait(&bed, 24);
+        CHECK(core_agent(bed.core, "b") != NULL);
+        bed_wait(&bed, 1);
+        CHECK_NULL(core_agent(bed.core, "b"));
+        CHECK_EQ(bed.allocation[1].is_killed, false);
+        bed_wait(&bed, 35);
+        CHECK_EQ(bed.allocation[1].is_killed, true);
+    }
+}
+
+TEST(a_deadline_far_in_the_future_is_cut_short_when_the_master_starts)
+{
+    BED(bed);
+    bed.now_us += INT64_C(9000) * SECOND_US;
+    bed_join(&bed, "a", 1);
+    bed_submit(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 60});
+    bed_start(&bed, 1);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
+
+    bed.now_us -= INT64_C(3600) * SECOND_US; /* the clock was set back meanwhile */
+    bed_do(&bed, &(struct core_event){.kind = EVENT_STARTED});
+    bed_wait(&bed, 60);
+    CHECK_EQ(bed.allocation[1].is_killed, true);
+}
+
+/* ---- two of one name ------------------------------------------------------------- */
+
+TEST(a_second_agent_of_a_name_is_refused_while_the_first_is_heard)
+{
+    BED(bed);
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "boot"), DET_OK);
+    bed_submit(&bed, &one_slot);
+    bed_start(&bed, 1);
+
+    CHECK_EQ(bed_join_as(&bed, "a", "two", "boot"), DET_EXISTS);
+    CHECK_HAS(bed.err.text, "another agent is connected as 'a'");
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "copy"),
+             DET_EXISTS); /* a copied directory */
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_RUNNING);
+}
+
+TEST(a_second_agent_of_a_name_takes_the_place_of_one_that_is_gone)
+{
+    BED(bed);
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "boot"), DET_OK);
+    bed_submit(&bed, &one_slot);
+    bed_start(&bed, 1);
+    bed_agent(&bed, EVENT_AGENT_SILENT, "a");
+
+    CHECK_EQ(bed_join_as(&bed, "a", "two", "boot"), DET_OK);
+    CHECK_EQ(bed.allocation[1].exit, EXIT_TRANSIENT);
+    CHECK_EQ(bed.trial[1].restarts, 0);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+    CHECK_STR(core_agent(bed.core, "a")->instance, "two");
+}
+
+TEST(an_agent_whose_machine_restarted_is_the_same_agent)
+{
+    BED(bed);
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "boot"), DET_OK);
+    bed_agent(&bed, EVENT_AGENT_SILENT, "a");
+
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "next boot"), DET_OK);
+    CHECK_EQ(core_agent(bed.core, "a")->id, 1);
+    CHECK_STR(core_agent(bed.core, "a")->boot_id, "next boot");
 }

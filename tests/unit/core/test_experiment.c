@@ -236,55 +236,6 @@ TEST(a_better_priority_passes_others_in_the_queue)
     CHECK_EQ(bed_try(&bed, &event), DET_INVALID);
 }
 
-TEST(jobs_are_listed_in_the_order_of_the_queue)
-{
-    BED(bed);
-    struct core_job *jobs;
-    uint32_t count;
-
-    bed_join(&bed, "a", 2);
-    bed_submit(&bed, &(struct job){.slots = 2, .priority = 50});
-    bed.now_us++;
-    bed_submit(&bed, &(struct job){.slots = 2, .priority = 50});
-    bed.now_us++;
-    bed_submit(&bed, &(struct job){.slots = 1, .priority = 10});
-
-    CHECK_OK(core_jobs(bed.core, "compute", &bed.mem, &jobs, &count, &test_err));
-    CHECK_EQ(count, 3);
-    CHECK_EQ(jobs[0].experiment_id, 3);
-    CHECK_EQ(jobs[0].is_scheduled, false);
-    CHECK_EQ(jobs[0].ahead, 0);
-    CHECK_EQ(jobs[1].experiment_id, 1);
-    CHECK_EQ(jobs[1].is_scheduled, true);
-    CHECK_EQ(jobs[1].is_backfilled, false); /* it was there before */
-    CHECK_EQ(jobs[1].allocated_slots, 2);
-    CHECK_EQ(jobs[2].experiment_id, 2);
-    CHECK_EQ(jobs[2].ahead, 1);
-    CHECK_EQ(jobs[2].requested_slots, 2);
-    CHECK_EQ(core_jobs(bed.core, "moon", &bed.mem, &jobs, &count, NULL), DET_NOT_FOUND);
-}
-
-TEST(what_starts_while_something_more_important_waits_is_backfilled)
-{
-    CLEANUP(bed_done) struct bed bed = {0};
-    struct core_job *jobs;
-    uint32_t count;
-
-    bed_init(&bed);
-    bed.pool[0].config.is_preemptive = true;
-    bed.config.refuses_unfittable = false;
-    bed_open(&bed);
-    bed_join(&bed, "a", 2);
-    bed_submit(&bed, &(struct job){.slots = 4, .priority = 10});
-    bed.now_us++;
-    bed_submit(&bed, &(struct job){.slots = 1, .priority = 50});
-
-    CHECK_OK(core_jobs(bed.core, "compute", &bed.mem, &jobs, &count, &test_err));
-    CHECK_EQ(jobs[0].is_scheduled, false);
-    CHECK_EQ(jobs[1].is_scheduled, true);
-    CHECK_EQ(jobs[1].is_backfilled, true);
-}
-
 TEST(an_entry_of_the_journal_is_applied_once_and_none_is_skipped)
 {
     BED(bed);

@@ -196,7 +196,7 @@ TEST(an_agent_lost_while_a_trial_is_canceled_is_no_error)
     running(&bed, &one_slot);
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_CANCEL), DET_OK);
-    bed_agent(&bed, EVENT_AGENT_LOST, "a");
+    bed_lose(&bed, "a");
 
     CHECK_EQ(bed.trial[1].state, TRIAL_CANCELED);
 }

@@ -289,6 +289,26 @@ TEST(the_environment_says_who_is_calling)
     world_done(&w);
 }
 
+TEST(a_user_named_by_the_environment_alone_is_not_somebody_else)
+{
+    struct world w;
+
+    world_init(&w);
+    setenv("DET_USER", "ann", 1);
+    world_open(&w, OPTIONS(.size = 0));
+    CHECK_EQ(get(&w), DET_UNAUTHENTICATED);
+    CHECK_HAS(det_error_text(w.client), "user 'ann' is not logged in at http://");
+    CHECK_OK(det_login(w.client, "ann", "pw"));
+    world_close(&w);
+    world_open(&w, OPTIONS(.size = 0));
+    CHECK_OK(get(&w));
+    CHECK_STR(det_client_user(w.client), "ann");
+    CHECK_OK(det_logout(w.client));
+
+    CHECK_STR(det_client_user(w.client), "ann");
+    world_done(&w);
+}
+
 TEST(a_task_speaks_with_its_own_token)
 {
     struct world w;

@@ -135,3 +135,29 @@ TEST(only_so_many_wait_to_log_in)
     auth_free(auth);
     place_close(&place);
 }
+
+/* Half a token would be refused at the next start, an empty one would be everybody's.
+ */
+TEST(a_first_start_without_memory_leaves_whole_secrets_or_none)
+{
+    EACH_ALLOCATION_FAILS() {
+        int64_t nth = fault_state.left[FAULT_MEMORY];
+        struct auth *auth = NULL;
+        struct io *io;
+        det_status st;
+
+        fault_disarm(FAULT_MEMORY);
+        CHECK_OK(io_memory_new(&io, &test_err));
+        CHECK_OK(io_mkdir(io, "/d", true, &test_err));
+        fault_arm(FAULT_MEMORY, nth);
+        st = auth_new(io, "/d", &auth, NULL);
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+        nth = fault_state.left[FAULT_MEMORY];
+        fault_state.left[FAULT_MEMORY] = 0;
+        if (st)
+            CHECK_OK(auth_new(io, "/d", &auth, &test_err));
+        auth_free(auth);
+        io_free(io);
+        fault_state.left[FAULT_MEMORY] = nth;
+    }
+}

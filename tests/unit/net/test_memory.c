@@ -266,3 +266,33 @@ TEST(the_peer_is_this_user_on_this_machine)
     net_answer(w.held[0], 200, NULL, NULL, &none);
     world_done_all(&w);
 }
+
+TEST(a_struck_call_is_lost_on_its_way_there_or_back_or_comes_twice)
+{
+    static const struct {
+        enum fault_kind kind;
+        enum fault_how how;
+        det_status status;
+        int requests;
+    } ways[] = {{FAULT_SEND, FAULT_FAILS, DET_UNREACHABLE, 0},
+                {FAULT_SEND, FAULT_TWICE, DET_OK, 2},
+                {FAULT_RECEIVE, FAULT_FAILS, DET_UNREACHABLE, 1},
+                {FAULT_RECEIVE, FAULT_TORN, DET_UNREACHABLE, 1}};
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct buf body = BUF_INIT;
+        struct world w;
+        int status;
+
+        world_init_seeded(&w, IS_MEMORY, 1);
+        fault_arm_as(ways[i].kind, 1, ways[i].how);
+        CHECK_EQ(world_call(&w, NET_POST, "/echo", "x", &status, &body),
+                 ways[i].status);
+        CHECK(fault_disarm(ways[i].kind));
+        CHECK_EQ(w.requests, ways[i].requests);
+        CHECK_OK(world_call(&w, NET_POST, "/echo", "x", &status, &body));
+        CHECK_EQ(status, 200);
+        buf_done(&body);
+        world_done_all(&w);
+    }
+}

@@ -17,6 +17,7 @@
 #include "base/task.h"
 #include "net/net.h"
 #include "tests/support/test.h"
+#include "tests/unit/net/limit.h"
 
 enum { WORLD_BODY_LIMIT = 1 << 20, WORLD_HELD = 4096 };
 
@@ -193,6 +194,7 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
     struct net_server_config config = {
         .host = "127.0.0.1",
         .max_body_bytes = WORLD_BODY_LIMIT,
+        .body_limit = world_limit,
         .threads = 2,
         .max_connections = 8192,
         .handler = world_handler,

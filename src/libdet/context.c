@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c - contexts: made, ended, and what they say when something failed.
+ *
+ * Failures are kept by thread, so that one thread's sentence is not another's: a slot
+ * for each of the last CONTEXT_FAILURES threads that had one.  There is no thread-local
+ * variable, so that contexts share nothing. */
+#include "libdet/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "libdet/ring.h"
+
+enum { STRINGS = 256 << 20 };
+
+/* A run without a master keeps all it reports: only the disk is the limit. */
+static const uint64_t offline_limit_bytes = UINT64_C(1) << 50;
+
+static const char forked_text[] =
+    "this process was forked: the context belongs to its parent; make one of your own "
+    "with det_init()";
+
+/* A context that is only half made has no mark yet, and no children either. */
+static bool is_child(const det_context *context)
+{
+    return context->mark.is_ours && !fork_mark_is_ours(&context->mark);
+}
+
+/* ---- failures -------------------------------------------------------------------- */
+
+static struct context_failure *slot_of(const det_context *context, uintptr_t thread)
+{
+    for (size_t i = 0; i < CONTEXT_FAILURES; i++)
+        if (atomic_load_explicit(&context->failure[i].thread, memory_order_acquire) ==
+            thread)
+            return (struct context_failure *)&context->failure[i];
+    return NULL;
+}
+
+static struct context_failure *take_slot(det_context *context, uintptr_t thread)
+{
+    struct context_failure *slot;
+
+    lock_take(&context->lock);
+    slot = &context->failure[context->next_failure++ % CONTEXT_FAILURES];
+    slot->err.text[0] = '\0';
+    atomic_store_explicit(&slot->thread, thread, memory_order_release);
+    lock_give(&context->lock);
+    return slot;
+}
+
+det_status context_end(det_context *context, det_status status, const struct err *err)
+{
+    uintptr_t thread = thread_self();
+    struct context_failure *slot;
+
+    if (!status || !context || is_child(context))
+        return status;
+    slot = slot_of(context, thread);
+    if (!slot)
+        slot = take_slot(context, thread);
+    slot->err.status = status;
+    snprintf(slot->err.text, sizeof(slot->err.text), "%s",
+             err->text[0] ? err->text : det_status_text(status));
+    return status;
+}
+
+const char *det_context_error(const det_context *context)
+{
+    const struct context_failure *slot;
+
+    if (!context)
+        return "there is no context";
+    if (is_child(context))
+        return forked_text;
+    slot = slot_of(context, thread_self());
+    return slot ? slot->err.text : "";
+}
+
+/* ---- may it go on ---------------------------------------------------------------- */
+
+det_status context_check(const det_context *context, struct err *err)
+{
+    if (!context)
+        return err_set(err, DET_INVALID, "there is no context");
+    if (is_child(context))
+        return err_set(err, DET_STATE, "%s", forked_text);
+    return DET_OK;
+}
+
+det_status context_check_trial(const det_context *context, struct err *err)
+{
+    det_status st = context_check(context, err);
+
+    if (!st && !context->ring)
+        st = err_set(err, DET_STATE, "this task is a %s; only trials report",
+                     context->info.task_type);
+    return st;
+}
+
+const det_info *det_get_info(const det_context *context)
+{
+    return context && !is_child(context) ? &context->info : NULL;
+}
+
+const char *context_variable(const det_context *context, const char *name)
+{
+    const struct context_world *world = &context->world;
+    const char *value =
+        world->variable ? world->variable(world->arg, name) : getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+/* ---- made ------------------------------------------------------------------------ */
+
+static det_status open_ring(det_context *context, struct err *err)
+{
+    struct ring_config config = {
+        .io = context->world.io,
+        .dir = context->ring_dir,
+        .limit_bytes = context->info.is_on_cluster ? 0 : offline_limit_bytes,
+    };
+
+    return context->ring_dir ? ring_open(&config, &context->ring, err) : DET_OK;
+}
+
+static det_status set_up(det_context *context, const det_init_options *options,
+                         struct err *err)
+{
+    bool is_task = context_variable(context, "DET_ALLOCATION_ID") != NULL;
+    det_status st;
+
+    if (!is_task && options->flags & DET_INIT_TASK_ONLY)
+        return err_set(err, DET_STATE,
+                       "this is not inside a task: DET_ALLOCATION_ID is not set");
+    st = fork_mark_init(&context->mark, err);
+    if (!st)
+        st = lock_init(&context->lock, err);
+    if (!st)
+        st = is_task ? info_read(context, err) : offline_open(context, options, err);
+    if (!st)
+        st = latest_read(context, &context->strings, &context->info.latest_checkpoint,
+                         &context->info.steps_completed, err);
+    if (!st)
+        st = open_ring(context, err);
+    if (!st && is_task && context->ring && !(options->flags & DET_INIT_QUIET))
+        st = preempt_start(context, err);
+    return st;
+}
+
+det_status context_open(const struct context_world *world,
+                        const det_init_options *options, det_context **ret_context,
+                        struct err *err)
+{
+    det_context *context = mem_new(det_context);
+    det_status st;
+
+    if (!context)
+        return err_default(err, DET_NOMEM);
+    context->world = *world;
+    context->strings = (struct arena)ARENA_INIT(STRINGS);
+    context->info.size = sizeof(context->info);
+    st = set_up(context, options, err);
+    if (st) {
+        det_close(context);
+        return st;
+    }
+    *ret_context = context;
+    return DET_OK;
+}
+
+det_status det_init(const det_init_options *options, det_context **ret_context)
+{
+    struct context_world world = {.io = io_system(), .clock = &clock_system};
+    det_init_options all = {.size = sizeof(all)};
+    CONTEXT_ERR(err);
+    det_status st;
+
+    if (!ret_context || (options && (!options->size || options->size > sizeof(all))))
+        return DET_INVALID;
+    if (options)
+        memcpy(&all, options, options->size);
+    st = context_open(&world, &all, ret_context, &err);
+    if (st && all.error && all.error_size)
+        snprintf(all.error, all.error_size, "%s",
+                 err.text[0] ? err.text : det_status_text(st));
+    return st;
+}
+
+/* ---- ended ----------------------------------------------------------------------- */
+
+/* A child has neither the threads nor a say in the files: what the threads held stays
+ * until it ends. */
+void det_close(det_context *context)
+{
+    if (!context)
+        return;
+    if (!is_child(context))
+        preempt_stop(context);
+    lock_done(&context->lock);
+    ring_close(context->ring);
+    fork_mark_done(&context->mark);
+    arena_done(&context->strings);
+    mem_free(context);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offline.c - a run without a master.
+ *
+ *   DIR/run.json      what runs here: how often it was begun, its seed, hyperparameters
+ *   DIR/reports/      the ring, never sent from: what the run has reported
+ *   DIR/checkpoints/  its checkpoints
+ *   DIR/latest.json   the one the next run begins from; in a task it lies in the
+ *                     run's own directory, for the other processes of the run
+ *
+ * Everything is in the same form as on a cluster, so that it can be brought into one.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "data/json.h"
+#include "data/text.h"
+#include "libdet/context.h"
+#include "libdet/runfile.h"
+
+#define LATEST_NAME "latest.json"
+
+enum { FILE_BYTES = 64 << 20, SEED_MOST = 0x7fffffff };
+
+/* ---- its files ------------------------------------------------------------------- */
+
+/* A JSON object in the directory; NULL in `ret_tree` when there is none yet. */
+static det_status read_own(det_context *context, const char *name, struct arena *mem,
+                           struct json **ret_tree, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_BYTES);
+    const char *path = arena_printf(mem, "%s/%s", context->notes_dir, name);
+    det_status st;
+
+    *ret_tree = NULL;
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    st = io_read_file(context->world.io, path, &text, err);
+    if (st == DET_NOT_FOUND)
+        return DET_OK;
+    if (st)
+        return st;
+    st = json_parse(text.data, text.len, mem, ret_tree, err);
+    if (st == DET_INVALID)
+        return err_set(err, DET_CORRUPT, "'%s' is damaged: it is not JSON", path);
+    return st;
+}
+
+static det_status write_own(det_context *context, const char *name, struct buf *text,
+                            struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+
+    buf_printf(&path, "%s/%s", context->notes_dir, name);
+    if (path.status || text->status)
+        return err_default(err, DET_NOMEM);
+    return io_replace(context->world.io, path.data, text->data, text->len, false, err);
+}
+
+/* ---- the directory --------------------------------------------------------------- */
+
+static det_status new_name(det_context *context, const char **ret_name, struct err *err)
+{
+    unsigned char random[4];
+    char hex[sizeof(random) * 2 + 1];
+    char now[TIME_TEXT];
+    det_status st = rng_secret(random, sizeof(random), err);
+
+    if (st)
+        return st;
+    hex_encode(hex, random, sizeof(random));
+    time_format(clock_wall_us(context->world.clock), now);
+    *ret_name = arena_printf(&context->strings, "%.19s-%s", now, hex);
+    return *ret_name ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+static det_status find_directory(det_context *context, const det_init_options *options,
+                                 const char **ret_path, struct err *err)
+{
+    const char *given = options->directory && *options->directory
+                            ? options->directory
+                            : context_variable(context, "DET_OFFLINE_DIR");
+    const char *data_dir, *name;
+    det_status st;
+
+    if (given) {
+        *ret_path = arena_strdup(&context->strings, given);
+        return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+    }
+    st = data_dir_default(&context->strings, &data_dir, err);
+    if (!st)
+        st = new_name(context, &name, err);
+    if (st)
+        return st == DET_NOMEM ? st
+                               : err_prefix(err, "nowhere to keep what is reported; "
+                                                 "set DET_OFFLINE_DIR");
+    *ret_path = arena_printf(&context->strings, "%s/offline/%s", data_dir, name);
+    return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* ---- what runs here -------------------------------------------------------------- */
+
+static det_status choose_seed(det_context *context, const struct json *before,
+                              struct err *err)
+{
+    const char *text = context_variable(context, "DET_TRIAL_SEED");
+    int64_t *seed = &context->info.seed;
+    uint32_t random;
+    det_status st;
+
+    *seed = json_i64(json_get(before, "seed"), -1);
+    if (*seed >= 0)
+        return DET_OK;
+    if (text) {
+        if (!parse_i64(text, seed) || *seed < 0)
+            return err_set(err, DET_INVALID,
+                           "DET_TRIAL_SEED is '%s'; expected a whole number", text);
+        return DET_OK;
+    }
+    *seed = json_i64(json_path(context->config, "reproducibility.experiment_seed"), -1);
+    if (*seed >= 0)
+        return DET_OK;
+    st = rng_secret(&random, sizeof(random), err);
+    if (!st)
+        *seed = random & SEED_MOST;
+    return st;
+}
+
+static det_status write_run(det_context *context, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    const det_info *info = &context->info;
+
+    jw_object(&w, NULL);
+    jw_i64(&w, "format", 1);
+    jw_i64(&w, "run_id", info->run_id);
+    jw_i64(&w, "seed", info->seed);
+    jw_time(&w, "begun", clock_wall_us(context->world.clock));
+    jw_json(&w, "hparams", context->hparams);
+    jw_json(&w, "config", context->config);
+    jw_end_object(&w);
+    buf_putc(&text, '\n');
+    return write_own(context, "run.json", &text, err);
+}
+
+static const char *text_of(det_context *context, const char *given,
+                           const char *variable)
+{
+    const char *text = given ? given : context_variable(context, variable);
+
+    return arena_strdup(&context->strings, text ? text : "{}");
+}
+
+static det_status describe(det_context *context, const det_init_options *options,
+                           struct err *err)
+{
+    det_info *info = &context->info;
+    const char *hparams = text_of(context, options->hparams, "DET_HPARAMS");
+    const char *config = text_of(context, options->config, "DET_EXPERIMENT_CONFIG");
+    struct json *before;
+    det_status st;
+
+    if (!hparams || !config)
+        return err_default(err, DET_NOMEM);
+    st = info_parse(context, hparams, config, err);
+    if (!st)
+        st = read_own(context, "run.json", &context->strings, &before, err);
+    if (!st)
+        st = choose_seed(context, before, err);
+    if (st)
+        return st;
+    info->run_id = json_i64(json_get(before, "run_id"), 0) + 1;
+    return write_run(context, err);
+}
+
+det_status offline_open(det_context *context, const det_init_options *options,
+                        struct err *err)
+{
+    det_info *info = &context->info;
+    det_status st = find_directory(context, options, &info->directory, err);
+
+    info->is_trial = 1;
+    info->task_type = "TRIAL";
+    info->world_size = info->local_size = info->node_count = 1;
+    if (!st)
+        st = io_mkdir(context->world.io, info->directory, false, err);
+    context->notes_dir = info->directory;
+    if (!st)
+        st = describe(context, options, err);
+    if (st)
+        return st;
+    context->ring_dir = arena_printf(&context->strings, "%s/reports", info->directory);
+    return context->ring_dir ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* ---- the latest checkpoint ------------------------------------------------------- */
+
+det_status latest_write(det_context *context, const char *uuid, int64_t steps,
+                        struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+
+    if (!context->notes_dir)
+        return DET_OK;
+    jw_object(&w, NULL);
+    jw_str(&w, "uuid", uuid);
+    jw_i64(&w, "steps_completed", steps);
+    jw_end_object(&w);
+    buf_putc(&text, '\n');
+    return write_own(context, LATEST_NAME, &text, err);
+}
+
+det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
+                       int64_t *ret_steps, struct err *err)
+{
+    struct json *latest = NULL;
+    const char *uuid;
+    det_status st = DET_OK;
+
+    if (context->notes_dir)
+        st = read_own(context, LATEST_NAME, mem, &latest, err);
+    if (st || !latest)
+        return st;
+    uuid = json_str(json_get(latest, "uuid"), NULL);
+    if (!uuid || !uuid_is_valid(uuid))
+        return err_set(err, DET_CORRUPT,
+                       "'%s/" LATEST_NAME "' is damaged: it names no checkpoint",
+                       context->notes_dir);
+    *ret_uuid = uuid;
+    *ret_steps = json_i64(json_get(latest, "steps_completed"), 0);
+    return DET_OK;
+}

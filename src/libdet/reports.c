@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reports.c - what a trial says, as records of the ring (wire/report.h).
+ *
+ * Numbers take the short way: names and doubles are encoded where they will lie, and
+ * nothing is allocated.  Everything else is JSON: the body of the call that the record
+ * stands for. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "data/json.h"
+#include "libdet/context.h"
+#include "libdet/ring.h"
+
+enum {
+    ON_STACK = 64,   /* metrics of a report that need no memory */
+    TREE = 64 << 20, /* of a report's JSON */
+    FLUSH_LEAST_US = 200,
+    FLUSH_MOST_US = 20000,
+};
+
+/* 2^53: beyond it a double is no exact whole number. */
+static const int64_t exact_most = INT64_C(1) << 53;
+
+/* ---- metrics --------------------------------------------------------------------- */
+
+static det_status check_group(const char *group, int64_t steps, struct err *err)
+{
+    if (!group || !*group)
+        return err_set(err, DET_INVALID,
+                       "a report needs a group: 'training', "
+                       "'validation' or a name of your own");
+    if (strchr(group, '.'))
+        return err_set(err, DET_INVALID,
+                       "the group '%s' has a dot in its name, which is not allowed",
+                       group);
+    if (steps < -1)
+        return err_set(err, DET_INVALID,
+                       "steps is %" PRId64 "; expected 0 or more, or -1 for none",
+                       steps);
+    return DET_OK;
+}
+
+static det_status put_metrics(det_context *context, const char *group, int64_t steps,
+                              const struct report_metrics *more, struct err *err)
+{
+    struct report_metrics metrics = *more;
+
+    metrics.group = group;
+    metrics.group_len = strlen(group);
+    metrics.steps = steps;
+    return ring_put_metrics(context->ring, (uint32_t)context->info.run_id,
+                            clock_wall_us(context->world.clock), &metrics, err);
+}
+
+static det_status fill(const det_metric *metrics, size_t count,
+                       struct report_value *values, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!metrics[i].name || !*metrics[i].name)
+            return err_set(err, DET_INVALID, "metric number %zu has no name", i + 1);
+        values[i].name = metrics[i].name;
+        values[i].name_len = strlen(metrics[i].name);
+        values[i].type = REPORT_NUMBER;
+        values[i].number = metrics[i].value;
+        values[i].json = NULL;
+        values[i].json_len = 0;
+    }
+    return DET_OK;
+}
+
+static det_status report_numbers(det_context *context, const char *group, int64_t steps,
+                                 const det_metric *metrics, size_t count,
+                                 struct report_value *values, struct err *err)
+{
+    struct report_metrics all = {.value = values, .count = (uint32_t)count};
+    det_status st = fill(metrics, count, values, err);
+
+    return st ? st : put_metrics(context, group, steps, &all, err);
+}
+
+det_status det_report(det_context *context, const char *group, int64_t steps,
+                      const det_metric *metrics, size_t count)
+{
+    struct report_value few[ON_STACK];
+    struct report_value *values = few;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st)
+        st = check_group(group, steps, &err);
+    if (!st && (!metrics || !count || count > REPORT_BYTES_MOST))
+        st = err_set(&err, DET_INVALID, "a report holds %s metrics",
+                     metrics && count ? "too many" : "no");
+    if (!st && count > ON_STACK) {
+        values = mem_array(count, sizeof(*values));
+        if (!values)
+            st = err_default(&err, DET_NOMEM);
+    }
+    if (!st)
+        st = report_numbers(context, group, steps, metrics, count, values, &err);
+    if (values != few)
+        mem_free(values);
+    return context_end(context, st, &err);
+}
+
+det_status det_report_training(det_context *context, int64_t steps,
+                               const det_metric *metrics, size_t count)
+{
+    return det_report(context, DET_GROUP_TRAINING, steps, metrics, count);
+}
+
+det_status det_report_validation(det_context *context, int64_t steps,
+                                 const det_metric *metrics, size_t count)
+{
+    return det_report(context, DET_GROUP_VALIDATION, steps, metrics, count);
+}
+
+/* ---- metrics of any kind --------------------------------------------------------- */
+
+static bool is_plain_number(const struct json *item, double *ret_number)
+{
+    if (item->kind == JSON_INT &&
+        (item->integer > exact_most || item->integer < -exact_most))
+        return false;
+    return json_number(item, ret_number);
+}
+
+static det_status fill_value(const char *group, const struct json *item,
+                             struct arena *mem, struct report_value *value,
+                             struct err *err)
+{
+    if (!item->key[0])
+        return err_set(err, DET_INVALID, "a metric has no name");
+    if (item->kind == JSON_NULL && !strcmp(group, DET_GROUP_VALIDATION))
+        return err_set(err, DET_INVALID, "the validation metric '%s' is null",
+                       item->key);
+    value->name = item->key;
+    value->name_len = strlen(item->key);
+    value->type = REPORT_NUMBER;
+    if (is_plain_number(item, &value->number))
+        return DET_OK;
+    value->type = REPORT_JSON;
+    value->json = json_text(mem, item);
+    if (!value->json)
+        return err_default(err, DET_NOMEM);
+    value->json_len = strlen(value->json);
+    return DET_OK;
+}
+
+static det_status parse(const char *what, const char *text, enum json_kind kind,
+                        struct arena *mem, struct json **ret_tree, struct err *err)
+{
+    struct json *tree;
+    det_status st = json_parse(text, strlen(text), mem, &tree, err);
+
+    if (st == DET_INVALID)
+        return err_prefix(err, "the %s are not JSON", what);
+    if (st)
+        return st;
+    if (tree->kind != kind)
+        return err_set(err, DET_INVALID, "the %s are %s; expected %s", what,
+                       json_kind_name(tree->kind), json_kind_name(kind));
+    *ret_tree = tree;
+    return DET_OK;
+}
+
+static det_status check_batches(const char *batches, struct arena *mem, struct err *err)
+{
+    struct json *list;
+    det_status st = parse("batch metrics", batches, JSON_ARRAY, mem, &list, err);
+
+    if (st)
+        return st;
+    json_each(item, list)
+        if (item->kind != JSON_OBJECT)
+            return err_set(err, DET_INVALID,
+                           "the batch metrics hold %s; expected an object for each "
+                           "batch",
+                           json_kind_name(item->kind));
+    return DET_OK;
+}
+
+static det_status report_tree(det_context *context, const char *group, int64_t steps,
+                              const struct json *metrics, const char *batches,
+                              struct arena *mem, struct err *err)
+{
+    size_t count = metrics->list.count;
+    struct report_value *values = arena_array(mem, struct report_value, count + 1);
+    struct report_metrics all = {.value = values,
+                                 .count = (uint32_t)count,
+                                 .batch = batches,
+                                 .batch_len = batches ? strlen(batches) : 0};
+    det_status st = DET_OK;
+    size_t i = 0;
+
+    if (!values)
+        return err_default(err, DET_NOMEM);
+    json_each(item, metrics)
+        if (!st)
+            st = fill_value(group, item, mem, &values[i++], err);
+    return st ? st : put_metrics(context, group, steps, &all, err);
+}
+
+det_status det_report_json(det_context *context, const char *group, int64_t steps,
+                           const char *metrics, const char *batches)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TREE);
+    struct json *tree;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st)
+        st = check_group(group, steps, &err);
+    if (!st && !metrics)
+        st = err_set(&err, DET_INVALID, "a report holds no metrics");
+    if (!st)
+        st = parse("metrics", metrics, JSON_OBJECT, &mem, &tree, &err);
+    if (!st && batches)
+        st = check_batches(batches, &mem, &err);
+    if (!st && !tree->list.count && !batches)
+        st = err_set(&err, DET_INVALID, "a report holds no metrics");
+    if (!st)
+        st = report_tree(context, group, steps, tree, batches, &mem, &err);
+    return context_end(context, st, &err);
+}
+
+/* ---- everything else ------------------------------------------------------------- */
+
+det_status reports_put(det_context *context, int kind, const struct buf *body,
+                       struct err *err)
+{
+    struct report report = {
+        .kind = (enum report_kind)kind,
+        .run = (uint32_t)context->info.run_id,
+        .time_us = clock_wall_us(context->world.clock),
+        .payload = body->data,
+        .len = (uint32_t)body->len,
+    };
+
+    if (body->status)
+        return err_default(err, body->status);
+    if (body->len > REPORT_BYTES_MOST || !report_size(body->len))
+        return err_set(err, DET_TOO_LARGE,
+                       "a report of %zu bytes is larger than the limit of %d",
+                       body->len, REPORT_BYTES_MOST);
+    return ring_put(context->ring, &report, err);
+}
+
+det_status det_report_progress(det_context *context, double progress)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && !(progress >= 0 && progress <= 1))
+        st =
+            err_set(&err, DET_INVALID, "the progress is %g; expected 0 to 1", progress);
+    if (st)
+        return context_end(context, st, &err);
+    jw_object(&w, NULL);
+    jw_real(&w, "progress", progress);
+    jw_bool(&w, "isRaw", true);
+    jw_end_object(&w);
+    return context_end(context, reports_put(context, REPORT_PROGRESS, &body, &err),
+                       &err);
+}
+
+/* A record that says one word. */
+static det_status put_word(det_context *context, enum report_kind kind, const char *key,
+                           const char *word, struct err *err)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+
+    jw_object(&w, NULL);
+    jw_str(&w, key, word);
+    jw_end_object(&w);
+    return reports_put(context, kind, &body, err);
+}
+
+det_status det_set_status(det_context *context, const char *status)
+{
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && (!status || !*status))
+        st = err_set(&err, DET_INVALID, "a status needs a word");
+    if (!st)
+        st = put_word(context, REPORT_STATUS, "state", status, &err);
+    return context_end(context, st, &err);
+}
+
+det_status det_report_early_exit(det_context *context, enum det_exit_reason reason)
+{
+    static const char *const names[] = {
+        [DET_EXIT_INVALID_HP] = "EXITED_REASON_INVALID_HP",
+        [DET_EXIT_INIT_INVALID_HP] = "EXITED_REASON_INIT_INVALID_HP",
+    };
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && ((size_t)reason >= ARRAY_LEN(names) || !names[reason]))
+        st = err_set(&err, DET_INVALID, "%d is no reason for an early exit",
+                     (int)reason);
+    if (!st)
+        st = put_word(context, REPORT_EARLY_EXIT, "reason", names[reason], &err);
+    return context_end(context, st, &err);
+}
+
+det_status det_alert(det_context *context, enum det_alert_level level,
+                     const char *title, const char *description)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && (size_t)level >= ARRAY_LEN(names))
+        st = err_set(&err, DET_INVALID, "%d is no level of an alert", (int)level);
+    if (!st && (!title || !*title))
+        st = err_set(&err, DET_INVALID, "an alert needs a title");
+    if (st)
+        return context_end(context, st, &err);
+    jw_object(&w, NULL);
+    jw_str(&w, "title", title);
+    jw_str(&w, "description", description ? description : "");
+    jw_str(&w, "level", names[level]);
+    jw_end_object(&w);
+    return context_end(context, reports_put(context, REPORT_ALERT, &body, &err), &err);
+}
+
+/* ---- waiting --------------------------------------------------------------------- */
+
+/* Looks at the ring's head again and again, less and less often: who flushes waits for
+ * a disk somewhere, and the supervisor knows nothing of who waits. */
+static det_status wait_until(det_context *context, uint64_t wanted, int64_t deadline_us,
+                             struct err *err)
+{
+    const struct clock *clock = context->world.clock;
+    int64_t pause_us = FLUSH_LEAST_US;
+    uint64_t accepted, stored;
+
+    for (;;) {
+        int64_t now = clock_mono_us(clock);
+
+        ring_numbers(context->ring, &accepted, &stored);
+        if (stored >= wanted)
+            return DET_OK;
+        if (now >= deadline_us)
+            return err_set(err, DET_TIMEOUT,
+                           "the master has not stored everything yet: %" PRIu64
+                           " of %" PRIu64 " reports; nothing is lost",
+                           stored, wanted);
+        clock_pause(clock, MIN(pause_us, deadline_us - now));
+        pause_us = MIN(pause_us * 2, (int64_t)FLUSH_MOST_US);
+    }
+}
+
+det_status det_flush(det_context *context, int64_t timeout_ms)
+{
+    uint64_t accepted, stored;
+    int64_t deadline_us = INT64_MAX;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (st || !context->info.is_on_cluster)
+        return context_end(context, st, &err);
+    ring_numbers(context->ring, &accepted, &stored);
+    if (timeout_ms >= 0 && timeout_ms < INT64_MAX / 2000)
+        deadline_us = clock_mono_us(context->world.clock) + timeout_ms * 1000;
+    return context_end(context, wait_until(context, accepted, deadline_us, &err), &err);
+}

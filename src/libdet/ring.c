@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.c - the writers' side of a ring (ring_impl.h has its layout).
+ *
+ * A put under the head's lock: find room in the segment that is written to, or begin
+ * another; write the record behind the last; commit the state.  Whoever is killed on
+ * the way leaves bytes behind the end, which the next one writes over.
+ *
+ * Each process maps the segment by itself, when it first meets it; `map` and `index` of
+ * a handle are guarded by the shared lock as well.  What takes time happens elsewhere:
+ * when a segment is three quarters full, the one whose put crossed that line makes the
+ * next file after it has let the lock go.  The reader is woken outside, too, and only
+ * when it sleeps.
+ *
+ * On a full disk a segment of which all was stored becomes the next one, under its
+ * name: so a ring that was drained goes on even there. */
+#include "libdet/ring.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "libdet/ring_impl.h"
+
+enum { LOCK_MS = 1000 };
+#define LIMIT_DEFAULT   (UINT64_C(256) << 20)
+#define SEGMENT_DEFAULT (UINT64_C(1) << 20)
+#define SEGMENT_MOST    (UINT64_C(1) << 30)
+
+struct ring {
+    struct io *io;
+    char *dir;
+    uint64_t limit_bytes;
+    uint64_t segment_bytes;
+    struct fork_mark mark;
+    struct head_file head;
+    struct io_map map; /* of segment `index`; 0: none */
+    uint64_t index;
+};
+
+det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
+                     struct err *err)
+{
+    uint64_t segment = config->segment_bytes ? config->segment_bytes : SEGMENT_DEFAULT;
+    struct ring *ring = mem_new(struct ring);
+    det_status status = DET_OK;
+
+    if (!ring)
+        return err_default(err, DET_NOMEM);
+    ring->io = config->io;
+    ring->limit_bytes = config->limit_bytes ? config->limit_bytes : LIMIT_DEFAULT;
+    ring->segment_bytes = MIN(segment, SEGMENT_MOST) / 8 * 8;
+    ring->dir = mem_strdup(config->dir);
+    if (!ring->dir)
+        status = err_default(err, DET_NOMEM);
+    if (!status)
+        status = fork_mark_init(&ring->mark, err);
+    if (!status)
+        status = head_open(ring->io, ring->dir, &ring->head, err);
+    if (status) {
+        ring_close(ring);
+        return status;
+    }
+    *ret_ring = ring;
+    return DET_OK;
+}
+
+/* In a forked child the map may be what another thread was just changing: it is left
+ * alone there, and so are the files, whose locks are shared with the parent. */
+void ring_close(struct ring *ring)
+{
+    if (!ring)
+        return;
+    if (ring->mark.is_ours && fork_mark_is_ours(&ring->mark))
+        io_unmap(&ring->map);
+    head_close(&ring->head);
+    fork_mark_done(&ring->mark);
+    mem_free(ring->dir);
+    mem_free(ring);
+}
+
+bool ring_is_inherited(const struct ring *ring)
+{
+    return !fork_mark_is_ours(&ring->mark);
+}
+
+/* ---- room ------------------------------------------------------------------------ */
+
+static bool is_all_stored(const struct ring *ring, const struct ring_state *state)
+{
+    return word_value(&ring->head.head->stored) >= state->number;
+}
+
+static det_status check_limit(const struct ring *ring, const struct ring_state *state,
+                              size_t size, struct err *err)
+{
+    uint64_t end = state->base + state->offset;
+    uint64_t freed = word_value(&ring->head.head->freed);
+    uint64_t waiting = freed < end ? end - freed : 0;
+
+    if (size > ring->limit_bytes)
+        return err_set(err, DET_TOO_LARGE,
+                       "a report of %zu bytes does not fit into the ring of reports in "
+                       "'%s', which holds %" PRIu64,
+                       size, ring->dir, ring->limit_bytes);
+    if (waiting + size <= ring->limit_bytes || is_all_stored(ring, state))
+        return DET_OK;
+    return err_set(err, DET_BUSY,
+                   "the ring of reports in '%s' is full: %" PRIu64 " bytes wait to be "
+                   "sent to the master, its limit is %" PRIu64,
+                   ring->dir, waiting, ring->limit_bytes);
+}
+
+static struct segment_head *mapped_head(const struct ring *ring)
+{
+    return (struct segment_head *)(void *)ring->map.data;
+}
+
+/* Of a file that has its size, or gets it. */
+static det_status map_segment(const struct ring *ring, uint64_t index,
+                              uint64_t capacity, bool is_new, struct io_map *ret_map,
+                              struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    unsigned flags = IO_WRITE | IO_PLAIN | (is_new ? IO_CREATE | IO_PRIVATE : 0);
+    det_status status;
+
+    segment_path(&path, ring->dir, index);
+    if (path.status)
+        return err_default(err, path.status);
+    status = io_open(ring->io, path.data, flags, &file, err);
+    if (!status && is_new)
+        status = io_reserve(file, capacity, err);
+    /* Half a segment would keep the disk full for nothing.  Not without the lock:
+     * somebody may have had more luck with the same file. */
+    if (status == DET_FULL && ret_map)
+        (void)io_remove(ring->io, path.data, NULL);
+    if (!status && ret_map)
+        status = io_map(file, (size_t)capacity, ret_map, err);
+    return status;
+}
+
+/* Whether the segment that is written to is mapped here; if not, maps it.  False: it is
+ * gone or damaged, and another must be begun. */
+static bool has_segment(struct ring *ring, const struct ring_state *state)
+{
+    if (ring->index != state->segment || !ring->map.data ||
+        mapped_head(ring)->index != state->segment) {
+        io_unmap(&ring->map);
+        ring->index = 0;
+        if (state->segment == 0 || state->capacity < SEGMENT_HEADER ||
+            map_segment(ring, state->segment, state->capacity, false, &ring->map, NULL))
+            return false;
+        ring->index = state->segment;
+    }
+    return mapped_head(ring)->index == state->segment &&
+           word_value(&ring->head.head->lost) != state->segment &&
+           state->offset >= SEGMENT_HEADER && ring->map.len >= state->capacity;
+}
+
+/* Takes the file of the segment before, under a new name: no space is needed.  Its head
+ * first, so that others who have it mapped see that it is another. */
+static det_status reuse_segment(struct ring *ring, const struct ring_state *state,
+                                struct ring_state *next, struct err *err)
+{
+    CLEANUP(buf_done) struct buf from = BUF_INIT;
+    CLEANUP(buf_done) struct buf to = BUF_INIT;
+    det_status status;
+
+    segment_path(&from, ring->dir, state->segment);
+    segment_path(&to, ring->dir, next->segment);
+    if (from.status || to.status)
+        return err_default(err, DET_NOMEM);
+    next->capacity = state->capacity;
+    segment_head_fill(mapped_head(ring), next->segment, next->base, next->number + 1);
+    status = io_rename(ring->io, from.data, to.data, err);
+    if (!status)
+        ring->index = next->segment;
+    return status;
+}
+
+static det_status say_full(const struct ring *ring, struct err *err)
+{
+    return err_set(err, DET_BUSY,
+                   "the disk under the ring of reports in '%s' is full: free some "
+                   "space, or wait until the master has what is there",
+                   ring->dir);
+}
+
+/* Begins another segment with room for the record.  Nothing is committed yet. */
+static det_status next_segment(struct ring *ring, struct ring_state *state, size_t size,
+                               bool has_old, struct err *err)
+{
+    struct ring_state next = {
+        .segment = state->segment + 1,
+        .base = state->base + state->capacity,
+        .offset = SEGMENT_HEADER,
+        .capacity = MAX(ring->segment_bytes, (uint64_t)SEGMENT_HEADER + size),
+        .number = state->number,
+    };
+    struct io_map map = {0};
+    det_status status = map_segment(ring, next.segment, next.capacity, true, &map, err);
+
+    if (status == DET_FULL && has_old && is_all_stored(ring, state) &&
+        state->capacity >= SEGMENT_HEADER + size)
+        status = reuse_segment(ring, state, &next, err);
+    if (status == DET_FULL)
+        return say_full(ring, err);
+    if (status)
+        return status;
+    if (map.data) {
+        io_unmap(&ring->map);
+        ring->map = map;
+        ring->index = next.segment;
+        segment_head_fill(mapped_head(ring), next.segment, next.base, next.number + 1);
+    }
+    *state = next;
+    return DET_OK;
+}
+
+/* Under the lock: where the record goes. */
+static det_status find_room(struct ring *ring, size_t size,
+                            struct ring_state *ret_state, struct err *err)
+{
+    struct head *head = ring->head.head;
+    det_status status = DET_OK;
+    bool has_old;
+
+    if (!head_load(head, ret_state))
+        status = head_find_state(ring->io, ring->dir, head, ret_state, err);
+    if (!status)
+        status = check_limit(ring, ret_state, size, err);
+    if (status)
+        return status;
+    has_old = has_segment(ring, ret_state);
+    if (has_old && ret_state->capacity - ret_state->offset >= size)
+        return DET_OK;
+    return next_segment(ring, ret_state, size, has_old, err);
+}
+
+/* ---- puts ------------------------------------------------------------------------ */
+
+/* Takes the lock, which put_end() gives back. */
+static det_status put_begin(struct ring *ring, size_t size,
+                            struct ring_state *ret_state, struct err *err)
+{
+    det_status status;
+
+    if (!size)
+        return err_set(err, DET_TOO_LARGE, "a report has more than %d bytes",
+                       REPORT_BYTES_MOST);
+    if (ring_is_inherited(ring))
+        return err_set(err, DET_STATE,
+                       "the ring of reports in '%s' was opened before this process was "
+                       "forked: open it again",
+                       ring->dir);
+    if (!shared_lock_take(&ring->head.head->lock, LOCK_MS))
+        return err_set(err, DET_BUSY,
+                       "another process holds the ring of reports in '%s' and does not "
+                       "let it go: is it stopped?",
+                       ring->dir);
+    status = find_room(ring, size, ret_state, err);
+    if (status == DET_BUSY)
+        atomic_fetch_add(&ring->head.head->turned_away, 1);
+    if (status)
+        shared_lock_give(&ring->head.head->lock);
+    return status;
+}
+
+/* Ahead of need, while others write: a failure shows when the segment is needed. */
+static void prepare_next(const struct ring *ring, uint64_t index)
+{
+    (void)map_segment(ring, index, ring->segment_bytes, true, NULL, NULL);
+}
+
+static void put_end(struct ring *ring, struct ring_state *state, size_t size)
+{
+    struct head *head = ring->head.head;
+    uint64_t next = state->segment + 1;
+    bool is_mine = false;
+
+    state->offset += size;
+    state->number++;
+    head_commit(head, state);
+    if (state->offset > state->capacity / 4 * 3 &&
+        atomic_load_explicit(&head->prepared, memory_order_relaxed) != next) {
+        atomic_store_explicit(&head->prepared, next, memory_order_relaxed);
+        is_mine = true;
+    }
+    shared_lock_give(&head->lock);
+    if (atomic_load(&head->sleeps) && atomic_exchange(&head->sleeps, 0))
+        shared_wake(&head->sleeps);
+    if (is_mine)
+        prepare_next(ring, next);
+}
+
+det_status ring_put(struct ring *ring, const struct report *report, struct err *err)
+{
+    size_t size = report_size(report->len);
+    struct report numbered = *report;
+    struct ring_state state;
+    det_status status = put_begin(ring, size, &state, err);
+
+    if (status)
+        return status;
+    numbered.number = state.number + 1;
+    report_encode(&numbered, ring->map.data + state.offset);
+    put_end(ring, &state, size);
+    return DET_OK;
+}
+
+det_status ring_put_metrics(struct ring *ring, uint32_t run, int64_t time_us,
+                            const struct report_metrics *metrics, struct err *err)
+{
+    size_t len = report_metrics_size(metrics);
+    size_t size = report_size(len);
+    struct ring_state state;
+    unsigned char *record;
+    det_status status = put_begin(ring, size, &state, err);
+
+    if (status)
+        return status;
+    record = ring->map.data + state.offset;
+    report_metrics_encode(metrics, record + REPORT_HEADER);
+    report_encode(&(struct report){.kind = REPORT_METRICS,
+                                   .run = run,
+                                   .number = state.number + 1,
+                                   .time_us = time_us,
+                                   .payload = record + REPORT_HEADER,
+                                   .len = (uint32_t)len},
+                  record);
+    put_end(ring, &state, size);
+    return DET_OK;
+}
+
+void ring_numbers(struct ring *ring, uint64_t *ret_accepted, uint64_t *ret_stored)
+{
+    struct ring_state state = {0};
+
+    *ret_stored = word_value(&ring->head.head->stored);
+    *ret_accepted = head_load(ring->head.head, &state) ? state.number : *ret_stored;
+}

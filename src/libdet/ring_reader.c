@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_reader.c - the reader's side of a ring (ring_impl.h has its layout and says why
+ * it trusts nothing).
+ *
+ * A reader has a position: a segment, a place in it, and the number that comes next.
+ * Records are numbered without gaps, so that a number left out is a record that was
+ * damaged, wherever it had been: in the middle, at the end, or in a file that is gone.
+ * The state in the head says where the last record ends; where the head is damaged, the
+ * reader takes all that is whole.
+ *
+ * `passed` holds the segments that are still needed, oldest first: the one that is read
+ * is the last of them, and the first goes when all of it was stored. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "libdet/ring.h"
+#include "libdet/ring_impl.h"
+
+enum { GATHER_MS = 5 };
+
+struct passed {
+    uint64_t index;
+    uint64_t base;
+    uint64_t first; /* no number in it is lower */
+};
+
+struct position {
+    uint64_t index; /* 0: at no segment yet */
+    uint64_t at;
+    uint64_t next; /* the number expected; 0: whatever comes first */
+};
+
+struct ring_reader {
+    struct io *io;
+    char *dir;
+    struct head_file head;
+    struct position position;
+    struct segment segment; /* open, or none */
+    VEC(struct passed) passed;
+    uint64_t stored;
+    uint64_t seen; /* head->commits when it was read last */
+    bool has_more; /* not all was read then */
+    _Atomic uint32_t is_woken;
+};
+
+det_status ring_reader_open(const struct ring_config *config,
+                            struct ring_reader **ret_reader, struct err *err)
+{
+    struct ring_reader *reader = mem_new(struct ring_reader);
+    det_status status;
+
+    if (!reader)
+        return err_default(err, DET_NOMEM);
+    reader->io = config->io;
+    reader->dir = mem_strdup(config->dir);
+    status = reader->dir ? head_open(reader->io, reader->dir, &reader->head, err)
+                         : err_default(err, DET_NOMEM);
+    if (status) {
+        ring_reader_close(reader);
+        return status;
+    }
+    if (word_unseal(atomic_load(&reader->head.head->stored), &reader->stored))
+        reader->position.next = reader->stored + 1;
+    else
+        reader->stored = 0;
+    reader->has_more = true;
+    *ret_reader = reader;
+    return DET_OK;
+}
+
+void ring_reader_close(struct ring_reader *reader)
+{
+    if (!reader)
+        return;
+    segment_close(&reader->segment);
+    head_close(&reader->head);
+    vec_done(&reader->passed);
+    mem_free(reader->dir);
+    mem_free(reader);
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+/* One call of ring_read(): what it works on, and what becomes the reader's when it
+ * succeeds. */
+struct reading {
+    struct ring_reader *reader;
+    struct position position;
+    struct ring_state state;
+    bool has_state;
+    bool has_more;
+    size_t max_bytes;
+    struct buf *out;
+    size_t out_from;
+    uint64_t damaged;
+};
+
+static bool is_last(const struct reading *reading)
+{
+    return reading->has_state && reading->position.index >= reading->state.segment;
+}
+
+static det_status note_passed(struct ring_reader *reader, uint64_t next,
+                              struct err *err)
+{
+    const struct segment *segment = &reader->segment;
+    size_t count = reader->passed.count;
+    struct passed entry = {segment->index, segment->head.base, next};
+
+    if (count && reader->passed.at[count - 1].index >= segment->index)
+        return DET_OK;
+    /* Without a head of its own it begins where the one before was. */
+    if (!segment->has_head)
+        entry.base = count ? reader->passed.at[count - 1].base : 0;
+    return vec_push(&reader->passed, entry) ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* Opens the segment of the position.  DET_NOT_FOUND: it is gone. */
+static det_status use_segment(struct reading *reading, struct err *err)
+{
+    struct ring_reader *reader = reading->reader;
+    struct position *position = &reading->position;
+    struct segment *segment = &reader->segment;
+    det_status status;
+
+    if (segment->file && segment->index == position->index) {
+        status = io_size(segment->file, &segment->size, err);
+    } else {
+        segment_close(segment);
+        status = segment_open(reader->io, reader->dir, position->index, segment, err);
+    }
+    if (!status && !position->next && segment->has_head)
+        position->next = segment->head.first;
+    return status ? status : note_passed(reader, position->next, err);
+}
+
+/* False: the batch is full. */
+static bool take_record(struct reading *reading, const struct segment_record *record)
+{
+    size_t added = reading->out->len - reading->out_from;
+
+    if (added && added + record->size > reading->max_bytes)
+        return false;
+    if (reading->position.next)
+        reading->damaged += record->number - reading->position.next;
+    buf_add(reading->out, record->bytes, record->size);
+    reading->position.next = record->number + 1;
+    return true;
+}
+
+/* All that the segment of the position has.  *ret_is_done: the batch is full. */
+static det_status read_segment(struct reading *reading, bool *ret_is_done,
+                               struct err *err)
+{
+    struct segment *segment = &reading->reader->segment;
+    struct position *position = &reading->position;
+    struct segment_range range = {
+        .at = position->at,
+        .bound = is_last(reading) ? reading->state.offset : segment->size,
+        .most = reading->has_state ? reading->state.number : RING_NUMBER_MOST,
+    };
+    struct segment_record record;
+    det_status status;
+
+    for (;;) {
+        range.least = MAX(position->next, UINT64_C(1));
+        status = segment_next(segment, &range, &record, err);
+        if (status)
+            return status == DET_NOT_FOUND ? DET_OK : status;
+        if (!take_record(reading, &record)) {
+            *ret_is_done = true;
+            return DET_OK;
+        }
+        if (reading->out->status)
+            return err_default(err, reading->out->status);
+        position->at = range.at;
+    }
+}
+
+/* What the writers put there from now on would never be seen. */
+static void say_lost(struct reading *reading)
+{
+    const struct ring_state *state = &reading->state;
+
+    if (is_last(reading) && state->number >= reading->position.next)
+        atomic_store(&reading->reader->head.head->lost, word_seal(state->segment));
+}
+
+/* On to the next segment; *ret_is_done: there is none.  The folder is looked through
+ * only where the one that should follow may be missing. */
+static det_status go_on(struct reading *reading, bool is_missing, bool *ret_is_done,
+                        struct err *err)
+{
+    struct ring_reader *reader = reading->reader;
+    uint64_t index = reading->position.index + 1;
+
+    *ret_is_done = is_last(reading);
+    if (*ret_is_done)
+        return DET_OK;
+    if (is_missing || !reading->has_state) {
+        det_status status =
+            segment_after(reader->io, reader->dir, index - 1, &index, err);
+
+        if (status)
+            return status;
+    }
+    *ret_is_done = !index && !reading->has_state;
+    if (*ret_is_done)
+        return DET_OK;
+    /* Files behind the last are made ahead and hold nothing yet. */
+    if (reading->has_state && (!index || index > reading->state.segment))
+        index = reading->state.segment;
+    reading->position.index = index;
+    reading->position.at = SEGMENT_HEADER;
+    return DET_OK;
+}
+
+/* All segments from the position on. */
+static det_status read_segments(struct reading *reading, struct err *err)
+{
+    bool is_full = false;
+    bool is_done = false;
+
+    while (!is_done) {
+        bool is_missing = !reading->position.index;
+        det_status status = is_missing ? DET_OK : use_segment(reading, err);
+
+        if (status == DET_NOT_FOUND) {
+            is_missing = true;
+            say_lost(reading);
+            status = DET_OK;
+        }
+        if (!status && !is_missing)
+            status = read_segment(reading, &is_full, err);
+        if (status || is_full) {
+            reading->has_more = is_full;
+            return status;
+        }
+        status = go_on(reading, is_missing, &is_done, err);
+        if (status)
+            return status;
+    }
+    return DET_OK;
+}
+
+static det_status read_all(struct reading *reading, struct err *err)
+{
+    det_status status = read_segments(reading, err);
+    uint64_t last = reading->has_state ? reading->state.number : 0;
+
+    /* What should have come and did not. */
+    if (!status && !reading->has_more && reading->position.next &&
+        reading->position.next <= last) {
+        reading->damaged += last + 1 - reading->position.next;
+        reading->position.next = last + 1;
+    }
+    return status;
+}
+
+/* Nothing was put since, and nothing was left: the common case of a reader that was
+ * woken for something else. */
+static bool is_idle(struct ring_reader *reader, const struct reading *reading)
+{
+    return !reader->has_more && reading->has_state &&
+           reading->state.number + 1 == reader->position.next;
+}
+
+static void set_batch(const struct position *before, const struct reading *reading,
+                      struct ring_batch *ret_batch)
+{
+    uint64_t next = reading->position.next;
+    struct report first;
+    size_t used;
+
+    *ret_batch = (struct ring_batch){
+        .first = before->next,
+        .last = next ? next - 1 : 0,
+        .damaged = (uint32_t)MIN(reading->damaged, (uint64_t)UINT32_MAX),
+    };
+    if (before->next)
+        return;
+    /* The first batch of a ring that had forgotten what was stored. */
+    ret_batch->first = next ? next : 1;
+    if (!report_decode(reading->out->data + reading->out_from,
+                       reading->out->len - reading->out_from, &first, &used, NULL))
+        ret_batch->first = first.number;
+}
+
+det_status ring_read(struct ring_reader *reader, size_t max_bytes, struct buf *out,
+                     struct ring_batch *ret_batch, struct err *err)
+{
+    struct reading reading = {.reader = reader,
+                              .position = reader->position,
+                              .max_bytes = max_bytes,
+                              .out = out,
+                              .out_from = out->len};
+    det_status status = DET_OK;
+    uint64_t seen = 0;
+
+    if (head_is_whole(&reader->head)) {
+        /* Before the state: what comes in between is then seen again. */
+        seen = atomic_load(&reader->head.head->commits);
+        reading.has_state = head_load(reader->head.head, &reading.state);
+    }
+    if (!is_idle(reader, &reading)) {
+        status = read_all(&reading, err);
+        segment_forget(&reader->segment);
+    }
+    if (status) {
+        buf_cut(out, reading.out_from);
+        return status;
+    }
+    set_batch(&reader->position, &reading, ret_batch);
+    reader->position = reading.position;
+    reader->has_more = reading.has_more;
+    reader->seen = seen;
+    return DET_OK;
+}
+
+/* ---- what was stored ------------------------------------------------------------- */
+
+static det_status remove_segment(struct ring_reader *reader, uint64_t index,
+                                 struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    det_status status;
+
+    segment_path(&path, reader->dir, index);
+    if (path.status)
+        return err_default(err, path.status);
+    status = io_remove(reader->io, path.data, err);
+    return status == DET_NOT_FOUND ? DET_OK : status;
+}
+
+/* Tells the writers how far they need not count any more. */
+static void free_up_to_here(struct ring_reader *reader)
+{
+    const struct passed *oldest = reader->passed.at;
+    uint64_t freed;
+
+    if (!reader->passed.count)
+        return;
+    freed = oldest->base;
+    /* All that was read was stored: exact within the segment. */
+    if (reader->passed.count == 1 && oldest->index == reader->position.index &&
+        reader->stored + 1 == reader->position.next)
+        freed += reader->position.at;
+    atomic_store(&reader->head.head->freed, word_seal(freed));
+}
+
+det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err)
+{
+    bool is_whole = head_is_whole(&reader->head);
+    det_status status = DET_OK;
+
+    if (!reader->position.next)
+        return DET_OK;
+    number = MIN(number, reader->position.next - 1);
+    reader->stored = MAX(reader->stored, number);
+    if (is_whole)
+        atomic_store(&reader->head.head->stored, word_seal(reader->stored));
+    while (!status && reader->passed.count >= 2 &&
+           reader->passed.at[1].first <= reader->stored + 1) {
+        status = remove_segment(reader, reader->passed.at[0].index, err);
+        if (!status)
+            vec_remove(&reader->passed, 0);
+    }
+    if (is_whole)
+        free_up_to_here(reader);
+    return status;
+}
+
+void ring_rewind(struct ring_reader *reader)
+{
+    size_t at = 0;
+
+    reader->has_more = true;
+    if (!reader->passed.count || !reader->position.next)
+        return;
+    while (at + 1 < reader->passed.count &&
+           reader->passed.at[at + 1].first <= reader->stored + 1)
+        at++;
+    reader->position =
+        (struct position){reader->passed.at[at].index, SEGMENT_HEADER,
+                          MAX(reader->stored + 1, reader->passed.at[0].first)};
+}
+
+uint32_t ring_turned_away(const struct ring_reader *reader)
+{
+    return head_is_whole(&reader->head) ? atomic_load(&reader->head.head->turned_away)
+                                        : 0;
+}
+
+/* ---- sleeping -------------------------------------------------------------------- */
+
+/* Whether there is something to do at once; what was put meanwhile can wait. */
+static bool is_urgent(struct ring_reader *reader)
+{
+    return reader->has_more || atomic_load(&reader->is_woken);
+}
+
+static void sleep_in_head(struct ring_reader *reader, int timeout_ms)
+{
+    struct head *head = reader->head.head;
+
+    atomic_store(&head->sleeps, 1);
+    if (!is_urgent(reader) && atomic_load(&head->commits) == reader->seen)
+        shared_wait(&head->sleeps, 1, timeout_ms);
+    atomic_store(&head->sleeps, 0);
+    /* Who puts one after the other should not wake us for each. */
+    if (!is_urgent(reader) && atomic_load(&head->commits) != reader->seen)
+        shared_wait(&reader->is_woken, 0, GATHER_MS);
+}
+
+void ring_wait(struct ring_reader *reader, int timeout_ms)
+{
+    if (io_is_memory(reader->io))
+        return;
+    if (head_is_whole(&reader->head))
+        sleep_in_head(reader, timeout_ms);
+    else
+        shared_wait(&reader->is_woken, 0, timeout_ms);
+    atomic_store(&reader->is_woken, 0);
+}
+
+void ring_wake(struct ring_reader *reader)
+{
+    atomic_store(&reader->is_woken, 1);
+    shared_wake(&reader->is_woken);
+    if (!head_is_whole(&reader->head))
+        return;
+    atomic_store(&reader->head.head->sleeps, 0);
+    shared_wake(&reader->head.head->sleeps);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libdet/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "data/json.h"
+#include "data/text.h"
+#include "libdet/context.h"
+
+enum { CHUNK = 1 << 20, CLUSTER_CHARS = 8 };
+
+/* ---- where ----------------------------------------------------------------------- */
+
+/* A task runs on the host itself, so that the host's paths are its own. */
+static det_status configured(const struct json *storage, struct arena *mem,
+                             const char **ret_root, struct err *err)
+{
+    const char *type = json_str(json_get(storage, "type"), "");
+    const char *host = json_str(json_get(storage, "host_path"), NULL);
+    const char *below = json_str(json_get(storage, "storage_path"), "");
+    const char *root = NULL;
+
+    if (!strcmp(type, "directory"))
+        root = json_str(json_get(storage, "container_path"), NULL);
+    else if (!strcmp(type, "shared_fs"))
+        root = !host || !*below ? host
+               : *below == '/'  ? below
+                                : arena_printf(mem, "%s/%s", host, below);
+    else
+        return err_set(err, DET_UNSUPPORTED,
+                       "checkpoint_storage.type is '%s', which is not built yet; use "
+                       "shared_fs or directory",
+                       type);
+    if (mem->has_failed)
+        return err_default(err, DET_NOMEM);
+    if (!root || *root != '/')
+        return err_set(err, DET_INVALID,
+                       "checkpoint_storage of type %s names no absolute path", type);
+    *ret_root = root;
+    return DET_OK;
+}
+
+/* A directory that is new must not vanish with the power when what is in it does not:
+ * each level is made and synced in turn. */
+static det_status make_durable(struct io *io, const char *path, struct err *err)
+{
+    struct io_stat found;
+    CLEANUP(mem_freep) char *parent = NULL;
+    char *slash;
+    det_status st = io_stat(io, path, &found, err);
+
+    if (st != DET_NOT_FOUND)
+        return st;
+    parent = mem_strdup(path);
+    slash = parent ? strrchr(parent, '/') : NULL;
+    if (!parent)
+        return err_default(err, DET_NOMEM);
+    if (slash && slash != parent) {
+        *slash = '\0';
+        st = make_durable(io, parent, err);
+    } else {
+        slash = NULL;
+        st = DET_OK;
+    }
+    if (!st)
+        st = io_mkdir(io, path, false, err);
+    if (!st)
+        st = io_sync_dir(io, slash ? parent : *path == '/' ? "/" : ".", err);
+    return st;
+}
+
+det_status storage_root(const det_context *context, struct arena *mem,
+                        const char **ret_root, struct err *err)
+{
+    const char *root = NULL;
+    det_status st = DET_OK;
+
+    if (context->info.directory)
+        root = arena_printf(mem, "%s/checkpoints", context->info.directory);
+    else
+        st = configured(json_get(context->config, "checkpoint_storage"), mem, &root,
+                        err);
+    if (!st && !root)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
+        st = make_durable(context->world.io, root, err);
+    if (!st)
+        *ret_root = root;
+    return st;
+}
+
+/* ---- drafts ---------------------------------------------------------------------- */
+
+static const char *trial_part(const det_context *context, struct arena *mem)
+{
+    const char *cluster =
+        context->info.cluster_id ? context->info.cluster_id : "offline";
+
+    return arena_printf(mem, ".det-%.*s-%" PRId64 "-", CLUSTER_CHARS, cluster,
+                        context->info.trial_id);
+}
+
+const char *storage_draft(const det_context *context, const char *uuid,
+                          struct arena *mem)
+{
+    const char *trial = trial_part(context, mem);
+
+    return trial ? arena_printf(mem, "%s%" PRId64 "-%s", trial, context->info.run_id,
+                                uuid)
+                 : NULL;
+}
+
+/* Of this trial, of a run before this one. */
+static bool is_stale(const char *name, const char *trial, int64_t run_id)
+{
+    size_t len = strlen(trial);
+    int64_t run = 0;
+
+    if (strncmp(name, trial, len) != 0)
+        return false;
+    for (name += len; *name >= '0' && *name <= '9' && run < run_id; name++)
+        run = run * 10 + (*name - '0');
+    return *name == '-' && run < run_id;
+}
+
+det_status storage_clean(const det_context *context, const char *root,
+                         struct arena *mem, struct err *err)
+{
+    const char *trial = trial_part(context, mem);
+    const char **names;
+    det_status st = trial ? io_list(context->world.io, root, mem, &names, err)
+                          : err_default(err, DET_NOMEM);
+
+    for (size_t i = 0; !st && names[i]; i++) {
+        const char *path;
+
+        if (!is_stale(names[i], trial, context->info.run_id))
+            continue;
+        path = arena_printf(mem, "%s/%s", root, names[i]);
+        st = path ? io_remove_tree(context->world.io, path, err)
+                  : err_default(err, DET_NOMEM);
+    }
+    return st;
+}
+
+/* ---- copies ---------------------------------------------------------------------- */
+
+/* Never by a hard link: who writes on into the original would change the copy. */
+static det_status copy_bytes(struct io_file *from, struct io_file *to, struct err *err)
+{
+    CLEANUP(mem_freep) char *chunk = mem_alloc(CHUNK);
+    uint64_t offset = 0;
+    size_t got = 1;
+    det_status st = chunk ? DET_OK : err_default(err, DET_NOMEM);
+
+    while (!st && got) {
+        st = io_read_at(from, offset, chunk, CHUNK, &got, err);
+        if (!st && got)
+            st = io_write_at(to, offset, chunk, got, err);
+        if (st)
+            break;
+        io_write_behind(to, offset, got);
+        offset += got;
+    }
+    return st;
+}
+
+det_status storage_copy(struct io *io, const char *from, const char *to,
+                        struct err *err)
+{
+    CLEANUP(io_closep) struct io_file *source = NULL;
+    CLEANUP(io_closep) struct io_file *target = NULL;
+    det_status st = io_open(io, from, IO_READ, &source, err);
+
+    if (!st)
+        st = io_open(io, to, IO_WRITE | IO_CREATE | IO_TRUNCATE, &target, err);
+    if (!st && !io_clone(source, target))
+        st = copy_bytes(source, target, err);
+    return st;
+}

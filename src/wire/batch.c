@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/batch.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define MAGIC UINT32_C(0x52544544) /* "DETR" */
+
+static void put_u32(unsigned char *to, uint32_t value)
+{
+    value = htole32(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static void put_u64(unsigned char *to, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static uint32_t get_u32(const unsigned char *from)
+{
+    uint32_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return le32toh(value);
+}
+
+static uint64_t get_u64(const unsigned char *from)
+{
+    uint64_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return le64toh(value);
+}
+
+void batch_head_encode(const struct batch_head *head, void *to)
+{
+    unsigned char *at = to;
+
+    put_u32(at, MAGIC);
+    put_u32(at + 4, head->source);
+    put_u32(at + 8, head->count);
+    put_u32(at + 12, 0);
+    put_u64(at + 16, head->first);
+    put_u64(at + 24, head->last);
+}
+
+det_status batch_head_decode(const void *bytes, size_t len, struct batch_head *ret_head,
+                             struct err *err)
+{
+    const unsigned char *at = bytes;
+    struct batch_head head;
+
+    if (len < BATCH_HEAD || get_u32(at) != MAGIC)
+        return err_set(err, DET_INVALID, "the body is not a batch of reports");
+    head = (struct batch_head){get_u32(at + 4), get_u32(at + 8), get_u64(at + 16),
+                               get_u64(at + 24)};
+    if (head.count > BATCH_RECORDS_MOST)
+        return err_set(err, DET_TOO_LARGE,
+                       "the batch has %" PRIu32 " reports; at most %d go into one",
+                       head.count, BATCH_RECORDS_MOST);
+    if (!head.first || head.last < head.first || head.last > INT64_MAX ||
+        head.count > head.last - head.first + 1)
+        return err_set(err, DET_INVALID,
+                       "the batch cannot have %" PRIu32 " reports from %" PRIu64
+                       " to %" PRIu64,
+                       head.count, head.first, head.last);
+    *ret_head = head;
+    return DET_OK;
+}

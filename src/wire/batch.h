@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.h - the body of POST /api/v1/allocations/{id}/reports: a head, and then records
+ * of a ring (wire/report.h) as they lie there.
+ *
+ *   head = magic u32 "DETR", source u32, count u32, 0 u32, first u64, last u64
+ *
+ * A batch is the whole stretch of numbers from `first` to `last`: what is missing in
+ * between was damaged before it was sent, and will never come.  So the master can tell
+ * a gap (another batch is missing) from a loss.  Without records it says that the whole
+ * stretch is lost.  Little-endian; pure. */
+#ifndef WIRE_BATCH_H
+#define WIRE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { BATCH_HEAD = 32, BATCH_RECORDS_MOST = 1 << 16 };
+
+struct batch_head {
+    uint32_t source; /* the rank of the node that sends it */
+    uint32_t count;  /* records */
+    uint64_t first;  /* numbers, inclusive, from 1 */
+    uint64_t last;
+};
+
+/* Writes BATCH_HEAD bytes. */
+void batch_head_encode(const struct batch_head *head, void *to);
+/* DET_INVALID: the bytes are no batch, or contradict themselves. */
+det_status batch_head_decode(const void *bytes, size_t len, struct batch_head *ret_head,
+                             struct err *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/report.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/crc32c.h"
+
+/* Where the fields of a record lie. */
+enum {
+    AT_LENGTH = 0,
+    AT_CHECK = 4,
+    AT_NUMBER = 8,
+    AT_TIME = 16,
+    AT_KIND = 24,
+    AT_RUN = 28,
+    ALIGNMENT = 8,
+    /* The least that a value takes: type, empty name, empty JSON. */
+    VALUE_LEAST = 1 + 4 + 4,
+};
+
+/* ---- little-endian numbers anywhere -------------------------------------------- */
+
+static unsigned char *put_u32(unsigned char *to, uint32_t value)
+{
+    value = htole32(value);
+    memcpy(to, &value, sizeof(value));
+    return to + sizeof(value);
+}
+
+static unsigned char *put_u64(unsigned char *to, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(to, &value, sizeof(value));
+    return to + sizeof(value);
+}
+
+static unsigned char *put_bytes(unsigned char *to, const void *bytes, size_t len)
+{
+    if (len)
+        memcpy(to, bytes, len);
+    return to + len;
+}
+
+static unsigned char *put_text(unsigned char *to, const char *text, size_t len)
+{
+    return put_bytes(put_u32(to, (uint32_t)len), text, len);
+}
+
+static uint32_t get_u32(const unsigned char *from)
+{
+    uint32_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return le32toh(value);
+}
+
+static uint64_t get_u64(const unsigned char *from)
+{
+    uint64_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return le64toh(value);
+}
+
+/* ---- records --------------------------------------------------------------------- */
+
+size_t report_size(size_t payload_len)
+{
+    if (payload_len > REPORT_BYTES_MOST)
+        return 0;
+    return (REPORT_HEADER + payload_len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The length is checked, too: otherwise one that grows into the padding would pass. */
+static uint32_t check_of(const unsigned char *record, size_t size)
+{
+    return crc32c(crc32c(0, record + AT_LENGTH, 4), record + AT_NUMBER,
+                  size - AT_NUMBER);
+}
+
+void report_encode(const struct report *report, void *to)
+{
+    unsigned char *record = to;
+    size_t size = report_size(report->len);
+    unsigned char *end = record + REPORT_HEADER + report->len;
+
+    if (report->payload != record + REPORT_HEADER)
+        put_bytes(record + REPORT_HEADER, report->payload, report->len);
+    memset(end, 0, size - REPORT_HEADER - report->len);
+    put_u32(record + AT_LENGTH, report->len);
+    put_u64(record + AT_NUMBER, report->number);
+    put_u64(record + AT_TIME, (uint64_t)report->time_us);
+    put_u32(record + AT_KIND, report->kind);
+    put_u32(record + AT_RUN, report->run);
+    put_u32(record + AT_CHECK, check_of(record, size));
+}
+
+static bool is_padded(const unsigned char *from, const unsigned char *end)
+{
+    while (from < end && *from == 0)
+        from++;
+    return from == end;
+}
+
+det_status report_decode(const void *bytes, size_t len, struct report *ret_report,
+                         size_t *ret_used, struct err *err)
+{
+    const unsigned char *record = bytes;
+    uint32_t length;
+    size_t size;
+
+    if (len < REPORT_HEADER)
+        return err_set(err, DET_NOT_FOUND, "no whole record in %zu bytes", len);
+    length = get_u32(record + AT_LENGTH);
+    size = report_size(length);
+    if (!size) {
+        *ret_used = 0;
+        return err_set(err, DET_CORRUPT, "a record says that it has %u bytes", length);
+    }
+    if (size > len)
+        return err_set(err, DET_NOT_FOUND, "a record of %zu bytes ends after %zu", size,
+                       len);
+    *ret_used = size;
+    if (get_u32(record + AT_CHECK) != check_of(record, size) ||
+        !is_padded(record + REPORT_HEADER + length, record + size))
+        return err_set(err, DET_CORRUPT, "the check of a record of %zu bytes fails",
+                       size);
+    *ret_report = (struct report){
+        .kind = (enum report_kind)get_u32(record + AT_KIND),
+        .run = get_u32(record + AT_RUN),
+        .number = get_u64(record + AT_NUMBER),
+        .time_us = (int64_t)get_u64(record + AT_TIME),
+        .payload = record + REPORT_HEADER,
+        .len = length,
+    };
+    return DET_OK;
+}
+
+bool report_peek(const void *bytes, uint64_t *ret_number, size_t *ret_size)
+{
+    *ret_number = get_u64((const unsigned char *)bytes + AT_NUMBER);
+    *ret_size = report_size(get_u32((const unsigned char *)bytes + AT_LENGTH));
+    return *ret_size > 0;
+}
+
+/* ---- metrics --------------------------------------------------------------------- */
+
+/* Sums that stay at the end of the scale rather than begin again at 0. */
+static size_t add(size_t a, size_t b)
+{
+    size_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+
+size_t report_metrics_size(const struct report_metrics *metrics)
+{
+    size_t size = add(8 + 4 + 4 + 4, metrics->group_len);
+
+    for (uint32_t i = 0; i < metrics->count; i++) {
+        const struct report_value *value = &metrics->value[i];
+
+        size = add(size, 1 + 4);
+        size = add(size, value->name_len);
+        size = value->type == REPORT_NUMBER ? add(size, 8)
+                                            : add(size, add(4, value->json_len));
+    }
+    return add(size, metrics->batch ? metrics->batch_len : 0);
+}
+
+void report_metrics_encode(const struct report_metrics *metrics, void *to)
+{
+    unsigned char *at = put_u64(to, (uint64_t)metrics->steps);
+
+    at = put_text(at, metrics->group, metrics->group_len);
+    at = put_u32(at, metrics->count);
+    for (uint32_t i = 0; i < metrics->count; i++) {
+        const struct report_value *value = &metrics->value[i];
+        uint64_t bits;
+
+        *at++ = (unsigned char)value->type;
+        at = put_text(at, value->name, value->name_len);
+        memcpy(&bits, &value->number, sizeof(bits));
+        at = value->type == REPORT_NUMBER ? put_u64(at, bits)
+                                          : put_text(at, value->json, value->json_len);
+    }
+    put_text(at, metrics->batch, metrics->batch ? metrics->batch_len : 0);
+}
+
+/* Reading is sticky: past the end everything is empty, and `is_bad` says so once. */
+struct cursor {
+    const unsigned char *at;
+    const unsigned char *end;
+    bool is_bad;
+};
+
+static const unsigned char *take(struct cursor *from, size_t len)
+{
+    static const unsigned char nothing[8];
+    const unsigned char *at = from->at;
+
+    if (from->is_bad || len > (size_t)(from->end - from->at)) {
+        from->is_bad = true;
+        return nothing;
+    }
+    from->at += len;
+    return at;
+}
+
+static const char *take_text(struct cursor *from, size_t *ret_len)
+{
+    uint32_t len = get_u32(take(from, 4));
+    const unsigned char *text = take(from, len);
+
+    *ret_len = from->is_bad ? 0 : len;
+    return (const char *)text;
+}
+
+static void take_value(struct cursor *from, struct report_value *ret_value)
+{
+    unsigned type = *take(from, 1);
+    uint64_t bits;
+
+    ret_value->type = type == REPORT_JSON ? REPORT_JSON : REPORT_NUMBER;
+    ret_value->name = take_text(from, &ret_value->name_len);
+    if (type == REPORT_NUMBER) {
+        bits = get_u64(take(from, 8));
+        memcpy(&ret_value->number, &bits, sizeof(bits));
+    } else if (type == REPORT_JSON) {
+        ret_value->json = take_text(from, &ret_value->json_len);
+    } else {
+        from->is_bad = true;
+    }
+}
+
+det_status report_metrics_decode(const void *payload, size_t len, struct arena *mem,
+                                 struct report_metrics *ret_metrics, struct err *err)
+{
+    struct cursor from = {payload, (const unsigned char *)payload + len, false};
+    struct report_metrics metrics = {.steps = (int64_t)get_u64(take(&from, 8))};
+    struct report_value *value;
+
+    metrics.group = take_text(&from, &metrics.group_len);
+    metrics.count = get_u32(take(&from, 4));
+    /* Before any memory is asked for: the count may lie. */
+    if (metrics.count > (size_t)(from.end - from.at) / VALUE_LEAST)
+        return err_set(err, DET_CORRUPT, "%u metrics cannot lie in %zu bytes",
+                       metrics.count, len);
+    value = arena_array(mem, struct report_value, metrics.count);
+    if (!value)
+        return err_default(err, DET_NOMEM);
+    for (uint32_t i = 0; i < metrics.count; i++)
+        take_value(&from, &value[i]);
+    metrics.value = value;
+    metrics.batch = take_text(&from, &metrics.batch_len);
+    if (metrics.batch_len == 0)
+        metrics.batch = NULL;
+    if (from.is_bad || from.at != from.end)
+        return err_set(err, DET_CORRUPT,
+                       "the bytes of a report of %u metrics contradict themselves",
+                       metrics.count);
+    *ret_metrics = metrics;
+    return DET_OK;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_libdet.c - what libdet costs a training program.
+ *
+ *   bench_libdet report DIR COUNT      ns of clock_gettime(), ns of det_report() with
+ *                                      five numbers, and their ratio: the medians of
+ *                                      rounds of COUNT
+ *   bench_libdet checkpoint DIR MIB    seconds of write and fdatasync; of a checkpoint
+ * put from memory; of one written as a file
+ *
+ * Both without a master: what is measured is the training thread's side, which does not
+ * know whether there is one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "det/det.h"
+
+enum { WRITE_BYTES = 1 << 20, METRICS = 5, ROUNDS = 101 };
+
+static void fail(const char *what, const char *text)
+{
+    fprintf(stderr, "bench_libdet: %s: %s\n", what, text);
+    exit(1);
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static det_context *open_context(const char *dir)
+{
+    char error[256] = "";
+    det_init_options options = {.size = sizeof(options),
+                                .directory = dir,
+                                .error = error,
+                                .error_size = sizeof(error)};
+    det_context *det;
+
+    if (det_init(&options, &det))
+        fail("det_init", error);
+    return det;
+}
+
+static void must(const det_context *det, det_status status)
+{
+    if (status)
+        fail("libdet", det_context_error(det));
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+static double clock_ns(long count)
+{
+    struct timespec now;
+    double begun = now_s();
+
+    for (long i = 0; i < count; i++)
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now_s() - begun) * 1e9 / (double)count;
+}
+
+static double report_ns(det_context *det, long count)
+{
+    det_metric metrics[METRICS] = {{"loss", 0.6931471805},
+                                   {"accuracy", 0.7512345},
+                                   {"lr", 0.00123},
+                                   {"grad_norm", 1.23456789},
+                                   {"seconds", 12.5}};
+    double begun = now_s();
+
+    for (long i = 0; i < count; i++)
+        must(det, det_report_training(det, i, metrics, METRICS));
+    return (now_s() - begun) * 1e9 / (double)count;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double one = *(const double *)a;
+    double other = *(const double *)b;
+
+    return (one > other) - (one < other);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof(*values), by_size);
+    return values[ROUNDS / 2];
+}
+
+/* In turns, since a machine's speed changes from second to second. */
+static void bench_report(const char *dir, long count)
+{
+    double clocks[ROUNDS], reports[ROUNDS], ratios[ROUNDS];
+    det_context *det = open_context(dir);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        clocks[i] = clock_ns(count);
+        reports[i] = report_ns(det, count);
+        ratios[i] = reports[i] / clocks[i];
+    }
+    printf("%.1f %.1f %.2f\n", median(clocks), median(reports), median(ratios));
+    det_close(det);
+}
+
+/* ---- checkpoints ----------------------------------------------------------------- */
+
+static void write_file(const char *path, const char *bytes, size_t len, int syncs)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    if (fd < 0)
+        fail(path, strerror(errno));
+    for (size_t at = 0; at < len; at += WRITE_BYTES)
+        if (write(fd, bytes + at, WRITE_BYTES) != WRITE_BYTES)
+            fail(path, strerror(errno));
+    if (syncs && fdatasync(fd))
+        fail(path, strerror(errno));
+    close(fd);
+}
+
+static double floor_s(const char *dir, const char *bytes, size_t len)
+{
+    char path[4096];
+    double begun;
+
+    snprintf(path, sizeof(path), "%s/floor", dir);
+    begun = now_s();
+    write_file(path, bytes, len, 1);
+    begun = now_s() - begun;
+    unlink(path);
+    sync();
+    return begun;
+}
+
+/* `is_put`: from memory; else as a program would that writes files. */
+static double checkpoint_s(det_context *det, const char *bytes, size_t len, int is_put)
+{
+    det_checkpoint *checkpoint;
+    char path[4096], command[4200];
+    double begun = now_s();
+
+    must(det, det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    snprintf(path, sizeof(path), "%s/weights", det_checkpoint_path(checkpoint));
+    if (is_put)
+        must(det, det_checkpoint_put(checkpoint, "weights", bytes, len));
+    else
+        write_file(path, bytes, len, 0);
+    must(det, det_checkpoint_commit(checkpoint));
+    begun = now_s() - begun;
+    must(det,
+         det_checkpoint_restore(det, NULL, DET_RESTORE_UNCHECKED, path, sizeof(path)));
+    snprintf(command, sizeof(command), "%s/weights", path);
+    unlink(command);
+    sync();
+    return begun;
+}
+
+static void bench_checkpoint(const char *dir, size_t mib)
+{
+    size_t len = mib << 20;
+    char *bytes = mem_alloc(len);
+    det_context *det = open_context(dir);
+    double floor, put, files, again;
+
+    if (!bytes)
+        fail("memory", "there is not enough");
+    for (size_t i = 0; i < len; i += 8)
+        memcpy(bytes + i, &(uint64_t){i * 0x9e3779b97f4a7c15u}, 8);
+    /* The floor before and after, and the better of both: the disk has its moods. */
+    floor = floor_s(dir, bytes, len);
+    put = checkpoint_s(det, bytes, len, 1);
+    files = checkpoint_s(det, bytes, len, 0);
+    again = floor_s(dir, bytes, len);
+    if (again < floor)
+        floor = again;
+    printf("%.4f %.4f %.4f\n", floor, put, files);
+    det_close(det);
+    mem_free(bytes);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && !strcmp(argv[1], "report"))
+        bench_report(argv[2], strtol(argv[3], NULL, 10));
+    else if (argc == 4 && !strcmp(argv[1], "checkpoint"))
+        bench_checkpoint(argv[2], (size_t)strtol(argv[3], NULL, 10));
+    else
+        fail("usage", "bench_libdet report|checkpoint DIR N");
+    return 0;
+}

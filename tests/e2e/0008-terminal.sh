@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# At a terminal: questions, passwords, Ctrl-C.
+. "$(dirname "$0")/lib.sh"
+need python3
+tty() { python3 "$HERE/on_terminal.py" "$@"; }
+platform
+det -u admin user create anna --password 'first one' >/dev/null
+
+# Passwords.
+ok 'a password is asked for without echo' \
+    tty 'expect=Password for' 'send=first one\r' -- det user login anna
+says 'Logged in as anna'
+says_not 'first one'
+says 'echo on'
+det user logout >/dev/null
+fails 130 'Ctrl-C at the question ends it' tty 'expect=Password for' 'send=\x03' -- det user login anna
+says 'echo on'
+fails 3 'a wrong one is refused' tty 'expect=Password for' 'send=wrong\r' -- det user login anna
+says 'echo on'
+
+# Who was named, and is not logged in, is asked.
+ok 'who is named with -u is asked for the password' \
+    tty 'expect=Password for' 'send=first one\r' -- det -u anna user whoami
+says 'anna at'
+ok 'once' det -u anna user whoami
+det -u anna user logout >/dev/null
+ok 'who is named by DET_USER too' \
+    tty 'expect=Password for' 'send=first one\r' -- env DET_USER=anna det user whoami
+says 'anna at'
+ok 'and is somebody only while DET_USER says so' det user whoami
+says 'determined'
+det -u anna user logout >/dev/null
+fails 3 'without a terminal it is a sentence' env DET_USER=anna det user whoami
+says "user 'anna' is not logged in"
+says 'DET_PASS'
+ok 'DET_PASS needs no question' env DET_USER=anna DET_PASS='first one' det user whoami
+says 'anna at'
+det -u anna user logout >/dev/null
+fails 3 'a wrong one is asked for once' \
+    tty 'expect=Password for' 'send=wrong\r' -- env DET_USER=anna det e list
+says 'invalid credentials'
+
+# Ctrl-C.
+printf '#!/bin/sh\necho at work\nuntil [ -e "$HOME/end" ]; do sleep 0.05; done\n' | folder long
+fails 130 'Ctrl-C ends the following of an experiment' \
+    tty 'expect=at work' 'send=\x03' -- det e create long/const.yaml long -f
+says "experiment 1 goes on; follow it with 'det e logs -f 1', stop it with 'det e kill 1'"
+same 'not the experiment' RUNNING "$(state 1)"
+touch "$HOME/end"
+ok 'which comes to its end' det e wait 1
+ok 'one that ends says nothing of the kind' tty -- det e create long/const.yaml long -f
+says_not 'goes on'
+det stop >/dev/null 2>&1

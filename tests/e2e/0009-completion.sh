@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion, in the shells themselves.
+. "$(dirname "$0")/lib.sh"
+need bash
+mkdir empty && cd empty || exit 1
+touch conf.yaml
+
+# What each shell offers for a line, one word a line.
+det completion bash >../det.bash
+in_bash() {
+    bash -c '. ../det.bash; COMP_WORDS=($1); [ "${1% }" = "$1" ] || COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _det; printf "%s\n" "${COMPREPLY[@]}"' bash "$1"
+}
+det completion fish >../det.fish
+in_fish() { fish -c 'source ../det.fish; complete -C "$argv[1]"' -- "$1" | cut -f1; }
+# zsh completes only at a prompt: Tab, Tab, and what the screen shows then.
+det completion zsh >../det.zsh
+cat >../tab.py <<'END'
+import os, pty, select, signal, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(TERM="dumb", ZDOTDIR="/nonexistent")
+    os.execvp("zsh", ["zsh", "-f", "-i"])
+def until(mark):
+    seen, end = b"", time.monotonic() + 20
+    while mark not in seen and time.monotonic() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            seen += os.read(fd, 65536)
+    return seen
+os.write(fd, b"PS1='re''ady> '; source ../det.zsh; unset zle_bracketed_paste\n")
+until(b"ready> ")
+# one that is completed at once is shown behind what was typed; of several, the list
+os.write(fd, sys.argv[1].encode() + b"\t\t\x15echo at'-'end\n")
+print(until(b"at-end").decode(errors="replace").replace("\r", ""))
+os.kill(pid, signal.SIGKILL)
+os.waitpid(pid, 0)
+END
+in_zsh() { python3 ../tab.py "$1" | tr -s ' ' '\n'; }
+
+offers() { grep -qx -- "$1" "$OUT"; result $? "... offers '$1'"; }
+offers_not() { ! grep -qx -- "$1" "$OUT"; result $? "... does not offer '$1'"; }
+for shell in bash fish zsh; do
+    if ! command -v $shell >/dev/null || { [ $shell = zsh ] && ! command -v python3 >/dev/null; }; then
+        skip "$shell completes" "$shell is not here"
+        continue
+    fi
+    ok "$shell completes nouns" in_$shell 'det '
+    offers experiment
+    offers_not create
+    offers_not conf.yaml
+    ok "$shell completes verbs" in_$shell 'det e '
+    offers create
+    offers label
+    offers_not add
+    ok "$shell completes verbs of two words" in_$shell 'det experiment label '
+    offers add
+    offers_not create
+    ok "$shell completes options" in_$shell 'det e create --'
+    offers --follow
+    offers --master
+    offers_not --tail
+    ok "$shell completes files" in_$shell 'det config check '
+    offers conf.yaml
+    ok "$shell completes behind options" in_$shell 'det -m http://127.0.0.1:1 agent '
+    offers enable
+    ok "$shell completes shells" in_$shell 'det completion '
+    offers zsh
+done
+cd "$T" || exit 1

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep.h - a story told again and again, each time with another operation going wrong.
+ *
+ * A story arranges a world, calls sweep_begin(), acts, calls sweep_end(), starts anew
+ * what has died and checks that nothing was lost, doubled or left half done.  The sweep
+ * first lets it run undisturbed and counts its operations of each kind; then, for every
+ * way in which an operation can go wrong and for every n, it tells the story with the
+ * n-th operation going wrong in that way.
+ *
+ *   write    fails, is torn, finds the disk full, is the last before the power goes or
+ *            the process dies
+ *   sync     fails, is the last
+ *   send     does not arrive, arrives twice
+ *   receive  is lost, is torn, is the last
+ *   memory   is out (SQLite's own allocations count, too)
+ *
+ * `make test` takes a sample of the n, from a seed that is printed; SWEEP=all takes
+ * all. SWEEP_SEED=k takes another sample.  A failure names its story, way and n:
+ * SWEEP_ONLY='create/write/torn/17' tells that one alone.
+ *
+ * The checks of tests/support/test.h say, in here, also where the sweep stands. */
+#ifndef TESTS_FAULT_SWEEP_H
+#define TESTS_FAULT_SWEEP_H
+
+#include "tests/support/test.h"
+
+struct sweep {
+    const char *story;
+    enum fault_kind kind;
+    enum fault_how how;
+    int64_t nth;                /* 0: counts */
+    int64_t count[FAULT_KINDS]; /* of the undisturbed run */
+    bool has_struck;            /* after sweep_end() */
+    bool was_dark;
+};
+
+typedef void story_fn(struct sweep *sweep);
+
+/* Bits for the kinds a story has. */
+enum {
+    SWEEP_FILES = 1 << FAULT_WRITE | 1 << FAULT_SYNC,
+    SWEEP_NET = 1 << FAULT_SEND | 1 << FAULT_RECEIVE,
+    SWEEP_MEMORY = 1 << FAULT_MEMORY,
+};
+
+/* At most `most` runs for each way, unless all are wanted. */
+void sweep_run(const char *story, story_fn *tell, unsigned kinds, int64_t most);
+
+void sweep_begin(struct sweep *sweep);
+/* Takes notice of what has struck and lets there be light again; may be called more
+ * than once. */
+void sweep_end(struct sweep *sweep);
+/* So far: between begin and end. */
+bool sweep_has_struck(const struct sweep *sweep);
+
+/* A plain sentence: one line, no full stop, something in it. */
+void sweep_check_sentence(const char *text);
+
+void sweep_fail(const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+
+#undef fail_msg
+#define fail_msg(...) sweep_fail(__FILE__, __LINE__, __VA_ARGS__)
+#undef CHECK
+#define CHECK(x)                                                                       \
+    do {                                                                               \
+        if (!(x))                                                                      \
+            fail_msg("not so: %s", #x);                                                \
+    } while (0)
+#undef CHECK_STR
+#define CHECK_STR(a, b)                                                                \
+    do {                                                                               \
+        if (strcmp((a), (b)) != 0)                                                     \
+            fail_msg("'%s' is not '%s'", (a), (b));                                    \
+    } while (0)
+
+#endif

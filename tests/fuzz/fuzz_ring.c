@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_ring.c - any bytes as the files of a ring: its reader and its writers cope.
+ *
+ * The input is cut into files: a byte for which (0 the head, else the segment of that
+ * number), two for how long, then the bytes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "libdet/ring.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void demand(bool is_so)
+{
+    if (!is_so)
+        __builtin_trap();
+}
+
+static void lay_down(struct io *io, const uint8_t *bytes, size_t len)
+{
+    while (len >= 3) {
+        size_t size = (size_t)bytes[1] | (size_t)bytes[2] << 8;
+        char path[64] = "/ring/head";
+
+        if (bytes[0])
+            snprintf(path, sizeof(path), "/ring/segment-%012u", bytes[0]);
+        bytes += 3;
+        len -= 3;
+        size = size < len ? size : len;
+        (void)io_replace(io, path, bytes, size, true, NULL);
+        bytes += size;
+        len -= size;
+    }
+}
+
+/* Whole records with rising numbers, and no more than the batch says. */
+static void read_some(struct ring_reader *reader, uint64_t *last)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    struct ring_batch batch = {0};
+    struct report report;
+    size_t used;
+
+    demand(!ring_read(reader, 500, &out, &batch, NULL));
+    for (size_t at = 0; at < out.len; at += used) {
+        demand(!report_decode(out.data + at, out.len - at, &report, &used, NULL));
+        demand(report.number > *last && report.number >= batch.first &&
+               report.number <= batch.last);
+        *last = report.number;
+    }
+    demand(!ring_stored(reader, batch.last, NULL));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    struct ring_config config = {.dir = "/ring", .segment_bytes = 1024};
+    struct ring_reader *reader;
+    struct ring *ring;
+    uint64_t last = 0;
+    bool is_writer_first = len > 0 && bytes[len - 1] % 2;
+
+    if (io_memory_new(&config.io, NULL))
+        return 0;
+    demand(!io_mkdir(config.io, "/ring", true, NULL));
+    lay_down(config.io, bytes, len);
+    if (is_writer_first)
+        demand(!ring_open(&config, &ring, NULL));
+    demand(!ring_reader_open(&config, &reader, NULL));
+    if (!is_writer_first)
+        demand(!ring_open(&config, &ring, NULL));
+    for (int i = 0; i < 4; i++) {
+        read_some(reader, &last);
+        /* Beyond the numbers there are, or full by what it was told: refused. */
+        (void)ring_put(ring, &(struct report){.payload = "{}", .len = 2}, NULL);
+    }
+    ring_rewind(reader);
+    last = 0;
+    read_some(reader, &last);
+    ring_close(ring);
+    ring_reader_close(reader);
+    io_free(config.io);
+    return 0;
+}

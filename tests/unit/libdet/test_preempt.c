@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/task.h"
+#include "net/net.h"
+#include "tests/unit/libdet/world.h"
+
+/* A master in memory that answers polls as it is told. */
+struct master {
+    struct world w;
+    struct exec *exec;
+    struct net *net;
+    struct net_server *server;
+    det_context *det;
+    char url[64];
+    int polls;
+    int acks;
+    int wants_after; /* polls until it wants the slots back; -1: never */
+    int fails;       /* so many calls are answered with 503 */
+    char last[200];
+};
+
+static void answer(struct net_exchange *x, int status, const char *text)
+{
+    struct buf body = BUF_INIT;
+
+    buf_puts(&body, text);
+    net_answer(x, status, "application/json", NULL, &body);
+}
+
+static void handle(void *arg, struct net_exchange *x)
+{
+    struct master *m = arg;
+    const char *path = net_request_path(x);
+
+    snprintf(m->last, sizeof(m->last), "%s?%s", path, net_request_query(x));
+    if (m->fails && m->fails--) {
+        answer(x, 503, "{\"error\":{\"code\":14,\"error\":\"busy\"}}");
+    } else if (strstr(path, "/ack_preemption")) {
+        m->acks++;
+        answer(x, 200, "{}");
+    } else {
+        bool wants = m->wants_after >= 0 && m->polls >= m->wants_after;
+
+        m->polls++;
+        answer(x, 200, wants ? "{\"preempt\":true}" : "{\"preempt\":false}");
+    }
+}
+
+static void master_make(struct master *m, int wants_after, int fails)
+{
+    struct net_server_config config = {.host = "127.0.0.1",
+                                       .max_body_bytes = 1 << 20,
+                                       .threads = 1,
+                                       .handler = handle,
+                                       .arg = m};
+    det_init_options options = {.size = sizeof(options)};
+
+    memset(m, 0, sizeof(*m));
+    world_make(&m->w);
+    m->wants_after = wants_after;
+    m->fails = fails;
+    CHECK_OK(exec_single_new(&m->w.clock, 1, &m->exec, &test_err));
+    CHECK_OK(net_memory_new(m->exec, 1, &m->net, &test_err));
+    CHECK_OK(net_serve(m->net, &config, &m->server, &test_err));
+    snprintf(m->url, sizeof(m->url), "http://127.0.0.1:%u", net_server_port(m->server));
+    world_set(&m->w, "DET_MASTER", m->url);
+    m->w.at.exec = m->exec;
+    m->w.at.net = m->net;
+    CHECK_OK(context_open(&m->w.at, &options, &m->det, &test_err));
+}
+
+static void master_end(struct master *m)
+{
+    det_close(m->det);
+    net_server_free(m->server);
+    net_free(m->net);
+    exec_free(m->exec);
+    world_end(&m->w);
+}
+
+static void pump(struct master *m, int times)
+{
+    while (times-- && !det_preempted(m->det))
+        exec_pump(m->exec);
+}
+
+TEST(the_first_question_does_not_wait_and_the_next_ones_do)
+{
+    struct master m;
+
+    master_make(&m, -1, 0);
+    CHECK_EQ(det_preempted(m.det), 0);
+    while (m.polls < 1)
+        exec_pump(m.exec);
+    CHECK_HAS(m.last,
+              "/api/v1/allocations/3.abc.2/signals/preemption?timeoutSeconds=0");
+    while (m.polls < 2)
+        exec_pump(m.exec);
+    CHECK_HAS(m.last, "timeoutSeconds=60");
+    CHECK_EQ(det_preempted(m.det), 0);
+    CHECK_EQ(det_preempt_ack(m.det, 0), DET_STATE);
+    CHECK_STR(det_context_error(m.det), "nobody has asked this program to stop");
+    master_end(&m);
+}
+
+TEST(who_is_asked_to_stop_sees_it_and_says_so)
+{
+    struct master m;
+
+    master_make(&m, 2, 0);
+    pump(&m, 1000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    CHECK_EQ(m.acks, 0);
+    m.fails = 3;
+    CHECK_OK(det_preempt_ack(m.det, 0));
+    CHECK_EQ(m.acks, 1);
+    m.fails = 100000;
+    CHECK_EQ(det_preempt_ack(m.det, 1000), DET_BUSY);
+    CHECK_HAS(det_context_error(m.det), "the master was not told");
+    m.fails = 0;
+    master_end(&m);
+}
+
+TEST(a_master_that_is_away_is_asked_again_less_and_less_often)
+{
+    struct master m;
+    int64_t begun_us;
+
+    master_make(&m, 0, 12);
+    begun_us = m.w.clock.mono_us;
+    pump(&m, 10000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    CHECK(m.w.clock.mono_us - begun_us > 60000000);
+    CHECK(m.w.clock.mono_us - begun_us < 200000000);
+    master_end(&m);
+}
+
+TEST(a_master_that_answers_too_soon_is_not_asked_in_a_hot_loop)
+{
+    struct master m;
+    int64_t begun_us;
+
+    master_make(&m, 20, 0);
+    begun_us = m.w.clock.mono_us;
+    pump(&m, 10000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    CHECK(m.w.clock.mono_us - begun_us > 60000000);
+    master_end(&m);
+}

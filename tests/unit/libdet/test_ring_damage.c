@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings that were damaged while nobody used them: every byte in turn, every length,
+ * files that are gone.  Never a crash, never a wrong record, and a ring that works
+ * afterwards. */
+#include "tests/unit/libdet/ring_world.h"
+
+enum { RECORDS = 8, SEGMENT_BYTES = 512 };
+
+/* The files of a small ring, to be laid down again and again. */
+struct image {
+    struct arena mem;
+    const char **names;
+    struct buf bytes[8];
+    size_t count;
+};
+
+static void image_take(struct image *image, struct world *w)
+{
+    *image = (struct image){.mem = ARENA_INIT(1 << 20)};
+    w->config.segment_bytes = SEGMENT_BYTES;
+    open_ring(w);
+    put_many(w, 1, RECORDS);
+    close_both(w);
+    CHECK_OK(io_list(w->io, w->dir, &image->mem, &image->names, &test_err));
+    for (size_t i = 0; image->names[i]; i++) {
+        char path[128];
+
+        CHECK(i < ARRAY_LEN(image->bytes));
+        snprintf(path, sizeof(path), "%s/%s", w->dir, image->names[i]);
+        image->bytes[i] = (struct buf)BUF_INIT;
+        CHECK_OK(io_read_file(w->io, path, &image->bytes[i], &test_err));
+        image->count++;
+    }
+    /* The head, at least three segments in use. */
+    CHECK(image->count >= 4);
+}
+
+static void image_free(struct image *image)
+{
+    for (size_t i = 0; i < image->count; i++)
+        buf_done(&image->bytes[i]);
+    arena_done(&image->mem);
+}
+
+/* A file of the ring as it should be, or cut to `len` (SIZE_MAX: not at all). */
+static void lay_file(struct world *w, const struct image *image, size_t i, size_t len)
+{
+    char path[128];
+    struct io_file *file;
+
+    snprintf(path, sizeof(path), "%s/%s", w->dir, image->names[i]);
+    CHECK_OK(
+        io_open(w->io, path, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, &test_err));
+    CHECK_OK(io_write_at(file, 0, image->bytes[i].data, MIN(len, image->bytes[i].len),
+                         &test_err));
+    io_close(file);
+}
+
+static void lay_down(struct world *w, const struct image *image)
+{
+    CHECK_OK(io_remove_tree(w->io, w->dir, &test_err));
+    CHECK_OK(io_mkdir(w->io, w->dir, true, &test_err));
+    for (size_t i = 0; i < image->count; i++)
+        lay_file(w, image, i, SIZE_MAX);
+}
+
+/* Reads what is left: each record is one that was put.  How many there are. */
+static uint32_t read_left(struct world *w)
+{
+    struct report report;
+    uint64_t last = 0;
+    uint32_t count = 0;
+    size_t at = 0;
+
+    read_batch(w, SIZE_MAX);
+    while (next_report(&w->out, &at, &report)) {
+        CHECK(report.number > last && report.number <= RECORDS);
+        last = report.number;
+        CHECK_EQ(said_of(&report).nth, last);
+        count++;
+    }
+    CHECK(w->batch.last <= RECORDS);
+    return count;
+}
+
+/* Whatever was lost, the ring goes on; and no number is given twice. */
+static void check_goes_on(struct world *w)
+{
+    struct report report;
+    size_t at = 0;
+
+    open_ring(w);
+    CHECK_OK(put_said(w->ring, 2, 77));
+    read_batch(w, SIZE_MAX);
+    CHECK(next_report(&w->out, &at, &report));
+    CHECK_EQ(said_of(&report).nth, 77);
+    CHECK_EQ(w->out.len, at);
+    close_both(w);
+}
+
+static void flip_each(struct world *w)
+{
+    struct image image;
+
+    image_take(&image, w);
+    for (size_t i = 0; i < image.count; i++)
+        for (size_t at = 0; at < image.bytes[i].len; at++)
+            for (unsigned char flip = 0x01; flip; flip = flip == 1 ? 0x80 : 0) {
+                image.bytes[i].data[at] ^= (char)flip;
+                lay_down(w, &image);
+                image.bytes[i].data[at] ^= (char)flip;
+                open_reader(w);
+                /* A head can be made again; of records one is lost. */
+                CHECK_EQ(read_left(w) + w->batch.damaged, RECORDS);
+                CHECK(w->batch.damaged <= (strcmp(image.names[i], "head") != 0));
+                check_goes_on(w);
+            }
+    image_free(&image);
+}
+
+TEST(a_flipped_bit_anywhere_costs_one_record_at_most)
+{
+    in_memory(flip_each);
+}
+
+static void flip_each_for_a_writer(struct world *w)
+{
+    struct image image;
+
+    image_take(&image, w);
+    for (size_t i = 0; i < image.count; i++)
+        for (size_t at = 0; at < image.bytes[i].len; at++) {
+            image.bytes[i].data[at] ^= 0x10;
+            lay_down(w, &image);
+            image.bytes[i].data[at] ^= 0x10;
+            open_ring(w);
+            CHECK_OK(put_said(w->ring, 1, RECORDS + 1));
+            ring_close(w->ring);
+            w->ring = NULL;
+            open_reader(w);
+            buf_clear(&w->out);
+            CHECK_OK(ring_read(w->reader, SIZE_MAX, &w->out, &w->batch, &test_err));
+            CHECK_EQ(w->batch.last, RECORDS + 1);
+            CHECK(w->batch.damaged <= (strcmp(image.names[i], "head") != 0));
+            close_both(w);
+        }
+    image_free(&image);
+}
+
+TEST(a_writer_goes_on_behind_a_flipped_bit_with_the_next_number)
+{
+    in_memory(flip_each_for_a_writer);
+}
+
+static void cut_each(struct world *w)
+{
+    struct image image;
+
+    image_take(&image, w);
+    for (size_t i = 0; i < image.count; i++)
+        for (size_t len = 0; len < image.bytes[i].len; len++) {
+            bool is_head = strcmp(image.names[i], "head") == 0;
+
+            lay_down(w, &image);
+            lay_file(w, &image, i, len);
+            open_reader(w);
+            CHECK_EQ(read_left(w) + w->batch.damaged, RECORDS);
+            CHECK(!is_head || w->batch.damaged == 0);
+            check_goes_on(w);
+        }
+    image_free(&image);
+}
+
+TEST(a_file_cut_short_costs_what_was_cut_off)
+{
+    in_memory(cut_each);
+}
+
+static void remove_each(struct world *w)
+{
+    struct image image;
+
+    image_take(&image, w);
+    for (size_t i = 0; i < image.count; i++) {
+        char path[128];
+
+        lay_down(w, &image);
+        snprintf(path, sizeof(path), "%s/%s", w->dir, image.names[i]);
+        CHECK_OK(io_remove(w->io, path, &test_err));
+        open_reader(w);
+        CHECK_EQ(read_left(w) + w->batch.damaged, RECORDS);
+        CHECK(strcmp(image.names[i], "head") != 0 || w->batch.damaged == 0);
+        check_goes_on(w);
+    }
+    image_free(&image);
+}
+
+TEST(a_file_that_is_gone_costs_what_was_in_it)
+{
+    in_memory(remove_each);
+}
+
+static void forget_head(struct world *w)
+{
+    char path[128];
+
+    w->config.segment_bytes = SEGMENT_BYTES;
+    open_ring(w);
+    open_reader(w);
+    put_many(w, 1, 50);
+    check_reads(w, 1, 50);
+    CHECK_OK(ring_stored(w->reader, 50, &test_err));
+    close_both(w);
+    snprintf(path, sizeof(path), "%s/head", w->dir);
+    CHECK_OK(io_remove(w->io, path, &test_err));
+
+    open_ring(w);
+    put_many(w, 51, 52);
+    open_reader(w);
+    read_batch(w, SIZE_MAX);
+    CHECK_EQ(w->batch.last, 52);
+    CHECK_EQ(w->batch.damaged, 0);
+    CHECK(w->batch.first <= 51);
+}
+
+TEST(numbers_go_on_when_the_head_is_gone_and_all_was_stored)
+{
+    in_memory(forget_head);
+}
+
+static void other_files(struct world *w)
+{
+    static const char *const names[] = {
+        "segment-", "segment-x", "segment-99999999999999", "segment-1x", "notes"};
+
+    open_ring(w);
+    put_many(w, 1, 5);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/%s", w->dir, names[i]);
+        CHECK_OK(io_replace(w->io, path, "hello", 5, false, &test_err));
+    }
+    open_reader(w);
+    check_reads(w, 1, 5);
+}
+
+TEST(other_files_in_the_folder_are_none_of_its_business)
+{
+    in_memory(other_files);
+}
