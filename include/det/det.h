@@ -4,6 +4,8 @@
  *   det/trial.h       what a training program says and asks: its hyperparameters, its
  *                     metrics, whether it must stop
  *   det/checkpoint.h  saving and restoring its state
+ *   det/trainer.h     when to report, validate, save and stop
+ *   det/fit.h         the training loop around it
  *   det/client.h      calls to the master, for everything else
  *   det/status.h      how a call can end
  *
@@ -16,7 +18,9 @@
 
 #include "det/checkpoint.h"
 #include "det/client.h"
+#include "det/fit.h"
 #include "det/status.h"
+#include "det/trainer.h"
 #include "det/trial.h"
 
 #ifdef __cplusplus

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit.c - the loop around the trainer's answers.
+ *
+ * One turn: train a batch, ask, and do what is due in this order: report, validate,
+ * save. A validation comes before the checkpoint, so that the checkpoint's state says
+ * that it was made, and a resumed run does not make it again.
+ *
+ * `fit.det` in a checkpoint is the random generator's state on a line and then the
+ * trainer's text: no times and no ids, so that equal states are equal bytes. */
+#include "det/fit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "base/vec.h"
+#include "data/json.h"
+#include "libdet/context.h"
+
+#define FIT_STATE "fit.det"
+
+enum {
+    PATH_BYTES = 4096,
+    STATE_BYTES = 1 << 20,
+    COMMIT_TRIES = 30,
+    COMMIT_PAUSE_US = 1000000,
+};
+
+struct average {
+    const char *name; /* borrowed for the length of a validation */
+    double sum;
+    int64_t count;
+};
+
+struct det_fit {
+    det_context *context;
+    const det_trial *trial;
+    void *self;
+    det_trainer *trainer;
+    struct rng64 random;
+    const char *metric; /* the searcher's; NULL: the only one, or the loss */
+    bool is_validating;
+    bool has_had_enough; /* det_fit_stop() */
+    struct arena mem;    /* of one validation */
+    VEC(struct average) averages;
+    VEC(det_metric) metrics; /* what is being reported */
+};
+
+/* ---- options --------------------------------------------------------------------- */
+
+/* {"epochs": 3}, or a number: batches. */
+static det_length length_of(const struct json *value)
+{
+    static const struct {
+        const char *name;
+        int unit;
+    } units[] = {
+        {"batches", DET_BATCHES}, {"records", DET_RECORDS}, {"epochs", DET_EPOCHS}};
+
+    if (!value || value->kind != JSON_OBJECT)
+        return (det_length){value && json_i64(value, -1) >= 0 ? DET_BATCHES
+                                                              : DET_NO_UNIT,
+                            json_i64(value, 0)};
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        const struct json *count = json_get(value, units[i].name);
+
+        if (count)
+            return (det_length){units[i].unit, json_i64(count, 0)};
+    }
+    return (det_length){0};
+}
+
+/* The configuration's word, where it has one that means something. */
+static void prefer(det_length *length, const struct json *config, const char *path)
+{
+    det_length said = length_of(json_path(config, path));
+
+    if (said.unit != DET_NO_UNIT && said.count > 0)
+        *length = said;
+}
+
+static int keep_of(const struct json *config, int otherwise)
+{
+    const char *policy = json_str(json_get(config, "checkpoint_policy"), "");
+
+    if (!strcmp(policy, "best"))
+        return DET_KEEP_BEST;
+    if (!strcmp(policy, "all"))
+        return DET_KEEP_ALL;
+    return strcmp(policy, "none") ? otherwise : DET_KEEP_NONE;
+}
+
+static det_trainer_options merge(const det_context *context,
+                                 const det_trainer_options *options)
+{
+    const struct json *config = context->config;
+    det_trainer_options merged = {.size = sizeof(merged)};
+    int64_t records;
+
+    if (options) {
+        memcpy(&merged, options, MIN(options->size, sizeof(merged)));
+        merged.size = sizeof(merged);
+    }
+    prefer(&merged.max_length, config, "searcher.max_length");
+    prefer(&merged.validation_period, config, "min_validation_period");
+    prefer(&merged.checkpoint_period, config, "min_checkpoint_period");
+    prefer(&merged.reporting_period, config, "scheduling_unit");
+    merged.keep = keep_of(config, merged.keep);
+    merged.initial_validation = json_bool(
+        json_get(config, "perform_initial_validation"), merged.initial_validation);
+    merged.larger_is_better = !json_bool(
+        json_path(config, "searcher.smaller_is_better"), !merged.larger_is_better);
+    if (!merged.records_per_batch)
+        merged.records_per_batch =
+            json_i64(json_get(context->hparams, "global_batch_size"), 0);
+    records = json_i64(json_get(config, "records_per_epoch"), 0);
+    if (!merged.batches_per_epoch && records > 0 && merged.records_per_batch > 0)
+        merged.batches_per_epoch = MAX(records / merged.records_per_batch, INT64_C(1));
+    return merged;
+}
+
+/* ---- what the trial's functions call --------------------------------------------- */
+
+static det_status add_average(det_fit *fit, const char *name, double value)
+{
+    struct average average = {arena_strdup(&fit->mem, name), value, 1};
+
+    for (size_t i = 0; i < fit->averages.count; i++) {
+        if (!strcmp(fit->averages.at[i].name, name)) {
+            fit->averages.at[i].sum += value;
+            fit->averages.at[i].count++;
+            return DET_OK;
+        }
+    }
+    return average.name && vec_push(&fit->averages, average) ? DET_OK : DET_NOMEM;
+}
+
+det_status det_fit_metric(det_fit *fit, const char *name, double value)
+{
+    return fit->is_validating ? add_average(fit, name, value)
+                              : det_trainer_metric(fit->trainer, name, value);
+}
+
+void det_fit_stop(det_fit *fit)
+{
+    fit->has_had_enough = true;
+}
+
+int64_t det_fit_batches(const det_fit *fit)
+{
+    return det_trainer_batches(fit->trainer);
+}
+
+int64_t det_fit_epochs(const det_fit *fit)
+{
+    return det_trainer_epochs(fit->trainer);
+}
+
+int64_t det_fit_epoch_position(const det_fit *fit)
+{
+    return det_trainer_epoch_position(fit->trainer);
+}
+
+det_context *det_fit_context(const det_fit *fit)
+{
+    return fit->context;
+}
+
+uint64_t det_fit_random(det_fit *fit)
+{
+    return rng64_next(&fit->random);
+}
+
+double det_fit_uniform(det_fit *fit)
+{
+    return (double)(rng64_next(&fit->random) >> 11) * 0x1p-53;
+}
+
+/* ---- reporting and validating ---------------------------------------------------- */
+
+/* A ring that is full, or a disk, costs a report and not the training; libdet's log
+ * says so, and the next report may find room. */
+static det_status tolerate(det_status status)
+{
+    return status == DET_BUSY ? DET_OK : status;
+}
+
+static det_status report_window(det_fit *fit)
+{
+    const char *const *names;
+    const double *means;
+    size_t count = det_trainer_window(fit->trainer, &names, &means);
+    det_status st =
+        tolerate(det_report_progress(fit->context, det_trainer_progress(fit->trainer)));
+
+    vec_clear(&fit->metrics);
+    for (size_t i = 0; i < count; i++) {
+        det_metric metric = {names[i], means[i]};
+
+        if (!vec_push(&fit->metrics, metric))
+            return DET_NOMEM;
+    }
+    if (!st && count)
+        st = tolerate(det_report_training(fit->context, det_fit_batches(fit),
+                                          fit->metrics.at, count));
+    return st;
+}
+
+static det_status evaluate(det_fit *fit)
+{
+    const det_trial *trial = fit->trial;
+    det_status st = DET_OK;
+
+    if (trial->evaluate)
+        return trial->evaluate(fit->self, fit);
+    for (int64_t i = 0; trial->evaluate_batch && i < trial->evaluate_batches && !st;
+         i++)
+        st = trial->evaluate_batch(fit->self, fit, i);
+    return st;
+}
+
+/* The value that searchers look at: by its name, else the only one, else the loss. */
+static double searcher_value(const det_fit *fit)
+{
+    const char *name = fit->metric ? fit->metric : "loss";
+
+    for (size_t i = 0; i < fit->metrics.count; i++) {
+        if (!strcmp(fit->metrics.at[i].name, name))
+            return fit->metrics.at[i].value;
+    }
+    return !fit->metric && fit->metrics.count == 1 ? fit->metrics.at[0].value : NAN;
+}
+
+static det_status validate(det_fit *fit, unsigned *todo)
+{
+    det_status st;
+
+    vec_clear(&fit->averages);
+    vec_clear(&fit->metrics);
+    arena_clear(&fit->mem);
+    fit->is_validating = true;
+    st = evaluate(fit);
+    fit->is_validating = false;
+    for (size_t i = 0; i < fit->averages.count && !st; i++) {
+        const struct average *average = &fit->averages.at[i];
+        det_metric metric = {average->name, average->sum / (double)average->count};
+
+        st = vec_push(&fit->metrics, metric) ? DET_OK : DET_NOMEM;
+    }
+    if (!st && fit->metrics.count)
+        st = tolerate(det_report_validation(fit->context, det_fit_batches(fit),
+                                            fit->metrics.at, fit->metrics.count));
+    *todo |= det_trainer_validated(fit->trainer, searcher_value(fit));
+    if (!st && fit->trial->validated)
+        st = fit->trial->validated(fit->self, fit, fit->metrics.at, fit->metrics.count);
+    return st;
+}
+
+/* ---- saving and loading ---------------------------------------------------------- */
+
+static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const char *trainer;
+    det_status st = det_trainer_save(fit->trainer, &trainer);
+
+    if (st)
+        return st;
+    buf_printf(&text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
+    if (text.status)
+        return text.status;
+    return det_checkpoint_put(checkpoint, FIT_STATE, text.data, text.len);
+}
+
+/* While the ring is full only the report is missing: it is tried for a while, then the
+ * checkpoint is given up, which costs less than the training. */
+static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
+{
+    det_status st = det_checkpoint_commit(checkpoint);
+
+    for (int i = 0; st == DET_BUSY && i < COMMIT_TRIES; i++) {
+        clock_pause(fit->context->world.clock, COMMIT_PAUSE_US);
+        st = det_checkpoint_commit(checkpoint);
+    }
+    return st;
+}
+
+static det_status save(det_fit *fit)
+{
+    char uuid[DET_UUID_SIZE];
+    det_checkpoint *checkpoint;
+    det_status st =
+        det_checkpoint_begin(fit->context, det_fit_batches(fit), NULL, &checkpoint);
+
+    if (st)
+        return st;
+    (void)snprintf(uuid, sizeof(uuid), "%s", det_checkpoint_uuid(checkpoint));
+    st = put_state(fit, checkpoint);
+    if (!st && fit->trial->save)
+        st = fit->trial->save(fit->self, checkpoint);
+    if (!st)
+        st = commit(fit, checkpoint);
+    if (st) {
+        det_checkpoint_abort(checkpoint);
+        return tolerate(st);
+    }
+    det_trainer_saved(fit->trainer);
+    return fit->trial->saved ? fit->trial->saved(fit->self, fit, uuid) : DET_OK;
+}
+
+static det_status read_state(det_fit *fit, const char *text, struct err *err)
+{
+    static const char word[] = "random ";
+    const char *at = text + sizeof(word) - 1;
+    char *end = NULL;
+
+    if (!strncmp(text, word, sizeof(word) - 1))
+        fit->random.state = strtoull(at, &end, 16);
+    if (!end || end != at + 16 || *end != '\n' ||
+        det_trainer_load(fit->trainer, end + 1))
+        return err_set(err, DET_CORRUPT,
+                       "'" FIT_STATE "' of the checkpoint is damaged");
+    return DET_OK;
+}
+
+/* Where there is no checkpoint the training begins from the start. */
+static det_status load(det_fit *fit)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
+    char directory[PATH_BYTES], path[PATH_BYTES + sizeof(FIT_STATE)];
+    CONTEXT_ERR(err);
+    det_status st =
+        det_checkpoint_restore(fit->context, NULL, 0, directory, sizeof(directory));
+
+    if (st == DET_NOT_FOUND)
+        return DET_OK;
+    if (st)
+        return st;
+    (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
+    st = io_read_file(fit->context->world.io, path, &text, &err);
+    if (!st)
+        st = read_state(fit, text.data, &err);
+    if (!st && fit->trial->load)
+        st = fit->trial->load(fit->self, directory);
+    else if (st)
+        return context_end(fit->context, st, &err);
+    return st;
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+static det_status do_due(det_fit *fit, unsigned todo)
+{
+    det_status st = DET_OK;
+
+    if (todo & DET_REPORT)
+        st = report_window(fit);
+    if (!st && (todo & DET_VALIDATE))
+        st = validate(fit, &todo);
+    if (!st && (todo & DET_CHECKPOINT))
+        st = save(fit);
+    if (!st && (todo & DET_EPOCH_END) && fit->trial->epoch_end)
+        st = fit->trial->epoch_end(fit->self, fit);
+    return st;
+}
+
+static det_status train(det_fit *fit)
+{
+    const det_trial *trial = fit->trial;
+    unsigned todo = det_trainer_begin(fit->trainer);
+    det_status st = DET_OK;
+
+    if (todo & DET_VALIDATE)
+        st = validate(fit, &todo);
+    while (!st && !(todo & DET_STOP)) {
+        if (!det_fit_epoch_position(fit) && trial->epoch_begin)
+            st = trial->epoch_begin(fit->self, fit);
+        if (!st)
+            st = trial->train_batch(fit->self, fit);
+        if (st)
+            break;
+        if (det_preempted(fit->context) || fit->has_had_enough)
+            det_trainer_stop(fit->trainer);
+        todo = det_trainer_batch_end(fit->trainer);
+        st = do_due(fit, todo);
+    }
+    if (!st && det_preempted(fit->context))
+        st = det_preempt_ack(fit->context, 0);
+    return st;
+}
+
+det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
+                       const det_trainer_options *options)
+{
+    det_trial known = {0};
+    struct det_fit fit = {.context = context, .trial = &known, .self = self};
+    det_trainer_options merged;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (st)
+        return context_end(context, st, &err);
+    memcpy(&known, trial, MIN(trial->size, sizeof(known)));
+    if (!known.train_batch) {
+        st = err_set(&err, DET_INVALID, "a trial needs the function train_batch");
+        return context_end(context, st, &err);
+    }
+    merged = merge(context, options);
+    st = det_trainer_new(&merged, &fit.trainer, err.text, sizeof(err.text));
+    if (st)
+        return context_end(context, st, &err);
+    fit.mem = (struct arena)ARENA_INIT(STATE_BYTES);
+    fit.random.state = (uint64_t)context->info.seed;
+    fit.metric = json_str(json_path(context->config, "searcher.metric"), NULL);
+    st = load(&fit);
+    if (!st)
+        st = train(&fit);
+    det_trainer_free(fit.trainer);
+    vec_done(&fit.averages);
+    vec_done(&fit.metrics);
+    arena_done(&fit.mem);
+    return st;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: what it calls and when, and that a training that dies at any batch and is
+ * run again ends with the same bits and the same curve as one that nobody disturbed. */
+#include "det/fit.h"
+
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "base/fault.h"
+#include "base/rng.h"
+#include "tests/unit/libdet/world.h"
+
+enum { WEIGHTS = 8 };
+
+/* Something whose every batch depends on all before it. */
+struct model {
+    double weight[WEIGHTS];
+    int64_t dies_at; /* the batch that fails; -1: none */
+    int64_t loads;
+    int64_t trained;
+    char story[4096];
+};
+
+static void tell(struct model *model, const char *word)
+{
+    size_t len = strlen(model->story);
+
+    (void)snprintf(model->story + len, sizeof(model->story) - len, "%s ", word);
+}
+
+static det_status train_batch(void *self, det_fit *fit)
+{
+    struct model *model = self;
+    double loss = 0;
+
+    if (det_fit_batches(fit) == model->dies_at)
+        return DET_FAILED;
+    model->trained++;
+    for (int i = 0; i < WEIGHTS; i++) {
+        double noise = det_fit_uniform(fit) - 0.5;
+
+        model->weight[i] =
+            0.9 * model->weight[i] + noise + 0.01 * (double)det_fit_epoch_position(fit);
+        loss += model->weight[i] * model->weight[i];
+    }
+    return det_fit_metric(fit, "loss", loss);
+}
+
+static det_status evaluate_batch(void *self, det_fit *fit, int64_t batch)
+{
+    const struct model *model = self;
+
+    return det_fit_metric(fit, "loss", model->weight[batch]);
+}
+
+static det_status save(void *self, det_checkpoint *checkpoint)
+{
+    struct model *model = self;
+
+    tell(model, "save");
+    return det_checkpoint_put(checkpoint, "weights", model->weight,
+                              sizeof(model->weight));
+}
+
+static det_context *the_context; /* of the load below; tests are single-threaded */
+
+static det_status load(void *self, const char *directory)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    struct model *model = self;
+    char path[4200];
+
+    model->loads++;
+    (void)snprintf(path, sizeof(path), "%s/weights", directory);
+    CHECK_OK(io_read_file(the_context->world.io, path, &bytes, &test_err));
+    CHECK_EQ(bytes.len, sizeof(model->weight));
+    memcpy(model->weight, bytes.data, bytes.len);
+    return DET_OK;
+}
+
+static det_status epoch_begin(void *self, det_fit *fit)
+{
+    (void)fit;
+    tell(self, "epoch");
+    return DET_OK;
+}
+
+static det_status validated(void *self, det_fit *fit, const det_metric *metrics,
+                            size_t count)
+{
+    (void)fit;
+    CHECK_EQ(count, 1);
+    CHECK_STR(metrics[0].name, "loss");
+    tell(self, "validated");
+    return DET_OK;
+}
+
+static const det_trial trial = {
+    .size = sizeof(trial),
+    .train_batch = train_batch,
+    .evaluate_batch = evaluate_batch,
+    .evaluate_batches = 4,
+    .save = save,
+    .load = load,
+    .epoch_begin = epoch_begin,
+    .validated = validated,
+};
+
+static const det_trainer_options options = {
+    .size = sizeof(options),
+    .max_length = {DET_EPOCHS, 3},
+    .validation_period = {DET_EPOCHS, 1},
+    .checkpoint_period = {DET_BATCHES, 4},
+    .reporting_period = {DET_BATCHES, 3},
+    .batches_per_epoch = 5,
+};
+
+static det_status fit(struct world *w, struct model *model)
+{
+    det_context *context = world_open(w);
+    det_status st;
+
+    the_context = context;
+    st = det_fit_run(context, &trial, model, &options);
+    det_close(context);
+    return st;
+}
+
+static void world_begin(struct world *w)
+{
+    world_make(w);
+    CHECK_OK(io_mkdir(w->io, "/task/run", true, &test_err));
+}
+
+/* As the platform would: again, from the latest checkpoint, until it comes to its end.
+ */
+static void fit_through(struct world *w, struct model *model, int64_t dies_at)
+{
+    model->dies_at = dies_at;
+    if (fit(w, model) == DET_OK)
+        return;
+    *model = (struct model){.dies_at = -1, .trained = model->trained};
+    CHECK_OK(fit(w, model));
+}
+
+/* The training curve as text, the last report for each step; lost stretches count once.
+ */
+static void curve(struct world *w, struct buf *out)
+{
+    struct ring_reader *reader = world_reader(w, "/task/reports");
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    char lines[64][64] = {{0}};
+
+    for (;;) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        struct report_metrics metrics;
+        struct ring_batch batch;
+        struct report report;
+        size_t used;
+
+        buf_clear(&bytes);
+        CHECK_OK(ring_read(reader, 1, &bytes, &batch, &test_err));
+        if (batch.first > batch.last)
+            break;
+        CHECK_OK(report_decode(bytes.data, bytes.len, &report, &used, &test_err));
+        if (report.kind != REPORT_METRICS)
+            continue;
+        CHECK_OK(report_metrics_decode(report.payload, report.len, &mem, &metrics,
+                                       &test_err));
+        (void)snprintf(lines[metrics.steps * 2 + (*metrics.group == 'v')], 64,
+                       "%.*s %d %a\n", (int)metrics.group_len, metrics.group,
+                       (int)metrics.steps, metrics.value[0].number);
+    }
+    ring_reader_close(reader);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        buf_puts(out, lines[i]);
+}
+
+TEST(a_training_reports_validates_and_saves_when_it_is_due)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct model model = {.dies_at = -1};
+    struct world w;
+
+    world_begin(&w);
+    CHECK_OK(fit(&w, &model));
+    CHECK_EQ(model.trained, 15);
+    CHECK_STR(model.story, "epoch save validated save epoch save validated epoch save "
+                           "validated save ");
+    curve(&w, &text);
+    CHECK_HAS(text.data, "training 3 ");
+    CHECK_HAS(text.data, "training 15 ");
+    CHECK_HAS(text.data, "validation 10 ");
+    CHECK_OK(fit(&w, &model)); /* it is complete: nothing more is trained */
+    CHECK_EQ(model.trained, 15);
+    world_end(&w);
+}
+
+TEST(killed_at_any_batch_it_ends_with_the_same_bits_and_the_same_curve)
+{
+    CLEANUP(buf_done) struct buf calm = BUF_INIT;
+    struct model undisturbed = {.dies_at = -1};
+    struct world w;
+
+    world_begin(&w);
+    CHECK_OK(fit(&w, &undisturbed));
+    curve(&w, &calm);
+    world_end(&w);
+    for (int64_t at = 0; at < 15; at++) {
+        CLEANUP(buf_done) struct buf rough = BUF_INIT;
+        struct model model = {0};
+
+        world_begin(&w);
+        fit_through(&w, &model, at);
+        CHECK_EQ(model.loads, at >= 4); /* the first checkpoint */
+        CHECK(!memcmp(model.weight, undisturbed.weight, sizeof(model.weight)));
+        curve(&w, &rough);
+        CHECK_STR(rough.data, calm.data);
+        world_end(&w);
+    }
+}
+
+TEST(the_configuration_decides_where_it_says_something)
+{
+    struct model model = {.dies_at = -1};
+    struct world w;
+
+    world_begin(&w);
+    world_set(
+        &w, "DET_EXPERIMENT_CONFIG",
+        "{\"searcher\":{\"max_length\":{\"batches\":7},\"metric\":\"loss\"},"
+        "\"min_checkpoint_period\":{\"batches\":0},"
+        "\"checkpoint_storage\":{\"type\":\"shared_fs\",\"host_path\":\"/store\"}}");
+    CHECK_OK(fit(&w, &model));
+    CHECK_EQ(model.trained, 7);
+    world_end(&w);
+}
+
+TEST(what_makes_no_sense_is_told)
+{
+    det_trial empty = {.size = sizeof(empty)};
+    struct world w;
+    det_context *context;
+
+    world_begin(&w);
+    context = world_open(&w);
+    CHECK_EQ(det_fit_run(context, &empty, NULL, &options), DET_INVALID);
+    CHECK_HAS(det_context_error(context), "train_batch");
+    CHECK_EQ(det_fit_run(context, &trial, NULL, NULL), DET_INVALID);
+    CHECK_HAS(det_context_error(context), "max_length");
+    det_close(context);
+    world_end(&w);
+}
+
+TEST(a_damaged_state_is_named)
+{
+    struct model model = {.dies_at = 9};
+    struct world w;
+    const char **names;
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    bool is_found = false;
+
+    world_begin(&w);
+    CHECK_EQ(fit(&w, &model), DET_FAILED);
+    CHECK_OK(io_list(w.io, "/store/below", &mem, &names, &test_err));
+    for (; *names; names++) {
+        char path[256];
+
+        (void)snprintf(path, sizeof(path), "/store/below/%s/fit.det", *names);
+        is_found = is_found || world_has(&w, path);
+        world_file(&w, path, "random 0123456789abcdef\nnonsense\n");
+    }
+    CHECK(is_found);
+    model.dies_at = -1;
+    CHECK_EQ(fit(&w, &model), DET_CORRUPT); /* its manifest says so already */
+    world_end(&w);
+}
