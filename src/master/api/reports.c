@@ -99,8 +99,8 @@ static det_status group_text(struct batch_state *state,
 {
     const char *last = state->group;
 
-    if (last && !strncmp(last, metrics->group, metrics->group_len) &&
-        !last[metrics->group_len])
+    if (last && strlen(last) == metrics->group_len &&
+        !memcmp(last, metrics->group, metrics->group_len))
         return DET_OK;
     if (memchr(metrics->group, '\0', metrics->group_len) ||
         utf8_valid(metrics->group, metrics->group_len) < metrics->group_len)
