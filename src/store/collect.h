@@ -64,7 +64,7 @@ det_status store_collect_preview(struct db *db, int64_t experiment_id,
 /* Another trial begins from it: it stays.  DET_STATE: it is going or gone. */
 det_status store_checkpoint_hold(struct db *db, const char *uuid, struct err *err);
 /* Whether it may be removed on demand: DET_STATE names the trial that would resume from
- * it.  One that is going or gone already is fine. */
+ * it, its own or one that began from it.  One that is going or gone already is fine. */
 det_status store_checkpoint_may_remove(struct db *db, const char *uuid,
                                        struct err *err);
 det_status store_checkpoint_remove(struct db *db, const char *uuid,

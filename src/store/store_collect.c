@@ -127,7 +127,10 @@ static const struct sql collect_sql[] = {
     SQL(CHECKPOINT_HOLD, "UPDATE checkpoints SET is_held = TRUE"
                          " WHERE uuid = $1 AND state = 'COMPLETED'"),
     SQL(CHECKPOINT_STATE,
-        "SELECT c.state, c.experiment_id, t.id FROM checkpoints c"
+        "SELECT c.state, c.experiment_id, COALESCE(t.id, CASE WHEN c.is_held THEN"
+        "   (SELECT w.id FROM trials w WHERE w.warm_start = c.uuid"
+        "     AND w.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') LIMIT 1) END)"
+        "  FROM checkpoints c"
         " LEFT JOIN trials t ON t.id = c.trial_id"
         "  AND t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
         "  AND (t.latest_checkpoint IS NULL OR t.latest_checkpoint = c.uuid"

@@ -103,8 +103,10 @@ TEST(checkpoints_are_deleted_on_demand_but_not_those_that_are_needed)
          " '22222222-2222-4222-8222-222222222222']}",
          400, NULL},
         GET("a stays", A, 200, "checkpoint.state=STATE_COMPLETED"),
+        /* needed too, as long as the heart has not heard of the second */
         {"one", NET_DELETE, "/api/v1/checkpoints",
-         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL},
+         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL,
+         .until = true},
         {"twice", NET_DELETE, "/api/v1/checkpoints",
          "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL},
         GET("listed", "/api/v1/trials/1/checkpoints?states=STATE_PARTIALLY_DELETED",
@@ -194,6 +196,9 @@ TEST(what_warm_starts_another_trial_stays)
               "{'checkpointStorage': {'saveTrialBest': 0, 'saveTrialLatest': 0}}", 200,
               NULL),
         GET("held", A, 200, "checkpoint.held=true"),
+        {"begun from", NET_DELETE, "/api/v1/checkpoints",
+         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 400,
+         "error.error~trial 2 is not over and would resume from it"},
         DELETE("in use", "/api/v1/experiments/1", 400,
                "error.error~began from its checkpoint"),
         END_STEPS};
