@@ -329,7 +329,13 @@ static det_status next_item(struct request *req, const char *at, size_t len,
     *item = (struct item){.number = record.number, .kind = record.kind};
     state->count++;
     st = read_record(req, &record, item, &why);
-    return st ? refuse(req, item, st, &why) : DET_OK;
+    if (st)
+        return refuse(req, item, st, &why);
+    /* Also when the batch was stored before: whoever stored it may not have got to
+     * telling the heart. */
+    state->has_events |=
+        item->kind != REPORT_METRICS || report_is_validation(&item->metrics);
+    return DET_OK;
 }
 
 static det_status read_items(struct request *req, const char *at, size_t len)
@@ -446,8 +452,6 @@ static det_status write_items(struct request *req, struct db *db, bool guarded,
             continue;
         st = guarded ? write_guarded(req, db, item, err)
                      : write_item(req, db, item, err);
-        state->has_events |=
-            item->kind != REPORT_METRICS || report_is_validation(&item->metrics);
     }
     return st;
 }
