@@ -115,7 +115,7 @@ det_status store_removal_failed(struct db *db, const char *uuid, const char *sen
 /* How far the removal of everything an experiment has is. */
 struct removal_state {
     int64_t unmarked; /* 0 or 1: there are some that nobody removes yet */
-    int64_t left;     /* being removed */
+    int64_t left;     /* 0 or 1: there are some that are being removed */
     int64_t tries;    /* the most that any of them took in vain */
     const char *error;
 };
