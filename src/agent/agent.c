@@ -507,6 +507,8 @@ static det_status know_instance(struct agent *agent, const char *dir, struct err
     if (!path)
         return err_default(err, DET_NOMEM);
     status = io_read_file(agent->io, path, &text, err);
+    if (status == DET_NOMEM) /* nothing was read: it may be fine */
+        return status;
     if (!status && strspn(text.data, "0123456789abcdef-") == UUID_TEXT - 1) {
         agent->instance = arena_strndup(&agent->mem, text.data, UUID_TEXT - 1);
         return agent->instance ? DET_OK : err_default(err, DET_NOMEM);

@@ -77,7 +77,8 @@ det_status cleaner_remove(struct io *io, const char *directory, const char *uuid
         st = hide(io, path, trash, err);
     if (!st)
         st = io_remove_tree(io, trash, err);
-    return st;
+    /* Nobody asks again for what was reported: it must not come back with the power. */
+    return st ? st : io_sync_dir(io, directory, err);
 }
 
 /* ---- what was never finished ----------------------------------------------------- */
@@ -121,6 +122,7 @@ det_status cleaner_sweep(struct io *io, const struct cleaner_sweep *sweep,
                          struct arena *mem, struct err *err)
 {
     const char **names;
+    bool has_removed = false;
     det_status st = check_directory(io, sweep->directory, err);
 
     if (st == DET_NOT_FOUND)
@@ -137,8 +139,9 @@ det_status cleaner_sweep(struct io *io, const struct cleaner_sweep *sweep,
             return err_default(err, DET_NOMEM);
         log_info("removing '%s', which a run that is over left unfinished", path);
         st = io_remove_tree(io, path, err);
+        has_removed = true;
     }
-    return st;
+    return st || !has_removed ? st : io_sync_dir(io, sweep->directory, err);
 }
 
 /* ---- rounds ---------------------------------------------------------------------- */

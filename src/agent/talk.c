@@ -11,48 +11,79 @@
 #include "data/text.h"
 
 enum {
-    STRINGS = 64 << 10, /* address and token */
+    STRINGS = 64 << 10, /* of an address */
     REPLY_LIMIT = 64 << 20,
     BACKOFF_FIRST_US = 100 * 1000,
     BACKOFF_LAST_US = 5 * 1000 * 1000,
 };
 
-struct talk {
-    struct lock lock;          /* guards client, is_interrupted and moved_to */
-    struct net_client *client; /* freed only by the thread that calls */
-    bool is_interrupted;
-    char *moved_to; /* where the next call goes; NULL: where the last one went */
-    struct net *net;
-    struct arena strings; /* of the address; made anew when it changes */
+struct address {
+    struct arena strings;
     struct url url;
     const char *base; /* scheme, host, port and path */
+};
+
+struct talk {
+    struct lock lock;          /* guards client, is_interrupted and both addresses */
+    struct net_client *client; /* freed only by the thread that calls, as `address` */
+    bool is_interrupted;
+    struct address *address;
+    struct address *moved_to; /* where the next call goes; NULL: where the last went */
+    struct net *net;
     char *header;
 };
 
-static det_status set_address(struct talk *talk, const char *url, struct err *err)
+static void address_free(struct address *address)
 {
+    if (!address)
+        return;
+    arena_done(&address->strings);
+    mem_free(address);
+}
+
+static det_status address_read(struct address *address, const char *url,
+                               struct err *err)
+{
+    struct arena *mem = &address->strings;
     bool is_v6;
-    det_status status = url_parse(url, &talk->strings, &talk->url, err);
+    det_status status = url_parse(url, mem, &address->url, err);
 
     if (status)
         return status;
-    if (talk->url.is_tls)
+    if (address->url.is_tls)
         return err_set(err, DET_UNSUPPORTED,
                        "the master's address '%s' asks for https, "
                        "which is not built yet",
                        url);
-    is_v6 = strchr(talk->url.host, ':') != NULL;
-    talk->base =
-        arena_printf(&talk->strings, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
-                     talk->url.host, talk->url.port, talk->url.path);
-    return talk->base ? DET_OK : err_default(err, DET_NOMEM);
+    is_v6 = strchr(address->url.host, ':') != NULL;
+    address->base =
+        arena_printf(mem, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
+                     address->url.host, address->url.port, address->url.path);
+    return address->base ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+static det_status address_new(const char *url, struct address **ret_address,
+                              struct err *err)
+{
+    struct address *address = mem_new(struct address);
+    det_status status;
+
+    if (!address)
+        return err_default(err, DET_NOMEM);
+    address->strings = (struct arena)ARENA_INIT(STRINGS);
+    status = address_read(address, url, err);
+    if (status)
+        address_free(address);
+    else
+        *ret_address = address;
+    return status;
 }
 
 static det_status set_up(struct talk *talk, const char *url, const char *who,
                          const char *token, struct err *err)
 {
     struct buf header = BUF_INIT;
-    det_status status = set_address(talk, url, err);
+    det_status status = address_new(url, &talk->address, err);
 
     if (status)
         return status;
@@ -72,7 +103,6 @@ det_status talk_new(struct net *net, const char *url, const char *who,
     if (!talk)
         return err_default(err, DET_NOMEM);
     talk->net = net;
-    talk->strings = (struct arena)ARENA_INIT(STRINGS);
     status = set_up(talk, url, who, token, err);
     if (status) {
         talk_free(talk);
@@ -88,15 +118,16 @@ void talk_free(struct talk *talk)
         return;
     net_client_free(talk->client);
     lock_done(&talk->lock);
-    arena_done(&talk->strings);
-    mem_free(talk->moved_to);
+    address_free(talk->address);
+    address_free(talk->moved_to);
     mem_free(talk->header);
     mem_free(talk);
 }
 
 struct talk_address talk_address(const struct talk *talk)
 {
-    return (struct talk_address){talk->base, talk->url.host, talk->url.port};
+    return (struct talk_address){talk->address->base, talk->address->url.host,
+                                 talk->address->url.port};
 }
 
 void talk_interrupt(struct talk *talk)
@@ -199,44 +230,46 @@ static void drop_client(struct talk *talk)
     net_client_free(old);
 }
 
+/* All that can fail happens here: the thread that calls only takes it. */
 det_status talk_move(struct talk *talk, const char *url, struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
-    struct url parsed;
-    char *copy;
-    det_status status = url_parse(url, &mem, &parsed, err);
+    struct address *address = NULL;
+    const struct address *last;
+    det_status status = address_new(url, &address, err);
 
     if (status)
         return status;
-    copy = mem_strdup(url);
-    if (!copy)
-        return err_default(err, DET_NOMEM);
     lock_take(&talk->lock);
-    mem_free(talk->moved_to);
-    talk->moved_to = copy;
-    if (talk->client)
-        net_client_cancel(talk->client);
+    last = talk->moved_to ? talk->moved_to : talk->address;
+    if (strcmp(last->base, address->base) != 0) {
+        struct address *old = talk->moved_to;
+
+        talk->moved_to = address;
+        address = old;
+        if (talk->client)
+            net_client_cancel(talk->client);
+    }
     lock_give(&talk->lock);
+    address_free(address);
     return DET_OK;
 }
 
 /* On the thread that calls. */
-static det_status follow_move(struct talk *talk, struct err *err)
+static void follow_move(struct talk *talk)
 {
-    char *url;
-    det_status status;
+    struct address *old = NULL;
 
     lock_take(&talk->lock);
-    url = talk->moved_to;
-    talk->moved_to = NULL;
+    if (talk->moved_to) {
+        old = talk->address;
+        talk->address = talk->moved_to;
+        talk->moved_to = NULL;
+    }
     lock_give(&talk->lock);
-    if (!url)
-        return DET_OK;
+    if (!old)
+        return;
     drop_client(talk);
-    arena_clear(&talk->strings);
-    status = set_address(talk, url, err);
-    mem_free(url);
-    return status;
+    address_free(old);
 }
 
 static det_status get_client(struct talk *talk, struct err *err)
@@ -246,8 +279,8 @@ static det_status get_client(struct talk *talk, struct err *err)
     bool is_interrupted;
 
     if (!talk->client) {
-        status =
-            net_client_new(talk->net, talk->url.host, talk->url.port, &client, err);
+        status = net_client_new(talk->net, talk->address->url.host,
+                                talk->address->url.port, &client, err);
         if (status)
             return status;
     }
@@ -296,10 +329,8 @@ det_status talk_call(struct talk *talk, const struct talk_request *request,
 
     if (request->body && request->body->status)
         return err_default(err, request->body->status);
-    status = follow_move(talk, err);
-    if (status)
-        return status;
-    buf_puts(&path, talk->url.path);
+    follow_move(talk);
+    buf_puts(&path, talk->address->url.path);
     buf_puts(&path, request->path);
     if (path.status)
         return err_default(err, path.status);

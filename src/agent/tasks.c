@@ -45,9 +45,10 @@ enum {
     START_MS = 10 * 1000,
     CONTROL_MS = 1000,
     KILL_ROUNDS = 50,
+    ROOM_BYTES = 256 << 10, /* that a task needs to begin with */
 };
 
-enum entry_state { STARTING, ALIVE, ENDED };
+enum entry_state { STARTING, WAITING, ALIVE, ENDED };
 
 struct entry {
     enum entry_state state; /* this and wants_kill: under the registry's lock */
@@ -56,6 +57,7 @@ struct entry {
     char *allocation;
     int64_t rank;
     char *dir;
+    char *spec;            /* WAITING: what is to be started once there is room */
     bool knows_master;     /* its supervisor calls where we do */
     struct io_file *lock;  /* held once it ended */
     bool has_output;       /* ENDED: its supervisor may have left some */
@@ -87,6 +89,7 @@ static void entry_free(struct entry *entry)
     mem_free(entry->name);
     mem_free(entry->allocation);
     mem_free(entry->dir);
+    mem_free(entry->spec);
     mem_free(entry);
 }
 
@@ -293,23 +296,35 @@ static void open_way(const struct tasks *tasks)
         log_warn("%s", err.text);
 }
 
-det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err *err)
+/* Whether the disk would take a task's first files.  No zeroes: some file systems need
+ * no room for those. */
+static bool has_room(struct tasks *tasks)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
-    struct task_spec read;
-    struct entry *entry = NULL;
-    struct err why = {0};
-    det_status status = spec_read(spec, &mem, &read, err);
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(2 * ROOM_BYTES);
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    char *path = arena_printf(&mem, "%s.room", tasks->root); /* beside the tasks */
+    char *bytes = arena_alloc(&mem, ROOM_BYTES);
+    det_status status = DET_OK;
 
+    if (!path || !bytes)
+        return true; /* then it is memory that is short, and the start says so */
+    memset(bytes, 'x', ROOM_BYTES);
+    status = io_open(tasks->io, path, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, NULL);
     if (!status)
-        status = add(tasks, read.allocation, read.rank, &entry, err);
-    if (status || !entry)
-        return status;
+        status = io_write_at(file, 0, bytes, ROOM_BYTES, NULL);
+    if (file)
+        (void)io_remove(tasks->io, path, NULL);
+    return status != DET_FULL;
+}
 
+static void begin(struct tasks *tasks, struct entry *entry, const struct json *spec,
+                  bool is_others)
+{
     const char *argv[] = {tasks->program, "task", "run", entry->dir, NULL};
+    struct err why = {0};
+    det_status status = lay_down(tasks, entry, spec, &why);
 
-    status = lay_down(tasks, entry, spec, &why);
-    if (!status && read.user.uid && geteuid() == 0)
+    if (!status && is_others)
         open_way(tasks);
     if (!status)
         status = child_detach(argv, START_MS, &why);
@@ -318,10 +333,45 @@ det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err 
         entry->knows_master = true;
         set_state(tasks, entry, ALIVE);
         log_info("started %s", entry->name);
-        return DET_OK;
+        return;
     }
     log_error("cannot start %s: %s", entry->name, why.text);
     end_as(tasks, entry, "FAILED", 1, why.text);
+}
+
+/* Keeps what is to be started.  A full disk is no fault of the task: it neither fails
+ * nor goes round between agents that are full, but begins when there is room. */
+static det_status wait_for_room(struct tasks *tasks, struct entry *entry,
+                                const struct json *spec, struct err *err)
+{
+    struct buf text = BUF_INIT;
+
+    json_write(&text, spec);
+    entry->spec = buf_take(&text);
+    if (!entry->spec) {
+        end_as(tasks, entry, "TRANSIENT", 1, "the agent is out of memory");
+        return err_default(err, DET_NOMEM);
+    }
+    log_warn("no space left on the disk for '%s': %s begins when there is some",
+             tasks->root, entry->name);
+    set_state(tasks, entry, WAITING);
+    return DET_OK;
+}
+
+det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
+    struct task_spec read;
+    struct entry *entry = NULL;
+    det_status status = spec_read(spec, &mem, &read, err);
+
+    if (!status)
+        status = add(tasks, read.allocation, read.rank, &entry, err);
+    if (status || !entry)
+        return status;
+    if (!has_room(tasks))
+        return wait_for_room(tasks, entry, spec, err);
+    begin(tasks, entry, spec, read.user.uid && geteuid() == 0);
     return DET_OK;
 }
 
@@ -638,8 +688,32 @@ static bool report(struct tasks *tasks, struct entry *entry, struct talk *talk)
     return true;
 }
 
+static void look_for_room(struct tasks *tasks, struct entry *entry)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
+    struct task_spec read;
+    struct json *spec;
+    struct err err = {0};
+    bool wants_kill;
+
+    lock_take(&tasks->lock);
+    wants_kill = entry->wants_kill;
+    lock_give(&tasks->lock);
+    if (wants_kill) {
+        end_as(tasks, entry, "KILLED", 128 + SIGKILL, "it had not begun");
+        return;
+    }
+    if (!has_room(tasks) ||
+        json_parse(entry->spec, strlen(entry->spec), &mem, &spec, &err) ||
+        spec_read(spec, &mem, &read, &err))
+        return; /* or no memory: the next look */
+    begin(tasks, entry, spec, read.user.uid && geteuid() == 0);
+}
+
 static bool look_at(struct tasks *tasks, struct entry *entry, struct talk *talk)
 {
+    if (state_of(tasks, entry) == WAITING)
+        look_for_room(tasks, entry);
     if (state_of(tasks, entry) == ALIVE)
         look_for_end(tasks, entry);
     if (state_of(tasks, entry) != ENDED)
@@ -709,7 +783,8 @@ size_t tasks_running(struct tasks *tasks)
         struct io_stat found;
 
         /* With its end on record only the supervisor is left, which may stay. */
-        count += state_of(tasks, *entry) <= ALIVE && exit &&
+        count += state_of(tasks, *entry) != WAITING &&
+                 state_of(tasks, *entry) != ENDED && exit &&
                  io_stat(tasks->io, exit, &found, NULL) != DET_OK;
     }
     return count;

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,6 +20,8 @@
 #include "base/io_impl.h"
 #include "base/mem.h"
 #include "base/vec.h"
+
+enum { REMOVE_DEPTH = 32 }; /* descriptors that removing a tree takes at most */
 
 struct system_file {
     struct io_file file;
@@ -397,37 +400,67 @@ static DIR *open_directory(int at, const char *name, int flags)
     return dir;
 }
 
-static int remove_entry(int at, const char *name);
+/* A tree that is being removed. */
+struct removal {
+    int top;         /* of the whole */
+    unsigned lifted; /* directories that were lifted there */
+};
+
+static int remove_entry(struct removal *removal, int at, const char *name, int depth);
 
 /* A task that is being killed may still write: names that vanish are fine, and new ones
  * show as ENOTEMPTY when the directory itself goes. */
-static int remove_entries(DIR *dir)
+static int remove_entries(struct removal *removal, DIR *dir, int depth)
 {
     const char *name;
     int code;
 
+    rewinddir(dir);
     while ((name = next_name(dir, &code)) != NULL) {
-        code = remove_entry(dirfd(dir), name);
+        code = remove_entry(removal, dirfd(dir), name, depth);
         if (code)
             return code;
     }
     return code;
 }
 
-/* Goes as deep as there are descriptors.  What is gone already is fine. */
-static int remove_entry(int at, const char *name)
+/* Each level takes a descriptor, and trees may be deeper than there are any: what lies
+ * too deep moves to the top, where its turn comes. */
+static int lift(struct removal *removal, int at, const char *name)
+{
+    int code;
+
+    do {
+        char to[32];
+
+        snprintf(to, sizeof(to), ".det-deep-%u", ++removal->lifted);
+        code = renameat(at, name, removal->top, to) ? errno : 0;
+    } while (code == EEXIST || code == ENOTEMPTY || code == ENOTDIR);
+    return code == ENOENT ? 0 : code;
+}
+
+/* What is gone already is fine. */
+static int remove_entry(struct removal *removal, int at, const char *name, int depth)
 {
     CLEANUP(closedirp) DIR *dir = NULL;
+    unsigned lifted;
     int code;
 
     if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
         return 0;
     if (errno != EISDIR)
         return errno;
+    if (depth == REMOVE_DEPTH)
+        return lift(removal, at, name);
     dir = open_directory(at, name, O_NOFOLLOW);
     if (!dir)
         return errno == ENOENT ? 0 : errno;
-    code = remove_entries(dir);
+    if (depth == 0)
+        removal->top = dirfd(dir);
+    do {
+        lifted = removal->lifted;
+        code = remove_entries(removal, dir, depth + 1);
+    } while (!code && depth == 0 && removal->lifted != lifted);
     if (!code && unlinkat(at, name, AT_REMOVEDIR) && errno != ENOENT)
         code = errno;
     return code;
@@ -436,7 +469,8 @@ static int remove_entry(int at, const char *name)
 static det_status system_remove_tree(struct io *io UNUSED, const char *path,
                                      struct err *err)
 {
-    int code = remove_entry(AT_FDCWD, path);
+    struct removal removal = {.top = -1};
+    int code = remove_entry(&removal, AT_FDCWD, path, 0);
 
     return code ? io_fail(err, code, "remove", path) : DET_OK;
 }

@@ -256,9 +256,10 @@ static det_status check_joined(const struct core *core, const struct core_event 
     return DET_OK;
 }
 
+/* One that has not said so far, as rows of earlier versions have it, may be any. */
 static bool is_other_instance(const struct live_agent *agent, const struct agent *row)
 {
-    return strcmp(agent->instance, row->instance) != 0;
+    return *agent->instance && strcmp(agent->instance, row->instance) != 0;
 }
 
 /* The same directory after another start of the machine is the same agent, if the one

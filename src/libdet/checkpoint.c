@@ -13,6 +13,7 @@
  * a whole checkpoint that nobody knows of, until commit is called again.  Nothing is
  * ever reported that is not whole on disk. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -243,22 +244,28 @@ det_status det_checkpoint_put(det_checkpoint *checkpoint, const char *name,
 
 /* ---- committing ------------------------------------------------------------------ */
 
-/* What put() has summed and nobody has touched since need not be read again. */
+static int path_is(const void *path, const void *file)
+{
+    return strcmp(path, ((const struct manifest_file *)file)->path);
+}
+
+/* What put() has summed and nobody has touched since need not be read again.  Of a file
+ * that was put twice the last sum counts. */
 static void use_sums(det_checkpoint *checkpoint)
 {
+    const struct manifest *manifest = &checkpoint->manifest;
+
     for (size_t i = 0; i < checkpoint->puts.count; i++) {
         const struct manifest_file *put = &checkpoint->puts.at[i];
+        struct manifest_file *file =
+            bsearch(put->path, manifest->files.at, manifest->files.count,
+                    sizeof(*manifest->files.at), path_is);
 
-        for (size_t k = 0; k < checkpoint->manifest.files.count; k++) {
-            struct manifest_file *file = &checkpoint->manifest.files.at[k];
-
-            if (strcmp(file->path, put->path) != 0 ||
-                file->size_bytes != put->size_bytes ||
-                file->modified_us != put->modified_us)
-                continue;
-            file->crc = put->crc;
-            file->has_crc = true;
-        }
+        if (!file || file->size_bytes != put->size_bytes ||
+            file->modified_us != put->modified_us)
+            continue;
+        file->crc = put->crc;
+        file->has_crc = true;
     }
 }
 

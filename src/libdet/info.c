@@ -126,11 +126,14 @@ static det_status read_slots(det_context *context, struct err *err)
     struct json *list;
     int64_t *ids;
     size_t count = 0;
+    det_status st;
 
     if (!text)
         return DET_OK;
-    if (json_parse(text, strlen(text), &context->strings, &list, NULL) ||
-        list->kind != JSON_ARRAY)
+    st = json_parse(text, strlen(text), &context->strings, &list, NULL);
+    if (st == DET_NOMEM)
+        return err_default(err, st);
+    if (st || list->kind != JSON_ARRAY)
         return err_set(err, DET_INVALID, "DET_SLOT_IDS is '%s'; expected a JSON list",
                        text);
     ids = arena_array(&context->strings, int64_t, list->list.count + 1);

@@ -236,7 +236,7 @@ det_status det_preempt_ack(det_context *context, int64_t timeout_ms)
     if (st)
         return context_end(context, st, &err);
     deadline_us = clock_mono_us(context->world.clock) +
-                  (timeout_ms > 0 ? timeout_ms : (int64_t)ACK_MS) * 1000;
+                  (timeout_ms > 0 ? MIN(timeout_ms, INT64_MAX / 2000) : ACK_MS) * 1000;
     net = context->preempt->net ? context->preempt->net : context->world.net;
     st = open_client(context, net, 0, &client, &err);
     if (!st)

@@ -24,7 +24,6 @@
 enum { LOCK_MS = 1000 };
 #define LIMIT_DEFAULT   (UINT64_C(256) << 20)
 #define SEGMENT_DEFAULT (UINT64_C(1) << 20)
-#define SEGMENT_MOST    (UINT64_C(1) << 30)
 
 struct ring {
     struct io *io;

@@ -34,6 +34,8 @@
 #include "libdet/ring.h"
 
 enum { SEGMENT_HEADER = 64, HEAD_BYTES = 4096, STATE_WORDS = 5 };
+/* A larger file is not read to its end: it may have holes, and so be of any size. */
+#define SEGMENT_MOST     (UINT64_C(64) << 20)
 #define RING_NUMBER_MOST ((UINT64_C(1) << 48) - 1)
 
 /* ---- the head -------------------------------------------------------------------- */
@@ -116,7 +118,7 @@ struct segment {
     struct io_file *file;
     uint64_t index;
     uint64_t size;
-    struct segment_head head; /* as it was found; see is_whole */
+    struct segment_head head; /* as it was found; see has_head */
     bool has_head;
     struct buf window; /* the part of the file that was read last */
     uint64_t window_at;
@@ -135,10 +137,13 @@ struct segment_record {
     uint64_t number;
 };
 
-/* DET_NOT_FOUND: there is no such file. */
+/* DET_NOT_FOUND: there is no such file, or it became another segment's meanwhile (then
+ * all that was in it was stored). */
 det_status segment_open(struct io *io, const char *dir, uint64_t index,
                         struct segment *ret_segment, struct err *err);
 void segment_close(struct segment *segment);
+/* What an open one is like by now; the same. */
+det_status segment_look(struct segment *segment, struct err *err);
 /* What was read is forgotten: others may have written meanwhile. */
 void segment_forget(struct segment *segment);
 /* The next whole record in the range, over whatever else lies in between.

@@ -125,7 +125,7 @@ static det_status use_segment(struct reading *reading, struct err *err)
     det_status status;
 
     if (segment->file && segment->index == position->index) {
-        status = io_size(segment->file, &segment->size, err);
+        status = segment_look(segment, err);
     } else {
         segment_close(segment);
         status = segment_open(reader->io, reader->dir, position->index, segment, err);
@@ -182,9 +182,11 @@ static det_status read_segment(struct reading *reading, bool *ret_is_done,
 static void say_lost(struct reading *reading)
 {
     const struct ring_state *state = &reading->state;
+    struct head_file *head = &reading->reader->head;
 
-    if (is_last(reading) && state->number >= reading->position.next)
-        atomic_store(&reading->reader->head.head->lost, word_seal(state->segment));
+    if (is_last(reading) && state->number >= reading->position.next &&
+        head_is_whole(head))
+        atomic_store(&head->head->lost, word_seal(state->segment));
 }
 
 /* On to the next segment; *ret_is_done: there is none.  The folder is looked through
@@ -351,14 +353,13 @@ static void free_up_to_here(struct ring_reader *reader)
 
 det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err)
 {
-    bool is_whole = head_is_whole(&reader->head);
     det_status status = DET_OK;
 
     if (!reader->position.next)
         return DET_OK;
     number = MIN(number, reader->position.next - 1);
     reader->stored = MAX(reader->stored, number);
-    if (is_whole)
+    if (head_is_whole(&reader->head))
         atomic_store(&reader->head.head->stored, word_seal(reader->stored));
     while (!status && reader->passed.count >= 2 &&
            reader->passed.at[1].first <= reader->stored + 1) {
@@ -366,7 +367,7 @@ det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *
         if (!status)
             vec_remove(&reader->passed, 0);
     }
-    if (is_whole)
+    if (head_is_whole(&reader->head))
         free_up_to_here(reader);
     return status;
 }
@@ -407,6 +408,9 @@ static void sleep_in_head(struct ring_reader *reader, int timeout_ms)
     atomic_store(&head->sleeps, 1);
     if (!is_urgent(reader) && atomic_load(&head->commits) == reader->seen)
         shared_wait(&head->sleeps, 1, timeout_ms);
+    /* Much may have happened meanwhile, also to the file. */
+    if (!head_is_whole(&reader->head))
+        return;
     atomic_store(&head->sleeps, 0);
     /* Who puts one after the other should not wake us for each. */
     if (!is_urgent(reader) && atomic_load(&head->commits) != reader->seen)

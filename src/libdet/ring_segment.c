@@ -73,7 +73,7 @@ det_status segment_after(struct io *io, const char *dir, uint64_t index,
     return DET_OK;
 }
 
-static det_status read_head(struct segment *segment, struct err *err)
+det_status segment_look(struct segment *segment, struct err *err)
 {
     size_t got;
     det_status status = io_size(segment->file, &segment->size, err);
@@ -83,9 +83,13 @@ static det_status read_head(struct segment *segment, struct err *err)
                             &got, err);
     if (status)
         return status;
-    segment->has_head = got == sizeof(segment->head) &&
-                        segment_head_is_whole(&segment->head) &&
-                        segment->head.index == segment->index;
+    segment->size = MIN(segment->size, SEGMENT_MOST);
+    segment->has_head =
+        got == sizeof(segment->head) && segment_head_is_whole(&segment->head);
+    /* On a full disk a writer takes the file for another (reuse_segment()). */
+    if (segment->has_head && segment->head.index != segment->index)
+        return err_set(err, DET_NOT_FOUND, "segment %" PRIu64 " is another by now",
+                       segment->index);
     return DET_OK;
 }
 
@@ -101,7 +105,7 @@ det_status segment_open(struct io *io, const char *dir, uint64_t index,
         return err_default(err, path.status);
     status = io_open(io, path.data, IO_READ | IO_PLAIN, &segment.file, err);
     if (!status)
-        status = read_head(&segment, err);
+        status = segment_look(&segment, err);
     if (status) {
         io_close(segment.file);
         return status;

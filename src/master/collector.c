@@ -137,11 +137,6 @@ static void decide(struct collector *collector)
     store_write(collector->master->store, &collector->job);
 }
 
-static int64_t mono_us(const struct collector *collector)
-{
-    return clock_mono_us(exec_clock(collector->master->exec));
-}
-
 /* With the lock held. */
 static void look_at(struct collector *collector, int64_t due_us)
 {
@@ -154,7 +149,8 @@ static void sleep_for(struct collector *collector, int64_t us)
     collector->has_result = false;
     lock_take(&collector->lock);
     collector->is_busy = false;
-    look_at(collector, mono_us(collector) + (collector->is_woken ? SOON_US : us));
+    look_at(collector,
+            master_mono_us(collector->master) + (collector->is_woken ? SOON_US : us));
     collector->is_woken = false;
     lock_give(&collector->lock);
 }
@@ -192,7 +188,7 @@ static void wake_within(struct collector *collector, int64_t us)
 
     if (!collector)
         return;
-    due_us = mono_us(collector) + us;
+    due_us = master_mono_us(collector->master) + us;
     lock_take(&collector->lock);
     if (collector->is_busy)
         collector->is_woken = true;
@@ -227,7 +223,7 @@ det_status collector_new(struct master *master, struct collector **ret_collector
         mem_free(collector);
         return st;
     }
-    look_at(collector, mono_us(collector) + SOON_US);
+    look_at(collector, master_mono_us(collector->master) + SOON_US);
     *ret_collector = collector;
     return DET_OK;
 }

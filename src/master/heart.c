@@ -439,8 +439,15 @@ static void finish_items(struct heart_item *item)
     }
 }
 
-/* What nobody waits for has happened all the same (an agent fell silent, a deadline
- * came): it is first in the next batch. */
+/* What is said again by itself: kept, it would pile up for as long as the disk is full.
+ */
+static bool comes_again(const struct core_event *event)
+{
+    return event->kind == EVENT_TICK || event->kind == EVENT_AGENT_TASKS_HEARD;
+}
+
+/* What nobody waits for has happened all the same (an agent fell silent, or is back):
+ * it is first in the next batch. */
 static void keep_facts(struct heart *heart)
 {
     struct heart_item *facts = NULL;
@@ -449,7 +456,7 @@ static void keep_facts(struct heart *heart)
     for (struct heart_item **at = &heart->batch; *at;) {
         struct heart_item *item = *at;
 
-        if (item->done) {
+        if (item->done || comes_again(&item->event)) {
             at = &item->next;
             continue;
         }

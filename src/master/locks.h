@@ -10,6 +10,7 @@
  *    -----  ------------------------ --------------------------------------------------
  *      1    agents   (rm/agents.c)    queues of commands, signs of life
  *      1    janitor  (janitor.c)      whether it is at work, and was woken meanwhile
+ *      1    collector (collector.c)   likewise, and when it looks next
  *      1    gathers  (gather.c)       meetings and who sits in them
  *      1    known    (known.c)        callers that were looked up before
  *      1    policies (policies.c)     compiled log policies, and who uses them
@@ -23,7 +24,7 @@
  * Who holds a lock takes only locks of a higher level.  What happens today:
  *
  *    agents -> heart -> executor     an agent has fallen silent, or is back
- *    janitor -> executor             the next chore is posted
+ *    janitor, collector -> executor  the next chore is posted
  *    waits -> server -> watcher      a long poll parks and watches its client
  *    waits -> server                 a stream is woken
  *    waits -> executor               a waiter is woken

@@ -113,7 +113,8 @@ static void deed_over(void *arg, int64_t allocation_id)
 {
     struct master *master = arg;
 
-    auth_forget(master->auth); /* its tokens open less from now on */
+    auth_forget(master->auth);              /* its tokens open less from now on */
+    collector_wake_soon(master->collector); /* it may have left something unfinished */
     wake_allocation(arg, allocation_id, true);
 }
 

@@ -64,7 +64,7 @@ det_status store_collect_preview(struct db *db, int64_t experiment_id,
 /* Another trial begins from it: it stays.  DET_STATE: it is going or gone. */
 det_status store_checkpoint_hold(struct db *db, const char *uuid, struct err *err);
 /* Whether it may be removed on demand: DET_STATE names the trial that would resume from
- * it.  One that is going or gone already is fine. */
+ * it, its own or one that began from it.  One that is going or gone already is fine. */
 det_status store_checkpoint_may_remove(struct db *db, const char *uuid,
                                        struct err *err);
 det_status store_checkpoint_remove(struct db *db, const char *uuid,
@@ -115,7 +115,7 @@ det_status store_removal_failed(struct db *db, const char *uuid, const char *sen
 /* How far the removal of everything an experiment has is. */
 struct removal_state {
     int64_t unmarked; /* 0 or 1: there are some that nobody removes yet */
-    int64_t left;     /* being removed */
+    int64_t left;     /* 0 or 1: there are some that are being removed */
     int64_t tries;    /* the most that any of them took in vain */
     const char *error;
 };

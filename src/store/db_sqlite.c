@@ -77,11 +77,12 @@ static det_status report(struct db *db, int code, struct err *err)
                        db->path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+        /* The text may quote the schema, which has many lines. */
         return err_set(
             err, DET_CORRUPT,
-            "the database '%s' is damaged (%s): restore a backup of it, or move "
+            "the database '%s' is damaged (%.*s): restore a backup of it, or move "
             "it away to begin anew",
-            db->path, text);
+            db->path, (int)MIN(strcspn(text, "\r\n"), (size_t)100), text);
     case SQLITE_CONSTRAINT:
         return constraint(db, code, err);
     case SQLITE_IOERR:

@@ -209,9 +209,10 @@ det_status metric_parts_check(const struct metric_parts *parts, struct err *err)
     return st;
 }
 
+/* A part's name may hold a NUL: it has not been looked at yet. */
 static bool is_named(const struct metric_part *part, const char *name)
 {
-    return !strncmp(name, part->name, part->len) && name[part->len] == '\0';
+    return strlen(name) == part->len && !memcmp(name, part->name, part->len);
 }
 
 bool metric_parts_fit(const struct metric_parts *parts,

@@ -125,9 +125,14 @@ static const struct sql collect_sql[] = {
     SQL(COLLECT_REST, "SELECT uuid FROM checkpoints WHERE experiment_id = $1"
                       " AND state NOT IN ('DELETING', 'DELETED') LIMIT $2"),
     SQL(CHECKPOINT_HOLD, "UPDATE checkpoints SET is_held = TRUE"
-                         " WHERE uuid = $1 AND state = 'COMPLETED'"),
+                         " WHERE uuid = $1 AND state = 'COMPLETED' AND NOT EXISTS"
+                         "  (SELECT 1 FROM experiments e WHERE e.state = 'DELETING'"
+                         "    AND e.id = checkpoints.experiment_id)"),
     SQL(CHECKPOINT_STATE,
-        "SELECT c.state, c.experiment_id, t.id FROM checkpoints c"
+        "SELECT c.state, c.experiment_id, COALESCE(t.id, CASE WHEN c.is_held THEN"
+        "   (SELECT w.id FROM trials w WHERE w.warm_start = c.uuid"
+        "     AND w.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') LIMIT 1) END)"
+        "  FROM checkpoints c"
         " LEFT JOIN trials t ON t.id = c.trial_id"
         "  AND t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
         "  AND (t.latest_checkpoint IS NULL OR t.latest_checkpoint = c.uuid"
@@ -634,10 +639,12 @@ det_status store_checkpoint_hold(struct db *db, const char *uuid, struct err *er
     if (db_changes(db))
         return DET_OK;
     st = standing_of(db, uuid, &mem, &standing, err);
-    return st ? st
-              : err_set(err, DET_STATE,
-                        "no trial can begin from checkpoint '%s': it is %s", uuid,
-                        standing.state);
+    if (st)
+        return st;
+    return err_set(err, DET_STATE, "no trial can begin from checkpoint '%s': it is %s",
+                   uuid,
+                   strcmp(standing.state, "COMPLETED") ? standing.state
+                                                       : "deleted with its experiment");
 }
 
 static bool is_going(const struct standing *standing)

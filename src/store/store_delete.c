@@ -33,16 +33,11 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_NEXT_TRIAL, "SELECT id, task_id FROM trials WHERE experiment_id = $1"
                            " ORDER BY id LIMIT 1"),
     SQL(DELETE_REPORT_MARKS_OF_TRIAL,
-        "DELETE FROM report_marks WHERE allocation_id IN (SELECT a.id FROM allocations"
-        "  a JOIN trials t ON t.experiment_id = a.experiment_id AND t.id = a.trial_id"
-        "  WHERE t.id = $1)"),
-    SQL(DELETE_SHARES_OF_TRIAL,
-        "DELETE FROM shares WHERE allocation_id IN (SELECT a.id FROM allocations a"
-        "  JOIN trials t ON t.experiment_id = a.experiment_id AND t.id = a.trial_id"
-        "  WHERE t.id = $1)"),
-    SQL(DELETE_ALLOCATIONS_OF_TRIAL,
-        "DELETE FROM allocations WHERE trial_id = $1 AND experiment_id ="
-        "  (SELECT t.experiment_id FROM trials t WHERE t.id = $1)"),
+        "DELETE FROM report_marks WHERE allocation_id IN"
+        "  (SELECT id FROM allocations WHERE trial_id = $1)"),
+    SQL(DELETE_SHARES_OF_TRIAL, "DELETE FROM shares WHERE allocation_id IN"
+                                "  (SELECT id FROM allocations WHERE trial_id = $1)"),
+    SQL(DELETE_ALLOCATIONS_OF_TRIAL, "DELETE FROM allocations WHERE trial_id = $1"),
     SQL(DELETE_CHECKPOINTS_OF_TRIAL, "DELETE FROM checkpoints WHERE trial_id = $1"),
     SQL(DELETE_TRIAL, "DELETE FROM trials WHERE id = $1"),
     SQL(DELETE_FILES, "DELETE FROM experiment_files WHERE id = $1"),

@@ -46,7 +46,7 @@ static const struct sql removal_sql[] = {
                         " ORDER BY agent, is_shared, resource_pool"),
     SQL(REMOVALS_OF, "SELECT " REMOVAL_COLUMNS " FROM removals WHERE agent = $1"
                      " AND is_shared = $2 AND resource_pool = $3 AND next_us <= $4"
-                     " ORDER BY next_us, uuid LIMIT 100"),
+                     " ORDER BY next_us LIMIT 100"),
     SQL(REMOVAL_GET, "SELECT " REMOVAL_COLUMNS " FROM removals WHERE uuid = $1"),
     SQL(REMOVAL_DROP, "DELETE FROM removals WHERE uuid = $1"),
     SQL(REMOVAL_FAILED,
@@ -55,10 +55,10 @@ static const struct sql removal_sql[] = {
     SQL(REMOVAL_STATE,
         "SELECT EXISTS (SELECT 1 FROM checkpoints WHERE experiment_id = $1"
         "  AND state NOT IN ('DELETING', 'DELETED')),"
-        " (SELECT COUNT(*) FROM removals WHERE experiment_id = $1),"
+        " EXISTS (SELECT 1 FROM removals WHERE experiment_id = $1),"
         " (SELECT COALESCE(MAX(tries), 0) FROM removals WHERE experiment_id = $1),"
-        " (SELECT error FROM removals WHERE experiment_id = $1 AND error IS NOT NULL"
-        "  ORDER BY tries DESC, uuid LIMIT 1)"),
+        " (SELECT error FROM removals WHERE experiment_id = $1 AND tries > 0"
+        "  ORDER BY tries DESC LIMIT 1)"),
     SQL(REMOVALS_AGAIN, "UPDATE removals SET tries = 0, next_us = 0"
                         " WHERE experiment_id = $1"),
     SQL(SWEEP_ADD,

@@ -55,6 +55,16 @@ static void add_json(struct batch *b, enum report_kind kind, const char *pattern
     add(b, kind, text, strlen(text));
 }
 
+static void add_metrics(struct batch *b, const struct report_metrics *metrics)
+{
+    size_t len = report_metrics_size(metrics);
+    void *payload = arena_alloc(&b->share->bed->mem, len);
+
+    CHECK(payload != NULL);
+    report_metrics_encode(metrics, payload);
+    add(b, REPORT_METRICS, payload, len);
+}
+
 static void add_values(struct batch *b, const char *group, int64_t steps,
                        const struct report_value *value, uint32_t count)
 {
@@ -63,12 +73,8 @@ static void add_values(struct batch *b, const char *group, int64_t steps,
                                            .group_len = strlen(group),
                                            .count = count,
                                            .value = value};
-    size_t len = report_metrics_size(&metrics);
-    void *payload = arena_alloc(&b->share->bed->mem, len);
 
-    CHECK(payload != NULL);
-    report_metrics_encode(&metrics, payload);
-    add(b, REPORT_METRICS, payload, len);
+    add_metrics(b, &metrics);
 }
 
 static void add_loss(struct batch *b, const char *group, int64_t steps, double loss)
@@ -388,6 +394,27 @@ TEST(a_record_that_is_wrong_is_refused_alone)
     CHECK_HAS(bed_get(bed, "sent.refused.14.error"), "kind 77");
     CHECK_STR(bed_get(bed, "sent.refused.15.status"), "FORBIDDEN");
     CHECK_EQ(count_of(bed, "training_metrics"), 2);
+}
+
+/* Its name begins like that of the record before, and does not end there. */
+TEST(a_group_that_goes_on_behind_a_nul_is_refused)
+{
+    static const char name[64] = "training";
+    struct report_metrics metrics = {.steps = 2, .group = name};
+    BED(bed, NULL);
+    BATCH(batch);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    batch_begin(&batch, &share, 1);
+    for (metrics.group_len = 9; metrics.group_len <= sizeof(name);
+         metrics.group_len++) {
+        add_loss(&batch, "training", 1, 1);
+        add_metrics(&batch, &metrics);
+    }
+    CHECK_EQ(send(&batch, 56), 112);
+    CHECK_HAS(bed_get(bed, "sent.refused.0.error"), "not UTF-8 text");
+    CHECK_EQ(count_of(bed, "training_metrics"), 1);
 }
 
 /* What a refused record had begun must not stay: here the group, and what an older run

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints that go: by policy, on demand, with their experiment; by whose hand, and
  * what happens when that hand is not there. */
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/io.h"
 #include "tests/api/script.h"
@@ -86,6 +87,20 @@ TEST(a_failed_removal_is_shown_and_what_is_decided_survives_a_restart)
     await(bed, A, "checkpoint.state=STATE_DELETED");
 }
 
+/* More than are done at once: one many times, and behind it another. */
+static void delete_many(struct bed *bed, const char *often, const char *last)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct step step = {"many", NET_DELETE, "/api/v1/checkpoints", NULL, 200, NULL};
+
+    buf_puts(&body, "{'checkpointUuids': [");
+    for (int i = 0; i < 250; i++)
+        buf_printf(&body, "'%s', ", often);
+    buf_printf(&body, "'%s']}", last);
+    step.body = body.data;
+    (void)bed_step(bed, &step);
+}
+
 TEST(checkpoints_are_deleted_on_demand_but_not_those_that_are_needed)
 {
     static const struct step steps[] = {
@@ -103,8 +118,10 @@ TEST(checkpoints_are_deleted_on_demand_but_not_those_that_are_needed)
          " '22222222-2222-4222-8222-222222222222']}",
          400, NULL},
         GET("a stays", A, 200, "checkpoint.state=STATE_COMPLETED"),
+        /* needed too, as long as the heart has not heard of the second */
         {"one", NET_DELETE, "/api/v1/checkpoints",
-         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL},
+         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL,
+         .until = true},
         {"twice", NET_DELETE, "/api/v1/checkpoints",
          "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 200, NULL},
         GET("listed", "/api/v1/trials/1/checkpoints?states=STATE_PARTIALLY_DELETED",
@@ -117,10 +134,13 @@ TEST(checkpoints_are_deleted_on_demand_but_not_those_that_are_needed)
     agent_join(&agent, bed, "a1", 1);
     (void)create(bed, config_single);
     share = agent_run(&agent);
+    share_checkpoint(&share, uuid_c, 5);
     share_checkpoint(&share, uuid_a, 10);
     share_checkpoint(&share, uuid_b, 20);
-    await(bed, "/api/v1/trials/1", "trial.checkpointCount=2");
+    await(bed, "/api/v1/trials/1", "trial.checkpointCount=3");
     bed_play(bed, steps);
+    delete_many(bed, uuid_a, uuid_c);
+    await(bed, C, "checkpoint.state=STATE_PARTIALLY_DELETED");
     agent_clean(&agent, NULL);
     await(bed, A, "checkpoint.state=STATE_DELETED");
 }
@@ -194,6 +214,9 @@ TEST(what_warm_starts_another_trial_stays)
               "{'checkpointStorage': {'saveTrialBest': 0, 'saveTrialLatest': 0}}", 200,
               NULL),
         GET("held", A, 200, "checkpoint.held=true"),
+        {"begun from", NET_DELETE, "/api/v1/checkpoints",
+         "{'checkpointUuids': ['11111111-1111-4111-8111-111111111111']}", 400,
+         "error.error~trial 2 is not over and would resume from it"},
         DELETE("in use", "/api/v1/experiments/1", 400,
                "error.error~began from its checkpoint"),
         END_STEPS};
@@ -235,7 +258,7 @@ TEST(a_deletion_that_fails_for_good_is_said_and_can_be_asked_for_again)
     bed_play(bed, begin);
     for (int i = 0; i < 3; i++) {
         agent_clean(&agent, "no");
-        bed->wall_offset_us += 3600ll * 1000000;
+        bed_pass(bed, 3600);
         if (i < 2)
             agent_hello(&agent, "[]"); /* who comes is asked at once */
     }

@@ -187,7 +187,7 @@ class World:
         for role in ("master",) if self.kind == "serve" else ("agent", "master"):
             for process in self.processes():
                 if process.role == role:
-                    os.kill(process.pid, signal.SIGTERM)
+                    self.kill(process, signal.SIGTERM)
             self.wait_for(lambda: not [p for p in self.processes() if p.role == role], 60)
 
     def wait_for(self, what, seconds):

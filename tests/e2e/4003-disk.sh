@@ -116,6 +116,24 @@ END
     fails 8 'a command cannot start a master on a full disk' env XDG_DATA_HOME="$T/small" det e list
     says 'none could be started here: no space left on the disk'
     umount -l "$T/small"
+
+    # The agent's disk: nothing fails, work begins when there is room.
+    mount -t tmpfs -o size=2m tmpfs "$T/small"
+    DATA=$T/own
+    platform --no-agent
+    det agent run --id a --slots 1 --data-dir "$T/small/agent" >agent.log 2>&1 &
+    A=$!
+    soon 'an agent with a small disk joins' sh -c 'det agent list --csv | grep -q "^a,.*,yes,yes,"'
+    cat /dev/zero >"$T/small/filler" 2>/dev/null
+    create one >/dev/null
+    soon 'it says that it waits for room' grep -q "no space left on the disk .* begins when there is some" agent.log
+    ok 'the experiment has not failed' sh -c "det e list --csv | grep -q '^$ID,.*,ACTIVE,\|^$ID,.*,QUEUED,\|^$ID,.*,PULLING,\|^$ID,.*,STARTING,'"
+    rm "$T/small/filler"
+    ok 'with room it runs to its end' det e wait "$ID" --timeout 60
+    says 'is COMPLETED'
+    same 'and it took no restart' 0 "$(det e list-trials "$ID" --json | jq '.[0].restarts')"
+    slay $A
+    umount -l "$T/small"
 else
     skip 'a full disk' 'a small disk cannot be mounted here'
 fi

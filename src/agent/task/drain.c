@@ -52,6 +52,7 @@ struct drain {
     char *path;
     struct buf body; /* the batch in hand: room for its head, then records */
     struct batch_head head;
+    uint32_t batch_damaged; /* how many of it are lost */
     bool has_batch;
     uint64_t next; /* the number the master waits for; 0: not known */
     uint32_t refusals;
@@ -189,7 +190,6 @@ static det_status fill(struct drain *drain, struct err *err)
         forget_batch(drain);
         return status;
     }
-    note_damage(drain, batch.damaged);
     if (batch.first > batch.last)
         return DET_OK;
     drain->head = (struct batch_head){.source = (uint32_t)drain->config.rank,
@@ -203,15 +203,18 @@ static det_status fill(struct drain *drain, struct err *err)
              drain->next, batch.first - 1);
         drain->head.first = drain->next;
     }
+    drain->batch_damaged = batch.damaged;
     drain->has_batch = true;
     return DET_OK;
 }
 
-/* The master has everything up to `stored`. */
+/* The master has everything up to `stored`.  What was damaged is said only now: a batch
+ * may be read again, and by somebody else. */
 static void accept(struct drain *drain, uint64_t stored)
 {
     struct err err = {0};
 
+    note_damage(drain, drain->batch_damaged);
     if (ring_stored(drain->reader, stored, &err))
         log_warn("%s", err.text);
     drain->next = stored + 1;
@@ -265,6 +268,15 @@ static det_status post(struct drain *drain, struct err *err)
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
+/* A ring that cannot be opened (the disk has no space for its head, say) may be later,
+ * as long as there is somebody to write into it: nothing that was accepted may be left
+ * there. */
+static det_status open_later(struct err *err)
+{
+    err->status = DET_BUSY;
+    return DET_BUSY;
+}
+
 static bool is_ending(struct drain *drain, bool *ret_has_started)
 {
     bool ending;
@@ -278,11 +290,13 @@ static bool is_ending(struct drain *drain, bool *ret_has_started)
 
 /* *ret_sent: bytes of the batch that was sent; 0: there was none.  A ring that cannot
  * be read on is at its end. */
-static det_status send_next(struct drain *drain, size_t *ret_sent, bool *ret_broken,
-                            struct err *err)
+static det_status send_next(struct drain *drain, bool has_writers, size_t *ret_sent,
+                            bool *ret_broken, struct err *err)
 {
     det_status status = open_reader(drain, err);
 
+    if (status && has_writers)
+        return open_later(err);
     if (!status && !drain->has_batch)
         status = fill(drain, err);
     if (status && status != DET_NOMEM) {
@@ -309,7 +323,7 @@ static det_status carry(struct courier *courier, struct courier_next *ret_next,
     ret_next->is_done = ending && !has_started;
     if (ret_next->is_done)
         return DET_OK;
-    status = send_next(drain, &sent, &ret_next->is_done, err);
+    status = send_next(drain, !ending, &sent, &ret_next->is_done, err);
     note_full(drain);
     if (status && status != DET_STATE && !talk_may_retry(status))
         note(drain, "the reports are not sent any more: %s", err->text);
@@ -344,6 +358,15 @@ void drain_start(struct drain *drain)
     courier_hurry(&drain->courier);
 }
 
+void drain_hurry(struct drain *drain)
+{
+    bool has_started;
+
+    (void)is_ending(drain, &has_started);
+    if (has_started)
+        courier_hurry(&drain->courier);
+}
+
 void drain_end(struct drain *drain)
 {
     lock_take(&drain->lock);
@@ -366,13 +389,14 @@ det_status drain_outcome(const struct drain *drain, struct err *err)
 
 det_status drain_rest(struct drain *drain, struct err *err)
 {
+    const bool has_writers = false;
     size_t sent = 1;
     bool is_broken = false;
     det_status status = DET_OK;
 
     while (!status && sent && !is_broken) {
         sent = 0;
-        status = send_next(drain, &sent, &is_broken, err);
+        status = send_next(drain, has_writers, &sent, &is_broken, err);
     }
     return status;
 }

@@ -46,6 +46,8 @@ void drain_free(struct drain *drain);
 
 /* The task runs: from now on reports may come. */
 void drain_start(struct drain *drain);
+/* From any thread: do not wait for the rest of a pause. */
+void drain_hurry(struct drain *drain);
 /* From any thread: nobody writes any more; it is over when the ring is empty. */
 void drain_end(struct drain *drain);
 

@@ -5,13 +5,14 @@
  * the task cannot, and end what the task has started.
  *
  * What must lie where the user can reach it, lies in the data directory all the same:
- * the task's own two directories, and the checkpoints.  The way there is opened, not
+ * the task's own directories, and the checkpoints.  The way there is opened, not
  * the rooms beside it: each directory on it becomes 0711 (others may pass through, not
  * list) by the hand of whom it belongs to, and only once there is such a user:
  *
  *   DATA             `det serve`, which also gives DATA/checkpoints to the user
  *   DATA/agent       the agent, as DATA/agent/tasks
- *   .../tasks/A-R    the supervisor; work/ and run/ in it are the user's, 0700
+ *   .../tasks/A-R    the supervisor; work/, run/ and reports/ in it are the user's,
+ *                    0700
  *
  * Everything else in these directories is private by its own mode (0600, the control
  * socket too): keys, tokens, the database, specs, spools, logs.  Directories above the
@@ -19,7 +20,7 @@
  * task fails with a sentence that names it.  (A place of its own in /var/tmp would need
  * no open way, but the checkpoints would, and what cleans /var/tmp is not always us.)
  *
- * The handing over is the last step before the start.  Until then both directories are
+ * The handing over is the last step before the start.  Until then these directories are
  * root's and closed, and the top of each tree changes hands last, so that nobody can
  * put a link in the way of a chown.  From then on they are hostile ground for root:
  * whoever reads there later must not follow links. */
@@ -211,18 +212,17 @@ det_status identity_open(const char *dir, struct err *err)
 
 det_status identity_give(const struct identity *who, const char *dir, struct err *err)
 {
+    static const char *const given[] = {PLACE_WORK, PLACE_RUN, PLACE_REPORTS};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    char *work = place_path(&mem, dir, PLACE_WORK);
-    char *run = place_path(&mem, dir, PLACE_RUN);
-    det_status status;
+    det_status status = DET_OK;
 
     if (!who->is_other)
         return DET_OK;
-    if (!work || !run)
-        return err_default(err, DET_NOMEM);
-    status = give_tree(who, work, err);
-    if (!status)
-        status = give_tree(who, run, err);
+    for (size_t i = 0; !status && i < ARRAY_LEN(given); i++) {
+        char *path = place_path(&mem, dir, given[i]);
+
+        status = path ? give_tree(who, path, err) : err_default(err, DET_NOMEM);
+    }
     return status ? status : identity_open(dir, err);
 }
 

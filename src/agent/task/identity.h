@@ -35,7 +35,8 @@ det_status identity_environment(const struct identity *who,
                                 struct arena *mem, const char *const **ret_environment,
                                 struct err *err);
 
-/* DIR/work and DIR/run, with all that is in them, become the user's, and DIR is opened.
+/* DIR/work, DIR/run and DIR/reports, with all that is in them, become the user's, and
+ * DIR is opened.
  * Nothing of ours may be written there afterwards.  Nothing to do for !is_other. */
 det_status identity_give(const struct identity *who, const char *dir, struct err *err);
 

@@ -9,7 +9,9 @@
  *   *.spool.*       output that the master may not have yet (spool.h)
  *   supervisor.log  what the supervisor has to say
  *   work/  run/     the task's working directory, and its DET_RUN_DIR
- *   run/reports/    the ring of what it reports, its DET_REPORT_RING (libdet/ring.h)
+ *   reports/        the ring of what it reports, its DET_REPORT_RING (libdet/ring.h);
+ *                   not in run/, where a task of another user could put a link in its
+ *                   place and lead its supervisor elsewhere
  *
  * The lock decides: held, the task lives; free with an exit.json, it ended; free
  * without one, its supervisor vanished.
@@ -38,7 +40,7 @@ struct json;
 #define PLACE_LOG     "supervisor.log"
 #define PLACE_WORK    "work"
 #define PLACE_RUN     "run"
-#define PLACE_REPORTS "run/reports"
+#define PLACE_REPORTS "reports"
 #define PLACE_HOOK    "run/dynamic-tcd-startup-hook.sh"
 
 /* "DIR/NAME" in `mem`; NULL when memory is out. */

@@ -117,7 +117,8 @@ static det_status post_state(struct steps *steps, const char *state, struct err 
     return status;
 }
 
-/* What fails on this machine fails for good, however it would read in a reply. */
+/* What fails on this machine fails for good, however it would read in a reply; but
+ * memory may come back, as may room on the disk (DET_FULL, which run() tries again). */
 static det_status local(det_status status, struct err *err)
 {
     if (status && status != DET_NOMEM && talk_may_retry(status)) {
@@ -353,7 +354,7 @@ static void run(struct task *task)
         return;
     }
     status = sequence[steps->at](steps, &err);
-    if (status && talk_may_retry(status)) {
+    if (talk_may_retry(status) || status == DET_FULL) {
         if (!steps->failures++)
             log_warn("retrying: %s", err.text);
         lane_post_at(steps->config.lane, &steps->task,

@@ -171,6 +171,7 @@ static void follow_master(struct supervisor *s, const char *url)
     log_info("the master is at %s now", url);
     steps_hurry(s->steps);
     ship_hurry(s->ship);
+    drain_hurry(s->drain);
 }
 
 static void take_commands(struct supervisor *s)

@@ -178,8 +178,8 @@ det_status world_environment(const struct task_spec *spec, const char *dir,
 
 /* ---- directories ----------------------------------------------------------------- */
 
-/* The ring is made before run/ is given to whom the task belongs.  Without it the task
- * runs all the same, and says itself that it cannot report. */
+/* The ring is made before its folder is given to whom the task belongs.  Without it the
+ * task runs all the same, and says itself that it cannot report. */
 static void make_ring(struct io *io, const char *dir)
 {
     const struct ring_config config = {.io = io, .dir = dir};
@@ -212,6 +212,8 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
         status = io_mkdir(io, info, true, err);
     if (!status && hook && hook[0])
         status = io_replace(io, path, hook, strlen(hook), true, err);
+    if (!status)
+        status = io_mkdir(io, ring, true, err);
     if (!status)
         make_ring(io, ring);
     return status;

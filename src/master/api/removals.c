@@ -24,24 +24,27 @@ static const int64_t sweep_again_us = (int64_t)600 * 1000000;
 
 /* ---- on demand ------------------------------------------------------------------- */
 
+/* Some at a time, so that a long list does not keep the writer from everybody else. */
 static det_status write_deletion(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
     struct collect_place place = collector_place(req->master);
-    det_status st = DET_OK;
+    const struct json *item = req->state;
 
-    json_each(item, json_find(req->tree, "checkpointUuids")) {
-        st = store_checkpoint_remove(db, json_str(item, ""), &place, err);
+    for (uint32_t i = 0; item && i < REMOVALS_AT_ONCE; i++, item = item->next) {
+        det_status st = store_checkpoint_remove(db, json_str(item, ""), &place, err);
+
         if (st)
             return st;
     }
-    return st;
+    req->state = (void *)(uintptr_t)item;
+    return DET_OK;
 }
 
 static det_status deletion_begun(struct request *req)
 {
     collector_wake(req->master->collector);
-    return DET_OK;
+    return req->state ? request_write(req, write_deletion, deletion_begun) : DET_OK;
 }
 
 det_status api_delete_checkpoints(struct request *req)
@@ -63,7 +66,8 @@ det_status api_delete_checkpoints(struct request *req)
         if (st)
             return st;
     }
-    return request_write(req, write_deletion, deletion_begun);
+    req->state = json_first(list);
+    return deletion_begun(req);
 }
 
 /* ---- what another policy would do ------------------------------------------------ */

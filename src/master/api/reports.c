@@ -99,8 +99,8 @@ static det_status group_text(struct batch_state *state,
 {
     const char *last = state->group;
 
-    if (last && !strncmp(last, metrics->group, metrics->group_len) &&
-        !last[metrics->group_len])
+    if (last && strlen(last) == metrics->group_len &&
+        !memcmp(last, metrics->group, metrics->group_len))
         return DET_OK;
     if (memchr(metrics->group, '\0', metrics->group_len) ||
         utf8_valid(metrics->group, metrics->group_len) < metrics->group_len)
@@ -329,7 +329,13 @@ static det_status next_item(struct request *req, const char *at, size_t len,
     *item = (struct item){.number = record.number, .kind = record.kind};
     state->count++;
     st = read_record(req, &record, item, &why);
-    return st ? refuse(req, item, st, &why) : DET_OK;
+    if (st)
+        return refuse(req, item, st, &why);
+    /* Also when the batch was stored before: whoever stored it may not have got to
+     * telling the heart. */
+    state->has_events |=
+        item->kind != REPORT_METRICS || report_is_validation(&item->metrics);
+    return DET_OK;
 }
 
 static det_status read_items(struct request *req, const char *at, size_t len)
@@ -446,8 +452,6 @@ static det_status write_items(struct request *req, struct db *db, bool guarded,
             continue;
         st = guarded ? write_guarded(req, db, item, err)
                      : write_item(req, db, item, err);
-        state->has_events |=
-            item->kind != REPORT_METRICS || report_is_validation(&item->metrics);
     }
     return st;
 }

@@ -246,10 +246,8 @@ det_status agents_poll_began(struct agents *agents, const char *name,
     det_status st = DET_OK;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
-    if (!link) {
-        st = err_default(err, DET_NOMEM);
-    } else if (!link->has_joined) {
+    link = smap_get(&agents->links, name);
+    if (!link || !link->has_joined) {
         st = err_set(err, DET_NOT_FOUND, "agent '%s' is not known (any more)", name);
     } else if (!is_of(link, instance)) {
         st = err_set(err, DET_EXISTS, "another agent has joined as '%s'", name);

@@ -76,6 +76,36 @@ TEST(a_checkpoint_goes_and_its_neighbours_stay)
     place_done(&p);
 }
 
+/* The master forgets what it was told is gone. */
+TEST(what_was_removed_does_not_come_back_with_the_power)
+{
+    static const char *const names[] = {"/s/" UUID, "/s/.det-abc-3-1-" OTHER};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const struct cleaner_run run = {3, 1};
+    const struct cleaner_sweep sweep = {"/s", "abc", &run, 1};
+    struct io_stat stat;
+    struct io *io;
+
+    CHECK_OK(io_memory_new(&io, &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_OK(io_mkdir(io, names[i], false, &test_err));
+        CHECK_OK(io_replace(io, arena_printf(&mem, "%s/model.bin", names[i]), "abc", 3,
+                            false, &test_err));
+    }
+    CHECK_OK(io_sync_dir(io, "/s", &test_err));
+    CHECK_OK(io_sync_dir(io, "/", &test_err));
+
+    CHECK_OK(cleaner_remove(io, "/s", UUID, &mem, &test_err));
+    CHECK_OK(cleaner_sweep(io, &sweep, &mem, &test_err));
+    io_crash(io);
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        CHECK_EQ(io_stat(io, names[i], &stat, NULL), DET_NOT_FOUND);
+    CHECK_EQ(io_stat(io, "/s/.det-trash-" UUID, &stat, NULL), DET_NOT_FOUND);
+    CHECK_OK(io_stat(io, "/s", &stat, &test_err));
+    io_free(io);
+}
+
 TEST(what_an_earlier_try_left_goes_too)
 {
     struct place p;

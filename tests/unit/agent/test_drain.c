@@ -423,24 +423,24 @@ TEST(a_batch_that_the_master_cannot_read_is_passed_over)
     world_done(&w);
 }
 
+static void damage_a_record(struct world *w)
+{
+    const char wrong = 0x55;
+    struct io_file *file;
+
+    CHECK_OK(
+        io_open(w->io, "/t/reports/segment-000000000001", IO_WRITE, &file, &test_err));
+    CHECK_OK(io_write_at(file, 500, &wrong, 1, &test_err));
+    io_close(file);
+}
+
 TEST(damaged_records_are_said_once_and_skipped)
 {
     struct world w;
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
-    struct io_file *file;
-    const char wrong = 0x55;
-    const char **names;
 
     world_init(&w, 7);
     put(&w, 10);
-    CHECK_OK(io_list(w.io, "/t/reports", &mem, &names, &test_err));
-    while (*names && !strstr(*names, "seg"))
-        names++;
-    CHECK(*names != NULL);
-    CHECK_OK(io_open(w.io, arena_printf(&mem, "/t/reports/%s", *names), IO_WRITE, &file,
-                     &test_err));
-    CHECK_OK(io_write_at(file, 500, &wrong, 1, &test_err));
-    io_close(file);
+    damage_a_record(&w);
     end(&w);
     CHECK_EQ(w.mark, 10);
     CHECK_EQ(w.numbers.count, 9);
@@ -448,6 +448,75 @@ TEST(damaged_records_are_said_once_and_skipped)
     check_note(&w, "damaged");
     check_no_note(&w);
     CHECK_NULL(w.problem);
+    world_done(&w);
+}
+
+/* As when an agent comes back to what a dead supervisor left, time and again. */
+TEST(damage_is_said_when_the_master_has_the_rest)
+{
+    struct world w;
+
+    world_init(&w, 14);
+    end(&w);
+    drain_free(w.drain);
+    put(&w, 10);
+    damage_a_record(&w);
+    net_server_free(w.server);
+    w.server = NULL;
+    open_drain(&w, false);
+    CHECK(talk_may_retry(drain_rest(w.drain, &test_err)));
+    check_no_note(&w);
+    serve(&w);
+    CHECK_OK(drain_rest(w.drain, &test_err));
+    check_note(&w, "1 reports were damaged");
+    check_no_note(&w);
+    CHECK_EQ(w.holes, 1);
+    world_done(&w);
+}
+
+TEST(a_ring_that_cannot_be_opened_yet_is_drained_later)
+{
+    struct world w;
+
+    world_init(&w, 15);
+    end(&w);
+    w.is_over = false;
+    drain_free(w.drain);
+    ring_close(w.ring);
+    CHECK_OK(io_remove_tree(w.io, "/t/reports", &test_err));
+    io_memory_limit(w.io, 1);
+    open_drain(&w, true);
+    pass(&w, 60 * SECOND);
+    CHECK(!w.is_over);
+    io_memory_limit(w.io, 0);
+    open_ring(&w);
+    put(&w, 3);
+    drain_hurry(w.drain);
+    pass(&w, SECOND);
+    CHECK_EQ(w.mark, 3);
+    end(&w);
+    check_all(&w);
+    check_no_note(&w);
+    world_done(&w);
+}
+
+TEST(a_ring_that_can_never_be_opened_does_not_keep_the_task)
+{
+    struct world w;
+
+    world_init(&w, 16);
+    end(&w);
+    w.is_over = false;
+    drain_free(w.drain);
+    ring_close(w.ring);
+    w.ring = NULL;
+    CHECK_OK(io_remove_tree(w.io, "/t/reports", &test_err));
+    CHECK_OK(io_replace(w.io, "/t/reports", "", 0, true, &test_err));
+    open_drain(&w, true);
+    pass(&w, 60 * SECOND);
+    end(&w);
+    CHECK_OK(drain_outcome(w.drain, &test_err));
+    check_note(&w, "cannot be read on");
     world_done(&w);
 }
 

@@ -165,6 +165,27 @@ TEST(the_files_of_a_task_are_its_own)
     mem_free(context);
 }
 
+/* Its supervisor is root and goes by this name. */
+TEST(a_task_of_another_user_cannot_put_a_link_in_the_place_of_its_ring)
+{
+    UNLESS(geteuid() == 0, "root is needed");
+    struct fake_master *m = open_stage();
+    char dir[128];
+    char path[160];
+
+    run(m,
+        "\"stat -c '%u %a %n' $DET_REPORT_RING | sed 's,/.*/,,'; "
+        "touch $DET_REPORT_RING/mine && echo wrote; "
+        "mv $DET_REPORT_RING $DET_RUN_DIR/elsewhere 2>/dev/null && echo MOVED; "
+        "ln -s /etc $DET_REPORT_RING 2>/dev/null\"",
+        AS_STRANGER, dir);
+
+    CHECK_STR(m->output[0].data, "54321 700 reports\nwrote\n");
+    snprintf(path, sizeof(path), "%s/" PLACE_REPORTS, dir);
+    check_mode(path, STRANGER, 0700);
+    fake_free(m);
+}
+
 TEST(a_task_of_another_user_cannot_read_what_lies_beside)
 {
     UNLESS(geteuid() == 0, "root is needed");
@@ -220,6 +241,8 @@ TEST(links_in_a_model_definition_give_nothing_away)
     snprintf(outside, sizeof(outside), "%s/outside", m->dir);
     CHECK_OK(io_replace(io_system(), outside, "", 0, true, &test_err));
     snprintf(path, sizeof(path), "%s/t/" PLACE_RUN, m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
+    snprintf(path, sizeof(path), "%s/t/" PLACE_REPORTS, m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
     snprintf(path, sizeof(path), "%s/t/" PLACE_WORK "/deep", m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -495,6 +496,35 @@ TEST(links_are_removed_and_not_followed)
     check_names(io, root, "keep");
     check_content(io, below(root, "keep/f"), "x");
     CHECK_OK(io_remove_tree(io, root, &test_err));
+}
+
+/* As anybody can make who may write into a directory that an agent is to remove. */
+TEST(a_tree_that_is_deeper_than_there_are_descriptors_is_removed)
+{
+    char root[] = P_tmpdir "/det-io-XXXXXX";
+    struct buf path = BUF_INIT;
+    struct rlimit usual, few;
+    struct io_stat found;
+
+    CHECK(mkdtemp(root));
+    buf_puts(&path, root);
+    for (int i = 0; i < 300; i++) {
+        buf_puts(&path, "/d");
+        CHECK_OK(io_mkdir(io_system(), path.data, false, &test_err));
+        buf_puts(&path, "/.det-deep-1");
+        CHECK_OK(io_replace(io_system(), path.data, "", 0, false, &test_err));
+        buf_cut(&path, path.len - strlen("/.det-deep-1"));
+    }
+    CHECK(getrlimit(RLIMIT_NOFILE, &usual) == 0);
+    few = usual;
+    few.rlim_cur = 64;
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    det_status status = io_remove_tree(io_system(), root, &test_err);
+    CHECK(setrlimit(RLIMIT_NOFILE, &usual) == 0);
+
+    CHECK_OK(status);
+    CHECK_EQ(io_stat(io_system(), root, &found, NULL), DET_NOT_FOUND);
+    buf_done(&path);
 }
 
 TEST(a_file_of_the_kernel_is_read_to_its_end_though_it_has_no_size)

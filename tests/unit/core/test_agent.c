@@ -394,6 +394,20 @@ TEST(a_second_agent_of_a_name_takes_the_place_of_one_that_is_gone)
     CHECK_STR(core_agent(bed.core, "a")->instance, "two");
 }
 
+/* As rows of an earlier version have it. */
+TEST(an_agent_that_did_not_say_which_it_is_keeps_its_tasks_once_it_does)
+{
+    BED(bed);
+    CHECK_EQ(bed_join_as(&bed, "a", NULL, "boot"), DET_OK);
+    bed_submit(&bed, &one_slot);
+
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "copy"), DET_EXISTS);
+    CHECK_EQ(bed_join_as(&bed, "a", "one", "boot"), DET_OK);
+    CHECK_EQ(bed.allocation[1].state, ALLOCATION_ASSIGNED);
+    CHECK_STR(core_agent(bed.core, "a")->instance, "one");
+    CHECK_EQ(bed_join_as(&bed, "a", NULL, "boot"), DET_EXISTS);
+}
+
 TEST(an_agent_whose_machine_restarted_is_the_same_agent)
 {
     BED(bed);

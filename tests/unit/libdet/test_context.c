@@ -479,9 +479,9 @@ TEST(a_context_that_cannot_be_made_leaves_nothing_behind)
         fault_state.left[FAULT_MEMORY] = 0;
         world_make(&w);
         fault_state.left[FAULT_MEMORY] = armed;
-        st = context_open(&w.at, &options, &det, NULL);
+        st = context_open(&w.at, &options, &det, &test_err);
         if (st)
-            CHECK(fault_fired());
+            CHECK_EQ(st, DET_NOMEM);
         if (!st)
             det_close(det);
         world_end(&w);

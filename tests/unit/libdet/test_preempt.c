@@ -113,6 +113,9 @@ TEST(who_is_asked_to_stop_sees_it_and_says_so)
     m.fails = 3;
     CHECK_OK(det_preempt_ack(m.det, 0));
     CHECK_EQ(m.acks, 1);
+    m.fails = 3;
+    CHECK_OK(det_preempt_ack(m.det, INT64_MAX)); /* for as long as it takes */
+    CHECK_EQ(m.acks, 2);
     m.fails = 100000;
     CHECK_EQ(det_preempt_ack(m.det, 1000), DET_BUSY);
     CHECK_HAS(det_context_error(m.det), "the master was not told");

@@ -267,6 +267,38 @@ TEST(a_full_disk_says_so_and_goes_on_when_the_ring_is_drained)
     in_memory(full_with_three);
 }
 
+/* The file is at once the old segment, which the reader has open, and the new one. */
+static void reuse_behind_reader(struct world *w)
+{
+    static const char zeroes[3000];
+    const struct report large = {
+        .kind = REPORT_STATUS, .payload = zeroes, .len = sizeof(zeroes)};
+    uint64_t stored, last;
+
+    w->config.segment_bytes = 8192;
+    open_ring(w);
+    open_reader(w);
+    io_memory_limit(w->io, 4096 + 8192 + 100);
+    put_many(w, 1, 60);
+    check_reads(w, 1, 60);
+    CHECK_OK(ring_stored(w->reader, 60, &test_err));
+    CHECK_OK(ring_put(w->ring, &large, &test_err)); /* not behind the 60th any more */
+    while (!put_said(w->ring, 1, 1))
+        continue;
+    ring_numbers(w->ring, &last, &stored);
+    CHECK(last > 61);
+
+    read_batch(w, SIZE_MAX);
+    CHECK_EQ(w->batch.first, 61);
+    CHECK_EQ(w->batch.last, last);
+    CHECK_EQ(w->batch.damaged, 0);
+}
+
+TEST(a_segment_that_becomes_the_next_one_is_not_read_as_the_last)
+{
+    in_memory(reuse_behind_reader);
+}
+
 /* ---- threads --------------------------------------------------------------------- */
 
 enum { THREADS = 6, EACH = 2000 };

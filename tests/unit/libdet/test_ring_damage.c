@@ -2,6 +2,9 @@
 /* Rings that were damaged while nobody used them: every byte in turn, every length,
  * files that are gone.  Never a crash, never a wrong record, and a ring that works
  * afterwards. */
+#include <pthread.h>
+
+#include "libdet/ring_impl.h"
 #include "tests/unit/libdet/ring_world.h"
 
 enum { RECORDS = 8, SEGMENT_BYTES = 512 };
@@ -226,6 +229,68 @@ static void forget_head(struct world *w)
 TEST(numbers_go_on_when_the_head_is_gone_and_all_was_stored)
 {
     in_memory(forget_head);
+}
+
+/* A file may have any size and take no space: who looks for records in it must end. */
+ON_DISK(a_file_full_of_holes_does_not_keep_the_reader)
+{
+    char path[128];
+    struct io_file *file;
+
+    open_ring(w);
+    put_many(w, 1, 5);
+    close_both(w);
+    snprintf(path, sizeof(path), "%s/head", w->dir);
+    CHECK_OK(io_remove(w->io, path, &test_err));
+    snprintf(path, sizeof(path), "%s/segment-000000000002", w->dir);
+    CHECK_OK(io_open(w->io, path, IO_WRITE | IO_CREATE, &file, &test_err));
+    CHECK_OK(io_truncate(file, UINT64_C(1) << 42, &test_err));
+    io_close(file);
+
+    open_reader(w);
+    check_reads(w, 1, 5);
+}
+
+/* ---- the head is cut off under a reader that sleeps -------------------------------
+ */
+
+static void *cut_head(void *arg)
+{
+    struct world *w = arg;
+    char path[128];
+    struct io_file *file;
+    uint32_t sleeps = 0;
+    size_t got;
+
+    snprintf(path, sizeof(path), "%s/head", w->dir);
+    if (io_open(w->io, path, IO_WRITE, &file, NULL))
+        return NULL;
+    while (!sleeps && !io_read_at(file, offsetof(struct head, sleeps), &sleeps,
+                                  sizeof(sleeps), &got, NULL))
+        continue;
+    if (io_truncate(file, 0, NULL))
+        arg = NULL;
+    io_close(file);
+    return arg;
+}
+
+ON_DISK(a_head_that_is_cut_off_does_not_kill_a_reader_that_sleeps)
+{
+    pthread_t thread;
+    void *is_fine;
+
+    open_ring(w);
+    put_many(w, 1, 5);
+    ring_close(w->ring);
+    w->ring = NULL;
+    open_reader(w);
+    check_reads(w, 1, 5);
+    CHECK_EQ(pthread_create(&thread, NULL, cut_head, w), 0);
+    ring_wait(w->reader, 500);
+    CHECK_EQ(pthread_join(thread, &is_fine), 0);
+    CHECK(is_fine);
+    CHECK_OK(ring_stored(w->reader, 5, &test_err));
+    ring_wait(w->reader, 1);
 }
 
 static void other_files(struct world *w)

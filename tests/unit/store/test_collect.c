@@ -131,6 +131,9 @@ TEST(held_ones_stay_and_those_that_go_can_not_be_held)
     CHECK_EQ(store_checkpoint_hold(w.db, "b", &test_err), DET_STATE);
     CHECK_HAS(test_err.text, "it is DELETING");
     CHECK_EQ(store_checkpoint_hold(w.db, "c", &test_err), DET_NOT_FOUND);
+    CHECK_OK(db_exec(w.db, "UPDATE experiments SET state = 'DELETING'", &test_err));
+    CHECK_EQ(store_checkpoint_hold(w.db, "a", &test_err), DET_STATE);
+    CHECK_HAS(test_err.text, "it is deleted with its experiment");
     world_done(&w);
 }
 
@@ -230,7 +233,41 @@ TEST(by_hand_anything_goes_but_what_a_live_trial_resumes_from)
     CHECK(!did);
     CHECK_OK(store_removal_state(w.db, 1, &w.mem, &left, &test_err));
     CHECK_EQ(left.unmarked, 0);
-    CHECK_EQ(left.left, 2);
+    CHECK_EQ(left.left, 1);
+    world_done(&w);
+}
+
+static void add_plan(struct world *w, const struct sql *sql, struct buf *out)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query_text(
+        w->db, arena_printf(&w->mem, "EXPLAIN QUERY PLAN %s", sql->text), &test_err);
+
+    while (db_next(&q)) {
+        for (int i = 0; i < 3; i++)
+            (void)db_col_i64(&q);
+        buf_printf(out, "%s\n", db_col_str(&q, &w->mem));
+    }
+    CHECK_OK(q.status);
+}
+
+/* One agent's next hundred, and one trial's own, whatever else there is. */
+TEST(removing_and_deleting_read_no_more_than_they_touch)
+{
+    extern const struct sql_table removal_sql_table, delete_sql_table;
+    CLEANUP(buf_done) struct buf removing = BUF_INIT;
+    CLEANUP(buf_done) struct buf deleting = BUF_INIT;
+    struct world w;
+
+    world_init(&w, true);
+    for (size_t i = 0; i < removal_sql_table.count; i++)
+        add_plan(&w, &removal_sql_table.sql[i], &removing);
+    for (size_t i = 0; i < delete_sql_table.count; i++)
+        add_plan(&w, &delete_sql_table.sql[i], &deleting);
+    CHECK(!strstr(removing.data, "ORDER BY"));
+    CHECK(!strstr(removing.data, "checkpoints_by_experiment"));
+    CHECK(!strstr(deleting.data, "allocations_by_experiment"));
+    CHECK(!strstr(deleting.data, "SCAN allocations"));
     world_done(&w);
 }
 

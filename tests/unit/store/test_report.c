@@ -93,6 +93,24 @@ static void world_with_trial(struct world *w)
     CHECK_OK(store_allocation_put(w->db, &allocation, &test_err));
 }
 
+/* A shape is found by its names: one that only begins like them, with a NUL where they
+ * end, is another, and no text. */
+TEST(a_name_that_goes_on_behind_a_nul_does_not_fit_a_known_shape)
+{
+    static const char name[4096] = "loss";
+    struct report_value value = number("loss", 1);
+    struct world w;
+
+    world_with_trial(&w);
+    CHECK_OK(add_values(&w, 1, &value, 1));
+    value.name = name;
+    for (value.name_len = 5; value.name_len <= sizeof(name); value.name_len++)
+        CHECK_EQ(add_values(&w, 2, &value, 1), DET_INVALID);
+    CHECK_HAS(test_err.text, "not UTF-8 text");
+    CHECK_STR(at(&w, 2), "nothing");
+    world_done(&w);
+}
+
 TEST(values_and_trees_make_the_same_rows)
 {
     const struct report_value mixed[] = {

@@ -87,7 +87,7 @@ TEST(a_record_cut_short_is_not_there_yet)
 
 TEST(a_flipped_bit_is_seen_wherever_it_is)
 {
-    unsigned char bytes[64];
+    unsigned char bytes[64] = {0};
     size_t size = make("some payload", bytes);
     struct report report;
     size_t used;

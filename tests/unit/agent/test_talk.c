@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that follow a master which moves, on one thread and a network in memory. */
+#include "agent/talk.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/task.h"
+#include "data/json.h"
+#include "tests/support/test.h"
+
+enum { PLACES = 2, FIRST_PORT = 8080 };
+
+struct world {
+    struct clock_manual clock;
+    struct exec *exec;
+    struct net *net;
+    struct net_server *server[PLACES];
+    int calls[PLACES];
+    struct talk *talk;
+};
+
+static void handle(void *arg, struct net_exchange *x)
+{
+    struct buf reply = BUF_INIT;
+
+    ++*(int *)arg;
+    buf_puts(&reply, "{}");
+    net_answer(x, 200, "application/json", NULL, &reply);
+}
+
+static void world_init(struct world *w)
+{
+    *w = (struct world){0};
+    clock_manual_init(&w->clock, 1000);
+    CHECK_OK(exec_single_new(&w->clock, 1, &w->exec, &test_err));
+    CHECK_OK(net_memory_new(w->exec, 1, &w->net, &test_err));
+    for (uint16_t i = 0; i < PLACES; i++) {
+        struct net_server_config config = {.host = "127.0.0.1",
+                                           .port = (uint16_t)(FIRST_PORT + i),
+                                           .max_body_bytes = 1 << 20,
+                                           .threads = 1,
+                                           .max_connections = 8,
+                                           .handler = handle,
+                                           .arg = &w->calls[i]};
+
+        CHECK_OK(net_serve(w->net, &config, &w->server[i], &test_err));
+    }
+    CHECK_OK(
+        talk_new(w->net, "http://127.0.0.1:8080", TALK_TASK, "t", &w->talk, &test_err));
+}
+
+static void world_done(struct world *w)
+{
+    talk_free(w->talk);
+    for (size_t i = 0; i < PLACES; i++)
+        net_server_free(w->server[i]);
+    exec_free(w->exec);
+    net_free(w->net);
+}
+
+static det_status call(struct world *w)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const struct talk_request request = {.method = NET_GET, .path = "/x"};
+    struct json *reply;
+
+    return talk_call(w->talk, &request, &mem, &reply, &test_err);
+}
+
+TEST(calls_follow_a_master_that_moves)
+{
+    struct world w;
+
+    world_init(&w);
+    CHECK_OK(call(&w));
+    CHECK_OK(talk_move(w.talk, "http://127.0.0.1:8081", &test_err));
+    CHECK_OK(call(&w));
+    CHECK_OK(call(&w));
+    CHECK_EQ(w.calls[0], 1);
+    CHECK_EQ(w.calls[1], 2);
+    CHECK_STR(talk_address(w.talk).url, "http://127.0.0.1:8081");
+    world_done(&w);
+}
+
+/* A call that finds no memory comes again, and must not go astray then. */
+TEST(out_of_memory_does_not_lose_the_way_to_a_master_that_moved)
+{
+    EACH_ALLOCATION_FAILS() {
+        struct world w;
+        det_status status;
+        int64_t nth = fault_state.left[FAULT_MEMORY];
+
+        (void)fault_disarm(FAULT_MEMORY);
+        world_init(&w);
+        CHECK_OK(talk_move(w.talk, "http://127.0.0.1:8081", &test_err));
+        fault_arm(FAULT_MEMORY, nth);
+        status = call(&w);
+        if (status) {
+            CHECK(talk_may_retry(status));
+            CHECK_OK(call(&w));
+        }
+        CHECK_EQ(w.calls[0], 0);
+        CHECK(w.calls[1] > 0);
+        world_done(&w);
+    }
+}
+
+TEST(a_move_to_where_nobody_can_go_changes_nothing)
+{
+    struct world w;
+
+    world_init(&w);
+    CHECK_OK(call(&w));
+    CHECK_EQ(talk_move(w.talk, "https://127.0.0.1:8081", &test_err), DET_UNSUPPORTED);
+    CHECK(talk_move(w.talk, "nonsense://", &test_err) != DET_OK);
+    CHECK_OK(call(&w));
+    CHECK_EQ(w.calls[0], 2);
+    world_done(&w);
+}
