@@ -80,12 +80,13 @@ enum det_todo {
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-/* `error` (may be NULL) gets a sentence when it fails.  DET_INVALID: a length in
+/* Makes a trainer.  `error` (may be NULL) gets a sentence when it fails.  DET_INVALID: a length in
  * records without records_per_batch, no max_length, a count below zero. */
 DET_API det_status det_trainer_new(const det_trainer_options *options,
                                    det_trainer **ret_trainer, char *error,
                                    size_t error_size);
-DET_API void det_trainer_free(det_trainer *trainer); /* NULL does nothing */
+/* Frees a trainer.  NULL does nothing. */
+DET_API void det_trainer_free(det_trainer *trainer);
 
 /* What is due before the first batch: DET_VALIDATE where an initial validation was
  * asked for, DET_STOP where the training is complete already. */
@@ -117,11 +118,13 @@ DET_API size_t det_trainer_window(det_trainer *trainer, const char *const **ret_
 
 /* ---- where we are ---------------------------------------------------------------- */
 
+/* Batches trained so far. */
 DET_API int64_t det_trainer_batches(const det_trainer *trainer);
-DET_API int64_t det_trainer_epochs(const det_trainer *trainer); /* complete ones */
+/* Complete epochs so far. */
+DET_API int64_t det_trainer_epochs(const det_trainer *trainer);
 /* The batch of the current epoch that comes next, from 0. */
 DET_API int64_t det_trainer_epoch_position(const det_trainer *trainer);
-/* 0 to 1. */
+/* How much of the training is done, from 0 to 1. */
 DET_API double det_trainer_progress(const det_trainer *trainer);
 
 /* ---- state ----------------------------------------------------------------------- */
