@@ -6,6 +6,7 @@
  *   det/checkpoint.h  saving and restoring its state
  *   det/trainer.h     when to report, validate, save and stop
  *   det/fit.h         the training loop around it
+ *   det/tensorboard.h event files for TensorBoard
  *   det/client.h      calls to the master, for everything else
  *   det/status.h      how a call can end
  *
@@ -20,6 +21,7 @@
 #include "det/client.h"
 #include "det/fit.h"
 #include "det/status.h"
+#include "det/tensorboard.h"
 #include "det/trainer.h"
 #include "det/trial.h"
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* png.h - pictures as PNG (ISO 15948), as far as event files need them: written without
+ * compression, and asked for their size. */
+#ifndef DATA_PNG_H
+#define DATA_PNG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* 8 bits a channel, rows from top to bottom, `stride` bytes apart.  Width and height 1
+ * to PNG_SIDE_MOST; 1 to 4 channels: grey, grey and alpha, RGB, RGBA. */
+struct png_image {
+    const unsigned char *pixels;
+    uint32_t width;
+    uint32_t height;
+    uint32_t channels;
+    size_t stride;
+};
+
+enum { PNG_SIDE_MOST = 1 << 20, PNG_CHANNELS_MOST = 4 };
+
+/* Adds the file; the buffer's status says whether all of it fits. */
+void png_encode(struct buf *out, const struct png_image *image);
+/* False: the bytes do not begin as a PNG file does. */
+bool png_size(const void *png, size_t len, uint32_t *ret_width, uint32_t *ret_height);
+
+/* The checksum of its chunks: `crc` is 0, or that of the bytes in front. */
+uint32_t png_crc32(uint32_t crc, const void *bytes, size_t len);
+
+#endif
