@@ -18,8 +18,9 @@
  * that a search is to see are reported (det/trial.h) as well.  TensorBoard takes every
  * directory with event files in it for a run, and the files in one for parts of it.
  *
- * An event is copied into memory and written with others: when 64 KiB are waiting, when
- * the last writing was `flush_ms` ago, by det_events_flush() and by det_events_close().
+ * An event is copied into memory and written with others: when 64 KiB are waiting, with
+ * an event that comes `flush_ms` after the last writing, by det_events_flush() and by
+ * det_events_close().
  * What was not written yet is lost when the program is killed; what was is whole, event
  * by event.  A disk that is full costs no event as long as there is room in memory.
  *
@@ -46,15 +47,16 @@ typedef struct det_events det_events;
 typedef struct det_events_options {
     size_t size;         /* sizeof(det_events_options) */
     const char *suffix;  /* added to the file's name; NULL: nothing */
-    int64_t flush_ms;    /* how long an event may wait; 0: 10 s */
+    int64_t flush_ms;    /* how long an event may wait for the next; 0: 10 s */
     int64_t resume_step; /* of a run that goes on: TensorBoard forgets what earlier
                             files say about this step and those behind; 0: nothing */
 } det_events_options;
 
 /* Makes a new file in a directory, which is made when it is not there; NULL options
  * count as all defaults.  Its name is of the form
- * events.out.tfevents.TIME.HOST.PROCESS.NUMBER and never one that is there already, so
- * that several processes and several runs may write into one directory. */
+ * events.out.tfevents.SECONDS.MICROSECONDS.HOST.PROCESS.NUMBER and never one that is
+ * there already, so that several processes and several runs may write into one
+ * directory. */
 DET_API det_status det_events_open(det_context *context, const char *directory,
                                    const det_events_options *options,
                                    det_events **ret_events);

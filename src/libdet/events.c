@@ -44,7 +44,7 @@ enum {
     BUCKETS = 30,
     TREE = 64 << 20,
     HOST_SIZE = 256,
-    NUMBERS = 10000, /* files of one process in one second, before it gives up */
+    NUMBERS = 10000, /* files of one process in one moment, before it gives up */
 };
 
 struct det_events {
@@ -235,10 +235,13 @@ static void host_name(char host[HOST_SIZE])
             *at = '-';
 }
 
+/* TensorBoard reads the files of a directory in the order of their names; the fraction
+ * of the second keeps that of a run that goes on at once behind the one before. */
 static det_status make_file(det_events *events, const char *directory,
                             const char *suffix, struct err *err)
 {
     struct io *io = events->context->world.io;
+    int64_t at_us = now_us(events);
     char host[HOST_SIZE];
     det_status st = io_mkdir(io, directory, false, err);
 
@@ -246,9 +249,10 @@ static det_status make_file(det_events *events, const char *directory,
     for (int number = 0; !st && number < NUMBERS; number++) {
         struct buf path = BUF_INIT;
 
-        buf_printf(&path, "%s/events.out.tfevents.%010" PRId64 ".%s.%ld.%d%s",
-                   directory, now_us(events) / 1000000, host, (long)getpid(), number,
-                   suffix);
+        buf_printf(&path,
+                   "%s/events.out.tfevents.%010" PRId64 ".%06" PRId64 ".%s.%ld.%d%s",
+                   directory, at_us / 1000000, at_us % 1000000, host, (long)getpid(),
+                   number, suffix);
         mem_free(events->path);
         events->path = buf_take(&path);
         if (!events->path)
@@ -260,7 +264,7 @@ static det_status make_file(det_events *events, const char *directory,
         st = DET_OK;
     }
     return st ? st
-              : err_set(err, DET_EXISTS, "'%s' has %d event files of this second",
+              : err_set(err, DET_EXISTS, "'%s' has %d event files of this moment",
                         directory, NUMBERS);
 }
 
@@ -272,7 +276,9 @@ static det_status begin_file(det_events *events, int64_t resume_step, struct err
     struct event_stamp stamp = stamp_at(at_us, resume_step);
 
     event_version(&events->waiting, stamp.wall_s);
-    if (resume_step)
+    /* Some readers take the first mark that they meet for the beginning of the run, and
+     * only what follows for restarts: there are two. */
+    for (int i = 0; resume_step && i < 2; i++)
         event_restart(&events->waiting, &stamp);
     if (events->waiting.status)
         return err_default(err, events->waiting.status);

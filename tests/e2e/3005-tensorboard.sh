@@ -29,9 +29,11 @@ ok 'also with its fast loader' "$PY" -W ignore "$HERE/read_events.py" server "$T
 
 # ---- killed, and going on
 
-sh -c './events run 40' >/dev/null 2>&1
-same 'a run that goes on takes back what it had said' \
-    "35:0.0278 36:0.027 37:0.0263 38:0.0256 39:0.025 40:2 41:2 42:2 43:2 44:2" "$(reads steps run)"
+sh -c 'ulimit -c 0; ./events run 40' >/dev/null 2>&1
+left='35:0.0278 36:0.027 37:0.0263 38:0.0256 39:0.025 40:2 41:2 42:2 43:2 44:2'
+same 'a run that goes on takes back what it had said' "$left" "$(reads steps run)"
+same 'also as TensorBoard shows it' "$left" "$(reads shown run false)"
+same 'and its fast loader' "$left" "$(reads shown run true)"
 
 # ---- damaged
 

@@ -86,7 +86,7 @@ int main(int argc, char **argv)
         return 2;
     memset(&options, 0, sizeof(options));
     options.size = sizeof(options);
-    options.resume_step = argc > 2 ? atoi(argv[2]) : 0;
+    options.resume_step = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     must(det_events_open(det, argv[1], &options, &events));
     printf("%s\n", det_events_path(events));
     if (!options.resume_step) {

@@ -4,7 +4,8 @@
     read_events.py accumulators DIR     both of TensorBoard's accumulators in this process
     read_events.py server DIR FAST      a running TensorBoard; FAST: true or false, which loader
     read_events.py count FILE           how many events the file loader finds
-    read_events.py steps DIR            the steps and values of train/loss, from 35
+    read_events.py steps DIR            the steps and values of train/loss, from 35, as the accumulator has them
+    read_events.py shown DIR FAST       ... as a running TensorBoard shows them
 """
 import io
 import json
@@ -149,11 +150,27 @@ def count(path):
     print(len(list(event_file_loader.EventFileLoader(path).Load())))
 
 
+def print_steps(pairs):
+    print(*(f"{step}:{value:.3g}" for step, value in pairs if step >= 35))
+
+
 def steps(directory):
     old = event_accumulator.EventAccumulator(directory, EVERYTHING)
     old.Reload()
-    print(*(f"{e.step}:{e.value:.3g}" for e in old.Scalars("train/loss") if e.step >= 35))
+    print_steps((e.step, e.value) for e in old.Scalars("train/loss"))
+
+
+def shown(directory, fast):
+    s = Server(directory, fast)
+    s.wait()
+    pairs = []
+    for _ in range(200):  # it reads on while it shows
+        pairs = [(step, value) for _, step, value in s.data("scalars", "scalars", "train/loss")]
+        if (44, 2) in pairs:
+            break
+        time.sleep(0.1)
+    print_steps(pairs)
 
 
 if __name__ == "__main__":
-    {"accumulators": accumulators, "server": server, "count": count, "steps": steps}[sys.argv[1]](*sys.argv[2:])
+    {"accumulators": accumulators, "server": server, "count": count, "steps": steps, "shown": shown}[sys.argv[1]](*sys.argv[2:])
