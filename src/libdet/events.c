@@ -350,11 +350,12 @@ det_status det_events_open(det_context *context, const char *directory,
     CONTEXT_ERR(err);
     det_status st = context_check(context, &err);
 
-    if (!st &&
-        (!ret_events || (options && (!options->size || options->size > sizeof(all)))))
+    if (!st && !ret_events)
+        st = err_set(&err, DET_INVALID, "there is no place for the writer of events");
+    if (!st && options && (!options->size || options->size > sizeof(all)))
         st = err_set(&err, DET_INVALID,
-                     "the options of the event file have no size "
-                     "that this library knows");
+                     "the options of the event file have no size that this library "
+                     "knows");
     if (!st && options)
         memcpy(&all, options, options->size);
     if (!st)

@@ -462,6 +462,7 @@ TEST(options_that_make_no_sense_are_refused_and_named)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         REFUSES(det_events_open(f.det, DIR, &cases[i].options, &other), cases[i].says);
     REFUSES(det_events_open(f.det, NULL, NULL, &other), "directory for event files");
+    REFUSES(det_events_open(f.det, DIR, NULL, NULL), "no place for the writer");
     CHECK_EQ(det_events_open(NULL, DIR, NULL, &other), DET_INVALID);
     file_check(&f);
 }
