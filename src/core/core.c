@@ -46,6 +46,7 @@ static handler_fn *const handlers[] = {
     HANDLES(TICK, tick),
     HANDLES(STARTED, started),
     HANDLES(CLOCK_JUMPED, clock_jumped),
+    HANDLES(EXPERIMENT_CONTINUED, experiment_continued),
 };
 
 void core_fail(struct core *core, det_status status, const struct err *err)
@@ -265,6 +266,7 @@ static det_status finish(struct core *core, struct err *err)
 {
     core->event = NULL;
     core->out = NULL;
+    core->continuing = (struct continuing){0};
     arena_clear(&core->scratch);
     if (core->status && err)
         *err = core->err;

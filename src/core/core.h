@@ -23,7 +23,8 @@
  * whose number the trial carries;
  *   3. an active trial of an active experiment has such an allocation; a paused or
  * ended one has none, or one that is on its way out;
- *   4. a terminal state is never left; an experiment ends only after all its trials;
+ *   4. a terminal state is left only when somebody continues the experiment; an
+ * experiment ends only after all its trials;
  *   5. counts (live trials, restarts, ports in use) agree with a recount.
  *
  * Threading: none.  One caller at a time. */

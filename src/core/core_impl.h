@@ -4,6 +4,7 @@
  *   core.c        the doors: new, free, apply, time; which handler takes which event
  *   out.c         what an event writes: effects, rows, lines in task logs; the dead
  *   experiment.c  submission, actions, place in the queue
+ *   continue.c    an experiment that had ended goes on
  *   search.c      the searcher's inputs and what it wants; an experiment's end
  *   trial.c       what a trial does next: ask, stop, restart, end; its reports
  *   allocation.c  one run on its shares: assigned, ready, preempted, killed, over
@@ -76,6 +77,23 @@ int experiment_compare_trials(const struct tree_node *a, const struct tree_node 
 struct live_trial *experiment_trial(const struct live_experiment *experiment,
                                     uint32_t number);
 
+/* DET_INVALID: what no pool would take, or this one does not. */
+det_status experiment_find_pool(const struct core *core, const char *name,
+                                const struct experiment_config *config,
+                                struct pool_entry **ret_pool, struct err *err);
+
+/* ---- continue.c ------------------------------------------------------------------ */
+
+det_status experiment_continued(struct core *core, const struct core_event *event,
+                                struct err *err);
+/* True: the trial that the searcher asks for was there before, and was taken care of.
+ */
+bool trial_continue(struct core *core, struct live_experiment *experiment,
+                    const struct search_op *op);
+/* When all inputs are fed: true when the search of a continued experiment needs more.
+ */
+bool continuing_queue_more(struct core *core);
+
 /* ---- search.c -------------------------------------------------------------------- */
 
 /* Looked at when the inputs are fed: it may be over. */
@@ -107,6 +125,8 @@ void trial_move(struct core *core, struct live_trial *trial, enum trial_state to
 /* Its allocation is over. */
 void trial_run_over(struct core *core, struct live_trial *trial,
                     const struct live_allocation *run);
+/* What its searcher hears of how it ended. */
+enum search_exit trial_search_exit(const struct trial *row);
 bool trial_set_blocked(struct live_trial *trial, int64_t agent); /* false: memory */
 det_status trial_kill(struct core *core, const struct core_event *event,
                       struct err *err);

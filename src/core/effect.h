@@ -19,8 +19,10 @@
 
 enum core_effect_kind {
     /* rows */
-    EFFECT_ADD_EXPERIMENT, /* with its files and texts, from the event */
-    EFFECT_PUT_EXPERIMENT, /* the heart's columns of a row that is there */
+    EFFECT_ADD_EXPERIMENT,      /* with its files and texts, from the event */
+    EFFECT_PUT_EXPERIMENT,      /* the heart's columns of a row that is there */
+    EFFECT_CONTINUE_EXPERIMENT, /* of one that had ended, and its configurations; only
+                                   if it still ended when the event says it did */
     EFFECT_ADD_TRIAL,
     EFFECT_PUT_TRIAL,
     EFFECT_PUT_ALLOCATION, /* insert or replace */
@@ -61,9 +63,10 @@ struct core_effect {
             const char *labels;
             const void *files;
             uint64_t files_len;
-        } experiment;                 /* ADD_; PUT_EXPERIMENT: the row, without the two
-                                         configurations, which never change */
-        struct trial trial;           /* ADD_, PUT_TRIAL */
+            int64_t was_end_us; /* CONTINUE_ */
+        } experiment;           /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
+                                   the two configurations, which never change */
+        struct trial trial;     /* ADD_, PUT_TRIAL */
         struct allocation allocation; /* PUT_ALLOCATION */
         struct share share;           /* PUT_SHARE, START, KILL (with allocation_id) */
         struct agent agent;           /* PUT_, DROP_AGENT */

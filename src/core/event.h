@@ -35,6 +35,7 @@ enum core_event_kind {
     EVENT_TICK,         /* core_next_deadline_us() has come */
     EVENT_STARTED,      /* the master starts: while it was away nobody could be heard */
     EVENT_CLOCK_JUMPED, /* the wall clock was set: deadlines move with it */
+    EVENT_EXPERIMENT_CONTINUED, /* one that had ended goes on */
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -144,6 +145,19 @@ struct core_event {
         struct {
             int64_t by_us; /* > 0: forwards */
         } clock_jumped;
+        struct {
+            /* As the store has it, terminal, but for the two configurations: with those
+             * it goes on. */
+            const struct experiment *row;
+            /* All its trials as the store has them, by number; what one of them resumes
+             * from is its latest_checkpoint. */
+            const struct trial *past;
+            uint32_t past_count;
+            const char *name; /* these three travel to the row; NULL: as they are */
+            const char *description;
+            const char *labels;
+            bool takes_resources; /* of the configuration; else the row's stay */
+        } continued;
     };
 };
 

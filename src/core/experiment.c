@@ -139,6 +139,23 @@ static det_status check_fit(const struct core *core, const struct pool_entry *po
     return DET_OK;
 }
 
+det_status experiment_find_pool(const struct core *core, const char *name,
+                                const struct experiment_config *config,
+                                struct pool_entry **ret_pool, struct err *err)
+{
+    bool exceeds = false;
+    det_status st = check_request(config, err);
+
+    if (!st)
+        st = find_pool(core, name, config->slots_per_trial, ret_pool, err);
+    if (!st)
+        st = check_fit(core, *ret_pool, config->slots_per_trial, config->is_single_node,
+                       &exceeds, err);
+    if (!st)
+        core->out->exceeds_slots = exceeds;
+    return st;
+}
+
 static det_status add_submitted(struct core *core, const struct core_event *event,
                                 const struct experiment_config *config,
                                 struct pool_entry *pool, struct err *err)
@@ -184,7 +201,6 @@ det_status experiment_submitted(struct core *core, const struct core_event *even
     const char *text = event->submitted.config;
     struct experiment_config config;
     struct pool_entry *pool = NULL;
-    bool exceeds = false;
     det_status st =
         experiment_config_open(text, strlen(text), &core->scratch, &config, err);
 
@@ -192,16 +208,9 @@ det_status experiment_submitted(struct core *core, const struct core_event *even
     if (st == DET_CORRUPT)
         return DET_INVALID;
     if (!st)
-        st = check_request(&config, err);
-    if (!st)
-        st = find_pool(core, config.resource_pool, config.slots_per_trial, &pool, err);
-    if (!st)
-        st = check_fit(core, pool, config.slots_per_trial, config.is_single_node,
-                       &exceeds, err);
+        st = experiment_find_pool(core, config.resource_pool, &config, &pool, err);
     if (!st)
         st = add_submitted(core, event, &config, pool, err);
-    if (!st)
-        core->out->exceeds_slots = exceeds;
     return st;
 }
 

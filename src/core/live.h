@@ -65,6 +65,7 @@ struct live_experiment {
     struct searcher *searcher;
     bool is_search_broken; /* it cannot go on: it is not fed any more */
     bool is_unsettled;
+    bool is_continued; /* by this event */
     struct live_experiment *next_unsettled;
     struct tree trials; /* that live, by number */
     const char *warm_start;
@@ -129,6 +130,15 @@ struct queued_input {
     struct search_input input;
 };
 
+/* While an experiment is continued: its trials as they were.  See continue.c. */
+struct continuing {
+    struct live_experiment *experiment; /* NULL: none is */
+    bool is_single;                     /* its search has one trial only */
+    bool *is_met; /* by place in `past`: its search asked for it */
+    uint32_t met;
+    uint32_t reopened; /* places below were given a chance to make the search go on */
+};
+
 struct core {
     struct core_config config; /* its strings are owned */
     struct pool_entry *pool;   /* config.pool_count of them */
@@ -156,6 +166,7 @@ struct core {
     struct live_experiment *unsettled;
     VEC(struct queued_input) inputs;
     size_t inputs_fed;
+    struct continuing continuing;
     struct arena scratch; /* cleared after every event */
 
     struct live *dead;

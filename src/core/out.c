@@ -74,10 +74,12 @@ void core_log(struct core *core, const struct live_trial *trial,
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static enum core_effect_kind row_kind(const struct live *live)
+static enum core_effect_kind row_kind(struct live *live)
 {
     switch (live->kind) {
     case LIVE_EXPERIMENT:
+        if (CONTAINER_OF(live, struct live_experiment, live)->is_continued)
+            return EFFECT_CONTINUE_EXPERIMENT;
         return live->is_new ? EFFECT_ADD_EXPERIMENT : EFFECT_PUT_EXPERIMENT;
     case LIVE_TRIAL:
         return live->is_new ? EFFECT_ADD_TRIAL : EFFECT_PUT_TRIAL;
@@ -136,6 +138,16 @@ static void fill_experiment(struct core *core, struct core_effect *effect,
                             const struct live_experiment *experiment)
 {
     effect->experiment.row = experiment->row;
+    if (effect->kind == EFFECT_CONTINUE_EXPERIMENT) {
+        effect->experiment.row.config = core->event->continued.row->config;
+        effect->experiment.row.original_config =
+            core->event->continued.row->original_config;
+        effect->experiment.was_end_us = core->event->continued.row->end_us;
+        effect->experiment.name = core->event->continued.name;
+        effect->experiment.description = core->event->continued.description;
+        effect->experiment.labels = core->event->continued.labels;
+        return;
+    }
     if (effect->kind != EFFECT_ADD_EXPERIMENT)
         return;
     effect->experiment.row.config = core->event->submitted.config;
@@ -226,6 +238,8 @@ void core_flush(struct core *core)
         if (!core->status)
             fill_row(core, it);
         it->is_touched = it->is_new = false;
+        if (it->kind == LIVE_EXPERIMENT)
+            CONTAINER_OF(it, struct live_experiment, live)->is_continued = false;
     }
     core->touched = NULL;
     core->touched_tail = &core->touched;

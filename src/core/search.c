@@ -130,7 +130,7 @@ static void carry_out(struct core *core, struct live_experiment *experiment,
 
     switch (op->kind) {
     case SEARCH_CREATE:
-        if (!is_stopping)
+        if (!is_stopping && !trial_continue(core, experiment, op))
             trial_create(core, experiment, op);
         return;
     case SEARCH_STOP:
@@ -178,6 +178,9 @@ static void tell(struct searcher *searcher, const struct search_input *input,
     case SEARCH_INPUT_PROGRESS:
         searcher_set_progress(searcher, trial, input->progress);
         return;
+    case SEARCH_INPUT_REOPENED:
+        searcher_trial_reopened(searcher, trial);
+        return;
     }
 }
 
@@ -221,7 +224,7 @@ static void feed(struct core *core, struct live_experiment *experiment,
         carry_out(core, experiment, &ops.op[i]);
 }
 
-void search_settle(struct core *core)
+static void feed_all(struct core *core)
 {
     /* Feeding may queue more, which moves the vector. */
     while (core->inputs_fed < core->inputs.count && !core->status) {
@@ -229,6 +232,13 @@ void search_settle(struct core *core)
 
         feed(core, queued.experiment, &queued.input);
     }
+}
+
+void search_settle(struct core *core)
+{
+    do
+        feed_all(core);
+    while (continuing_queue_more(core));
     vec_clear(&core->inputs);
     core->inputs_fed = 0;
 

@@ -111,7 +111,7 @@ void trial_create(struct core *core, struct live_experiment *experiment,
 
 /* ---- ending ---------------------------------------------------------------------- */
 
-static enum search_exit search_exit_of(const struct trial *row)
+enum search_exit trial_search_exit(const struct trial *row)
 {
     if (row->state == TRIAL_ERROR)
         return SEARCH_EXIT_ERRORED;
@@ -137,7 +137,7 @@ static void end(struct core *core, struct live_trial *trial, enum trial_state st
     search_queue(core, experiment,
                  &(struct search_input){.kind = SEARCH_INPUT_EXITED,
                                         .trial = row->number,
-                                        .why = search_exit_of(row)});
+                                        .why = trial_search_exit(row)});
     experiment_unsettle(core, experiment);
 }
 

@@ -130,7 +130,7 @@ const struct field search_input_fields[] = {
      .type = FIELD_ENUM,
      .offset = offsetof(struct search_input, kind),
      .names = (const char *const[]){"START", "CREATED", "VALIDATED", "EXITED",
-                                    "PROGRESS", NULL},
+                                    "PROGRESS", "REOPENED", NULL},
      .prefix = ""},
     FIELD(I64, search_input, trial, "to which trial"),
     {.name = "why",

@@ -137,6 +137,7 @@ enum search_input_kind {
     SEARCH_INPUT_VALIDATED,
     SEARCH_INPUT_EXITED,
     SEARCH_INPUT_PROGRESS,
+    SEARCH_INPUT_REOPENED, /* a trial that had exited goes on */
 };
 
 struct search_input {

@@ -6,6 +6,9 @@
  *   REQUESTED --created--> RUNNING --exited--> EXITED + reason
  *                             \--search_stop--> STOPPED --exited--/
  *
+ * and, where an experiment is continued, from an exit that was an error or a
+ * cancellation back to RUNNING.
+ *
  * The counters say at any time, without looking at the trials,
  *   1. closed   = trials in EXITED + any reason;
  *   2. failures = those in EXITED + ERRORED, cancels = those in EXITED + CANCELED;
@@ -340,6 +343,23 @@ void searcher_trial_exited(struct searcher *s, uint32_t trial, enum search_exit 
     s->method->trial_exited(s, trial, why, out);
     if (s->closed == s->trials.count)
         shut_down(s, out);
+}
+
+void searcher_trial_reopened(struct searcher *s, uint32_t trial)
+{
+    struct search_trial *t = trial < s->trials.count ? &s->trials.at[trial] : NULL;
+    bool is_errored = t && t->phase == PHASE_EXITED + SEARCH_EXIT_ERRORED;
+    bool is_canceled = t && t->phase == PHASE_EXITED + SEARCH_EXIT_CANCELED;
+
+    if (!is_errored && !is_canceled)
+        return;
+    s->closed--;
+    s->failures -= is_errored;
+    s->cancels -= is_canceled;
+    s->counted--;
+    s->progress -= PROGRESS_ONE;
+    t->phase = PHASE_RUNNING;
+    count_trial(s, t);
 }
 
 double searcher_progress(const struct searcher *s)

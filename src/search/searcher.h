@@ -96,6 +96,9 @@ void searcher_validated(struct searcher *searcher, uint32_t trial,
 /* Once a trial; a second call for the same trial does nothing. */
 void searcher_trial_exited(struct searcher *searcher, uint32_t trial,
                            enum search_exit why, struct search_out *out);
+/* A trial that failed for good or was cancelled goes on after all: it is open again.
+ * What its exit made the method ask for stays asked for. */
+void searcher_trial_reopened(struct searcher *searcher, uint32_t trial);
 void searcher_set_progress(struct searcher *searcher, uint32_t trial, double progress);
 
 /* 0..1; never NaN. */

@@ -124,14 +124,18 @@ static void meddle_with_agent(struct world *w, struct core_event *event)
     }
 }
 
-static void meddle(struct world *w, struct core_event *event)
+static void meddle(struct world *w, struct message *message)
 {
+    struct core_event *event = &message->event;
     static const enum experiment_action actions[] = {
         ACTION_PAUSE,    ACTION_PAUSE,    ACTION_PAUSE,  ACTION_ACTIVATE,
         ACTION_ACTIVATE, ACTION_ACTIVATE, ACTION_CANCEL, ACTION_KILL};
-    uint64_t what = world_below(w, 10);
+    uint64_t what = world_below(w, 12);
 
-    if (what < 5) {
+    if (what >= 10) {
+        event->kind = EVENT_EXPERIMENT_CONTINUED;
+        message->number = some_id(w, w->store.counters.next_experiment);
+    } else if (what < 5) {
         event->kind = EVENT_EXPERIMENT_ACTION;
         event->action.experiment_id = some_id(w, w->store.counters.next_experiment);
         event->action.action = actions[world_below(w, ARRAY_LEN(actions))];
@@ -157,7 +161,7 @@ void people_act(struct world *w)
     if (world_below(w, 3) == 0)
         submit(w, message);
     else
-        meddle(w, &message->event);
+        meddle(w, message);
 }
 
 void people_init(struct world *w)

@@ -112,6 +112,7 @@ void sim_store_done(struct sim_store *store)
     table_done(&store->inputs);
     table_done(&store->snapshots);
     map_done(&store->run_of);
+    vec_done(&store->continued);
 }
 
 const struct experiment *sim_store_experiment(const struct sim_store *store, int64_t id)
@@ -135,28 +136,45 @@ static void put_experiment(struct sim_store *store, const struct core_effect *ef
 {
     const struct experiment *row = &effect->experiment.row;
     const struct experiment *old = sim_store_experiment(store, row->id);
+    bool is_continued = effect->kind == EFFECT_CONTINUE_EXPERIMENT;
     bool is_new = effect->kind == EFFECT_ADD_EXPERIMENT;
+    bool has_config = is_new || is_continued;
     struct experiment merged = *row;
 
     if (is_new == (old != NULL))
         broken(store, "experiment %" PRId64 " is added twice, or put before", row->id);
     if (!old && !is_new)
         return;
-    if (old && experiment_is_terminal(old->state))
+    if (old && experiment_is_terminal(old->state) != is_continued)
         broken(store, "experiment %" PRId64 " changed after its end", row->id);
-    if (old && !fsm_may(&experiment_fsm, old->state, row->state) &&
+    if (is_continued && old->end_us != effect->experiment.was_end_us)
+        broken(store, "experiment %" PRId64 " ended anew, and was continued", row->id);
+    if (is_continued && !vec_push(&store->continued, row->id))
+        abort();
+    if (old && !is_continued && !fsm_may(&experiment_fsm, old->state, row->state) &&
         !experiment_is_terminal(row->state))
         broken(store, "experiment %" PRId64 " went from %s to %s", row->id,
                experiment_state_names[old->state], experiment_state_names[row->state]);
     /* Strings of `old` die with the put. */
-    merged.config = is_new ? row->config : mem_strdup(old->config);
+    merged.config = has_config ? row->config : mem_strdup(old->config);
     merged.original_config =
-        is_new ? row->original_config : mem_strdup(old->original_config);
+        has_config ? row->original_config : mem_strdup(old->original_config);
     table_put(&store->experiments, row->id, &merged);
-    if (!is_new) {
+    if (!has_config) {
         mem_free((char *)merged.config);
         mem_free((char *)merged.original_config);
     }
+}
+
+/* One that had ended lives again because its experiment was continued; then its
+ * restarts count anew. */
+static bool is_revived(const struct sim_store *store, const struct trial *old)
+{
+    bool is_continued = false;
+
+    for (size_t i = 0; i < store->continued.count; i++)
+        is_continued |= store->continued.at[i] == old->experiment_id;
+    return is_continued && trial_is_terminal(old->state);
 }
 
 static void put_trial(struct sim_store *store, const struct core_effect *effect)
@@ -166,16 +184,18 @@ static void put_trial(struct sim_store *store, const struct core_effect *effect)
     const struct experiment *experiment =
         sim_store_experiment(store, row->experiment_id);
     bool is_new = effect->kind == EFFECT_ADD_TRIAL;
+    bool lives_again = old && is_revived(store, old);
 
     if (is_new == (old != NULL) || !experiment)
         broken(store, "trial %" PRId64 " is added twice, or put before, or an orphan",
                row->id);
-    if (old && trial_is_terminal(old->state))
+    if (old && trial_is_terminal(old->state) && !lives_again)
         broken(store, "trial %" PRId64 " changed after its end", row->id);
     if (old && row->run_id != old->run_id && row->run_id != old->run_id + 1)
         broken(store, "trial %" PRId64 " went from run %" PRId64 " to %" PRId64,
                row->id, old->run_id, row->run_id);
-    if (old && row->restarts != old->restarts && row->restarts != old->restarts + 1)
+    if (old && !lives_again && row->restarts != old->restarts &&
+        row->restarts != old->restarts + 1)
         broken(store, "trial %" PRId64 " miscounts its restarts", row->id);
     if (old && row->latest_steps < old->latest_steps)
         broken(store, "trial %" PRId64 " forgot a checkpoint", row->id);
@@ -254,6 +274,7 @@ static void commit(struct sim_store *store, const struct core_effect *effect)
     switch ((int)effect->kind) {
     case EFFECT_ADD_EXPERIMENT:
     case EFFECT_PUT_EXPERIMENT:
+    case EFFECT_CONTINUE_EXPERIMENT:
         put_experiment(store, effect);
         return;
     case EFFECT_ADD_TRIAL:
@@ -289,6 +310,43 @@ static void commit(struct sim_store *store, const struct core_effect *effect)
     default:
         return;
     }
+}
+
+/* ---- what somebody who continues it has read --------------------------------------
+ */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct trial *x = a;
+    const struct trial *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+void sim_store_fill_continued(const struct sim_store *store, int64_t id,
+                              struct arena *mem, struct core_event *event)
+{
+    const struct experiment *row = sim_store_experiment(store, id);
+    struct experiment *copy = arena_new(mem, struct experiment);
+    struct trial *past = arena_array(mem, struct trial, store->trials.rows.count + 1);
+    const struct trial *trial;
+    uint32_t count = 0;
+
+    if (!copy || !past)
+        abort();
+    *copy = row ? *row : (struct experiment){.id = id, .config = "{}"};
+    /* Rows may be replaced before the effects of the event are. */
+    copy->config = arena_strdup(mem, copy->config);
+    copy->original_config = "";
+    copy->job_id = arena_strdup(mem, copy->job_id);
+    copy->resource_pool = arena_strdup(mem, copy->resource_pool);
+    for (size_t i = 0; (trial = map_next(&store->trials.rows, &i));)
+        if (trial->experiment_id == id)
+            past[count++] = *trial;
+    qsort(past, count, sizeof(*past), compare_numbers);
+    event->continued.row = copy;
+    event->continued.past = past;
+    event->continued.past_count = count;
 }
 
 /* ---- what must hold between rows ------------------------------------------------- */
@@ -344,6 +402,7 @@ static void check_ends(struct sim_store *store)
 
 void sim_store_commit(struct sim_store *store, const struct core_out *out)
 {
+    vec_clear(&store->continued);
     for (uint32_t i = 0; i < out->count; i++)
         commit(store, &out->effect[i]);
     check_slots(store);

@@ -3,13 +3,15 @@
  * memory.
  *
  * It holds what was committed, as the real one would, and says at once when a row
- * breaks a promise: a terminal state that changes, a run number that jumps, a second
+ * breaks a promise: a terminal state that changes (unless the experiment is continued),
+ * a run number that jumps, a second
  * run of a trial while the first is not over, a slot held twice. */
 #ifndef TESTS_SIM_STORE_H
 #define TESTS_SIM_STORE_H
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "core/core.h"
 
 enum { WHY_SIZE = 512 };
@@ -30,7 +32,8 @@ struct sim_store {
     struct sim_table snapshots;
     struct map run_of; /* by trial: its latest allocation */
     struct core_counters counters;
-    char why[WHY_SIZE]; /* what was broken first; "": nothing */
+    VEC(int64_t) continued; /* experiments, by the commit that is being written */
+    char why[WHY_SIZE];     /* what was broken first; "": nothing */
 };
 
 void sim_store_init(struct sim_store *store);
@@ -44,6 +47,11 @@ det_status sim_store_restore(const struct sim_store *store,
                              const struct core_config *config, int64_t now_us,
                              struct core **ret_core, struct core_out *out,
                              struct err *err);
+
+/* The rows that an EVENT_EXPERIMENT_CONTINUED brings, as they are now; in `mem`.  Those
+ * of an experiment that is not there have nothing in them but its id. */
+void sim_store_fill_continued(const struct sim_store *store, int64_t id,
+                              struct arena *mem, struct core_event *event);
 
 const struct experiment *sim_store_experiment(const struct sim_store *store,
                                               int64_t id);

@@ -198,6 +198,20 @@ static void run_event(const struct message *message, struct core_event *event)
     event->preempt.allocation_id = message->allocation;
 }
 
+/* Somebody read the rows before this batch; what a batch continued and ended already
+ * would make its commit fail, so nobody comes twice. */
+static void continue_event(struct world *w, const struct message *message,
+                           struct core_event *event)
+{
+    int64_t id = message->number;
+
+    for (uint32_t i = 0; i < w->out.count; i++)
+        if (w->out.effect[i].kind == EFFECT_CONTINUE_EXPERIMENT &&
+            w->out.effect[i].experiment.row.id == id)
+            id = 0;
+    sim_store_fill_continued(&w->store, id, &w->mem, event);
+}
+
 static struct core_event event_of(struct world *w, const struct message *message)
 {
     struct core_event event = message->event;
@@ -220,8 +234,10 @@ static struct core_event event_of(struct world *w, const struct message *message
     case SAYS_TWIN:
         agent_event(w, message, &event);
         break;
-    case SAYS_USER:
-        break; /* as it is */
+    case SAYS_USER: /* as it is */
+        if (event.kind == EVENT_EXPERIMENT_CONTINUED)
+            continue_event(w, message, &event);
+        break;
     case SAYS_TICK:
         event.kind = EVENT_TICK;
         break;

@@ -73,7 +73,9 @@ static inline void bed_done(struct bed *bed)
 
 static inline void bed_note(struct bed *bed, const struct core_effect *effect)
 {
-    if (effect->kind == EFFECT_ADD_EXPERIMENT || effect->kind == EFFECT_PUT_EXPERIMENT)
+    if (effect->kind == EFFECT_ADD_EXPERIMENT ||
+        effect->kind == EFFECT_PUT_EXPERIMENT ||
+        effect->kind == EFFECT_CONTINUE_EXPERIMENT)
         bed->experiment[effect->experiment.row.id] = effect->experiment.row;
     if (effect->kind == EFFECT_ADD_TRIAL || effect->kind == EFFECT_PUT_TRIAL)
         bed->trial[effect->trial.id] = effect->trial;

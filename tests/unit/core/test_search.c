@@ -84,6 +84,12 @@ void searcher_trial_exited(struct searcher *s, uint32_t trial, enum search_exit 
         add(out, SEARCH_SHUTDOWN);
 }
 
+void searcher_trial_reopened(struct searcher *s, uint32_t trial)
+{
+    (void)trial;
+    s->closed--;
+}
+
 void searcher_set_progress(struct searcher *s, uint32_t trial, double progress)
 {
     (void)s;

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* continue.c - an experiment that had ended goes on.
+ *
+ * What is over has left the heart, so the event brings the rows: the experiment's, with
+ * the configuration it is to go on with, and those of its trials.  Their search begins
+ * anew from its seed, and since a search draws its trials one after the other, whatever
+ * happened meanwhile, it asks for the same trials under the same numbers:
+ *
+ *   it asks for one that ...     then
+ *   completed                    it hears at once that it exited, and may ask for more
+ *   failed, or was cancelled     that one lives again: no restarts yet, its next run
+ *                                begins from its latest checkpoint
+ *   was never there              it is made, as always
+ *
+ * The only trial of a `single` search goes on however it ended, with the
+ * hyperparameters that its new configuration gives.
+ *
+ * A search that runs few trials at a time asked for some only because others had failed
+ * or were killed.  These live again, so it would not ask yet, and the rows of the
+ * former would be in nobody's hands.  Hence, as long as rows are left, it hears that
+ * one of the living had exited, and then that it goes on (SEARCH_INPUT_REOPENED): a few
+ * more run at a time than was configured, and no row is forgotten.
+ *
+ * All this is inputs of the search, which are rows; so a heart that is restored halfway
+ * through a continued search is the same as always.  The effect that writes the
+ * experiment's row does so only if the row still ended when the event says: whoever
+ * deleted it, or continued it, meanwhile makes the commit fail, not the rows wrong. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/core_impl.h"
+
+/* ---- may it? --------------------------------------------------------------------- */
+
+static bool is_single(const struct experiment_config *config)
+{
+    return !strcmp(config->searcher_name, "single");
+}
+
+static det_status check_past(const struct core_event *event, bool is_single_trial,
+                             struct err *err)
+{
+    const struct experiment *row = event->continued.row;
+    const struct trial *past = event->continued.past;
+    uint32_t completed = 0;
+
+    for (uint32_t i = 0; i < event->continued.past_count; i++) {
+        if (past[i].experiment_id != row->id || !trial_is_terminal(past[i].state) ||
+            (i && past[i].number <= past[i - 1].number))
+            return err_set(err, DET_INVALID,
+                           "trial %" PRId64 " is not one of experiment %" PRId64
+                           " that ended",
+                           past[i].id, row->id);
+        completed += past[i].state == TRIAL_COMPLETED;
+    }
+    if (!is_single_trial && row->state == EXPERIMENT_COMPLETED &&
+        completed == event->continued.past_count)
+        return err_set(err, DET_STATE,
+                       "experiment %" PRId64 " cannot be continued: its search is "
+                       "complete, and so are all its trials; fork it instead",
+                       row->id);
+    return DET_OK;
+}
+
+static det_status check_continued(const struct core *core,
+                                  const struct core_event *event,
+                                  const struct experiment_config *config,
+                                  struct err *err)
+{
+    const struct experiment *row = event->continued.row;
+
+    if (row->id < 1 || row->id >= core->counters.next_experiment)
+        return err_set(err, DET_NOT_FOUND, "no experiment %" PRId64, row->id);
+    if (map_get(&core->experiments, row->id) || !experiment_is_terminal(row->state))
+        return err_set(err, DET_STATE,
+                       "experiment %" PRId64 " cannot be continued: it is not over",
+                       row->id);
+    if (row->state > EXPERIMENT_ERROR)
+        return err_set(err, DET_STATE,
+                       "experiment %" PRId64 " cannot be continued: it is being "
+                       "deleted",
+                       row->id);
+    if (!is_single(config) && strcmp(config->searcher_name, "random") != 0 &&
+        strcmp(config->searcher_name, "grid") != 0)
+        return err_set(err, DET_INVALID,
+                       "experiment %" PRId64 " cannot be continued: only single, grid "
+                       "and random searches can, and its searcher is '%s'",
+                       row->id, config->searcher_name);
+    return check_past(event, is_single(config), err);
+}
+
+/* ---- it does --------------------------------------------------------------------- */
+
+static void fill_row(const struct core *core, const struct core_event *event,
+                     const struct experiment_config *config,
+                     const struct pool_entry *pool, struct experiment *row)
+{
+    *row = *event->continued.row;
+    row->state = EXPERIMENT_ACTIVE;
+    row->submitted_us = core->now_us;
+    row->end_us = 0;
+    row->progress = 0;
+    row->search_seq = 0;
+    row->snapshot_seq = 0;
+    row->resource_pool = pool->name;
+    if (!event->continued.takes_resources)
+        return;
+    row->priority = config->priority ? config->priority : pool->default_priority;
+    row->weight = config->weight;
+    row->max_slots = config->max_slots;
+}
+
+/* All its trials begin from the same checkpoint. */
+static void copy_warm_start(const struct core_event *event, struct live_experiment *it)
+{
+    for (uint32_t i = 0; i < event->continued.past_count && !it->warm_start; i++)
+        if (event->continued.past[i].warm_start)
+            it->warm_start =
+                arena_strdup(&it->mem, event->continued.past[i].warm_start);
+}
+
+static det_status add_continued(struct core *core, const struct core_event *event,
+                                const struct experiment_config *config,
+                                const struct pool_entry *pool, struct err *err)
+{
+    struct continuing *continuing = &core->continuing;
+    struct live_experiment *it = NULL;
+    struct experiment row;
+    det_status st;
+
+    fill_row(core, event, config, pool, &row);
+    continuing->is_met =
+        arena_array(&core->scratch, bool, (size_t)event->continued.past_count + 1);
+    if (!continuing->is_met)
+        return err_default(err, DET_NOMEM);
+    st = experiment_new(core, &row, config, &it, err);
+    if (st)
+        return st;
+    copy_warm_start(event, it);
+    if (it->mem.has_failed || !map_put(&core->experiments, row.id, it)) {
+        live_free(&it->live);
+        return err_default(err, DET_NOMEM);
+    }
+    continuing->experiment = it;
+    continuing->is_single = is_single(config);
+    it->is_continued = true;
+    core->out->id = row.id;
+    core_touch(core, &it->live);
+    experiment_unsettle(core, it);
+    search_queue(core, it, &(struct search_input){.kind = SEARCH_INPUT_START});
+    return DET_OK;
+}
+
+det_status experiment_continued(struct core *core, const struct core_event *event,
+                                struct err *err)
+{
+    const struct experiment *row = event->continued.row;
+    struct experiment_config config;
+    struct pool_entry *pool = NULL;
+    det_status st = experiment_config_open(row->config, strlen(row->config),
+                                           &core->scratch, &config, err);
+
+    if (st == DET_CORRUPT)
+        return DET_INVALID;
+    if (!st)
+        st = check_continued(core, event, &config, err);
+    if (!st)
+        st =
+            experiment_find_pool(core,
+                                 event->continued.takes_resources ? config.resource_pool
+                                                                  : row->resource_pool,
+                                 &config, &pool, err);
+    return st ? st : add_continued(core, event, &config, pool, err);
+}
+
+/* ---- its trials ------------------------------------------------------------------ */
+
+static int compare_number(const void *key, const void *item)
+{
+    int64_t x = *(const int64_t *)key;
+    int64_t y = ((const struct trial *)item)->number;
+
+    return (x > y) - (x < y);
+}
+
+/* How it ended is forgotten; what it has learnt is in its checkpoint. */
+static void revive(struct core *core, struct live_experiment *experiment,
+                   const struct trial *past, const char *hparams)
+{
+    struct trial row = *past;
+    struct live_trial *it;
+
+    row.state = TRIAL_ACTIVE;
+    row.restarts = 0;
+    row.end_us = 0;
+    row.progress = 0;
+    row.is_stopped_by_searcher = false;
+    row.has_invalid_hparams = false;
+    row.is_retry_cancelled = false;
+    row.hparams = hparams;
+    it = trial_new(core, experiment, &row);
+    if (!it) {
+        core_fail_memory(core);
+        return;
+    }
+    core_touch(core, &it->live);
+    if (row.latest_checkpoint)
+        core_log(core, it, NULL,
+                 "Trial %" PRId64 " (Experiment %" PRId64 ") is continued from "
+                 "checkpoint %s, after %" PRId64 " batches",
+                 row.id, row.experiment_id, row.latest_checkpoint, row.latest_steps);
+    else
+        core_log(core, it, NULL,
+                 "Trial %" PRId64 " (Experiment %" PRId64 ") is continued from the "
+                 "beginning: it has no checkpoint",
+                 row.id, row.experiment_id);
+    allocation_request(core, it);
+}
+
+/* A trial that completed is done, unless it is the only one of a `single` search. */
+static bool is_done(const struct core *core, const struct trial *past)
+{
+    return past->state == TRIAL_COMPLETED && !core->continuing.is_single;
+}
+
+bool trial_continue(struct core *core, struct live_experiment *experiment,
+                    const struct search_op *op)
+{
+    struct continuing *continuing = &core->continuing;
+    struct search_input input = {.kind = SEARCH_INPUT_CREATED, .trial = op->trial};
+    int64_t number = op->trial;
+    const struct trial *past;
+
+    if (continuing->experiment != experiment || !core->event->continued.past_count)
+        return false;
+    past = bsearch(&number, core->event->continued.past,
+                   core->event->continued.past_count, sizeof(*past), compare_number);
+    if (!past || continuing->is_met[past - core->event->continued.past])
+        return false;
+    continuing->is_met[past - core->event->continued.past] = true;
+    continuing->met++;
+    search_queue(core, experiment, &input);
+    if (is_done(core, past)) {
+        input.kind = SEARCH_INPUT_EXITED;
+        input.why = trial_search_exit(past);
+        search_queue(core, experiment, &input);
+    } else {
+        revive(core, experiment, past,
+               continuing->is_single ? op->hparams : past->hparams);
+    }
+    return true;
+}
+
+bool continuing_queue_more(struct core *core)
+{
+    struct continuing *continuing = &core->continuing;
+    const struct core_event *event = core->event;
+
+    if (!continuing->experiment || core->status ||
+        continuing->experiment->row.state != EXPERIMENT_ACTIVE ||
+        continuing->met == event->continued.past_count)
+        return false;
+    while (continuing->reopened < event->continued.past_count) {
+        uint32_t i = continuing->reopened++;
+        const struct trial *past = &event->continued.past[i];
+        struct search_input input = {.kind = SEARCH_INPUT_EXITED,
+                                     .trial = past->number};
+
+        if (!continuing->is_met[i] || is_done(core, past))
+            continue;
+        input.why = trial_search_exit(past);
+        search_queue(core, continuing->experiment, &input);
+        input.kind = SEARCH_INPUT_REOPENED;
+        search_queue(core, continuing->experiment, &input);
+        return true;
+    }
+    return false;
+}
