@@ -79,7 +79,21 @@ static const struct cli_opt create_opts[] = {
            "put it in this project"),
     TEXT(0, "template", create_options, template_name, "NAME",
          "complete CONFIG from this template"),
+    NUMBER(0, "fork", create_options, fork, "ID", 1, INT64_MAX,
+           "begin with the configuration and the code of this experiment"),
+    TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
+         "let its trials begin from this checkpoint"),
     FLAG('t', "test", create_options, test, "run a short test first (not built yet)"),
+    END,
+};
+
+static const struct cli_opt continue_opts[] = {
+    PAIRS(0, "config", continue_options, config, "KEY=VALUE",
+          "change a key of its configuration (the value is YAML); may be repeated"),
+    TEXT(0, "config-file", continue_options, config_file, "FILE",
+         "change what this YAML file has"),
+    FLAG('f', "follow", continue_options, follow,
+         "print the first trial's logs until the experiment ends"),
     END,
 };
 
@@ -344,12 +358,16 @@ const struct cli_noun cli_nouns[] = {
 #define ALIAS(words) .aliases = words
 
 const struct cli_command cli_commands[] = {
-    E("create", "CONFIG [CONTEXT]", run_experiment_create, 0, "Submit an experiment",
+    E("create", "[CONFIG] [CONTEXT]", run_experiment_create, 0, "Submit an experiment",
       OPTS(create_opts, create_options),
       .help = "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
               "the folder with the code; it is sent as it is, without .git and without "
               "what its .detignore file names (the patterns are those of .gitignore).  "
               "The configuration is checked before anything is sent.\n\n"
+              "With --fork the configuration and the code are those of another "
+              "experiment: without CONFIG its complete configuration, seeds included, "
+              "as --config changes it; without CONTEXT its files.  With --checkpoint "
+              "the trials begin from what any trial has saved.\n\n"
               "With --follow the exit code says how the experiment ended: 0 when it "
               "COMPLETED, else 1."),
     E("list", "", run_experiment_list, CLI_LISTS, "List experiments",
@@ -363,6 +381,16 @@ const struct cli_command cli_commands[] = {
     E("activate", "ID...", run_experiment_activate, 0, "Let paused experiments go on"),
     E("cancel", "ID...", run_experiment_cancel, 0, "Stop experiments gracefully"),
     E("kill", "ID...", run_experiment_kill, 0, "Stop experiments at once"),
+    E("continue", "ID", run_experiment_continue, 0,
+      "Let an experiment that has ended go on", OPTS(continue_opts, continue_options),
+      .help = "The trial goes on from its latest checkpoint, in the same experiment, "
+              "and may restart as often as one that is new.  What --config and "
+              "--config-file say changes its configuration: give it a greater length "
+              "to train longer.  Grid and random searches go on as they were: trials "
+              "that failed or were canceled run again, completed ones do not, and what "
+              "was never begun is begun.\n\n"
+              "With --follow the exit code says how it ended: 0 when it COMPLETED, "
+              "else 1."),
     E("archive", "ID...", run_experiment_archive, 0, "Hide experiments from lists"),
     E("unarchive", "ID...", run_experiment_unarchive, 0,
       "Show experiments in lists again"),
@@ -399,7 +427,8 @@ const struct cli_command cli_commands[] = {
     E("set log-retention", "ID", run_experiment_set_log_retention, 0,
       "Change how long its logs are kept", OPTS(retention_opts, retention_options)),
     E("download-model-def", "ID", run_experiment_download, 0,
-      "Fetch the files it was submitted with", OPTS(download_opts, download_options)),
+      "Fetch the files it was submitted with", OPTS(download_opts, download_options),
+      ALIAS("download-code")),
 
     COMMAND("trial", "describe", "ID...", run_trial_describe, CLI_CALLS | CLI_LISTS,
             "Show trials"),

@@ -155,28 +155,98 @@ static det_status check_config(struct cli *cli, const struct field_strs *pairs,
                                             ret_config, cli->err);
 }
 
-static det_status load_config(struct cli *cli, const char *path,
-                              const struct field_strs *pairs, struct buf *text,
+/* `text` as `name` has it, or as its options make it; says what is `at_least` so bad.
+ */
+static det_status take_config(struct cli *cli, const char *name,
+                              const struct field_strs *pairs,
+                              enum config_severity at_least, struct buf *text,
                               struct experiment_config *ret_config)
 {
     CLEANUP(buf_done) struct buf lines = BUF_INIT;
-    const char *name = strcmp(path, "-") ? path : "standard input";
     struct config_report report = CONFIG_REPORT(&cli->mem, name);
     det_status st;
 
     report.options = option_names(cli, pairs);
     if (!report.options)
         return cli_nomem(cli);
-    st = cli_read_config(cli, path, text);
-    if (!st)
-        st = check_config(cli, pairs, &report, text, ret_config);
-    config_report_write(&report, CONFIG_NOTICE, &lines);
+    st = check_config(cli, pairs, &report, text, ret_config);
+    config_report_write(&report, at_least, &lines);
     if (lines.len)
         fputs(lines.data, stderr);
     if (st && report.errors)
         return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
                         report.errors == 1 ? "" : "s");
     return st;
+}
+
+static det_status load_config(struct cli *cli, const char *path,
+                              const struct field_strs *pairs, struct buf *text,
+                              struct experiment_config *ret_config)
+{
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    det_status st = cli_read_config(cli, path, text);
+
+    return st ? st : take_config(cli, name, pairs, CONFIG_NOTICE, text, ret_config);
+}
+
+/* ---- forks ----------------------------------------------------------------------- */
+
+/* The complete configuration, so that also its seed is the same. */
+static det_status fork_config(struct cli *cli, int64_t id,
+                              const struct field_strs *pairs, struct buf *text,
+                              struct experiment_config *ret_config)
+{
+    const char *name = arena_printf(&cli->mem, "experiment %" PRId64, id);
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/experiments/%" PRId64, id);
+
+    if (st)
+        return st;
+    yaml_write(text, json_get(reply, "config"));
+    if (!name || text->status)
+        return cli_nomem(cli);
+    /* Nobody wrote this text: what is noteworthy in it was said before. */
+    return take_config(cli, name, pairs, CONFIG_ERROR, text, ret_config);
+}
+
+/* What --checkpoint means, behind the pairs of --config. */
+static det_status add_checkpoint(struct cli *cli, const struct create_options *options,
+                                 struct field_strs *ret_pairs)
+{
+    size_t count = options->config.count;
+    const char **pairs = arena_array(&cli->mem, const char *, count + 2);
+
+    *ret_pairs = options->config;
+    if (!options->checkpoint)
+        return DET_OK;
+    if (!pairs)
+        return cli_nomem(cli);
+    for (size_t i = 0; i < count; i++)
+        pairs[i] = options->config.at[i];
+    pairs[count++] = arena_printf(&cli->mem, "searcher.source_checkpoint_uuid=\"%s\"",
+                                  options->checkpoint);
+    pairs[count++] = "searcher.source_trial_id=null"; /* which would win */
+    ret_pairs->at = pairs;
+    ret_pairs->count = count;
+    return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
+}
+
+static det_status find_config(struct cli *cli, const struct cli_invocation *in,
+                              struct buf *text)
+{
+    const struct create_options *options = in->options;
+    struct experiment_config checked;
+    struct field_strs pairs;
+    det_status st = add_checkpoint(cli, options, &pairs);
+
+    if (st)
+        return st;
+    if (in->arg_count)
+        return load_config(cli, in->args[0], &pairs, text, &checked);
+    if (options->fork != CLI_UNSET)
+        return fork_config(cli, options->fork, &pairs, text, &checked);
+    (void)cli_fail(cli, DET_INVALID, "'det experiment create' needs CONFIG");
+    return cli_hint(cli, "det experiment create CONFIG [CONTEXT], or --fork ID");
 }
 
 /* ---- the folder ------------------------------------------------------------------ */
@@ -238,6 +308,7 @@ static det_status scan_folder(struct cli *cli, const char *folder, struct pack *
 
 /* ---- sending --------------------------------------------------------------------- */
 
+/* Without a folder a fork has its parent's files: none are named. */
 static det_status write_body(struct cli *cli, const struct buf *config,
                              const struct pack *pack, struct buf *body)
 {
@@ -245,7 +316,7 @@ static det_status write_body(struct cli *cli, const struct buf *config,
     bool shows = isatty(STDERR_FILENO) && pack->size_bytes > PROGRESS_BYTES;
     struct json_writer w = JSON_WRITER(body);
     int percent = -1;
-    det_status st;
+    det_status st = DET_OK;
 
     jw_object(&w, NULL);
     jw_strn(&w, "config", config->data, config->len);
@@ -254,8 +325,11 @@ static det_status write_body(struct cli *cli, const struct buf *config,
         jw_i64(&w, "projectId", options->project_id);
     if (options->template_name)
         jw_str(&w, "template", options->template_name);
-    st = pack_write(pack, &w, "modelDefinition", shows ? show_progress : NULL, &percent,
-                    cli->err);
+    if (options->fork != CLI_UNSET)
+        jw_i64(&w, "parentId", options->fork);
+    if (options->fork == CLI_UNSET || cli->in->arg_count > 1)
+        st = pack_write(pack, &w, "modelDefinition", shows ? show_progress : NULL,
+                        &percent, cli->err);
     if (shows && st)
         fputc('\n', stderr);
     jw_end_object(&w);
@@ -333,7 +407,6 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
 {
     CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
     const struct create_options *options = in->options;
-    struct experiment_config checked;
     int64_t id;
     det_status st;
 
@@ -341,12 +414,58 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
         return cli_fail(cli, DET_UNSUPPORTED, "--test is not built yet");
     if (options->follow && options->paused)
         return cli_fail(cli, DET_INVALID, "--follow and --paused exclude each other");
-    st = load_config(cli, in->args[0], &options->config, &config, &checked);
+    st = find_config(cli, in, &config);
     if (!st)
         st = send(cli, &config, in->arg_count > 1 ? in->args[1] : NULL, &id);
     if (!st && options->follow)
         st = follow(cli, id);
     return st;
+}
+
+/* ---- going on -------------------------------------------------------------------- */
+
+/* What changes, as YAML; nothing: an empty text. */
+static det_status read_changes(struct cli *cli, const struct continue_options *options,
+                               struct buf *text)
+{
+    const char *name = options->config_file ? options->config_file : "the changes";
+    struct json *tree = NULL;
+    det_status st = DET_OK;
+
+    if (options->config_file)
+        st = cli_read_config(cli, options->config_file, text);
+    if (!st)
+        st = yaml_parse(text->data, text->len, name, &cli->mem, &tree, cli->err);
+    return st ? st : apply_overrides(cli, name, &options->config, &tree, text);
+}
+
+det_status run_experiment_continue(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf changes = BUF_LIMITED(CONFIG_LIMIT);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    const struct continue_options *options = in->options;
+    struct json_writer w = JSON_WRITER(&body);
+    struct json *reply;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (!st)
+        st = read_changes(cli, options, &changes);
+    if (st)
+        return st;
+    jw_object(&w, NULL);
+    jw_i64(&w, "id", id);
+    jw_strn(&w, "overrideConfig", changes.data ? changes.data : "", changes.len);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(cli);
+    st = cli_send(cli, "POST", body.data, &reply, "/api/v1/experiments/continue");
+    if (st)
+        return st;
+    show_warnings(cli, reply);
+    cli_put(cli, "Continued experiment %" PRId64 "\n", id);
+    st = cli_flush(cli);
+    return !st && options->follow ? follow(cli, id) : st;
 }
 
 /* ---- preview --------------------------------------------------------------------- */

@@ -231,6 +231,21 @@ static void put_best(struct cli *cli, const struct json *e)
                 *metric ? " " : "", best, json_i64(json_get(e, "bestTrialId"), 0));
 }
 
+/* Where it comes from, and what came from it. */
+static void put_lineage(struct cli *cli, const struct json *e)
+{
+    const char *forks = "";
+
+    if (!json_is_null(json_get(e, "forkedFrom")))
+        show_field(cli, "forked from",
+                   cli_i64(cli, json_i64(json_get(e, "forkedFrom"), 0)));
+    json_each(fork, json_get(e, "forks"))
+        if (forks)
+            forks = arena_printf(&cli->mem, "%s%s%" PRId64, forks, *forks ? ", " : "",
+                                 json_i64(fork, 0));
+    show_field(cli, "forks", forks);
+}
+
 static void put_experiment(struct cli *cli, const struct json *e)
 {
     const char *state = cli_state(json_get(e, "state"));
@@ -250,9 +265,7 @@ static void put_experiment(struct cli *cli, const struct json *e)
     show_field(cli, "started", cli_time(cli, json_get(e, "startTime")));
     show_field(cli, "ended", cli_time(cli, json_get(e, "endTime")));
     show_field(cli, "took", cli_duration(cli, json_i64(json_get(e, "duration"), 0)));
-    if (!json_is_null(json_get(e, "forkedFrom")))
-        show_field(cli, "forked from",
-                   cli_i64(cli, json_i64(json_get(e, "forkedFrom"), 0)));
+    put_lineage(cli, e);
     put_best(cli, e);
 }
 

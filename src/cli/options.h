@@ -15,6 +15,14 @@ struct create_options {
     int64_t project_id;
     const char *template_name;
     bool test;
+    int64_t fork;           /* CLI_UNSET: no fork */
+    const char *checkpoint; /* NULL: from the beginning */
+};
+
+struct continue_options {
+    bool follow;
+    const char *config_file;  /* NULL: none */
+    struct field_strs config; /* "key=value" */
 };
 
 struct list_options {

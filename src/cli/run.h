@@ -13,6 +13,7 @@ struct cli_invocation;
 
 /* create.c */
 RUN(experiment_create);
+RUN(experiment_continue);
 RUN(preview_search);
 /* experiment.c */
 RUN(experiment_list);

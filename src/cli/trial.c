@@ -105,6 +105,7 @@ static det_status put_trial(struct cli *cli, const struct json *t)
     show_field(cli, "checkpoints",
                cli_i64(cli, json_i64(json_get(t, "checkpointCount"), 0)));
     show_field(cli, "best saved", json_str(json_path(t, "bestCheckpoint.uuid"), ""));
+    show_field(cli, "began from", json_str(json_get(t, "warmStartCheckpointUuid"), ""));
     show_field(cli, "task", json_str(json_get(t, "taskId"), ""));
     show_field(cli, "log policy", json_str(json_get(t, "logPolicyMatched"), ""));
     show_field(cli, "hparams", show_hparams(cli, json_get(t, "hparams")));

@@ -151,6 +151,9 @@ static det_status write_row(struct heart *heart, struct db *db,
         return store_experiment_add(db, &effect->experiment.row, &texts, err);
     case EFFECT_PUT_EXPERIMENT:
         return store_experiment_put(db, &effect->experiment.row, err);
+    case EFFECT_CONTINUE_EXPERIMENT:
+        return store_experiment_continue(db, &effect->experiment.row,
+                                         effect->experiment.was_end_us, &texts, err);
     case EFFECT_ADD_TRIAL:
         return store_trial_add(db, &effect->trial, err);
     case EFFECT_PUT_TRIAL:

@@ -86,7 +86,14 @@ struct experiment_texts {
 };
 det_status store_experiment_add(struct db *db, const struct experiment *row,
                                 const struct experiment_texts *texts, struct err *err);
-/* Not its configurations: those change only by store_experiment_patch(). */
+/* Of one that had ended at `was_end_us`, with its configurations; texts that are NULL
+ * stay, files are not looked at.  DET_STATE: it is not so any more. */
+det_status store_experiment_continue(struct db *db, const struct experiment *row,
+                                     int64_t was_end_us,
+                                     const struct experiment_texts *texts,
+                                     struct err *err);
+/* Not its configurations: those change only by store_experiment_patch() and when it is
+ * continued. */
 det_status store_experiment_put(struct db *db, const struct experiment *row,
                                 struct err *err);
 det_status store_trial_add(struct db *db, const struct trial *row, struct err *err);

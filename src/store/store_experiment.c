@@ -17,6 +17,7 @@ enum {
     EXPERIMENT_ADD_FILES,
     EXPERIMENT_PUT,
     EXPERIMENT_TRIALS,
+    EXPERIMENT_FORKS,
     EXPERIMENT_FILES,
     EXPERIMENT_BEST,
     EXPERIMENT_DELETING_IDS,
@@ -46,6 +47,8 @@ static const struct sql experiment_sql[] = {
         " WHERE id = $1"),
     SQL(EXPERIMENT_TRIALS,
         "SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id"),
+    SQL(EXPERIMENT_FORKS,
+        "SELECT id FROM experiments WHERE parent_id = $1 ORDER BY id"),
     SQL(EXPERIMENT_FILES, "SELECT f.files FROM experiments e"
                           "  LEFT JOIN experiment_files f ON f.id = e.id"
                           " WHERE e.id = $1"),
@@ -383,6 +386,16 @@ det_status store_experiment_trial_ids(struct db *db, int64_t id, struct arena *m
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &experiment_sql[EXPERIMENT_TRIALS], err);
+
+    db_bind_i64(&q, id);
+    return numbers_get(&q, mem, ret_ids);
+}
+
+det_status store_experiment_forks(struct db *db, int64_t id, struct arena *mem,
+                                  struct field_i64s *ret_ids, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &experiment_sql[EXPERIMENT_FORKS], err);
 
     db_bind_i64(&q, id);
     return numbers_get(&q, mem, ret_ids);

@@ -74,6 +74,9 @@ det_status store_experiment_get(struct db *db, int64_t id, struct arena *mem,
                                 struct experiment_view *ret_row, struct err *err);
 det_status store_experiment_trial_ids(struct db *db, int64_t id, struct arena *mem,
                                       struct field_i64s *ret_ids, struct err *err);
+/* Those that were forked from it. */
+det_status store_experiment_forks(struct db *db, int64_t id, struct arena *mem,
+                                  struct field_i64s *ret_ids, struct err *err);
 det_status store_experiment_files(struct db *db, int64_t id, struct buf *ret_tgz,
                                   struct err *err);
 
@@ -142,6 +145,14 @@ det_status store_trial_list(struct db *db, struct trial_query *query, struct are
                             struct err *err);
 det_status store_trial_get(struct db *db, int64_t id, struct arena *mem,
                            struct trial_view *ret_row, struct err *err);
+/* All trials of an experiment by number, for whoever continues it: latest_checkpoint is
+ * the last that is still there. */
+det_status store_experiment_past(struct db *db, int64_t id, struct arena *mem,
+                                 struct trial **ret_rows, uint32_t *ret_count,
+                                 struct err *err);
+/* The last of a trial's checkpoints that is still there; NULL: none is. */
+det_status store_trial_still_there(struct db *db, int64_t id, struct arena *mem,
+                                   const char **ret_uuid, struct err *err);
 det_status store_trial_set_runner_state(struct db *db, int64_t id, const char *state,
                                         struct err *err);
 /* Merges `metadata` (a JSON object) into what is there; gives the result. */

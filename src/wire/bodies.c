@@ -57,6 +57,13 @@ const struct field create_experiment_body_fields[] = {
     FIELD_END,
 };
 
+const struct field continue_experiment_body_fields[] = {
+    FIELD_REQUIRED(I64, continue_experiment_body, id, "the experiment"),
+    FIELD(STR, continue_experiment_body, override_config,
+          "what changes in its configuration, YAML"),
+    FIELD_END,
+};
+
 static const struct field patch_resources_fields[] = {
     FIELD_OPTIONAL(I64, patch_resources, max_slots, "cap on its slots"),
     FIELD_OPTIONAL(F64, patch_resources, weight, "its share under fair share"),

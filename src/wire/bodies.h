@@ -74,6 +74,12 @@ struct create_experiment_body {
 };
 extern const struct field create_experiment_body_fields[];
 
+struct continue_experiment_body {
+    int64_t id;
+    const char *override_config;
+};
+extern const struct field continue_experiment_body_fields[];
+
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;

@@ -34,6 +34,7 @@ ROUTE(create_experiment, POST, "/api/v1/experiments", USER, none, create_experim
 ROUTE(get_experiment, GET, "/api/v1/experiments/{id}", USER, none, none, "experiment", "Show an experiment")
 ROUTE(patch_experiment, PATCH, "/api/v1/experiments/{id}", USER, none, patch_experiment_body, "experiment", "Change name, notes, labels, resources or retention")
 ROUTE(delete_experiment, DELETE, "/api/v1/experiments/{id}", USER, none, none, "nothing", "Delete an experiment that is over, with its checkpoints")
+ROUTE(continue_experiment, POST, "/api/v1/experiments/continue", USER, none, continue_experiment_body, "experiment", "Let an experiment that has ended go on")
 ROUTE(activate_experiment, POST, "/api/v1/experiments/{id}/activate", USER, none, none, "nothing", "Let a paused experiment go on")
 ROUTE(pause_experiment, POST, "/api/v1/experiments/{id}/pause", USER, none, none, "nothing", "Pause: trials checkpoint and give their slots back")
 ROUTE(cancel_experiment, POST, "/api/v1/experiments/{id}/cancel", USER, none, none, "nothing", "Stop gracefully")

@@ -10,6 +10,9 @@
 #include "wire/route_list.h"
 #undef ROUTE
 
+/* After an event that made an experiment, or brought one back: shows it. */
+handler_fn api_reply_created;
+
 extern handler_fn *const api_handlers[ROUTE_COUNT];
 
 #endif

@@ -178,35 +178,42 @@ static det_status load_config(struct request *req, const char *text,
 /* ---- warm start ------------------------------------------------------------------ */
 
 /* searcher.source_trial_id wins over searcher.source_checkpoint_uuid. */
+static det_status find_source(struct request *req,
+                              const struct experiment_config *config,
+                              const char **ret_uuid)
+{
+    det_status st = store_trial_still_there(req->db, config->source_trial_id, &req->mem,
+                                            ret_uuid, req->err);
+
+    if (!st && !*ret_uuid)
+        st = err_set(req->err, DET_INVALID,
+                     "trial %" PRId64 " has no checkpoint, or all it had were deleted",
+                     config->source_trial_id);
+    return st ? err_prefix(req->err, "searcher.source_trial_id") : DET_OK;
+}
+
 static det_status find_warm_start(struct request *req, const struct create_state *state,
                                   const char **ret_uuid)
 {
     const struct experiment_config *config = &state->config;
     struct checkpoint row;
-    struct trial_view trial;
     det_status st;
 
-    if (config->source_trial_id) {
-        st = store_trial_get(req->db, config->source_trial_id, &req->mem, &trial,
-                             req->err);
-        if (!st && !trial.row.latest_checkpoint)
-            st = err_set(req->err, DET_INVALID,
-                         "trial %" PRId64
-                         " (searcher.source_trial_id) has no checkpoint",
-                         config->source_trial_id);
-        if (!st)
-            *ret_uuid = trial.row.latest_checkpoint;
-        return st;
-    }
-    if (!config->source_checkpoint_uuid) {
-        *ret_uuid = NULL;
+    *ret_uuid = NULL;
+    if (config->source_trial_id)
+        return find_source(req, config, ret_uuid);
+    if (!config->source_checkpoint_uuid)
         return DET_OK;
-    }
     st = store_checkpoint_get(req->db, config->source_checkpoint_uuid, &req->mem, &row,
                               req->err);
-    if (!st)
-        *ret_uuid = row.uuid;
-    return st;
+    if (!st && row.state != CHECKPOINT_COMPLETED)
+        st = err_set(req->err, DET_INVALID,
+                     "no trial can begin from checkpoint '%s': it is %s", row.uuid,
+                     checkpoint_wire_state(row.state));
+    if (st)
+        return err_prefix(req->err, "searcher.source_checkpoint_uuid");
+    *ret_uuid = row.uuid;
+    return DET_OK;
 }
 
 /* ---- the call -------------------------------------------------------------------- */
@@ -229,7 +236,7 @@ static det_status reply_created(struct request *req, int64_t id, bool exceeds)
     return st;
 }
 
-static det_status created(struct request *req)
+det_status api_reply_created(struct request *req)
 {
     return reply_created(req, req->item->id, req->item->exceeds_slots);
 }
@@ -280,7 +287,7 @@ static det_status submit(struct request *req)
     event.submitted.activate = body->activate;
     if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
-    return request_event(req, &event, created);
+    return request_event(req, &event, api_reply_created);
 }
 
 /* Before any trial begins from it, so that it cannot be collected in between.  Should
@@ -322,6 +329,8 @@ det_status api_create_experiment(struct request *req)
     st = check_ids(req);
     if (!st)
         st = load_config(req, body->config, state);
+    if (!st)
+        st = find_warm_start(req, state, &state->warm_start);
     if (!st && body->validate_only)
         return reply_valid(req, state);
     if (!st)
@@ -329,8 +338,6 @@ det_status api_create_experiment(struct request *req)
     if (!st)
         st = take_files(req, state);
     net_request_drop_body(req->x);
-    if (!st)
-        st = find_warm_start(req, state, &state->warm_start);
     if (st)
         return st;
     req->state = state;

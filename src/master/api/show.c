@@ -98,25 +98,35 @@ static void show_experiment_numbers(struct json_writer *w,
     jw_bool(w, "unmanaged", false);
 }
 
+static void show_ids(struct json_writer *w, const char *key,
+                     const struct field_i64s *ids)
+{
+    jw_array(w, key);
+    for (size_t i = 0; i < ids->count; i++)
+        jw_i64(w, NULL, ids->at[i]);
+    jw_end_array(w);
+}
+
 det_status show_experiment(struct request *req, const char *key,
                            const struct experiment_view *view, bool with_trials)
 {
     struct json_writer *w = &req->w;
     struct field_i64s ids = {0};
+    struct field_i64s forks = {0};
     det_status st = DET_OK;
 
     if (with_trials)
         st = store_experiment_trial_ids(req->db, view->row.id, &req->mem, &ids,
                                         req->err);
+    if (with_trials && !st)
+        st = store_experiment_forks(req->db, view->row.id, &req->mem, &forks, req->err);
     if (st)
         return st;
     jw_object(w, key);
     show_experiment_texts(w, view);
     show_experiment_numbers(w, view, master_now_us(req->master));
-    jw_array(w, "trialIds");
-    for (size_t i = 0; i < ids.count; i++)
-        jw_i64(w, NULL, ids.at[i]);
-    jw_end_array(w);
+    show_ids(w, "trialIds", &ids);
+    show_ids(w, "forks", &forks); /* beside the reference's: the other direction */
     jw_end_object(w);
     return DET_OK;
 }

@@ -196,7 +196,7 @@ TEST(slips_get_a_suggestion)
 
 TEST(too_few_and_too_many_arguments_are_named)
 {
-    refused(LINE("e", "create"), "'det experiment create' needs CONFIG");
+    refused(LINE("e", "config"), "'det experiment config' needs ID");
     refused(LINE("e", "kill"), "'det experiment kill' needs ID");
     refused(LINE("e", "label", "add", "3"), "needs LABEL");
     refused(LINE("e", "create", "a", "b", "c"), "'c' is one argument too many");
