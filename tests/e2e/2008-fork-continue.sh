@@ -126,7 +126,7 @@ touch "$HOME/end"
 ok 'a trial completes' create long -f
 rm "$HOME/end"
 ok 'it goes on' det e continue "$ID"
-slay "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$DATA/master.json")"
+slay "$(jq .pid "$DATA/master.json")"
 platform --slots 2
 soon 'after the master was killed it still does' sh -c "grep -q 'run 2' $HOME/long"
 touch "$HOME/end"

@@ -57,9 +57,11 @@ ours() {
     )
 }
 
-# Also when nobody has asked for its exit status yet.
+# Also when nobody has asked for its exit status yet; but not while one of its threads
+# still is on its way out and holds its files.
 is_dead() {
-    ! kill -0 "$1" 2>/dev/null || grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null
+    ! kill -0 "$1" 2>/dev/null && return
+    grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null && [ "$(ls "/proc/$1/task" | wc -l)" -le 1 ]
 }
 
 # SIGKILL, and wait until it has had its effect.

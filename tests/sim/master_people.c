@@ -86,7 +86,12 @@ static void interfere(struct person *person)
                              verbs[roll(w, ARRAY_LEN(verbs))]),
                 NULL);
 
-    if (one_in(w, 4))
+    if (one_in(w, 5)) {
+        call = as_user(person, NET_POST, "/api/v1/experiments/continue",
+                       arena_printf(&actor->mem, "{\"id\":%" PRId64 "}", id));
+        for (uint32_t i = 0; i < w->wishes; i++)
+            w->wish[i].is_continued |= w->wish[i].id == id;
+    } else if (one_in(w, 4))
         call = as_user(person, NET_PATCH,
                        arena_printf(&actor->mem, "/api/v1/experiments/%" PRId64, id),
                        arena_printf(&actor->mem, "{\"resources\":{\"priority\":%d}}",

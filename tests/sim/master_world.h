@@ -148,6 +148,7 @@ struct agent_machine {
 /* An experiment that somebody was told exists. */
 struct wish {
     int64_t id;
+    bool is_continued; /* somebody tried to */
 };
 
 struct person {
