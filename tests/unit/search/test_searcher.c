@@ -484,6 +484,29 @@ TEST(a_search_without_memory_says_so)
     run_without_memory(GRID(2));
 }
 
+TEST(a_trial_that_goes_on_after_all_is_open_again)
+{
+    CLEANUP(world_done) struct world world = world_of(RANDOM(3, 1), ONE_CHOICE, 1);
+    CLEANUP(buf_done) struct buf saved = BUF_INIT;
+    double before;
+
+    world_start(&world);
+    world_exit(&world, 0, SEARCH_EXIT_DONE);
+    searcher_trial_reopened(world.searcher, 0); /* it is done, and stays so */
+    before = searcher_progress(world.searcher);
+    CHECK_EQ(world_exit(&world, 1, SEARCH_EXIT_ERRORED)->count, 1);
+    searcher_trial_reopened(world.searcher, 1);
+    searcher_trial_reopened(world.searcher, 1); /* once is enough */
+    searcher_trial_reopened(world.searcher, 9);
+    CHECK(searcher_progress(world.searcher) <= before);
+    searcher_save(world.searcher, &saved);
+    CHECK_HAS(saved.data, "\"trials\":\"dur\"");
+    CHECK_EQ(world_exit(&world, 2, SEARCH_EXIT_DONE)->count, 0);
+    CHECK_EQ(world_exit(&world, 1, SEARCH_EXIT_CANCELED)->count, 1);
+    CHECK_EQ(world.out.op[0].kind, SEARCH_SHUTDOWN);
+    CHECK(!world.out.op[0].is_failure && !world.out.op[0].is_cancel);
+}
+
 TEST(the_arena_of_the_operations_may_be_too_small)
 {
     CLEANUP(world_done) struct world world = world_of(RANDOM(100000, 0), ONE_CHOICE, 1);
