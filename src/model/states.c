@@ -15,6 +15,9 @@
  *                                  v
  *                              DELETING <--> DELETE_FAILED      (then it is gone)
  *
+ * COMPLETED, CANCELED and ERROR lead back to ACTIVE when somebody continues the
+ * experiment; that is no step of these machines, but a new life (core/continue.c).
+ *
  * A trial moves the same way, without the last line.  An allocation only goes forward:
  * PENDING, ASSIGNED, PULLING, STARTING, RUNNING, TERMINATING, TERMINATED, skipping what
  * it does not need. */

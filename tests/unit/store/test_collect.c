@@ -431,3 +431,79 @@ TEST(running_out_of_memory_leaves_the_decision_for_later)
     CHECK_EQ(count_of(w.db, "removals"), 2);
     world_done(&w);
 }
+
+/* ---- going on -------------------------------------------------------------------- */
+
+TEST_ON_BOTH(what_goes_on_is_what_had_ended_and_nothing_else)
+{
+    struct experiment_texts texts = {.name = "longer"};
+    struct experiment_view view;
+    struct experiment row;
+    struct world w;
+
+    world_init(&w, is_memory);
+    add_experiment(&w, 1, CONFIG(POLICY(0, 1, 1), "true"));
+    CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));
+    row = view.row;
+    row.config = CONFIG(POLICY(0, 0, 0), "true");
+    row.original_config = "name: y\n";
+    CHECK_EQ(store_experiment_continue(w.db, &row, 0, &texts, &test_err), DET_STATE);
+
+    row.state = EXPERIMENT_CANCELED;
+    row.end_us = 70;
+    CHECK_OK(store_experiment_put(w.db, &row, &test_err));
+    row.state = EXPERIMENT_ACTIVE;
+    row.end_us = 0;
+    CHECK_EQ(store_experiment_continue(w.db, &row, 60, &texts, &test_err), DET_STATE);
+    CHECK_HAS(test_err.text, "by somebody else");
+    CHECK_OK(store_experiment_continue(w.db, &row, 70, &texts, &test_err));
+    CHECK_EQ(store_experiment_continue(w.db, &row, 70, &texts, &test_err), DET_STATE);
+    CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));
+    CHECK_EQ(view.row.state, EXPERIMENT_ACTIVE);
+    CHECK_EQ(view.row.end_us, 0);
+    CHECK_STR(view.row.config, row.config);
+    CHECK_STR(view.row.original_config, "name: y\n");
+    CHECK_STR(view.name, "longer");
+    CHECK_STR(view.labels, "[\"a\",\"b\"]");
+
+    row.state = EXPERIMENT_COMPLETED;
+    row.end_us = 90;
+    CHECK_OK(store_experiment_put(w.db, &row, &test_err));
+    CHECK_OK(store_experiment_set_deleting(w.db, 1, &test_err));
+    row.state = EXPERIMENT_ACTIVE;
+    CHECK_EQ(store_experiment_continue(w.db, &row, 90, &texts, &test_err), DET_STATE);
+    world_done(&w);
+}
+
+TEST(a_trial_goes_on_from_the_last_that_is_still_there)
+{
+    const char *uuid = "";
+    struct trial *past;
+    uint32_t count;
+    struct world w;
+
+    world_init(&w, true);
+    add_experiment(&w, 1, CONFIG(POLICY(0, 1, 0), "true"));
+    add_trial(&w, 1, 1);
+    add_trial(&w, 2, 1);
+    save(&w, "u1", 1, 10);
+    validate(&w, 1, 10, 0.1);
+    save(&w, "u2", 1, 20);
+    validate(&w, 1, 20, 0.9);
+    end_trial(&w, 1);
+    collect(&w);
+    CHECK_EQ(state_of(&w, "u2"), CHECKPOINT_DELETING);
+
+    CHECK_OK(store_experiment_past(w.db, 1, &w.mem, &past, &count, &test_err));
+    CHECK_EQ(count, 2);
+    CHECK_STR(past[0].latest_checkpoint, "u1");
+    CHECK_EQ(past[0].latest_steps, 10);
+    CHECK(past[1].latest_checkpoint == NULL);
+    CHECK_EQ(past[1].latest_steps, 0);
+    CHECK_OK(store_trial_still_there(w.db, 1, &w.mem, &uuid, &test_err));
+    CHECK_STR(uuid, "u1");
+    CHECK_OK(store_trial_still_there(w.db, 2, &w.mem, &uuid, &test_err));
+    CHECK(uuid == NULL);
+    CHECK_EQ(store_trial_still_there(w.db, 9, &w.mem, &uuid, &test_err), DET_NOT_FOUND);
+    world_done(&w);
+}
