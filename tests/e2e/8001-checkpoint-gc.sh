@@ -60,6 +60,7 @@ fails 2 'a list of nobody is refused' det c list
 ok 'one is described' det c describe "$(uuid 2 1)"
 says "$T/storage/$(uuid 2 1)"
 says 'model.bin'
+ok 'also in capitals' det c describe "$(uuid 2 1 | tr a-f A-F)"
 fails 2 'what is no uuid is refused' det c describe ../x
 touch "$HOME/end"
 ok 'the trial ends' det e wait 1 --timeout 30
