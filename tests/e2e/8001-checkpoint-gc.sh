@@ -57,6 +57,8 @@ ok 'they are listed' det checkpoint list --trial 1 --csv
 says "$(uuid 2 1),1,2,COMPLETED,0.1,13,"
 says "$(uuid 1 1),1,1,DELETED,"
 fails 2 'a list of nobody is refused' det c list
+fails 2 'so is one of two' det c list --experiment 1 --trial 1
+says '--experiment and --trial exclude each other'
 ok 'one is described' det c describe "$(uuid 2 1)"
 says "$T/storage/$(uuid 2 1)"
 says 'model.bin'
