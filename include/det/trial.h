@@ -123,7 +123,7 @@ DET_API const det_info *det_get_info(const det_context *context);
 /* ---- hyperparameters --------------------------------------------------------------
  */
 
-/* Paths name what lies deeper with dots and list elements with brackets or numbers:
+/* A `path` names what lies deeper with dots, list elements with brackets or numbers:
  * "optimizer.lr", "layers[0].units", "layers.0.units".  A name that itself holds dots
  * wins over a path.  DET_NOT_FOUND: there is none of that name.  DET_INVALID: it is of
  * another type; the sentence says of which. */
@@ -163,7 +163,8 @@ DET_API det_status det_hparam_json(det_context *context, const char *path, char 
 /* ---- reports ----------------------------------------------------------------------
  */
 
-/* All of them are accepted at once, or refused:
+/* What det_report(), det_report_...(), det_set_status() and det_alert() are told is
+ * accepted at once, or refused:
  * DET_BUSY     too much waits to be sent, or the disk is full; nothing was kept, and a
  *              later report may succeed
  * DET_INVALID  it makes no sense; the sentence says why

@@ -330,7 +330,6 @@ static int64_t after_failure(struct agent *agent, bool is_hello, const struct er
 
     if (is_twin ? has_twin_for_long(agent, err)
                 : is_hello && !talk_may_retry(err->status)) {
-        log_error("the master does not take this agent: %s", err->text);
         give_up(agent, err);
         return -1;
     }

@@ -557,7 +557,7 @@ static det_status retry_or_lose(const struct entry *entry, const char *what,
                                 det_status status, const struct err *err)
 {
     if (status && !talk_may_retry(status))
-        log_warn("the last %s of %s is lost: %s", what, entry->name, err->text);
+        log_warn("the end of the %s of %s was lost: %s", what, entry->name, err->text);
     return talk_may_retry(status) ? status : DET_OK;
 }
 

@@ -71,7 +71,12 @@ det_status run_checkpoint_list(struct cli *cli, const struct cli_invocation *in)
     struct json *reply;
     det_status st;
 
-    if (of_trial == (options->experiment != CLI_UNSET))
+    if (of_trial && options->experiment != CLI_UNSET)
+        return cli_fail(
+            cli, DET_INVALID,
+            "--experiment and --trial exclude each other: a trial is of one "
+            "experiment");
+    if (!of_trial && options->experiment == CLI_UNSET)
         return cli_fail(cli, DET_INVALID,
                         "whose checkpoints? either --experiment ID or --trial ID is "
                         "needed");

@@ -145,8 +145,7 @@ static det_status check_config(struct cli *cli, const struct field_strs *pairs,
     struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
                                            .name = "experiment"};
     struct json *tree;
-    det_status st =
-        yaml_parse(text->data, text->len, report->name, &cli->mem, &tree, cli->err);
+    det_status st = config_parse(text->data, text->len, report, &tree, cli->err);
 
     if (!st)
         st = apply_overrides(cli, report->name, pairs, &tree, text);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/pattern.h"
 #include "base/vec.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
@@ -275,12 +276,16 @@ static det_status read_all(struct reader *reader)
 
 static det_status check_options(struct cli *cli, const struct log_options *options)
 {
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+
     if (options->head != CLI_UNSET && options->tail != CLI_UNSET)
         return cli_fail(cli, DET_INVALID, "--head and --tail exclude each other");
     if (options->head != CLI_UNSET && options->follow)
         return cli_fail(cli, DET_INVALID, "--head and --follow exclude each other");
     if (options->regex && !options->search)
         return cli_fail(cli, DET_INVALID, "--regex needs --search");
+    if (options->regex && pattern_new(options->search, &pattern, cli->err))
+        return err_prefix(cli->err, "--search '%s'", options->search);
     return DET_OK;
 }
 

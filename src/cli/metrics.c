@@ -20,6 +20,7 @@ enum {
     POINTS_MOST = 400,
     WIDTH_MOST = 100,
     CHARTS_MOST = 12,
+    NAMES_MOST = 30, /* that a complaint lists */
     REPORT_TREE = 256 << 20,
     TRIALS_AT_ONCE = 200
 };
@@ -109,6 +110,69 @@ static bool is_wanted(const struct metric_options *options, const char *group,
         if (!strcmp(options->names.at[i], name))
             return true;
     return false;
+}
+
+static bool is_there(const struct json *there, const char *group, const char *name)
+{
+    json_each(row, there)
+        if ((!group || !strcmp(group, json_str(json_get(row, "group"), ""))) &&
+            (!name || !strcmp(name, json_str(json_get(row, "name"), ""))))
+            return true;
+    return false;
+}
+
+/* A name that nothing was reported under is a slip of the pen, once there is anything:
+ * "...; there are training: loss; validation: loss, accuracy". */
+static det_status unknown_metric(struct cli *cli, const struct subject *subject,
+                                 const struct json *there, const char *name)
+{
+    const struct metric_options *options = cli->in->options;
+    CLEANUP(buf_done) struct buf list = BUF_INIT;
+    const char *last = "";
+    size_t count = 0;
+
+    json_each(row, there) {
+        const char *group = json_str(json_get(row, "group"), "");
+        bool is_next = strcmp(group, last) != 0;
+
+        buf_printf(&list, "%s%s%s%s",
+                   !list.len ? ""
+                   : is_next ? "; "
+                             : ", ",
+                   is_next ? group : "", is_next ? ": " : "",
+                   json_str(json_get(row, "name"), ""));
+        last = group;
+        if (++count == NAMES_MOST && row->next) {
+            buf_printf(&list, ", and %zu more", there->list.count - count);
+            break;
+        }
+    }
+    if (list.status)
+        return cli_nomem(cli);
+    if (!name)
+        return cli_fail(cli, DET_NOT_FOUND,
+                        "experiment %" PRId64
+                        " has no metrics of group '%s'; it has %s",
+                        subject->experiment_id, options->group, list.data);
+    return cli_fail(cli, DET_NOT_FOUND,
+                    "experiment %" PRId64 " has no metric '%s'%s%s; it has %s",
+                    subject->experiment_id, name, options->group ? " of group " : "",
+                    options->group ? options->group : "", list.data);
+}
+
+static det_status check_names(struct cli *cli, const struct subject *subject,
+                              const struct json *there)
+{
+    const struct metric_options *options = cli->in->options;
+
+    if (!json_first(there))
+        return DET_OK;
+    if (options->group && !is_there(there, options->group, NULL))
+        return unknown_metric(cli, subject, there, NULL);
+    for (size_t i = 0; i < options->names.count; i++)
+        if (!is_there(there, options->group, options->names.at[i]))
+            return unknown_metric(cli, subject, there, options->names.at[i]);
+    return DET_OK;
 }
 
 /* ---- curves ---------------------------------------------------------------------- */
@@ -210,30 +274,14 @@ static det_status draw(struct cli *cli, const struct subject *subject,
     return st ? st : chart_draw(&chart, &cli->out, cli->err);
 }
 
-static det_status no_metrics(struct cli *cli, const struct subject *subject)
+static det_status draw_all(struct cli *cli, const struct subject *subject,
+                           const struct json *there)
 {
     const struct metric_options *options = cli->in->options;
-
-    if (options->group || options->names.count)
-        return cli_fail(cli, DET_NOT_FOUND,
-                        "experiment %" PRId64 " has no such metrics",
-                        subject->experiment_id);
-    cli_note(cli, "no metrics were reported yet");
-    return DET_OK;
-}
-
-static det_status draw_all(struct cli *cli, const struct subject *subject)
-{
-    const struct metric_options *options = cli->in->options;
-    struct json *reply;
     size_t drawn = 0, left = 0;
-    det_status st =
-        cli_get(cli, &reply, "/api/v1/det/experiments/%" PRId64 "/metric-names",
-                subject->experiment_id);
+    det_status st;
 
-    if (st)
-        return st;
-    json_each(row, json_get(reply, "metricNames")) {
+    json_each(row, there) {
         const char *group = json_str(json_get(row, "group"), "");
         const char *name = json_str(json_get(row, "name"), "");
 
@@ -254,7 +302,9 @@ static det_status draw_all(struct cli *cli, const struct subject *subject)
     if (left)
         cli_note(cli, "%zu more metrics are not drawn; choose with --group and --name",
                  left);
-    return drawn ? DET_OK : no_metrics(cli, subject);
+    if (!drawn)
+        cli_note(cli, "no metrics were reported yet");
+    return DET_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -382,7 +432,19 @@ static det_status print_rows(struct cli *cli, const struct subject *subject)
 
 static det_status show(struct cli *cli, const struct subject *subject)
 {
-    return cli->in->format == CLI_TEXT ? draw_all(cli, subject)
+    struct json *reply;
+    const struct json *there;
+    det_status st =
+        cli_get(cli, &reply, "/api/v1/det/experiments/%" PRId64 "/metric-names",
+                subject->experiment_id);
+
+    if (st)
+        return st;
+    there = json_get(reply, "metricNames");
+    st = check_names(cli, subject, there);
+    if (st)
+        return st;
+    return cli->in->format == CLI_TEXT ? draw_all(cli, subject, there)
                                        : print_rows(cli, subject);
 }
 

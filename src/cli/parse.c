@@ -6,11 +6,13 @@
  * Words are matched against nouns and verbs until a row is found; options before that
  * must be those that every command takes.  Behind it options and arguments may mix;
  * "--" ends the options. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/rng.h"
 #include "cli/table_of_commands.h"
 #include "data/text.h"
 #include "model/field.h"
@@ -241,27 +243,38 @@ static det_status check_choice(const struct cli_opt *opt, const char *text,
                    text, all);
 }
 
+/* Digits and nothing else, but for a sign: then its size is what is wrong. */
+static bool is_whole(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    return *text && !text[strspn(text, "0123456789")];
+}
+
 static det_status set_number(const struct cli_opt *opt, const char *text, int64_t *to,
                              struct err *err)
 {
-    int64_t value;
     bool is_bounded = opt->min || opt->max;
+    int64_t min = is_bounded ? opt->min : INT64_MIN;
+    int64_t max = is_bounded ? opt->max : INT64_MAX;
+    int64_t value = 0;
+    bool is_read = parse_i64(text, &value);
 
-    if (parse_i64(text, &value) &&
-        (!is_bounded || (value >= opt->min && value <= opt->max))) {
+    if (is_read && value >= min && value <= max) {
         *to = value;
         return DET_OK;
     }
+    if (is_bounded && max < 1000000000)
+        return err_set(err, DET_INVALID,
+                       "--%s is '%s'; expected a whole number from %lld to %lld",
+                       opt->name, text, (long long)min, (long long)max);
+    if (is_read ? value > max : is_whole(text) && *text != '-')
+        return err_set(err, DET_INVALID, "--%s is '%s'; expected at most %lld",
+                       opt->name, text, (long long)max);
     if (!is_bounded)
         return err_set(err, DET_INVALID, "--%s is '%s'; expected a whole number",
                        opt->name, text);
-    if (opt->max >= 1000000000)
-        return err_set(err, DET_INVALID,
-                       "--%s is '%s'; expected a whole number >= %lld", opt->name, text,
-                       (long long)opt->min);
-    return err_set(err, DET_INVALID,
-                   "--%s is '%s'; expected a whole number from %lld to %lld", opt->name,
-                   text, (long long)opt->min, (long long)opt->max);
+    return err_set(err, DET_INVALID, "--%s is '%s'; expected a whole number >= %lld",
+                   opt->name, text, (long long)min);
 }
 
 static det_status set_value(struct parser *p, const struct cli_opt *opt, void *options,
@@ -465,6 +478,13 @@ static det_status take_word(struct parser *p, char *word)
         return word[1] == '-' ? take_long(p, word) : take_short(p, word);
     if (!p->in->command)
         return take_command_word(p, word);
+    if (!strncmp(p->in->command->synopsis, "UUID", 4) && uuid_is_valid(word)) {
+        word = arena_strdup(&p->in->mem, word);
+        if (!word)
+            return err_default(p->err, DET_NOMEM);
+        for (char *at = word; *at; at++) /* as the master writes them */
+            *at = (char)tolower((unsigned char)*at);
+    }
     p->in->args[p->in->arg_count++] = word;
     return DET_OK;
 }

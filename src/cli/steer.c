@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steer.c - pausing, stopping, deleting and waiting. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +88,38 @@ static bool is_settled(struct cli *cli, const struct steering *how, int64_t id,
     return true;
 }
 
+/* The master's sentence names states and not always what to do about them; people are
+ * told in words.  Where this finds no better ones, those of the master stay. */
+static det_status explain_refusal(struct cli *cli, const struct steering *how,
+                                  int64_t id)
+{
+    struct err refusal = *cli->err;
+    const char *state = "";
+    char done[16];
+
+    snprintf(done, sizeof(done), "%s", how->verb ? how->done : "deleted");
+    done[0] = (char)tolower((unsigned char)done[0]);
+    if (steer_state(cli, how->what, id, &state)) {
+        *cli->err = refusal;
+        return err_prefix(cli->err, "%s %" PRId64, how->what, id);
+    }
+    *cli->err = refusal;
+    if (!strncmp(state, "DELETING", 8))
+        return cli_fail(cli, DET_STATE, "%s %" PRId64 " is being deleted", how->what,
+                        id);
+    if (!strncmp(state, "STOPPING", 8))
+        return cli_fail(cli, DET_STATE,
+                        "%s %" PRId64 " is about to end (%s) and cannot be %s %s",
+                        how->what, id, state, done, how->verb ? "any more" : "yet");
+    if (!how->verb && !is_ended(state))
+        return cli_fail(cli, DET_STATE,
+                        "%s %" PRId64
+                        " is %s and cannot be deleted; end it first, with "
+                        "'det e kill %" PRId64 "'",
+                        how->what, id, state, id);
+    return err_prefix(cli->err, "%s %" PRId64, how->what, id);
+}
+
 static det_status steer_one(struct cli *cli, const struct steering *how, int64_t id)
 {
     det_status st = DET_OK;
@@ -98,8 +131,8 @@ static det_status steer_one(struct cli *cli, const struct steering *how, int64_t
                       id, how->verb);
     else
         st = cli_send(cli, "DELETE", NULL, NULL, "/api/v1/%s/%" PRId64, how->path, id);
-    if (st == DET_STATE) /* the master's sentence does not say which */
-        return err_prefix(cli->err, "%s %" PRId64, how->what, id);
+    if (st == DET_STATE)
+        return explain_refusal(cli, how, id);
     if (!st)
         cli_put(cli, "%s %s %" PRId64 "\n", how->done, how->what, id);
     return st;
@@ -226,7 +259,8 @@ static det_status confirm_delete(struct cli *cli, const struct cli_ids *ids)
 
 det_status run_experiment_delete(struct cli *cli, const struct cli_invocation *in)
 {
-    static const struct steering how = {EXPERIMENTS, .done = "Deleted"};
+    /* the master goes on after its answer: checkpoints take their time */
+    static const struct steering how = {EXPERIMENTS, .done = "Deleting"};
     const struct yes_options *options = in->options;
     struct cli_ids ids;
     det_status st = cli_ids(cli, "experiment", in->args, in->arg_count, &ids);

@@ -84,6 +84,18 @@ static det_status put_metrics(struct cli *cli, const struct json *summary)
     return cli_print_table(cli, &table);
 }
 
+/* Where no checkpoint was validated the master names the latest: nothing tells which is
+ * best. */
+static void put_best_checkpoint(struct cli *cli, const char *uuid)
+{
+    struct json *reply = NULL;
+    bool is_best =
+        *uuid && !cli_get(cli, &reply, "/api/v1/checkpoints/%s", uuid) &&
+        !json_is_null(json_path(reply, "checkpoint.training.searcherMetric"));
+
+    show_field(cli, is_best ? "best saved" : "last saved", uuid);
+}
+
 static det_status put_trial(struct cli *cli, const struct json *t)
 {
     const char *state = cli_state(json_get(t, "state"));
@@ -104,7 +116,7 @@ static det_status put_trial(struct cli *cli, const struct json *t)
                cli_took(cli, json_get(t, "startTime"), json_get(t, "endTime")));
     show_field(cli, "checkpoints",
                cli_i64(cli, json_i64(json_get(t, "checkpointCount"), 0)));
-    show_field(cli, "best saved", json_str(json_path(t, "bestCheckpoint.uuid"), ""));
+    put_best_checkpoint(cli, json_str(json_path(t, "bestCheckpoint.uuid"), ""));
     show_field(cli, "began from", json_str(json_get(t, "warmStartCheckpointUuid"), ""));
     show_field(cli, "task", json_str(json_get(t, "taskId"), ""));
     show_field(cli, "log policy", json_str(json_get(t, "logPolicyMatched"), ""));

@@ -69,7 +69,15 @@ void config_report_write(const struct config_report *report,
  * when the report itself ran out of memory. */
 det_status config_report_status(const struct config_report *report, struct err *err);
 
+/* A file's text to a tree in the report's arena, with notices of what YAML takes for
+ * something else than what was probably meant. */
+det_status config_parse(const char *text, size_t len, struct config_report *report,
+                        struct json **ret_tree, struct err *err);
+
 /* ---- experiments ---------------------------------------------------------------- */
+
+/* A grid of more points would not end in a lifetime: it is a slip, and refused. */
+enum { CONFIG_GRID_MOST = 1000000 };
 
 /* What the master adds where the file is silent. */
 struct experiment_defaults {

@@ -118,6 +118,48 @@ static struct json *check_nested(struct check *c, const struct json *map,
     return checked;
 }
 
+/* ---- the size of a grid ---------------------------------------------------------- */
+
+/* Of one axis; a whole number has no more values than its range. */
+static double points_of(const struct json *hparam)
+{
+    const char *type = json_str(json_get(hparam, "type"), "");
+    const struct json *vals = json_get(hparam, "vals");
+    double count, minval, maxval;
+
+    if (strcmp(type, "categorical") == 0)
+        return vals && vals->kind == JSON_ARRAY ? (double)vals->list.count : 1;
+    if (!json_number(json_get(hparam, "count"), &count))
+        return 1;
+    if (strcmp(type, "int") == 0 && json_number(json_get(hparam, "minval"), &minval) &&
+        json_number(json_get(hparam, "maxval"), &maxval))
+        return MIN(count, maxval - minval + 1);
+    return count;
+}
+
+/* Trees are checked to be no deeper than JSON_DEPTH. */
+static double count_points(const struct json *checked)
+{
+    double points = 1;
+
+    json_each(hparam, checked)
+        points *= json_get(hparam, "type") ? points_of(hparam) : count_points(hparam);
+    return points;
+}
+
+static void check_grid(struct check *c, const struct json *hyperparameters,
+                       const struct json *checked)
+{
+    double points = count_points(checked);
+
+    if (points > CONFIG_GRID_MOST)
+        report_error(
+            c->report, hyperparameters, "hyperparameters",
+            "this grid has %.0f points; expected at most %d: lower a count, or "
+            "search with random",
+            points, CONFIG_GRID_MOST);
+}
+
 struct json *hparams_check(const struct json *hyperparameters, bool is_grid,
                            struct arena *mem, struct config_report *report)
 {
@@ -135,6 +177,8 @@ struct json *hparams_check(const struct json *hyperparameters, bool is_grid,
     checked = check_nested(&c, hyperparameters, "hyperparameters");
     if (mem->has_failed)
         return NULL;
+    if (is_grid)
+        check_grid(&c, hyperparameters, checked);
     forms_sort(checked);
     return checked;
 }

@@ -21,10 +21,16 @@ det_status load_text(const char *text, size_t len, struct arena *mem,
 {
     struct err own = {.text = ""};
     struct json at = {.line = 0};
+    const struct yaml_note *notes = NULL;
     int skip = 0;
     det_status st;
 
-    st = yaml_parse(text, len, NULL, mem, ret_tree, &own);
+    st = yaml_parse_noting(text, len, NULL, mem, &notes, ret_tree, &own);
+    for (; !st && notes; notes = notes->next) {
+        at.line = notes->line;
+        at.column = notes->column;
+        report_notice(report, &at, "", "warning: %s", notes->text);
+    }
     if (!st)
         return DET_OK;
     if (st != DET_INVALID)
@@ -34,6 +40,12 @@ det_status load_text(const char *text, size_t len, struct arena *mem,
         skip = 0;
     report_error(report, &at, "", "%s", own.text + skip);
     return config_report_status(report, err);
+}
+
+det_status config_parse(const char *text, size_t len, struct config_report *report,
+                        struct json **ret_tree, struct err *err)
+{
+    return load_text(text, len, report->mem, report, ret_tree, err);
 }
 
 static struct key_table table_of(enum config_kind kind)

@@ -17,11 +17,13 @@
 #include "data/yaml.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include <libfyaml.h>
 
 #include "base/arena.h"
+#include "base/compiler.h"
 #include "base/map.h"
 #include "data/json_keys.h"
 #include "data/utf8.h"
@@ -38,6 +40,7 @@ struct frame {
     uint32_t key_line; /* where it stands */
     uint32_t key_column;
     bool has_merge_key; /* the next value belongs to a merge key */
+    struct map seen;    /* its own keys, and the lines they stand in; only for notes */
 };
 
 struct reader {
@@ -56,6 +59,9 @@ struct reader {
     size_t documents;
     uint32_t line; /* of the latest event */
     uint32_t column;
+    bool takes_notes;
+    struct yaml_note *notes;
+    struct yaml_note **last_note; /* where the next goes */
 };
 
 /* ---- complaints ------------------------------------------------------------------ */
@@ -79,7 +85,51 @@ static det_status no_memory(const struct reader *r)
     return err_default(r->err, DET_NOMEM);
 }
 
-/* The first thing libfyaml had to say; nothing means that its memory was out. */
+/* What is accepted, but should be looked at; stands where the latest event does. */
+static det_status note(struct reader *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static det_status note(struct reader *r, const char *fmt, ...)
+{
+    struct yaml_note *copy;
+    va_list args;
+
+    if (!r->takes_notes)
+        return DET_OK;
+    copy = arena_new(r->mem, struct yaml_note);
+    if (!copy)
+        return no_memory(r);
+    va_start(args, fmt);
+    copy->text = arena_vprintf(r->mem, fmt, args);
+    va_end(args);
+    if (!copy->text)
+        return no_memory(r);
+    copy->line = r->line;
+    copy->column = r->column;
+    *r->last_note = copy;
+    r->last_note = &copy->next;
+    return DET_OK;
+}
+
+/* The column of a tab before the first word of a line, counted from 1; 0: none. */
+static uint32_t indenting_tab(const struct reader *r, uint32_t line)
+{
+    const char *at = r->text;
+    const char *end = r->text + r->len;
+    size_t blanks;
+
+    for (; at && line > 1; line--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at)
+        return 0;
+    for (blanks = 0; at + blanks < end && at[blanks] == ' '; blanks++)
+        ;
+    return at + blanks < end && at[blanks] == '\t' ? (uint32_t)blanks + 1 : 0;
+}
+
+/* The first thing libfyaml had to say; nothing means that its memory was out.  A tab
+ * that indents, which no editor shows, has it stumble there or over the line before. */
 static det_status complain_as_fyaml(const struct reader *r)
 {
     void *at = NULL;
@@ -87,6 +137,13 @@ static det_status complain_as_fyaml(const struct reader *r)
 
     if (!error)
         return no_memory(r);
+    for (int line = error->line; error->line > 0 && line <= error->line + 1; line++) {
+        uint32_t column = indenting_tab(r, (uint32_t)line);
+
+        if (column)
+            return complain_at(r, (uint32_t)line, column,
+                               "a tab stands in the indentation; YAML wants spaces");
+    }
     return complain_at(r, error->line > 0 ? (uint32_t)error->line : r->line,
                        error->column > 0 ? (uint32_t)error->column : r->column,
                        error->msg ? error->msg : "this is not YAML");
@@ -169,6 +226,23 @@ static det_status add(struct reader *r, struct json *value)
     return DET_OK;
 }
 
+/* Of equal keys the last wins, which nobody means who writes both. */
+static det_status note_again(struct reader *r, struct frame *f)
+{
+    const void *before;
+
+    if (!r->takes_notes)
+        return DET_OK;
+    before = smap_get(&f->seen, f->key);
+    if (!smap_put(&f->seen, f->key, (void *)(uintptr_t)f->key_line))
+        return no_memory(r);
+    return before
+               ? note(r,
+                      "the key '%s' comes again: what line %u gives it does not count",
+                      f->key, (unsigned)(uintptr_t)before)
+               : DET_OK;
+}
+
 static det_status take_key(struct reader *r, const struct json *value)
 {
     char text[32];
@@ -181,7 +255,7 @@ static det_status take_key(struct reader *r, const struct json *value)
     top(r)->key = arena_strdup(r->mem, key);
     top(r)->key_line = value->line;
     top(r)->key_column = value->column;
-    return top(r)->key ? DET_OK : no_memory(r);
+    return top(r)->key ? note_again(r, top(r)) : no_memory(r);
 }
 
 /* ---- anchors ------------------------------------------------------------------- */
@@ -383,6 +457,47 @@ static bool is_merge_key(const struct fy_event *event, const struct json *value)
            value->kind == JSON_STRING && strcmp(value->string.text, "<<") == 0;
 }
 
+/* Plain words that become something else than what stands there. */
+static det_status note_word(struct reader *r, const struct fy_event *event,
+                            const struct json *value)
+{
+    const char *word;
+    size_t len;
+
+    if (!r->takes_notes || event->scalar.tag || !event->scalar.value ||
+        fy_token_scalar_style(event->scalar.value) != FYSS_PLAIN)
+        return DET_OK;
+    if (value->kind == JSON_STRING &&
+        yaml_is_huge(value->string.text, value->string.len))
+        return note(r, "%.40s is too large for a number, and is read as a string",
+                    value->string.text);
+    if (value->kind != JSON_BOOL || !is_key_due(r))
+        return DET_OK;
+    word = token_text(r, event->scalar.value, &len);
+    if (!word)
+        return no_memory(r);
+    if (strcmp(word, value->boolean ? "true" : "false") == 0)
+        return DET_OK;
+    return note(r,
+                "the key %s is read as '%s'; write \"%s\" to have a key of that name",
+                word, value->boolean ? "true" : "false", word);
+}
+
+/* JSON has none; `top` says of which key it is the value. */
+static det_status complain_of_infinity(struct reader *r)
+{
+    const struct frame *f = top(r);
+    char problem[200];
+
+    if (!f || !f->key)
+        return complain(r, "infinities and NaN cannot be written as JSON");
+    snprintf(
+        problem, sizeof(problem),
+        "infinities and NaN cannot be written as JSON: give '%.100s' another value",
+        f->key);
+    return complain(r, problem);
+}
+
 static det_status on_scalar(struct reader *r, const struct fy_event *event)
 {
     struct json *value = json_new(r->mem, JSON_NULL);
@@ -396,6 +511,8 @@ static det_status on_scalar(struct reader *r, const struct fy_event *event)
     st = resolve(r, event, value);
     if (!st)
         st = note_anchor(r, event->scalar.anchor, value);
+    if (!st)
+        st = note_word(r, event, value);
     if (st)
         return st;
     if (is_key_due(r)) {
@@ -405,7 +522,7 @@ static det_status on_scalar(struct reader *r, const struct fy_event *event)
         return DET_OK;
     }
     if (value->kind == JSON_REAL && !isfinite(value->real))
-        return complain(r, "infinities and NaN cannot be written as JSON");
+        return complain_of_infinity(r);
     return add(r, value);
 }
 
@@ -511,6 +628,7 @@ static det_status on_end(struct reader *r)
     det_status st = DET_OK;
 
     r->depth--;
+    map_done(&f->seen);
     if (f->list->kind != JSON_OBJECT)
         return DET_OK;
     if (f->merges)
@@ -632,13 +750,16 @@ static det_status check_bytes(struct reader *r, const char *text, size_t len)
     return complain(r, text[valid] ? "this is not UTF-8" : "a NUL character");
 }
 
-det_status yaml_parse(const char *text, size_t len, const char *name, struct arena *mem,
-                      struct json **ret_json, struct err *err)
+static det_status parse(const char *text, size_t len, const char *name,
+                        struct arena *mem, const struct yaml_note **ret_notes,
+                        struct json **ret_json, struct err *err)
 {
     struct reader r;
     det_status st;
 
     memset(&r, 0, sizeof(r));
+    r.takes_notes = ret_notes != NULL;
+    r.last_note = &r.notes;
     r.text = text;
     r.len = len;
     r.name = name;
@@ -648,6 +769,8 @@ det_status yaml_parse(const char *text, size_t len, const char *name, struct are
     if (!st && len)
         st = run(&r, text, len);
     map_done(&r.anchors);
+    for (size_t i = 0; i < r.depth; i++)
+        map_done(&r.frame[i].seen);
     if (st)
         return st;
 
@@ -656,5 +779,20 @@ det_status yaml_parse(const char *text, size_t len, const char *name, struct are
     if (!r.root)
         return err_default(err, DET_NOMEM);
     *ret_json = r.root;
+    if (ret_notes)
+        *ret_notes = r.notes;
     return DET_OK;
+}
+
+det_status yaml_parse(const char *text, size_t len, const char *name, struct arena *mem,
+                      struct json **ret_json, struct err *err)
+{
+    return parse(text, len, name, mem, NULL, ret_json, err);
+}
+
+det_status yaml_parse_noting(const char *text, size_t len, const char *name,
+                             struct arena *mem, const struct yaml_note **ret_notes,
+                             struct json **ret_json, struct err *err)
+{
+    return parse(text, len, name, mem, ret_notes, ret_json, err);
 }

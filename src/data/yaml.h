@@ -15,6 +15,20 @@
 det_status yaml_parse(const char *text, size_t len, const char *name, struct arena *mem,
                       struct json **ret_json, struct err *err);
 
+/* What is accepted but probably not meant: a key that YAML reads as a boolean (`n`), a
+ * key that comes again, a number too large to be one.  In the order of the file. */
+struct yaml_note {
+    uint32_t line;
+    uint32_t column;
+    const char *text;
+    struct yaml_note *next;
+};
+
+/* yaml_parse() that also gives the first of the notes (NULL: none), in `mem`. */
+det_status yaml_parse_noting(const char *text, size_t len, const char *name,
+                             struct arena *mem, const struct yaml_note **ret_notes,
+                             struct json **ret_json, struct err *err);
+
 /* Block style, keys in the order of the tree; strings quoted where they would read
  * back as something else. */
 void yaml_write(struct buf *out, const struct json *value);

@@ -10,6 +10,7 @@
 #include "data/yaml_scalar.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -201,6 +202,16 @@ void yaml_resolve(const char *text, size_t len, struct json *value)
     value->kind = JSON_STRING;
     value->string.text = text;
     value->string.len = len;
+}
+
+bool yaml_is_huge(const char *text, size_t len)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    char *end;
+
+    if (*digits < '0' || *digits > '9' || strspn(text, "+-.0123456789eE") != len)
+        return false;
+    return isinf(strtod(text, &end)) && !*end;
 }
 
 /* As single precision with the fewest digits, with an exponent from 1e6 on and below

@@ -11,6 +11,9 @@
  */
 void yaml_resolve(const char *text, size_t len, struct json *value);
 
+/* Whether it is a number as one writes it, but one too large for a double: a string. */
+bool yaml_is_huge(const char *text, size_t len);
+
 /* The name that a scalar has as a key: true -> "true", 1e6 -> "1e+06".  32 bytes are
  * enough for all that are no strings.  NULL when it can be no key. */
 const char *yaml_key_text(const struct json *value, char text[32]);

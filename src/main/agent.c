@@ -105,10 +105,17 @@ static det_status read_token(const char *path, struct arena *mem,
                              const char **ret_token, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct io_stat found;
     det_status st = io_read_file(io_system(), path, &text, err);
 
     if (st)
         return st;
+    if (!io_stat(io_system(), path, &found, NULL) && found.kind == IO_FILE &&
+        found.mode & 0007)
+        fprintf(stderr,
+                "det: warning: every user can read the token in '%s'; close it "
+                "with 'chmod 600'\n",
+                path);
     *ret_token = arena_strndup(mem, text.data, strcspn(text.data, "\r\n"));
     return *ret_token ? DET_OK : err_default(err, DET_NOMEM);
 }
@@ -132,7 +139,8 @@ static int64_t slots_of(const struct agent_run_options *options,
 }
 
 static det_status configure(const struct agent_run_options *options, struct arena *mem,
-                            struct agent_config *config, struct err *err)
+                            struct agent_config *config, bool *ret_is_there,
+                            struct err *err)
 {
     const char *token_file = options->token_file;
     const char *data_dir;
@@ -154,14 +162,35 @@ static det_status configure(const struct agent_run_options *options, struct aren
     config->resource_pool = options->resource_pool
                                 ? options->resource_pool
                                 : json_str(json_get(tree, "resource_pool"), NULL);
-    if (options->data_dir)
-        return open_data_dir(options->data_dir, mem, &config->data_dir, err);
-    st = open_data_dir(NULL, mem, &data_dir, err);
-    config->data_dir = arena_printf(mem, "%s/agent-%s", data_dir, config->id);
-    return st ? st : config->data_dir ? DET_OK : err_default(err, DET_NOMEM);
+    config->data_dir = options->data_dir;
+    if (!config->data_dir) {
+        st = open_data_dir(NULL, mem, &data_dir, err);
+        if (st)
+            return st;
+        config->data_dir = arena_printf(mem, "%s/agent-%s", data_dir, config->id);
+        if (!config->data_dir)
+            return err_default(err, DET_NOMEM);
+    }
+    return find_data_dir(config->data_dir, mem, &config->data_dir, ret_is_there, err);
 }
 
 /* ---- life ----------------------------------------------------------------------- */
+
+/* An agent that was refused leaves nothing behind in a directory that was not there
+ * before it.  With tasks it was none: then the first step fails, and all stays. */
+static void leave(const char *dir)
+{
+    static const char *const names[] = {"tasks", "agent.json", "instance", "lock", ""};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *path = arena_printf(&mem, "%s/%s", dir, names[i]);
+        det_status st = path ? io_remove(io_system(), path, NULL) : DET_NOMEM;
+
+        if (st && st != DET_NOT_FOUND)
+            return;
+    }
+}
 
 static det_status work(struct agent_config *config, struct listening *listening,
                        struct err *err)
@@ -191,7 +220,8 @@ int role_agent(const char *master, const struct agent_run_options *options)
     struct agent_config config = {.io = io_system(), .master_url = master};
     struct listening listening = {.task = TASK_INIT(listen_for_signals)};
     struct err err = {0};
-    det_status st = configure(options, &mem, &config, &err);
+    bool was_there = true;
+    det_status st = configure(options, &mem, &config, &was_there, &err);
 
     if (st)
         return complain(st, &err);
@@ -211,5 +241,7 @@ int role_agent(const char *master, const struct agent_run_options *options)
     gate_free(listening.ended);
     exec_free(config.exec);
     net_free(config.net);
+    if (st && !was_there)
+        leave(config.data_dir);
     return st ? complain(st, &err) : 0;
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,11 +41,31 @@ static det_status make_absolute(const char *path, struct arena *mem,
     return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
 }
 
-det_status open_data_dir(const char *given, struct arena *mem, const char **ret_path,
-                         struct err *err)
+/* A link to a folder is as good as one: it is followed. */
+static det_status check_folder(const char *path, bool *ret_is_there, struct err *err)
+{
+    struct stat found;
+
+    *ret_is_there = !stat(path, &found);
+    if (*ret_is_there && !S_ISDIR(found.st_mode))
+        return err_set(err, DET_INVALID, "'%s' is not a folder", path);
+    return DET_OK;
+}
+
+det_status find_data_dir(const char *given, struct arena *mem, const char **ret_path,
+                         bool *ret_is_there, struct err *err)
 {
     det_status st = given ? make_absolute(given, mem, ret_path, err)
                           : data_dir_default(mem, ret_path, err);
+
+    return st ? st : check_folder(*ret_path, ret_is_there, err);
+}
+
+det_status open_data_dir(const char *given, struct arena *mem, const char **ret_path,
+                         struct err *err)
+{
+    bool is_there;
+    det_status st = find_data_dir(given, mem, ret_path, &is_there, err);
 
     return st ? st : io_mkdir(io_system(), *ret_path, true, err);
 }

@@ -24,7 +24,11 @@ int role_stop(const struct stop_options *options);
 
 /* The path of this program, in `mem`. */
 det_status program_path(struct arena *mem, const char **ret_path, struct err *err);
-/* `given`, made absolute, or the default; made when it is not there. */
+/* `given`, made absolute, or the default, which may not be there.  DET_INVALID: it is
+ * there, and no folder. */
+det_status find_data_dir(const char *given, struct arena *mem, const char **ret_path,
+                         bool *ret_is_there, struct err *err);
+/* The same; made when it is not there. */
 det_status open_data_dir(const char *given, struct arena *mem, const char **ret_path,
                          struct err *err);
 /* Prints the sentence on stderr; gives the exit code. */

@@ -171,6 +171,31 @@ static det_status close_files(struct serving *s, struct err *err)
     return st;
 }
 
+/* Copied or restored with wider modes, a secret may be known already: whoever runs this
+ * must hear it, though it can be mended here. */
+static det_status close_secrets(struct serving *s, struct err *err)
+{
+    static const char *const names[] = {"secret.key", "agent.token"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, names[i]);
+        struct io_stat found;
+
+        if (!path)
+            return err_default(err, DET_NOMEM);
+        if (io_stat(io_system(), path, &found, NULL) || found.kind != IO_FILE ||
+            !(found.mode & 0077))
+            continue;
+        if (chmod(path, found.mode & 0700))
+            return err_errno(err, errno, "cannot close '%s' to others", path);
+        log_warn(
+            "'%s' was open to other users (mode %03o) and is closed now; if one may "
+            "have read it, stop the master and remove it to have a new one made",
+            path, (unsigned)found.mode);
+    }
+    return DET_OK;
+}
+
 /* Tasks of another user must get to their directories and to the checkpoints, which are
  * theirs; everything else in here is private by its own mode. */
 static det_status open_to_tasks(struct serving *s, struct err *err)
@@ -492,7 +517,7 @@ static int wait_for_child(int fd, pid_t child, const sigset_t *held)
 static bool go_background(struct serving *s, int *ret_code)
 {
     const char *path = arena_printf(s->mem, "%s/master.log", s->data_dir);
-    sigset_t held, usual;
+    sigset_t held;
     int pipes[2];
     int fd, pid;
 
@@ -503,7 +528,7 @@ static bool go_background(struct serving *s, int *ret_code)
     sigaddset(&held, SIGINT);
     sigaddset(&held, SIGTERM);
     sigaddset(&held, SIGHUP);
-    sigprocmask(SIG_BLOCK, &held, &usual);
+    sigprocmask(SIG_BLOCK, &held, NULL);
     pid = fork();
     if (pid) {
         close(pipes[1]);
@@ -557,6 +582,8 @@ static det_status start(struct serving *s, struct err *err)
 
     if (!st)
         st = take_lock(s, err);
+    if (!st)
+        st = close_secrets(s, err);
     if (!st)
         st = open_to_tasks(s, err);
     if (!st)
@@ -665,8 +692,10 @@ int role_stop(const struct stop_options *options)
     const char *data_dir;
     int agent_pid;
     bool is_there = false;
-    det_status st = open_data_dir(options->data_dir, &mem, &data_dir, &err);
+    det_status st = find_data_dir(options->data_dir, &mem, &data_dir, &is_there, &err);
 
+    if (!st && !is_there && options->data_dir)
+        st = err_set(&err, DET_NOT_FOUND, "there is no folder '%s'", data_dir);
     if (st)
         return complain(st, &err);
     agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));

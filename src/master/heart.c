@@ -538,7 +538,10 @@ static void recover(struct heart *heart, const struct err *why)
     det_status st;
 
     if (!heart->failures)
-        log_warn("a batch was not committed, restoring from the store: %s", why->text);
+        log_warn(
+            "the latest changes could not be stored and were refused; going on from "
+            "what is stored: %s",
+            why->text);
     keep_facts(heart);
     fail_items(heart->batch, why);
     st = rebuild(heart, &err);

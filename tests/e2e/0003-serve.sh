@@ -55,6 +55,11 @@ says 'invalid credentials'
 ok 'the right one is taken' det -m "$OPEN" user login determined -p 'correct horse'
 ok 'and then commands work' det -m "$OPEN" e list
 ok 'det stop with a directory stops that one' det stop --data-dir "$T/open"
+chmod 644 "$T/open/secret.key" "$T/open/agent.token"
+ok 'it starts also where secrets are open to others' det serve --background --port 0 --data-dir "$T/open"
+ok 'with a warning' grep -q "secret.key' was open to other users (mode 644) and is closed now" "$T/open/master.log"
+same 'and closes them' '600 600' "$(stat -c %a "$T/open/secret.key" "$T/open/agent.token" | xargs)"
+ok 'it is stopped' det stop --data-dir "$T/open"
 
 # The file of a master that was killed may name a process that is somebody else's by now.
 sleep 600 &
@@ -65,3 +70,12 @@ ok 'det stop does not believe a run file that is left over' det stop --data-dir 
 says 'nothing runs on'
 ok 'and leaves the process alone that has its number now' kill -0 $INNOCENT
 kill $INNOCENT
+
+fails 4 'a directory that is not there is named' det stop --data-dir "$T/nosuch"
+says "there is no folder '$T/nosuch'"
+ok 'and not made' test ! -e "$T/nosuch"
+: >"$T/file"
+fails 2 'one that is a file is refused' det stop --data-dir "$T/file"
+says "'$T/file' is not a folder"
+fails 2 'also by a master' det serve --data-dir "$T/file"
+says "'$T/file' is not a folder"

@@ -25,6 +25,12 @@ echo 'not the token' >wrong
 fails 3 'an agent with a wrong token is refused' \
     timeout 20 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
 says 'wrong agent token'
+same 'which is said once' 1 "$(grep -c 'wrong agent token' "$OUT")"
+ok 'and leaves nothing behind' test ! -e "$T/a0"
+chmod 644 wrong
+fails 3 'a token that all can read is warned of' \
+    timeout 20 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
+says "every user can read the token in 'wrong'"
 fails 4 'a token file that is not there is named' \
     timeout 20 det agent run --master "$URL" --token-file nowhere --data-dir "$T/a0"
 says "'nowhere'"

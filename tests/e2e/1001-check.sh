@@ -9,6 +9,15 @@ searcher: {name: single, metric: loss}
 END
 ok 'a good file has no problems' det config check good.yaml
 
+cat good.yaml - >odd.yaml <<'END'
+hyperparameters: {n: 5}
+name: again
+END
+ok 'what is accepted but hardly meant is warned of' det config check odd.yaml
+says_line "odd.yaml:4:19: warning: the key n is read as 'false'; write \"n\" to have a key of that name"
+says_line "odd.yaml:5:1: warning: the key 'name' comes again: what line 1 gives it does not count"
+says_line 'odd.yaml is valid'
+
 cat >bad.yaml <<'END'
 name: bad
 entrypoint: ./run.sh

@@ -42,6 +42,12 @@ ok 'several are described at once' det e describe 1 2
 says 'experiment 2: bad'
 ok 'metrics are drawn' det e metrics 1
 says 'loss'
+fails 4 'a metric that is not there is named, with those that are' det e metrics 1 -n loss -n los
+says "experiment 1 has no metric 'los'; it has "
+says 'validation: loss'
+fails 4 'also where rows are wanted' det e metrics 1 --csv -n los
+fails 4 'so is a group' det e metrics 1 --group validatoin
+says "no metrics of group 'validatoin'; it has "
 
 ok 'a label is added' det e label add 1 blue
 fails 2 'a state that is none is refused with those that are' det e list -s foo

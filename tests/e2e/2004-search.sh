@@ -51,3 +51,7 @@ says 'max_trials'
 search bad '{name: grid, metric: loss}' '{lr: {type: double, minval: 0, maxval: 1}}' ''
 fails 2 'a grid over a range without count is refused' create search
 says 'count'
+search huge '{name: grid, metric: loss}' '{lr: {type: double, minval: 0, maxval: 1, count: 1000000000}}' ''
+fails 2 'a grid that never ends is refused' create search
+says 'this grid has 1000000000 points; expected at most 1000000'
+fails 2 'as it is when its preview is asked for' det preview-search search/const.yaml

@@ -85,6 +85,8 @@ det t logs 9 | sed 's/^[^|]*|| //' >log
 same 'with these exit codes' '2 4 4 2 0 8 8 0 0 0' \
     "$(sed -n 's/^exit code //p' log | tr '\n' ' ' | sed 's/ $//')"
 ok 'the checkpoint is listed' det e list-checkpoints 4
+ok 'one that was not validated is not called the best' det t describe 9
+says 'last saved'
 fails 2 'outside a task they say so' det checkpoint save . --steps 1
 says "'det checkpoint save' works inside a task only: DET_ALLOCATION_ID is not set"
 fails 2 'also report' det report loss=1

@@ -60,6 +60,7 @@ same 'it is found as it is' 1 "$(grep -c . "$OUT")"
 ok '--regex takes an expression' det t logs 1 --search 'a (very )?bad' --regex
 same 'which is matched' 2 "$(grep -c . "$OUT")"
 fails 2 'an expression that is none is refused' det t logs 1 --search 'a(b' --regex
+says "--search 'a(b': "
 ok '--head shows the first lines' det t logs 1 --head 3
 same 'as many as asked for' 3 "$(grep -c . "$OUT")"
 ok '--tail shows the last lines' det t logs 1 --tail 2

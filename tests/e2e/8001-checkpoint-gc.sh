@@ -57,9 +57,12 @@ ok 'they are listed' det checkpoint list --trial 1 --csv
 says "$(uuid 2 1),1,2,COMPLETED,0.1,13,"
 says "$(uuid 1 1),1,1,DELETED,"
 fails 2 'a list of nobody is refused' det c list
+fails 2 'so is one of two' det c list --experiment 1 --trial 1
+says '--experiment and --trial exclude each other'
 ok 'one is described' det c describe "$(uuid 2 1)"
 says "$T/storage/$(uuid 2 1)"
 says 'model.bin'
+ok 'also in capitals' det c describe "$(uuid 2 1 | tr a-f A-F)"
 fails 2 'what is no uuid is refused' det c describe ../x
 touch "$HOME/end"
 ok 'the trial ends' det e wait 1 --timeout 30

@@ -203,10 +203,32 @@ TEST(too_few_and_too_many_arguments_are_named)
     refused(LINE("version", "x"), "'x' is one argument too many");
 }
 
+TEST(a_uuid_may_be_written_in_capitals)
+{
+    struct cli_invocation in;
+
+    CHECK_OK(parse(
+        LINE("checkpoint", "describe", "52CBF7D0-94EF-4DDB-B1A9-35F047B1F691"), &in));
+    CHECK_STR(in.args[0], "52cbf7d0-94ef-4ddb-b1a9-35f047b1f691");
+    cli_invocation_done(&in);
+    CHECK_OK(
+        parse(LINE("e", "create", "C", "52CBF7D0-94EF-4DDB-B1A9-35F047B1F691"), &in));
+    CHECK_STR(in.args[1], "52CBF7D0-94EF-4DDB-B1A9-35F047B1F691"); /* a folder */
+    cli_invocation_done(&in);
+}
+
 TEST(values_that_make_no_sense_are_refused)
 {
     refused(LINE("e", "logs", "1", "--tail", "x"),
             "--tail is 'x'; expected a whole number >= 1");
+    refused(LINE("e", "logs", "1", "--tail", "0"), "expected a whole number >= 1");
+    refused(LINE("e", "logs", "1", "--tail", "99999999999"),
+            "--tail is '99999999999'; expected at most 1000000000");
+    refused(LINE("e", "logs", "1", "--tail", "99999999999999999999"),
+            "expected at most 1000000000");
+    refused(LINE("report", "--steps", "99999999999999999999"),
+            "expected at most 9223372036854775807");
+    refused(LINE("report", "--steps", "-99999999999999999999"), "whole number >= 0");
     refused(LINE("serve", "--port", "65536"), "from 0 to 65535");
     refused(LINE("e", "logs", "1", "--tail"), "--tail needs a value: N");
     refused(LINE("e", "list", "--all=yes"), "--all takes no value");

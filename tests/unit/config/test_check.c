@@ -288,3 +288,16 @@ TEST(the_patterns_of_log_policies_are_checked)
     CHECK_HAS(lines(&f), "the pattern has a back-reference, \\1");
     CHECK_EQ(f.report.errors, 2);
 }
+
+TEST(what_yaml_takes_for_something_else_is_a_warning_with_its_place)
+{
+    FIXTURE(f);
+
+    CHECK_LOADS(&f, SINGLE "hyperparameters: {n: 5, lr: 1e999, lr: 2}\n");
+
+    CHECK_EQ(f.report.errors, 0);
+    CHECK_EQ(f.report.notices, 3);
+    CHECK_HAS(lines(&f), ":19: warning: the key n is read as 'false'");
+    CHECK_HAS(lines(&f), ": warning: 1e999 is too large for a number");
+    CHECK_HAS(lines(&f), ": warning: the key 'lr' comes again");
+}

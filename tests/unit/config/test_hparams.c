@@ -92,6 +92,27 @@ TEST(each_kind_has_its_own_keys)
     }
 }
 
+TEST(a_grid_that_never_ends_is_refused)
+{
+    FIXTURE(f);
+
+    CHECK_REFUSES(
+        &f,
+        GRID "hyperparameters:\n"
+             "  a: {type: double, minval: 0, maxval: 1, count: 1000}\n"
+             "  b: {c: {type: log, base: 10, minval: -3, maxval: 1, count: 1000}}\n"
+             "  d: {type: categorical, vals: [1, 2]}\n",
+        DET_INVALID,
+        "c.yaml:2:1: hyperparameters: this grid has 2000000 points; expected at "
+        "most 1000000: lower a count, or search with random");
+    CHECK_LOADS(&f, GRID "hyperparameters:\n"
+                         "  a: {type: int, minval: 1, maxval: 3, count: 1000000000}\n"
+                         "  b: {type: double, minval: 0, maxval: 1, count: 300000}\n");
+    CHECK_LOADS(&f,
+                SINGLE "hyperparameters:\n"
+                       "  a: {type: double, minval: 0, maxval: 1, count: 2000000}\n");
+}
+
 TEST(a_grid_needs_a_count_for_every_range)
 {
     FIXTURE(f);

@@ -180,6 +180,7 @@ TEST(an_alias_is_a_copy)
 TEST(infinities_are_refused_with_their_place)
 {
     refused("a: 1\nb: .inf", "x.yaml:2:4: infinities and NaN");
+    refused("a: {lr: .nan}", "cannot be written as JSON: give 'lr' another value");
     refused("- -.Inf", "x.yaml:1:3: infinities and NaN");
     refused(".nan", "x.yaml:1:1: infinities and NaN");
 }
@@ -212,6 +213,49 @@ TEST(failures_say_name_line_and_column)
     refused("a: b: c", "x.yaml:1:");
     CHECK_EQ(yaml_parse("[", 1, NULL, &mem, &value, &err), DET_INVALID);
     CHECK_HAS(err.text, "line 2, column 1: ");
+}
+
+TEST(a_tab_that_indents_is_named_where_it_stands)
+{
+    refused("a:\n\tb: 1\n", "x.yaml:2:1: a tab stands in the indentation");
+    refused("a: x\n\tb: 3\n", "x.yaml:2:1: a tab stands in the indentation");
+    refused("a:\n  b: 1\n  \tc: [\n", "x.yaml:3:3: a tab stands in the indentation");
+    reads_as("a:\t1\n", "{\"a\":1}");
+}
+
+/* Each note as "line:column: text", one a line. */
+static void notes(const char *text, const char *expected)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROOM);
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    const struct yaml_note *note = NULL;
+    struct json *value = NULL;
+
+    CHECK_OK(yaml_parse_noting(text, strlen(text), "x.yaml", &mem, &note, &value,
+                               &test_err));
+    for (; note; note = note->next)
+        buf_printf(&out, "%u:%u: %s\n", note->line, note->column, note->text);
+    CHECK_STR(out.data ? out.data : "", expected);
+}
+
+TEST(what_is_probably_not_meant_is_noted)
+{
+    notes(
+        "hyper: {n: 5, m: 1}\nOn: 2\n",
+        "1:9: the key n is read as 'false'; write \"n\" to have a key of that name\n"
+        "2:1: the key On is read as 'true'; write \"On\" to have a key of that name\n");
+    notes("a: 1\nb: {a: 2}\na: 3\n",
+          "3:1: the key 'a' comes again: what line 1 gives it does not count\n");
+    notes("a: 1e999\nb: [-1e400]\n",
+          "1:4: 1e999 is too large for a number, and is read as a string\n"
+          "2:5: -1e400 is too large for a number, and is read as a string\n");
+}
+
+TEST(what_is_meant_is_not_noted)
+{
+    notes("", "");
+    notes("\"n\": 1\ntrue: 2\na: n\nb: '1e999'\nc: 1e300\nd: 1-e\ne: -inf\n", "");
+    notes("x: &x {a: 1}\nw: {<<: *x, a: 2}\nz: [{a: 1}, {a: 1}]\n", "");
 }
 
 TEST(hostile_bytes_are_refused)
@@ -270,8 +314,23 @@ static void survives(const char *text)
     }
 }
 
+static void survives_noting(const char *text)
+{
+    EACH_ALLOCATION_FAILS() {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROOM);
+        const struct yaml_note *note = NULL;
+        struct json *value = NULL;
+        det_status st =
+            yaml_parse_noting(text, strlen(text), "x", &mem, &note, &value, NULL);
+
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+        CHECK_EQ(note == NULL, fault_fired());
+    }
+}
+
 TEST(parsing_survives_every_failed_allocation)
 {
+    survives_noting("a: {n: 1, b: {c: 1e999}}\na: 2\n");
     survives("a: &x {b: 1, c: [2, z]}\nd:\n  <<: [*x, {q: !!str 1}]\n  e: *x\n");
     survives("");
 }
