@@ -310,6 +310,19 @@ static int is_number(PyObject *value, double *ret_number)
     return *ret_number <= exact_most && *ret_number >= -exact_most;
 }
 
+/* The name of a metric, borrowed from the key; NULL and an exception. */
+static const char *name_of(PyObject *key)
+{
+    Py_ssize_t len;
+    const char *name = PyUnicode_AsUTF8AndSize(key, &len);
+
+    if (name && strlen(name) != (size_t)len) {
+        fail(DET_INVALID, "the name of a metric holds a NUL character");
+        return NULL;
+    }
+    return name;
+}
+
 /* 1: all of them are numbers, 0: not all are, -1: an exception.  The names borrow from
  * the dict. */
 static int collect(PyObject *dict, det_metric *metrics, size_t count)
@@ -319,21 +332,57 @@ static int collect(PyObject *dict, det_metric *metrics, size_t count)
     size_t i = 0;
 
     while (i < count && PyDict_Next(dict, &position, &key, &value)) {
-        Py_ssize_t len;
-        const char *name;
-
         if (!PyUnicode_Check(key) || !is_number(value, &metrics[i].value))
             return 0;
-        name = PyUnicode_AsUTF8AndSize(key, &len);
-        if (!name)
+        metrics[i].name = name_of(key);
+        if (!metrics[i++].name)
             return -1;
-        if (strlen(name) != (size_t)len) {
-            fail(DET_INVALID, "the name of a metric holds a NUL character");
-            return -1;
-        }
-        metrics[i++].name = name;
     }
     return i == count;
+}
+
+/* The number in an array or tensor that holds one; as above. */
+static int number_in(PyObject *value, double *ret_number)
+{
+    PyObject *number;
+    int is_one;
+
+    if (is_number(value, ret_number))
+        return 1;
+    if (PyUnicode_Check(value) || !PyObject_HasAttrString(value, "item"))
+        return 0;
+    number = PyObject_CallMethod(value, "item", NULL);
+    if (!number) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    is_one = is_number(number, ret_number);
+    Py_DECREF(number);
+    return is_one;
+}
+
+/* The same of a list of (name, value): asking a tensor runs other people's code, which
+ * may change the dict.  The names borrow from the list. */
+static int collect_items(PyObject *items, det_metric *metrics, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(items, (Py_ssize_t)i);
+        PyObject *key = item ? PyTuple_GetItem(item, 0) : NULL;
+        PyObject *value = item ? PyTuple_GetItem(item, 1) : NULL;
+        int is_one;
+
+        if (!key || !value)
+            return -1;
+        is_one = PyUnicode_Check(key) ? number_in(value, &metrics[i].value) : 0;
+        if (is_one <= 0)
+            return is_one;
+        metrics[i].name = name_of(key);
+        if (!metrics[i].name)
+            return -1;
+    }
+    return 1;
 }
 
 static PyObject *report_dict(struct context *self, const char *group, int64_t steps,
@@ -344,11 +393,16 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
     det_metric *metrics =
         count > ON_STACK ? PyMem_Malloc(count * sizeof(*metrics)) : few;
     PyObject *result = NULL;
+    PyObject *items = NULL;
     int numbers;
 
     if (!metrics)
         return PyErr_NoMemory();
     numbers = collect(dict, metrics, count);
+    if (!numbers) {
+        items = PyDict_Items(dict);
+        numbers = items ? collect_items(items, metrics, count) : -1;
+    }
     if (!numbers) {
         result = Py_NewRef(Py_False);
     } else if (numbers > 0) {
@@ -359,11 +413,12 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
     }
     if (metrics != few)
         PyMem_Free(metrics);
+    Py_XDECREF(items);
     return result;
 }
 
-/* (group, steps, dict): True, or False where something in it is no plain number and
- * nothing was reported. */
+/* (group, steps, dict): True, or False where something in it is no number and nothing
+ * was reported. */
 static PyObject *context_report_numbers(struct context *self, PyObject *const *args,
                                         Py_ssize_t count)
 {

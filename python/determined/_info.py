@@ -70,7 +70,8 @@ class ClusterInfo:
     @property
     def container_addrs(self) -> List[str]:
         """The addresses of the allocation's nodes, by rank."""
-        return self._rendezvous["container_addrs"] if self._is_trial else ["127.0.0.1"]
+        addresses: List[str] = self._rendezvous["container_addrs"] if self._is_trial else ["127.0.0.1"]
+        return addresses
 
     @property
     def container_slot_counts(self) -> List[int]:
@@ -81,11 +82,13 @@ class ClusterInfo:
     @property
     def container_rank(self) -> int:
         """Which of them this node is."""
-        return self._rendezvous["container_rank"] if self._is_trial else 0
+        rank: int = self._rendezvous["container_rank"] if self._is_trial else 0
+        return rank
 
     @property
     def gpu_uuids(self) -> List[str]:
-        return self._resources.get("gpu_uuids", [])
+        uuids: List[str] = self._resources.get("gpu_uuids", [])
+        return uuids
 
 
 def _read(folder: str, name: str) -> Optional[Dict[str, Any]]:

@@ -56,6 +56,41 @@ class Binding(Offline):
         metrics["b"] = Odd(metrics)
         self.assertFalse(report("training", 2, metrics))
 
+    def test_arrays_of_one_number_are_numbers(self):
+        class Scalar:
+            def __init__(self, value):
+                self.value = value
+
+            def item(self):
+                if isinstance(self.value, BaseException):
+                    raise self.value
+                return self.value
+
+        class Vandal(Scalar):
+            def item(self):
+                metrics.clear()
+                return 1.0
+
+        report = self.det.report_numbers
+        self.assertTrue(report("training", 1, {"a": Scalar(0.5), "b": 1, "c": Scalar(3)}))
+        for value in (True, "x", None, ValueError("two numbers")):
+            self.assertFalse(report("training", 2, {"a": 1.0, "b": Scalar(value)}))
+        with self.assertRaises(KeyboardInterrupt):
+            report("training", 2, {"a": Scalar(KeyboardInterrupt())})
+        metrics = {"a" * 100: 1.0, "b" * 100: Vandal(1)}
+        metrics.update({"c" * 100 + str(i): Vandal(1) for i in range(100)})
+        self.assertTrue(report("training", 3, metrics))
+        self.assertEqual(metrics, {})
+        self.assertIn(b"c" * 100 + b"99", self.reported())
+
+        class Closer(Scalar):
+            def item(item):
+                self.det.close()
+                return 1.0
+
+        self.assertTrue(report("training", 4, {"a": Closer(1)}))
+        self.assertRaises(errors.StateError, report, "training", 5, {"a": 1.0})
+
     def test_many_metrics_need_memory_and_get_it(self):
         self.assertTrue(
             self.det.report_numbers("training", 1, {f"m{i}": float(i) for i in range(1000)})

@@ -206,7 +206,7 @@ class DistributedContext:
 
 
 def _strategy(workers: int) -> Any:
-    import tensorflow as tf
+    import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     if workers > 1:
         return tf.distribute.MultiWorkerMirroredStrategy()

@@ -111,4 +111,4 @@ def write_part(
     _check_conflicts(dist, folder, lists)
     earlier: Set[str] = {path for paths in lists[: dist.rank] for path in paths}
     mine = [path for path in lists[dist.rank] if path not in earlier]
-    together(dist, lambda: folder is not None and copy_files(folder, draft, mine))
+    together(dist, lambda: copy_files(folder or "", draft, mine))
