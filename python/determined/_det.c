@@ -17,46 +17,23 @@
  *
  * Reporting numbers keeps the GIL: it takes less time than giving it up and getting it
  * back, and the names borrow from the caller's dict. */
-#define Py_LIMITED_API 0x030b0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_det.h"
 
-#include <limits.h>
 #include <stdint.h>
 #include <string.h>
-
-#include "det/det.h"
 
 enum {
     ON_STACK = 64,       /* metrics of a report that need no memory */
     SENTENCE = 1024,     /* of a failure before there is a context */
-    METADATA = 4096,     /* of a checkpoint, at the first attempt */
     FLUSH_SLICE_MS = 200 /* between two looks for Ctrl-C */
 };
 
 /* Beyond it a double is no exact whole number. */
 static const double exact_most = 9007199254740992.0;
 
-struct types {
-    PyTypeObject *context;
-    PyTypeObject *checkpoint;
-    PyTypeObject *client;
-};
-
-struct context {
-    PyObject_HEAD det_context *det; /* NULL: ended */
-    int is_closed;                  /* no more calls begin */
-    unsigned users;                 /* calls and checkpoints under way */
-};
-
-struct checkpoint {
-    PyObject_HEAD struct context *owner;
-    det_checkpoint *det; /* NULL: committed or aborted */
-    int is_busy;
-};
-
 struct client {
-    PyObject_HEAD det_client *det;
+    PyObject_HEAD
+    det_client *det;
     int is_busy;
 };
 
@@ -64,7 +41,7 @@ struct client {
 
 /* Raises what determined.errors has for the status.  Sentences have a fixed size, so
  * that the last letter may be cut: it is replaced. */
-static PyObject *fail(det_status status, const char *text)
+PyObject *fail(det_status status, const char *text)
 {
     PyObject *errors = PyImport_ImportModule("determined.errors");
     PyObject *sentence =
@@ -82,12 +59,12 @@ static PyObject *fail(det_status status, const char *text)
     return NULL;
 }
 
-static PyObject *none(void)
+PyObject *none(void)
 {
     return Py_NewRef(Py_None);
 }
 
-static PyObject *text_or_none(const char *text)
+PyObject *text_or_none(const char *text)
 {
     return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace")
                 : none();
@@ -96,7 +73,7 @@ static PyObject *text_or_none(const char *text)
 /* ---- contexts: coming and going -------------------------------------------------- */
 
 /* The context, for one call; NULL and an exception when it is closed. */
-static det_context *enter(struct context *self)
+det_context *enter(struct context *self)
 {
     if (self->is_closed || !self->det) {
         fail(DET_STATE, "this context is closed");
@@ -106,7 +83,7 @@ static det_context *enter(struct context *self)
     return self->det;
 }
 
-static void leave(struct context *self)
+void leave(struct context *self)
 {
     det_context *det = self->det;
 
@@ -114,12 +91,13 @@ static void leave(struct context *self)
     if (!self->is_closed || self->users)
         return;
     self->det = NULL;
-    Py_BEGIN_ALLOW_THREADS det_close(det);
+    Py_BEGIN_ALLOW_THREADS
+    det_close(det);
     Py_END_ALLOW_THREADS
 }
 
 /* The end of a call that returns nothing. */
-static PyObject *end(struct context *self, det_status status)
+PyObject *end(struct context *self, det_status status)
 {
     PyObject *result = status ? fail(status, det_context_error(self->det)) : none();
 
@@ -129,7 +107,7 @@ static PyObject *end(struct context *self, det_status status)
 
 static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"directory", "hparams",   "config",
+    static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
                             "quiet",     "task_only", NULL};
     struct types *types = PyModule_GetState(module);
     char error[SENTENCE] = "";
@@ -139,17 +117,20 @@ static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
     struct context *self;
     det_status status;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|zzz$pp:open", names,
-                                     &options.directory, &options.hparams,
-                                     &options.config, &is_quiet, &is_task_only))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "|zzzz$pp:open", names, &options.directory, &options.hparams,
+            &options.config, &options.checkpoint_storage, &is_quiet, &is_task_only))
         return NULL;
     options.flags =
         (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u);
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = det_init(&options, &self->det);
-    Py_END_ALLOW_THREADS if (!status) return (PyObject *)self;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_init(&options, &self->det);
+    Py_END_ALLOW_THREADS
+    if (!status)
+        return (PyObject *)self;
     Py_DECREF((PyObject *)self);
     return fail(status, error);
 }
@@ -166,7 +147,7 @@ static PyObject *context_close(struct context *self, PyObject *unused)
 }
 
 /* Frees an object of a type of this module. */
-static void give_back(PyObject *self)
+void give_back(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -455,9 +436,10 @@ static PyObject *context_report_json(struct context *self, PyObject *args)
     det = enter(self);
     if (!det)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        det_report_json(det, group, steps, metrics, batches);
-    Py_END_ALLOW_THREADS return end(self, status);
+    Py_BEGIN_ALLOW_THREADS
+    status = det_report_json(det, group, steps, metrics, batches);
+    Py_END_ALLOW_THREADS
+    return end(self, status);
 }
 
 static PyObject *context_progress(struct context *self, PyObject *args)
@@ -515,8 +497,11 @@ static PyObject *context_flush(struct context *self, PyObject *args)
         long long slice_ms =
             left_ms >= 0 && left_ms < FLUSH_SLICE_MS ? left_ms : FLUSH_SLICE_MS;
 
-        Py_BEGIN_ALLOW_THREADS status = det_flush(det, slice_ms);
-        Py_END_ALLOW_THREADS if (left_ms >= 0) left_ms -= slice_ms;
+        Py_BEGIN_ALLOW_THREADS
+        status = det_flush(det, slice_ms);
+        Py_END_ALLOW_THREADS
+        if (left_ms >= 0)
+            left_ms -= slice_ms;
         if (status != DET_TIMEOUT || left_ms == 0)
             return end(self, status);
         if (PyErr_CheckSignals()) {
@@ -547,211 +532,10 @@ static PyObject *context_preempt_ack(struct context *self, PyObject *args)
     det = enter(self);
     if (!det)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = det_preempt_ack(det, timeout_ms);
-    Py_END_ALLOW_THREADS return end(self, status);
-}
-
-/* ---- checkpoints under way ------------------------------------------------------- */
-
-static PyObject *context_checkpoint_begin(struct context *self, PyObject *args)
-{
-    struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
-    const char *metadata = NULL;
-    long long steps;
-    struct checkpoint *made;
-    det_checkpoint *det = NULL;
-    det_status status;
-
-    if (!PyArg_ParseTuple(args, "L|z:checkpoint_begin", &steps, &metadata))
-        return NULL;
-    made = (struct checkpoint *)PyType_GenericAlloc(types->checkpoint, 0);
-    if (!made || !enter(self)) {
-        Py_XDECREF((PyObject *)made);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS status =
-        det_checkpoint_begin(self->det, steps, metadata, &det);
-    Py_END_ALLOW_THREADS if (status)
-    {
-        Py_DECREF((PyObject *)made);
-        return end(self, status);
-    }
-    /* It stays inside of the context until it is committed or aborted. */
-    made->owner = (struct context *)Py_NewRef((PyObject *)self);
-    made->det = det;
-    return (PyObject *)made;
-}
-
-static det_checkpoint *checkpoint_take(struct checkpoint *self)
-{
-    if (!self->det || self->is_busy) {
-        fail(DET_STATE, self->is_busy ? "this checkpoint is in use by another thread"
-                                      : "this checkpoint is committed or aborted");
-        return NULL;
-    }
-    self->is_busy = 1;
-    return self->det;
-}
-
-static void checkpoint_drop(struct checkpoint *self)
-{
-    self->det = NULL;
-    leave(self->owner);
-    Py_CLEAR(self->owner);
-}
-
-static PyObject *checkpoint_commit(struct checkpoint *self, PyObject *unused)
-{
-    det_checkpoint *det = checkpoint_take(self);
-    det_status status;
-
-    (void)unused;
-    if (!det)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status = det_checkpoint_commit(det);
-    Py_END_ALLOW_THREADS self->is_busy = 0;
-    if (status)
-        return fail(status, det_context_error(self->owner->det));
-    checkpoint_drop(self);
-    return none();
-}
-
-static PyObject *checkpoint_abort(struct checkpoint *self, PyObject *unused)
-{
-    det_checkpoint *det = self->det ? checkpoint_take(self) : NULL;
-
-    (void)unused;
-    if (!det)
-        return self->det ? NULL : none();
-    Py_BEGIN_ALLOW_THREADS det_checkpoint_abort(det);
-    Py_END_ALLOW_THREADS self->is_busy = 0;
-    checkpoint_drop(self);
-    return none();
-}
-
-static PyObject *checkpoint_path(struct checkpoint *self, void *unused)
-{
-    (void)unused;
-    if (!self->det)
-        return fail(DET_STATE, "this checkpoint is committed or aborted");
-    return PyUnicode_DecodeFSDefault(det_checkpoint_path(self->det));
-}
-
-static PyObject *checkpoint_uuid(struct checkpoint *self, void *unused)
-{
-    (void)unused;
-    if (!self->det)
-        return fail(DET_STATE, "this checkpoint is committed or aborted");
-    return text_or_none(det_checkpoint_uuid(self->det));
-}
-
-static void checkpoint_dealloc(struct checkpoint *self)
-{
-    if (self->det) {
-        det_checkpoint_abort(self->det);
-        checkpoint_drop(self);
-    }
-    give_back((PyObject *)self);
-}
-
-/* ---- checkpoints that are whole -------------------------------------------------- */
-
-static PyObject *context_checkpoint_store(struct context *self, PyObject *args)
-{
-    PyObject *directory = NULL;
-    const char *metadata = NULL;
-    char uuid[DET_UUID_SIZE] = "";
-    PyObject *result = NULL;
-    long long steps;
-    det_status status;
-
-    if (!PyArg_ParseTuple(args, "O&L|z:checkpoint_store", PyUnicode_FSConverter,
-                          &directory, &steps, &metadata))
-        return NULL;
-    if (enter(self)) {
-        const char *path = PyBytes_AsString(directory);
-
-        Py_BEGIN_ALLOW_THREADS status =
-            det_checkpoint_store(self->det, path, steps, metadata, uuid);
-        Py_END_ALLOW_THREADS result =
-            status ? fail(status, det_context_error(self->det)) : text_or_none(uuid);
-        leave(self);
-    }
-    Py_DECREF(directory);
-    return result;
-}
-
-static PyObject *context_checkpoint_restore(struct context *self, PyObject *args)
-{
-    char path[PATH_MAX + 1] = "";
-    const char *uuid = NULL;
-    int is_unchecked = 0;
-    PyObject *result;
-    det_status status;
-
-    if (!PyArg_ParseTuple(args, "|zp:checkpoint_restore", &uuid, &is_unchecked) ||
-        !enter(self))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status = det_checkpoint_restore(
-        self->det, uuid, is_unchecked ? DET_RESTORE_UNCHECKED : 0, path, sizeof(path));
-    Py_END_ALLOW_THREADS result = status ? fail(status, det_context_error(self->det))
-                                         : PyUnicode_DecodeFSDefault(path);
-    leave(self);
-    return result;
-}
-
-static PyObject *context_checkpoint_download(struct context *self, PyObject *args)
-{
-    PyObject *directory = NULL, *result = NULL;
-    const char *uuid = NULL;
-    int is_unchecked = 0;
-    det_status status;
-
-    if (!PyArg_ParseTuple(args, "zO&|p:checkpoint_download", &uuid,
-                          PyUnicode_FSConverter, &directory, &is_unchecked))
-        return NULL;
-    if (enter(self)) {
-        const char *path = PyBytes_AsString(directory);
-
-        Py_BEGIN_ALLOW_THREADS status = det_checkpoint_download(
-            self->det, uuid, is_unchecked ? DET_RESTORE_UNCHECKED : 0, path);
-        Py_END_ALLOW_THREADS result = end(self, status);
-    }
-    Py_DECREF(directory);
-    return result;
-}
-
-/* The text grows between two calls only when somebody writes into the checkpoint. */
-static PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
-{
-    char few[METADATA] = "";
-    char *text = few;
-    size_t size = sizeof(few), len = 0;
-    const char *uuid = NULL;
-    PyObject *result;
-    det_status status;
-
-    if (!PyArg_ParseTuple(args, "|z:checkpoint_metadata", &uuid) || !enter(self))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        det_checkpoint_metadata(self->det, uuid, text, size, &len);
-    Py_END_ALLOW_THREADS if (!status && len >= size)
-    {
-        size = len + 1;
-        text = PyMem_Malloc(size);
-        if (text)
-            status = det_checkpoint_metadata(self->det, uuid, text, size, &len);
-    }
-    if (!text)
-        result = PyErr_NoMemory();
-    else if (status)
-        result = fail(status, det_context_error(self->det));
-    else
-        result = text_or_none(text);
-    if (text != few)
-        PyMem_Free(text);
-    leave(self);
-    return result;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_preempt_ack(det, timeout_ms);
+    Py_END_ALLOW_THREADS
+    return end(self, status);
 }
 
 /* ---- calls to the master --------------------------------------------------------- */
@@ -774,8 +558,11 @@ static PyObject *module_client(PyObject *module, PyObject *args, PyObject *kwarg
     self = (struct client *)PyType_GenericAlloc(types->client, 0);
     if (!self)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = det_client_open(&options, &self->det);
-    Py_END_ALLOW_THREADS if (!status) return (PyObject *)self;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_client_open(&options, &self->det);
+    Py_END_ALLOW_THREADS
+    if (!status)
+        return (PyObject *)self;
     Py_DECREF((PyObject *)self);
     return fail(status, error);
 }
@@ -792,9 +579,13 @@ static PyObject *client_call(struct client *self, PyObject *args)
     if (self->is_busy)
         return fail(DET_STATE, "this client is in use by another thread");
     self->is_busy = 1;
-    Py_BEGIN_ALLOW_THREADS status = det_call(self->det, method, path, body, &reply);
-    Py_END_ALLOW_THREADS if (status) fail(status, det_error_text(self->det));
-    else result = text_or_none(det_reply_body(reply, NULL));
+    Py_BEGIN_ALLOW_THREADS
+    status = det_call(self->det, method, path, body, &reply);
+    Py_END_ALLOW_THREADS
+    if (status)
+        fail(status, det_error_text(self->det));
+    else
+        result = text_or_none(det_reply_body(reply, NULL));
     det_reply_free(reply);
     self->is_busy = 0;
     return result;
@@ -807,16 +598,6 @@ static void client_dealloc(struct client *self)
 }
 
 /* ---- the module ------------------------------------------------------------------ */
-
-/* Through a type that every function may be cast to and from without a warning. */
-#define METHOD(name, function, flags)                                                  \
-    {                                                                                  \
-        name, (PyCFunction)(void (*)(void))(function), flags, NULL                     \
-    }
-#define SLOT(slot, value)                                                              \
-    {                                                                                  \
-        slot, (void *)(value)                                                          \
-    }
 
 static PyMethodDef context_methods[] = {
     METHOD("close", context_close, METH_NOARGS),
@@ -838,18 +619,6 @@ static PyMethodDef context_methods[] = {
     {0},
 };
 
-static PyMethodDef checkpoint_methods[] = {
-    METHOD("commit", checkpoint_commit, METH_NOARGS),
-    METHOD("abort", checkpoint_abort, METH_NOARGS),
-    {0},
-};
-
-static PyGetSetDef checkpoint_members[] = {
-    {"path", (getter)checkpoint_path, NULL, NULL, NULL},
-    {"uuid", (getter)checkpoint_uuid, NULL, NULL, NULL},
-    {0},
-};
-
 static PyMethodDef client_methods[] = {
     METHOD("call", client_call, METH_VARARGS),
     {0},
@@ -858,13 +627,6 @@ static PyMethodDef client_methods[] = {
 static PyType_Slot context_slots[] = {
     SLOT(Py_tp_dealloc, context_dealloc),
     SLOT(Py_tp_methods, context_methods),
-    {0},
-};
-
-static PyType_Slot checkpoint_slots[] = {
-    SLOT(Py_tp_dealloc, checkpoint_dealloc),
-    SLOT(Py_tp_methods, checkpoint_methods),
-    SLOT(Py_tp_getset, checkpoint_members),
     {0},
 };
 

@@ -47,6 +47,7 @@ def open(
     directory: Optional[str] = None,
     hparams: Optional[str] = None,
     config: Optional[str] = None,
+    checkpoint_storage: Optional[str] = None,
     *,
     quiet: bool = False,
     task_only: bool = False,

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+import pathlib
 import subprocess
 import sys
 import unittest
@@ -251,10 +252,32 @@ class Rest(Core):
         self.assertIn(b'"level":"warn"', self.reported())
         self.assertRaises(ValueError, context.alert, title="x", level="loud")
 
-    def test_storage_of_ones_own_is_refused(self):
-        for storage in ("/somewhere", {"type": "shared_fs", "host_path": "/x"}):
-            with self.assertRaisesRegex(NotImplementedError, "checkpoint_storage"):
-                core.init(checkpoint_storage=storage)
+    def test_checkpoints_may_lie_elsewhere(self):
+        for storage in (
+            self.path("a"),
+            "file://" + self.path("a"),
+            pathlib.Path(self.path("a")),
+            {"type": "shared_fs", "host_path": self.folder, "storage_path": "a"},
+        ):
+            with core.init(checkpoint_storage=storage) as context:
+                with context.checkpoint.store_path({"steps_completed": 1}) as (_, uuid):
+                    pass
+            self.assertTrue(os.path.exists(self.path("a", uuid, "metadata.json")), storage)
+        with core.init(checkpoint_storage="s3://bucket") as context:
+            with self.assertRaisesRegex(NotImplementedError, "type is 's3'"):
+                context.checkpoint.upload(self.folder, {"steps_completed": 1})
+        self.assertRaises(TypeError, core.init, checkpoint_storage=7)
+
+    def test_a_trial_saves_where_its_experiment_does(self):
+        from determined.core._context import _check_storage
+
+        config = json.dumps({"checkpoint_storage": {"type": "shared_fs", "host_path": "/x"}})
+        values = {"is_on_cluster": True, "config": config}
+        _check_storage({"type": "shared_fs", "host_path": "/x"}, values)
+        with self.assertRaisesRegex(NotImplementedError, "another place than the experiment"):
+            _check_storage({"type": "directory", "container_path": "/x"}, values)
+
+    def test_modes_must_be_modes(self):
         self.assertRaises(TypeError, core.init, preempt_mode="WORKERS_ASK_CHIEF")
         self.assertRaises(TypeError, core.init, tensorboard_mode=None)
 

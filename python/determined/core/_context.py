@@ -114,19 +114,28 @@ def _print_stack_on_sigusr1() -> None:
         pass  # standard error is no file here
 
 
-def _check_storage(
-    storage: Union[str, Dict[str, Any], None], values: Dict[str, Any]
-) -> None:
-    """A place other than the experiment's own cannot be chosen yet."""
-    if storage is None:
+def _storage_config(storage: Union[str, "os.PathLike[str]", Dict[str, Any]]) -> Dict[str, Any]:
+    """As the configuration of an experiment would have it."""
+    if isinstance(storage, dict):
+        return storage
+    path = os.fspath(storage)
+    if path.startswith("file://"):
+        path = path[len("file://") :]
+    elif "://" in path:
+        return {"type": path.split("://")[0]}
+    return {"type": "directory", "container_path": os.path.abspath(path)}
+
+
+def _check_storage(storage: Optional[Dict[str, Any]], values: Dict[str, Any]) -> None:
+    """A trial of a cluster saves where its experiment does: there it is looked after."""
+    if storage is None or not values["is_on_cluster"]:
         return
     config = json.loads(values["config"] or "{}").get("checkpoint_storage") or {}
-    if isinstance(storage, dict) and all(config.get(key) == storage[key] for key in storage):
-        return
-    raise errors.UnsupportedError(
-        "core.init(checkpoint_storage=...) is not built yet: set checkpoint_storage in the "
-        "experiment's configuration, or DET_OFFLINE_DIR where there is no platform"
-    )
+    if any(config.get(key) != value for key, value in storage.items()):
+        raise errors.UnsupportedError(
+            "core.init(checkpoint_storage=...) names another place than the experiment does: set "
+            "checkpoint_storage in the experiment's configuration"
+        )
 
 
 def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedContext]) -> None:
@@ -142,7 +151,7 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
 def init(
     *,
     distributed: Optional[DistributedContext] = None,
-    checkpoint_storage: Union[str, Dict[str, Any], None] = None,
+    checkpoint_storage: Union[str, "os.PathLike[str]", Dict[str, Any], None] = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> Context:
@@ -150,7 +159,8 @@ def init(
 
     Inside a task everything is known from what the platform laid down.  Anywhere else the same
     program runs without one: reports and checkpoints stay in a folder (DET_OFFLINE_DIR),
-    hyperparameters come from DET_HPARAMS, and nobody asks it to stop.
+    hyperparameters come from DET_HPARAMS, and nobody asks it to stop.  There `checkpoint_storage`
+    names another place for checkpoints: a path, or what a configuration would say.
     """
     if not isinstance(preempt_mode, PreemptMode):
         raise TypeError(f"preempt_mode is {preempt_mode!r}; expected a PreemptMode")
@@ -160,10 +170,13 @@ def init(
     _check_slots(info, distributed)
     dist = distributed or DistributedContext._alone()
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
-    det = _det.open(quiet=is_quiet)
+    storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
+    det = _det.open(
+        quiet=is_quiet, checkpoint_storage=None if storage is None else json.dumps(storage)
+    )
     try:
         values = det.info()
-        _check_storage(checkpoint_storage, values)
+        _check_storage(storage, values)
         context = Context(det, values, dist, preempt_mode, tensorboard_mode, info)
     except BaseException:
         det.close()
