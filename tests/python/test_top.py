@@ -47,6 +47,31 @@ class Import(unittest.TestCase):
         self.assertEqual(said.stdout.strip(), "det " + det.__version__)
 
 
+class OtherPackage(Offline):
+    """A task's interpreter that has a `determined` of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("site/determined/__init__.py", "from determined import exec\nNAME = 'other'\n")
+        self.write("site/determined/exec/__init__.py", "")
+        self.write("site/determined/exec/harness.py", "print('harness of the other')\n")
+        ours = os.path.dirname(os.path.dirname(det.__file__))
+        os.environ["PYTHONPATH"] = ours + "/../python" + os.pathsep + self.path("site")
+
+    def test_it_is_kept_in_a_task(self):
+        os.environ["DET_ALLOCATION_ID"] = "1.x.1"
+        self.assertEqual(python("import determined; print(determined.NAME)"), "other\n")
+        self.assertEqual(python("from determined.exec import harness"), "harness of the other\n")
+
+    def test_elsewhere_the_path_decides(self):
+        self.assertEqual(python("import determined; print(determined.core.__name__)"), "determined.core\n")
+
+    def test_without_another_it_is_ours(self):
+        os.environ["DET_ALLOCATION_ID"] = "1.x.1"
+        os.environ["PYTHONPATH"] = os.environ["PYTHONPATH"].split(os.pathsep)[0]
+        self.assertEqual(python("import determined; print(determined.core.__name__)"), "determined.core\n")
+
+
 class Units(unittest.TestCase):
     def test_they_hold_a_number_and_compare(self):
         self.assertEqual(det.Epochs(3).value, 3)
