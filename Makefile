@@ -2,8 +2,8 @@
 BUILD ?= build
 NINJA = ninja -C $(BUILD)
 
-all: $(BUILD)/build.ninja ## build build/det and build/libdet.so
-	@$(NINJA) det libdet.so.0.1.0
+all: $(BUILD)/build.ninja ## build build/det, build/libdet.so and build/python
+	@$(NINJA) det libdet.so.0.1.0 python-package
 
 $(BUILD)/build.ninja:
 	@tools/setup build

@@ -55,7 +55,8 @@ enum det_init_flag {
     DET_INIT_TASK_ONLY = 2
 };
 
-/* Directory, hyperparameters and configuration count outside of a task only. */
+/* Directory, hyperparameters, configuration and storage count outside of a task only.
+ */
 typedef struct det_init_options {
     size_t size;           /* sizeof(det_init_options) */
     unsigned flags;        /* enum det_init_flag */
@@ -65,6 +66,8 @@ typedef struct det_init_options {
     const char *config;    /* JSON; NULL: DET_EXPERIMENT_CONFIG, else {} */
     char *error;           /* gets the sentence when it fails; may be NULL */
     size_t error_size;
+    const char *checkpoint_storage; /* JSON, as in an experiment's configuration; NULL:
+                                       in the directory */
 } det_init_options;
 
 /* Makes the context of this process; NULL counts as all defaults.  Inside a task (where

@@ -56,6 +56,7 @@ struct det_context {
     det_info info;
     const struct json *hparams; /* an object */
     const struct json *config;  /* an object */
+    const struct json *storage; /* of a run without a master; NULL: its directory */
     const char *token;          /* of the session; NULL off a cluster */
     const char *ring_dir;
     const char *notes_dir; /* of latest.json; NULL: nowhere */
@@ -94,6 +95,10 @@ det_status info_read(det_context *context, struct err *err);
 /* What both kinds of context need once the texts are there. */
 det_status info_parse(det_context *context, const char *hparams, const char *config,
                       struct err *err);
+
+/* A text that must be an object; `name` is for the sentence. */
+det_status info_object(det_context *context, const char *name, const char *text,
+                       const struct json **ret_object, struct err *err);
 
 /* reports.c: a record with JSON in it; `kind` is of enum report_kind. */
 struct buf;

@@ -81,8 +81,8 @@ static det_status small(const det_context *context, const char *const *names,
 
 /* ---- texts ----------------------------------------------------------------------- */
 
-static det_status parse_object(det_context *context, const char *what, const char *text,
-                               const struct json **ret_object, struct err *err)
+det_status info_object(det_context *context, const char *what, const char *text,
+                       const struct json **ret_object, struct err *err)
 {
     struct json *tree;
     det_status st = json_parse(text, strlen(text), &context->strings, &tree, err);
@@ -104,13 +104,13 @@ det_status info_parse(det_context *context, const char *hparams, const char *con
     det_info *info = &context->info;
     const struct json *data;
     det_status st =
-        parse_object(context, info->is_on_cluster ? "DET_HPARAMS" : "hparams", hparams,
-                     &context->hparams, err);
+        info_object(context, info->is_on_cluster ? "DET_HPARAMS" : "hparams", hparams,
+                    &context->hparams, err);
 
     if (!st)
-        st = parse_object(context,
-                          info->is_on_cluster ? "DET_EXPERIMENT_CONFIG" : "config",
-                          config, &context->config, err);
+        st = info_object(context,
+                         info->is_on_cluster ? "DET_EXPERIMENT_CONFIG" : "config",
+                         config, &context->config, err);
     if (st)
         return st;
     data = json_get(context->config, "data");

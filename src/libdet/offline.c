@@ -175,6 +175,16 @@ static det_status describe(det_context *context, const det_init_options *options
     return write_run(context, err);
 }
 
+static det_status choose_storage(det_context *context, const char *given,
+                                 struct err *err)
+{
+    const char *text = arena_strdup(&context->strings, given);
+
+    if (!text)
+        return err_default(err, DET_NOMEM);
+    return info_object(context, "checkpoint_storage", text, &context->storage, err);
+}
+
 det_status offline_open(det_context *context, const det_init_options *options,
                         struct err *err)
 {
@@ -189,6 +199,8 @@ det_status offline_open(det_context *context, const det_init_options *options,
     context->notes_dir = info->directory;
     if (!st)
         st = describe(context, options, err);
+    if (!st && options->checkpoint_storage)
+        st = choose_storage(context, options->checkpoint_storage, err);
     if (st)
         return st;
     context->ring_dir = arena_printf(&context->strings, "%s/reports", info->directory);

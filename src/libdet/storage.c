@@ -78,11 +78,13 @@ det_status storage_root(const det_context *context, struct arena *mem,
     const char *root = NULL;
     det_status st = DET_OK;
 
-    if (context->info.directory)
+    if (context->info.directory && !context->storage)
         root = arena_printf(mem, "%s/checkpoints", context->info.directory);
     else
-        st = configured(json_get(context->config, "checkpoint_storage"), mem, &root,
-                        err);
+        st = configured(context->storage
+                            ? context->storage
+                            : json_get(context->config, "checkpoint_storage"),
+                        mem, &root, err);
     if (!st && !root)
         st = err_default(err, DET_NOMEM);
     if (!st)
@@ -131,8 +133,14 @@ det_status storage_clean(const det_context *context, const char *root,
 {
     const char *trial = trial_part(context, mem);
     const char **names;
-    det_status st = trial ? io_list(context->world.io, root, mem, &names, err)
-                          : err_default(err, DET_NOMEM);
+    det_status st;
+
+    /* Runs without a master have no names of their own: where several of them save into
+     * one place, nobody knows whose a draft is. */
+    if (context->storage)
+        return DET_OK;
+    st = trial ? io_list(context->world.io, root, mem, &names, err)
+               : err_default(err, DET_NOMEM);
 
     for (size_t i = 0; !st && names[i]; i++) {
         const char *path;

@@ -37,3 +37,10 @@ END
 else
     skip 'a task compiles with the installed library' 'cc is not here'
 fi
+if [ -n "$(find "$T/root" -name _det.abi3.so)" ]; then
+    printf '#!/bin/sh\npython3 -c "import determined as det; det.core; print(det.__file__)"\n' | folder python
+    ok 'a task imports the installed package' create python -f
+    says '/lib/det/python/determined/__init__.py'
+else
+    skip 'a task imports the installed package' 'the Python package is not built'
+fi

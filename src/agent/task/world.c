@@ -31,6 +31,9 @@ static const char *const library_places[] = {
 /* ... and det/det.h: installed, or in the tree. */
 static const char *const header_places[] = {"../include", "../../include"};
 
+/* ... and the Python package: installed, or built. */
+static const char *const python_places[] = {"../lib/det/python", "python"};
+
 struct variables {
     VEC(const char *) list; /* "NAME=value", in the arena */
     struct arena *mem;
@@ -85,6 +88,14 @@ static void put_in_front(struct variables *v, const char *name, const char *dire
     set(v, name, old ? arena_printf(v->mem, "%s:%s", directory, old) : directory);
 }
 
+static void put_behind(struct variables *v, const char *name, const char *directory)
+{
+    const char *old = value_of(v, name);
+
+    set(v, name,
+        old && old[0] ? arena_printf(v->mem, "%s:%s", old, directory) : directory);
+}
+
 /* The first place below `directory` that holds the file; NULL: none does. */
 static const char *place_of(struct variables *v, const char *directory,
                             const char *const *places, size_t count, const char *file)
@@ -102,13 +113,14 @@ static const char *place_of(struct variables *v, const char *directory,
 }
 
 /* So that `cc train.c -ldet` works in a task, and what it makes runs: compilers read
- * CPATH and LIBRARY_PATH. */
+ * CPATH and LIBRARY_PATH.  Python finds our package behind what the user's own
+ * PYTHONPATH names. */
 static void put_program(struct variables *v, const char *program)
 {
     const char *slash = strrchr(program, '/');
     const char *directory =
         slash ? arena_strndup(v->mem, program, (size_t)(slash - program)) : ".";
-    const char *libraries, *headers;
+    const char *libraries, *headers, *python;
 
     if (!directory)
         return;
@@ -123,6 +135,10 @@ static void put_program(struct variables *v, const char *program)
     }
     if (headers)
         put_in_front(v, "CPATH", headers, NULL);
+    python = place_of(v, directory, python_places, ARRAY_LEN(python_places),
+                      "determined/_det.abi3.so");
+    if (python)
+        put_behind(v, "PYTHONPATH", python);
 }
 
 /* JSON numbers and booleans are taken as they are written. */

@@ -69,6 +69,39 @@ TEST(the_environment_is_inherited_then_given_then_ours)
     CHECK_NULL(find(environment, "PYTHONUSERBASE"));
 }
 
+TEST(pythons_package_is_found_behind_what_the_user_names)
+{
+    static const char *const inherited[] = {"PYTHONPATH=/mine", NULL};
+    static const char *const bare[] = {NULL};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct task_spec spec = read_spec(&mem, spec_text);
+    char directory[] = "/tmp/det-world-XXXXXX";
+    const char **environment;
+    const char *package, *program;
+
+    CHECK(mkdtemp(directory));
+    package = arena_printf(&mem, "%s/lib/det/python/determined", directory);
+    program = arena_printf(&mem, "%s/bin/det", directory);
+    CHECK_OK(world_environment(&spec, "/t", program, inherited, &mem, &environment,
+                               &test_err));
+    CHECK_STR(find(environment, "PYTHONPATH"), "/mine");
+
+    CHECK_OK(io_mkdir(io_system(), package, false, &test_err));
+    CHECK_OK(io_mkdir(io_system(), arena_printf(&mem, "%s/bin", directory), false,
+                      &test_err));
+    CHECK_OK(io_replace(io_system(), arena_printf(&mem, "%s/_det.abi3.so", package), "",
+                        0, false, &test_err));
+    CHECK_OK(world_environment(&spec, "/t", program, inherited, &mem, &environment,
+                               &test_err));
+    CHECK_STR(find(environment, "PYTHONPATH"),
+              arena_printf(&mem, "/mine:%s/bin/../lib/det/python", directory));
+    CHECK_OK(
+        world_environment(&spec, "/t", program, bare, &mem, &environment, &test_err));
+    CHECK_STR(find(environment, "PYTHONPATH"),
+              arena_printf(&mem, "%s/bin/../lib/det/python", directory));
+    CHECK_OK(io_remove_tree(io_system(), directory, &test_err));
+}
+
 static void check_file(struct io *io, const char *path, const char *text)
 {
     CLEANUP(buf_done) struct buf got = BUF_INIT;

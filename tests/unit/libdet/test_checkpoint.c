@@ -491,6 +491,44 @@ TEST(large_files_are_summed_by_several_threads_and_links_are_refused)
     free(bytes);
 }
 
+TEST(a_run_without_a_master_may_save_elsewhere)
+{
+    det_init_options options = {
+        .size = sizeof(options),
+        .directory = "/mine",
+        .checkpoint_storage = "{\"type\":\"directory\",\"container_path\":\"/all\"}"};
+    struct world w;
+    det_context *det, *other;
+    det_checkpoint *checkpoint;
+    char uuid[UUID_TEXT], path[200];
+
+    world_make(&w);
+    world_set(&w, "DET_ALLOCATION_ID", "");
+    CHECK_OK(context_open(&w.at, &options, &det, &test_err));
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    options.directory = "/other"; /* the second run there must not remove this draft */
+    CHECK_OK(context_open(&w.at, &options, &other, &test_err));
+    det_close(other);
+    CHECK_OK(context_open(&w.at, &options, &other, &test_err));
+    CHECK_OK(save(other, 30, uuid));
+    CHECK_OK(det_checkpoint_restore(other, uuid, 0, path, sizeof(path)));
+    CHECK_HAS(path, "/all/");
+    CHECK_OK(det_checkpoint_restore(det, uuid, 0, path, sizeof(path)));
+    CHECK_OK(det_checkpoint_put(checkpoint, "file", "x", 1));
+    CHECK_OK(det_checkpoint_commit(checkpoint));
+    det_close(other);
+    det_close(det);
+
+    options.checkpoint_storage = "[1]";
+    CHECK_EQ(context_open(&w.at, &options, &det, &test_err), DET_INVALID);
+    CHECK_HAS(test_err.text, "checkpoint_storage");
+    options.checkpoint_storage = "{\"type\":\"s3\"}";
+    CHECK_OK(context_open(&w.at, &options, &det, &test_err));
+    CHECK_EQ(det_checkpoint_begin(det, 1, NULL, &checkpoint), DET_UNSUPPORTED);
+    det_close(det);
+    world_end(&w);
+}
+
 TEST(the_next_run_without_a_master_begins_from_the_last_checkpoint)
 {
     det_init_options options = {.size = sizeof(options), .directory = "/mine"};

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Front ends of det for training programs in Python.
+
+    import determined as det
+
+    with det.core.init() as core_context:
+        ...
+
+Everything is loaded when it is first used: this import alone costs next to nothing, and no
+framework is ever imported by it.  What happens underneath is libdet's doing (`_det`).
+"""
+import os
+import sys
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from determined import core, errors
+    from determined._import import import_from_path
+    from determined._info import ClusterInfo, TrialInfo, get_cluster_info
+    from determined._units import Batches, Epochs, Records, TrainUnit
+    from determined.errors import InvalidHP
+
+    __version__: str
+
+LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+
+# name: the module that has it
+_HOMES = {
+    "get_cluster_info": "determined._info",
+    "ClusterInfo": "determined._info",
+    "TrialInfo": "determined._info",
+    "InvalidHP": "determined.errors",
+    "import_from_path": "determined._import",
+    "Epochs": "determined._units",
+    "Batches": "determined._units",
+    "Records": "determined._units",
+    "TrainUnit": "determined._units",
+}
+_MODULES = ("core", "errors")
+_LATER = {
+    "keras": "the Keras front end",
+    "pytorch": "the PyTorch front end",
+    "transformers": "the Transformers front end",
+    "lightning": "the Lightning front end",
+    "experimental": "the client in Python",
+    "launch": "the launch layers",
+}
+
+__all__ = ["LOG_FORMAT", "__version__", *_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    value: Any
+    if name == "__version__":
+        value = importlib.import_module("determined._det").version
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module("determined." + name)
+    elif name in _LATER:
+        raise ImportError(
+            f"determined.{name} is not built yet: {_LATER[name]} comes with a later version; "
+            "determined.core works with every framework",
+            name="determined." + name,
+        )
+    else:
+        raise AttributeError(f"module 'determined' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(set(globals()) | set(__all__))
+
+
+def _give_way() -> None:
+    """In a task the agent has put this package behind PYTHONPATH, which is in front of what
+    the interpreter has installed.  One that has a `determined` of its own keeps it."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    places = [os.path.abspath(place) for place in sys.path]
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if here not in places or here not in map(os.path.abspath, named):
+        return
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    behind = [place for place in sys.path[places.index(here) + 1 :] if os.path.abspath(place) != here]
+    spec = PathFinder.find_spec(__name__, behind)
+    if spec is not None and spec.loader is not None:
+        module = module_from_spec(spec)
+        sys.modules[__name__] = module
+        spec.loader.exec_module(module)
+
+
+if os.environ.get("DET_ALLOCATION_ID"):
+    _give_way()

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _det.c - libdet for Python: the module determined._det.
+ *
+ * Nothing is decided here: each method checks types, calls one function of
+ * include/det, and turns its status into an exception (determined/errors.py) with
+ * libdet's own sentence.  One binary serves every Python from 3.11 on: only the limited
+ * API is used.
+ *
+ *   Context     a det_context     open() makes it
+ *   Checkpoint  one under way     Context.checkpoint_begin() makes it
+ *   Client      a det_client      client() makes it
+ *
+ * The interpreter's lock (GIL) is given up around everything that may wait.  A context
+ * may therefore be closed by one thread while another is inside of it: `users` counts
+ * those inside, and whoever leaves a closed context last ends it.  A checkpoint under
+ * way counts as a user.  All counts change under the GIL only.
+ *
+ * Reporting numbers keeps the GIL: it takes less time than giving it up and getting it
+ * back, and the names borrow from the caller's dict. */
+#include "_det.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    ON_STACK = 64,       /* metrics of a report that need no memory */
+    SENTENCE = 1024,     /* of a failure before there is a context */
+    FLUSH_SLICE_MS = 200 /* between two looks for Ctrl-C */
+};
+
+/* Beyond it a double is no exact whole number. */
+static const double exact_most = 9007199254740992.0;
+
+struct client {
+    PyObject_HEAD
+    det_client *det;
+    int is_busy;
+};
+
+/* ---- failures -------------------------------------------------------------------- */
+
+/* Raises what determined.errors has for the status.  Sentences have a fixed size, so
+ * that the last letter may be cut: it is replaced. */
+PyObject *fail(det_status status, const char *text)
+{
+    PyObject *errors = PyImport_ImportModule("determined.errors");
+    PyObject *sentence =
+        PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    PyObject *error = NULL;
+
+    if (errors && sentence)
+        error = PyObject_CallMethod(errors, "of_status", "sO", det_status_name(status),
+                                    sentence);
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(sentence);
+    Py_XDECREF(errors);
+    return NULL;
+}
+
+PyObject *none(void)
+{
+    return Py_NewRef(Py_None);
+}
+
+PyObject *text_or_none(const char *text)
+{
+    return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace")
+                : none();
+}
+
+/* ---- contexts: coming and going -------------------------------------------------- */
+
+/* The context, for one call; NULL and an exception when it is closed. */
+det_context *enter(struct context *self)
+{
+    if (self->is_closed || !self->det) {
+        fail(DET_STATE, "this context is closed");
+        return NULL;
+    }
+    self->users++;
+    return self->det;
+}
+
+void leave(struct context *self)
+{
+    det_context *det = self->det;
+
+    self->users--;
+    if (!self->is_closed || self->users)
+        return;
+    self->det = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    det_close(det);
+    Py_END_ALLOW_THREADS
+}
+
+/* The end of a call that returns nothing. */
+PyObject *end(struct context *self, det_status status)
+{
+    PyObject *result = status ? fail(status, det_context_error(self->det)) : none();
+
+    leave(self);
+    return result;
+}
+
+static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
+                            "quiet",     "task_only", NULL};
+    struct types *types = PyModule_GetState(module);
+    char error[SENTENCE] = "";
+    det_init_options options = {
+        .size = sizeof(options), .error = error, .error_size = sizeof(error)};
+    int is_quiet = 0, is_task_only = 0;
+    struct context *self;
+    det_status status;
+
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "|zzzz$pp:open", names, &options.directory, &options.hparams,
+            &options.config, &options.checkpoint_storage, &is_quiet, &is_task_only))
+        return NULL;
+    options.flags =
+        (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u);
+    self = (struct context *)PyType_GenericAlloc(types->context, 0);
+    if (!self)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_init(&options, &self->det);
+    Py_END_ALLOW_THREADS
+    if (!status)
+        return (PyObject *)self;
+    Py_DECREF((PyObject *)self);
+    return fail(status, error);
+}
+
+static PyObject *context_close(struct context *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->is_closed && self->det) {
+        self->users++;
+        self->is_closed = 1;
+        leave(self);
+    }
+    return none();
+}
+
+/* Frees an object of a type of this module. */
+void give_back(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    free_object(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static void context_dealloc(struct context *self)
+{
+    det_close(self->det);
+    give_back((PyObject *)self);
+}
+
+/* ---- where we are ---------------------------------------------------------------- */
+
+static PyObject *slots_of(const det_info *info)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < info->slot_count; i++) {
+        PyObject *slot = PyLong_FromLongLong(info->slot_ids[i]);
+
+        if (!slot || PyList_Append(list, slot))
+            Py_CLEAR(list);
+        Py_XDECREF(slot);
+    }
+    return list;
+}
+
+/* Puts a value that was just made, and drops it; a failure before it stays. */
+static int put(PyObject *dict, int failed, const char *name, PyObject *value)
+{
+    if (!failed && (!value || PyDict_SetItemString(dict, name, value)))
+        failed = 1;
+    Py_XDECREF(value);
+    return failed;
+}
+
+static int put_words(PyObject *dict, const det_info *info)
+{
+    const struct {
+        const char *name;
+        const char *value;
+    } words[] = {
+        {"master_url", info->master_url},
+        {"cluster_id", info->cluster_id},
+        {"agent_id", info->agent_id},
+        {"task_id", info->task_id},
+        {"task_type", info->task_type},
+        {"allocation_id", info->allocation_id},
+        {"latest_checkpoint", info->latest_checkpoint},
+        {"hparams", info->hparams},
+        {"config", info->config},
+        {"data", info->data},
+        {"directory", info->directory},
+    };
+    int failed = 0;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        failed = put(dict, failed, words[i].name, text_or_none(words[i].value));
+    return failed;
+}
+
+static int put_numbers(PyObject *dict, const det_info *info)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"experiment_id", info->experiment_id},
+        {"trial_id", info->trial_id},
+        {"run_id", info->run_id},
+        {"seed", info->seed},
+        {"node_rank", info->node_rank},
+        {"node_count", info->node_count},
+        {"rank", info->rank},
+        {"world_size", info->world_size},
+        {"local_rank", info->local_rank},
+        {"local_size", info->local_size},
+        {"steps_completed", info->steps_completed},
+    };
+    int failed = 0;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        failed =
+            put(dict, failed, numbers[i].name, PyLong_FromLongLong(numbers[i].value));
+    return failed;
+}
+
+static PyObject *info_dict(const det_info *info)
+{
+    PyObject *dict = PyDict_New();
+    int failed = !dict;
+
+    if (!failed)
+        failed = put_words(dict, info) || put_numbers(dict, info);
+    if (!failed)
+        failed = put(dict, failed, "slot_ids", slots_of(info));
+    if (!failed)
+        failed =
+            put(dict, failed, "is_on_cluster", PyBool_FromLong(info->is_on_cluster));
+    if (!failed)
+        failed = put(dict, failed, "is_trial", PyBool_FromLong(info->is_trial));
+    if (failed)
+        Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *context_info(struct context *self, PyObject *unused)
+{
+    det_context *det = enter(self);
+    const det_info *info;
+    PyObject *result;
+
+    (void)unused;
+    if (!det)
+        return NULL;
+    info = det_get_info(det);
+    result = info ? info_dict(info) : fail(DET_STATE, det_context_error(det));
+    leave(self);
+    return result;
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+/* A number that a double holds exactly, or a float.  Runs no code of the caller's. */
+static int is_number(PyObject *value, double *ret_number)
+{
+    if (PyFloat_Check(value)) {
+        *ret_number = PyFloat_AsDouble(value);
+        return 1;
+    }
+    if (!PyLong_Check(value) || PyBool_Check(value))
+        return 0;
+    *ret_number = PyLong_AsDouble(value);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return *ret_number <= exact_most && *ret_number >= -exact_most;
+}
+
+/* The name of a metric, borrowed from the key; NULL and an exception. */
+static const char *name_of(PyObject *key)
+{
+    Py_ssize_t len;
+    const char *name = PyUnicode_AsUTF8AndSize(key, &len);
+
+    if (name && strlen(name) != (size_t)len) {
+        fail(DET_INVALID, "the name of a metric holds a NUL character");
+        return NULL;
+    }
+    return name;
+}
+
+/* 1: all of them are numbers, 0: not all are, -1: an exception.  The names borrow from
+ * the dict. */
+static int collect(PyObject *dict, det_metric *metrics, size_t count)
+{
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    size_t i = 0;
+
+    while (i < count && PyDict_Next(dict, &position, &key, &value)) {
+        if (!PyUnicode_Check(key) || !is_number(value, &metrics[i].value))
+            return 0;
+        metrics[i].name = name_of(key);
+        if (!metrics[i++].name)
+            return -1;
+    }
+    return i == count;
+}
+
+/* The number in an array or tensor that holds one; as above. */
+static int number_in(PyObject *value, double *ret_number)
+{
+    PyObject *number;
+    int is_one;
+
+    if (is_number(value, ret_number))
+        return 1;
+    if (PyUnicode_Check(value) || !PyObject_HasAttrString(value, "item"))
+        return 0;
+    number = PyObject_CallMethod(value, "item", NULL);
+    if (!number) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    is_one = is_number(number, ret_number);
+    Py_DECREF(number);
+    return is_one;
+}
+
+/* The same of a list of (name, value): asking a tensor runs other people's code, which
+ * may change the dict.  The names borrow from the list. */
+static int collect_items(PyObject *items, det_metric *metrics, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(items, (Py_ssize_t)i);
+        PyObject *key = item ? PyTuple_GetItem(item, 0) : NULL;
+        PyObject *value = item ? PyTuple_GetItem(item, 1) : NULL;
+        int is_one;
+
+        if (!key || !value)
+            return -1;
+        is_one = PyUnicode_Check(key) ? number_in(value, &metrics[i].value) : 0;
+        if (is_one <= 0)
+            return is_one;
+        metrics[i].name = name_of(key);
+        if (!metrics[i].name)
+            return -1;
+    }
+    return 1;
+}
+
+static PyObject *report_dict(struct context *self, const char *group, int64_t steps,
+                             PyObject *dict)
+{
+    det_metric few[ON_STACK];
+    size_t count = (size_t)PyDict_Size(dict);
+    det_metric *metrics =
+        count > ON_STACK ? PyMem_Malloc(count * sizeof(*metrics)) : few;
+    PyObject *result = NULL;
+    PyObject *items = NULL;
+    int numbers;
+
+    if (!metrics)
+        return PyErr_NoMemory();
+    numbers = collect(dict, metrics, count);
+    if (!numbers) {
+        items = PyDict_Items(dict);
+        numbers = items ? collect_items(items, metrics, count) : -1;
+    }
+    if (!numbers) {
+        result = Py_NewRef(Py_False);
+    } else if (numbers > 0) {
+        det_status status = det_report(self->det, group, steps, metrics, count);
+
+        result =
+            status ? fail(status, det_context_error(self->det)) : Py_NewRef(Py_True);
+    }
+    if (metrics != few)
+        PyMem_Free(metrics);
+    Py_XDECREF(items);
+    return result;
+}
+
+/* (group, steps, dict): True, or False where something in it is no number and nothing
+ * was reported. */
+static PyObject *context_report_numbers(struct context *self, PyObject *const *args,
+                                        Py_ssize_t count)
+{
+    const char *group;
+    long long steps;
+    PyObject *result;
+
+    if (count != 3 || !PyUnicode_Check(args[0]) || !PyDict_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError,
+                        "a report takes the name of a group, a step and a dict");
+        return NULL;
+    }
+    steps = PyLong_AsLongLong(args[1]);
+    if (steps == -1 && PyErr_Occurred())
+        return NULL;
+    group = PyUnicode_AsUTF8AndSize(args[0], NULL);
+    if (!group || !enter(self))
+        return NULL;
+    result = report_dict(self, group, steps, args[2]);
+    leave(self);
+    return result;
+}
+
+static PyObject *context_report_json(struct context *self, PyObject *args)
+{
+    const char *group, *metrics, *batches = NULL;
+    long long steps;
+    det_context *det;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "sLs|z:report_json", &group, &steps, &metrics,
+                          &batches))
+        return NULL;
+    det = enter(self);
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_report_json(det, group, steps, metrics, batches);
+    Py_END_ALLOW_THREADS
+    return end(self, status);
+}
+
+static PyObject *context_progress(struct context *self, PyObject *args)
+{
+    double progress;
+
+    if (!PyArg_ParseTuple(args, "d:progress", &progress) || !enter(self))
+        return NULL;
+    return end(self, det_report_progress(self->det, progress));
+}
+
+static PyObject *context_status(struct context *self, PyObject *args)
+{
+    const char *word;
+
+    if (!PyArg_ParseTuple(args, "s:status", &word) || !enter(self))
+        return NULL;
+    return end(self, det_set_status(self->det, word));
+}
+
+static PyObject *context_early_exit(struct context *self, PyObject *args)
+{
+    int reason;
+
+    if (!PyArg_ParseTuple(args, "i:early_exit", &reason) || !enter(self))
+        return NULL;
+    return end(self, det_report_early_exit(self->det, (enum det_exit_reason)reason));
+}
+
+static PyObject *context_alert(struct context *self, PyObject *args)
+{
+    const char *title, *description = NULL;
+    int level;
+
+    if (!PyArg_ParseTuple(args, "is|z:alert", &level, &title, &description) ||
+        !enter(self))
+        return NULL;
+    return end(self,
+               det_alert(self->det, (enum det_alert_level)level, title, description));
+}
+
+/* In slices, so that Ctrl-C is heard. */
+static PyObject *context_flush(struct context *self, PyObject *args)
+{
+    long long left_ms = -1;
+    det_context *det;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "|L:flush", &left_ms))
+        return NULL;
+    det = enter(self);
+    if (!det)
+        return NULL;
+    for (;;) {
+        long long slice_ms =
+            left_ms >= 0 && left_ms < FLUSH_SLICE_MS ? left_ms : FLUSH_SLICE_MS;
+
+        Py_BEGIN_ALLOW_THREADS
+        status = det_flush(det, slice_ms);
+        Py_END_ALLOW_THREADS
+        if (left_ms >= 0)
+            left_ms -= slice_ms;
+        if (status != DET_TIMEOUT || left_ms == 0)
+            return end(self, status);
+        if (PyErr_CheckSignals()) {
+            leave(self);
+            return NULL;
+        }
+    }
+}
+
+/* ---- stopping -------------------------------------------------------------------- */
+
+static PyObject *context_preempted(struct context *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->is_closed || !self->det)
+        return fail(DET_STATE, "this context is closed");
+    return PyBool_FromLong(det_preempted(self->det));
+}
+
+static PyObject *context_preempt_ack(struct context *self, PyObject *args)
+{
+    long long timeout_ms = 0;
+    det_context *det;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "|L:preempt_ack", &timeout_ms))
+        return NULL;
+    det = enter(self);
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_preempt_ack(det, timeout_ms);
+    Py_END_ALLOW_THREADS
+    return end(self, status);
+}
+
+/* ---- calls to the master --------------------------------------------------------- */
+
+static PyObject *module_client(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"master", "as_task", NULL};
+    struct types *types = PyModule_GetState(module);
+    char error[SENTENCE] = "";
+    det_client_options options = {
+        .size = sizeof(options), .error = error, .error_size = sizeof(error)};
+    struct client *self;
+    int is_task = 0;
+    det_status status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|z$p:client", names,
+                                     &options.master, &is_task))
+        return NULL;
+    options.identity = is_task ? DET_AS_TASK : DET_AS_USER;
+    self = (struct client *)PyType_GenericAlloc(types->client, 0);
+    if (!self)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_client_open(&options, &self->det);
+    Py_END_ALLOW_THREADS
+    if (!status)
+        return (PyObject *)self;
+    Py_DECREF((PyObject *)self);
+    return fail(status, error);
+}
+
+static PyObject *client_call(struct client *self, PyObject *args)
+{
+    const char *method, *path, *body = NULL;
+    det_reply *reply = NULL;
+    PyObject *result = NULL;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "ss|z:call", &method, &path, &body))
+        return NULL;
+    if (self->is_busy)
+        return fail(DET_STATE, "this client is in use by another thread");
+    self->is_busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_call(self->det, method, path, body, &reply);
+    Py_END_ALLOW_THREADS
+    if (status)
+        fail(status, det_error_text(self->det));
+    else
+        result = text_or_none(det_reply_body(reply, NULL));
+    det_reply_free(reply);
+    self->is_busy = 0;
+    return result;
+}
+
+static void client_dealloc(struct client *self)
+{
+    det_client_close(self->det);
+    give_back((PyObject *)self);
+}
+
+/* ---- the module ------------------------------------------------------------------ */
+
+static PyMethodDef context_methods[] = {
+    METHOD("close", context_close, METH_NOARGS),
+    METHOD("info", context_info, METH_NOARGS),
+    METHOD("report_numbers", context_report_numbers, METH_FASTCALL),
+    METHOD("report_json", context_report_json, METH_VARARGS),
+    METHOD("progress", context_progress, METH_VARARGS),
+    METHOD("status", context_status, METH_VARARGS),
+    METHOD("early_exit", context_early_exit, METH_VARARGS),
+    METHOD("alert", context_alert, METH_VARARGS),
+    METHOD("flush", context_flush, METH_VARARGS),
+    METHOD("preempted", context_preempted, METH_NOARGS),
+    METHOD("preempt_ack", context_preempt_ack, METH_VARARGS),
+    METHOD("checkpoint_begin", context_checkpoint_begin, METH_VARARGS),
+    METHOD("checkpoint_store", context_checkpoint_store, METH_VARARGS),
+    METHOD("checkpoint_restore", context_checkpoint_restore, METH_VARARGS),
+    METHOD("checkpoint_download", context_checkpoint_download, METH_VARARGS),
+    METHOD("checkpoint_metadata", context_checkpoint_metadata, METH_VARARGS),
+    {0},
+};
+
+static PyMethodDef client_methods[] = {
+    METHOD("call", client_call, METH_VARARGS),
+    {0},
+};
+
+static PyType_Slot context_slots[] = {
+    SLOT(Py_tp_dealloc, context_dealloc),
+    SLOT(Py_tp_methods, context_methods),
+    {0},
+};
+
+static PyType_Slot client_slots[] = {
+    SLOT(Py_tp_dealloc, client_dealloc),
+    SLOT(Py_tp_methods, client_methods),
+    {0},
+};
+
+static PyTypeObject *make_type(PyObject *module, const char *name, int size,
+                               PyType_Slot *slots)
+{
+    PyType_Spec spec = {.name = name,
+                        .basicsize = size,
+                        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        .slots = slots};
+
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+}
+
+static int module_exec(PyObject *module)
+{
+    struct types *types = PyModule_GetState(module);
+
+    types->context = make_type(module, "determined._det.Context",
+                               (int)sizeof(struct context), context_slots);
+    types->checkpoint = make_type(module, "determined._det.Checkpoint",
+                                  (int)sizeof(struct checkpoint), checkpoint_slots);
+    types->client = make_type(module, "determined._det.Client",
+                              (int)sizeof(struct client), client_slots);
+    if (!types->context || !types->checkpoint || !types->client)
+        return -1;
+    if (PyModule_AddType(module, types->context) ||
+        PyModule_AddType(module, types->checkpoint) ||
+        PyModule_AddType(module, types->client))
+        return -1;
+    return PyModule_AddStringConstant(module, "version", det_version());
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct types *types = PyModule_GetState(module);
+
+    Py_VISIT(types->context);
+    Py_VISIT(types->checkpoint);
+    Py_VISIT(types->client);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    struct types *types = PyModule_GetState(module);
+
+    Py_CLEAR(types->context);
+    Py_CLEAR(types->checkpoint);
+    Py_CLEAR(types->client);
+    return 0;
+}
+
+static PyMethodDef module_methods[] = {
+    METHOD("open", module_open, METH_VARARGS | METH_KEYWORDS),
+    METHOD("client", module_client, METH_VARARGS | METH_KEYWORDS),
+    {0},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+    SLOT(Py_mod_exec, module_exec),
+    {0},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,          .m_name = "determined._det",
+    .m_size = sizeof(struct types), .m_methods = module_methods,
+    .m_slots = module_slots,        .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+PyMODINIT_FUNC PyInit__det(void);
+
+PyMODINIT_FUNC PyInit__det(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _det.h - what the parts of the module determined._det share (see _det.c). */
+#ifndef DETERMINED_DET_H
+#define DETERMINED_DET_H
+
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "det/det.h"
+
+struct types {
+    PyTypeObject *context;
+    PyTypeObject *checkpoint;
+    PyTypeObject *client;
+};
+
+struct context {
+    PyObject_HEAD
+    det_context *det; /* NULL: ended */
+    int is_closed;    /* no more calls begin */
+    unsigned users;   /* calls and checkpoints under way */
+};
+
+struct checkpoint {
+    PyObject_HEAD
+    struct context *owner;
+    det_checkpoint *det; /* NULL: committed or aborted */
+    int is_busy;
+};
+
+/* Raises what determined.errors has for the status; returns NULL. */
+PyObject *fail(det_status status, const char *text);
+/* None, and a text as a string; NULL is None. */
+PyObject *none(void);
+PyObject *text_or_none(const char *text);
+
+/* The context, for one call; NULL and an exception when it is closed. */
+det_context *enter(struct context *self);
+void leave(struct context *self);
+/* Leaves, at the end of a call that returns nothing. */
+PyObject *end(struct context *self, det_status status);
+
+/* Frees an object of a type of this module. */
+void give_back(PyObject *self);
+
+/* _det_checkpoint.c */
+extern PyType_Slot checkpoint_slots[];
+PyObject *context_checkpoint_begin(struct context *self, PyObject *args);
+PyObject *context_checkpoint_store(struct context *self, PyObject *args);
+PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
+PyObject *context_checkpoint_download(struct context *self, PyObject *args);
+PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
+
+/* Through a type that every function may be cast to and from without a warning. */
+#define METHOD(name, function, flags)                                                  \
+    {                                                                                  \
+        name, (PyCFunction)(void (*)(void))(function), flags, NULL                     \
+    }
+#define SLOT(slot, value)                                                              \
+    {                                                                                  \
+        slot, (void *)(value)                                                          \
+    }
+
+#endif

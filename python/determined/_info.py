@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who and where this task is: the files that the platform lays down for each task."""
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+
+class TrialInfo:
+    """The trial that this task runs."""
+
+    def __init__(self, values: Dict[str, Any]) -> None:
+        self.trial_id: int = values["trial_id"]
+        self.experiment_id: int = values["experiment_id"]
+        self.trial_seed: int = values["trial_seed"]
+        self.hparams: Dict[str, Any] = values["hparams"]
+        self._config: Dict[str, Any] = values["config"]
+        self._steps_completed: int = values["steps_completed"]
+        self._trial_run_id: int = values["trial_run_id"]
+        self._debug: bool = values.get("debug", False)
+        self._inter_node_network_interface: Optional[str] = values.get(
+            "inter_node_network_interface"
+        )
+
+
+class ClusterInfo:
+    """The task, its machine and its cluster."""
+
+    def __init__(
+        self,
+        values: Dict[str, Any],
+        trial: Optional[Dict[str, Any]] = None,
+        rendezvous: Optional[Dict[str, Any]] = None,
+        resources: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        self.master_url: str = values["master_url"]
+        self.cluster_id: str = values["cluster_id"]
+        self.agent_id: str = values["agent_id"]
+        self.slot_ids: List[int] = values["slot_ids"]
+        self.task_id: str = values["task_id"]
+        self.allocation_id: str = values["allocation_id"]
+        self.session_token: str = values["session_token"]
+        self.task_type: str = values["task_type"]
+        self.master_cert_name: Optional[str] = values.get("master_cert_name")
+        self.master_cert_file: Optional[str] = values.get("master_cert_file")
+        self._latest_checkpoint: Optional[str] = values.get("latest_checkpoint")
+        self._trial = TrialInfo(trial) if trial is not None and self._is_trial else None
+        self._rendezvous = rendezvous or {}
+        self._resources = resources or {}
+
+    @property
+    def _is_trial(self) -> bool:
+        return self.task_type == "TRIAL"
+
+    @property
+    def latest_checkpoint(self) -> Optional[str]:
+        """The checkpoint to begin from; None: none, or this task is no trial."""
+        return self._latest_checkpoint if self._is_trial else None
+
+    @property
+    def user_data(self) -> Dict[str, Any]:
+        """`data` of the experiment's configuration, which is the user's own."""
+        return (self._trial._config.get("data") or {}) if self._trial else {}
+
+    @property
+    def trial(self) -> TrialInfo:
+        if self._trial is None:
+            raise RuntimeError(f"this task is a {self.task_type}; only trials have 'trial'")
+        return self._trial
+
+    @property
+    def container_addrs(self) -> List[str]:
+        """The addresses of the allocation's nodes, by rank."""
+        addresses: List[str] = self._rendezvous["container_addrs"] if self._is_trial else ["127.0.0.1"]
+        return addresses
+
+    @property
+    def container_slot_counts(self) -> List[int]:
+        """How many slots each node has."""
+        counts = self._rendezvous.get("container_slot_counts")
+        return counts if self._is_trial and counts is not None else [len(self.slot_ids)]
+
+    @property
+    def container_rank(self) -> int:
+        """Which of them this node is."""
+        rank: int = self._rendezvous["container_rank"] if self._is_trial else 0
+        return rank
+
+    @property
+    def gpu_uuids(self) -> List[str]:
+        uuids: List[str] = self._resources.get("gpu_uuids", [])
+        return uuids
+
+
+def _read(folder: str, name: str) -> Optional[Dict[str, Any]]:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            values: Dict[str, Any] = json.load(file)
+            return values
+    except FileNotFoundError:
+        return None
+
+
+def _load() -> Optional[ClusterInfo]:
+    folder = os.path.join(os.environ.get("DET_RUN_DIR") or "/run/determined", "info")
+    cluster = _read(folder, "cluster.json")
+    if cluster is None:
+        if os.environ.get("DET_ALLOCATION_ID"):
+            raise RuntimeError(
+                f"this is a task, but '{folder}/cluster.json' is not there: DET_RUN_DIR must "
+                "name the folder that the agent made"
+            )
+        return None
+    return ClusterInfo(
+        cluster,
+        _read(folder, "trial.json"),
+        _read(folder, "rendezvous.json"),
+        _read(folder, "resources.json"),
+    )
+
+
+_cached: List[Optional[ClusterInfo]] = []
+
+
+def get_cluster_info() -> Optional[ClusterInfo]:
+    """The cluster's description of this task; None outside of one.  Read once."""
+    if not _cached:
+        _cached.append(_load())
+    return _cached[0]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+import enum
+import faulthandler
+import json
+import logging
+import os
+import signal
+import sys
+from types import TracebackType
+from typing import Any, Dict, Optional, Type, Union
+
+from determined import _det, errors
+from determined._info import ClusterInfo, get_cluster_info
+from determined.core._checkpoint import CheckpointContext
+from determined.core._distributed import DistributedContext
+from determined.core._master import Master
+from determined.core._preempt import PreemptContext, PreemptMode
+from determined.core._profiler import ProfilerContext
+from determined.core._searcher import SearcherContext
+from determined.core._train import EarlyExitReason, TrainContext
+
+logger = logging.getLogger("determined.core")
+
+_LEVELS = {"debug": 0, "info": 1, "warn": 2, "error": 3}
+
+
+class TensorboardMode(enum.Enum):
+    """Whether the platform takes care of TensorBoard's files by itself."""
+
+    AUTO = "AUTO"
+    MANUAL = "MANUAL"
+
+
+class ExperimentalCoreContext:
+    """What later versions may change."""
+
+    def report_task_using_checkpoint(self, ckpt: Any) -> None:
+        raise errors.UnsupportedError("what uses a checkpoint is not recorded yet")
+
+    def report_task_using_model_version(self, mv: Any) -> None:
+        raise errors.UnsupportedError("what uses a model's version is not recorded yet")
+
+
+class Context:
+    """What core.init() gives: a training program's side of the platform."""
+
+    def __init__(
+        self,
+        det: _det.Context,
+        values: Dict[str, Any],
+        distributed: DistributedContext,
+        preempt_mode: PreemptMode,
+        tensorboard_mode: TensorboardMode,
+        info: Optional[ClusterInfo],
+    ) -> None:
+        master = Master(values["master_url"])
+        on_cluster = values["is_on_cluster"]
+        config = json.loads(values["config"] or "{}")
+        is_manual = tensorboard_mode is TensorboardMode.MANUAL
+        self._det = det
+        self.info = info
+        self.distributed = distributed
+        self.train = TrainContext(det, values, master, is_manual)
+        self.checkpoint = CheckpointContext(det, values, distributed, master)
+        self.preempt = PreemptContext(det, distributed, preempt_mode)
+        self.searcher = SearcherContext(det, distributed, config, on_cluster)
+        self.profiler = ProfilerContext()
+        self.experimental = ExperimentalCoreContext()
+
+    def start(self) -> None:
+        """Nothing is left to be started: core.init() has done it."""
+
+    def close(self) -> None:
+        """Ends the context.  What was reported is sent by the task's supervisor."""
+        self._det.close()
+        self.distributed.close()
+
+    def alert(
+        self,
+        title: Optional[str] = None,
+        description: Optional[str] = None,
+        level: Optional[str] = "info",
+    ) -> None:
+        """Sends a message to the people who asked for alerts."""
+        word = (level or "info").lower()
+        if word not in _LEVELS:
+            raise ValueError(f"level is '{level}'; expected one of {', '.join(_LEVELS)}")
+        self._det.alert(_LEVELS[word], title or description or "", description)
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(
+        self,
+        exc_type: Optional[Type[BaseException]],
+        exc: Optional[BaseException],
+        tb: Optional[TracebackType],
+    ) -> None:
+        is_invalid = exc_type is not None and issubclass(exc_type, errors.InvalidHP)
+        try:
+            if is_invalid:
+                logger.info("these hyperparameters cannot be trained with: %s", exc or "InvalidHP")
+                self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+        finally:
+            self.close()
+        if is_invalid:
+            sys.exit(0)
+
+
+def _print_stack_on_sigusr1() -> None:
+    try:
+        faulthandler.register(signal.SIGUSR1, all_threads=True, chain=False)
+    except (AttributeError, OSError, ValueError):
+        pass  # standard error is no file here
+
+
+def _storage_config(storage: Union[str, "os.PathLike[str]", Dict[str, Any]]) -> Dict[str, Any]:
+    """As the configuration of an experiment would have it."""
+    if isinstance(storage, dict):
+        return storage
+    path = os.fspath(storage)
+    if path.startswith("file://"):
+        path = path[len("file://") :]
+    elif "://" in path:
+        return {"type": path.split("://")[0]}
+    return {"type": "directory", "container_path": os.path.abspath(path)}
+
+
+def _check_storage(storage: Optional[Dict[str, Any]], values: Dict[str, Any]) -> None:
+    """A trial of a cluster saves where its experiment does: there it is looked after."""
+    if storage is None or not values["is_on_cluster"]:
+        return
+    config = json.loads(values["config"] or "{}").get("checkpoint_storage") or {}
+    if any(config.get(key) != value for key, value in storage.items()):
+        raise errors.UnsupportedError(
+            "core.init(checkpoint_storage=...) names another place than the experiment does: set "
+            "checkpoint_storage in the experiment's configuration"
+        )
+
+
+def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedContext]) -> None:
+    if info is None or distributed is not None or info.task_type != "TRIAL":
+        return
+    if len(info.slot_ids) > 1 or len(info.container_addrs) > 1:
+        raise ValueError(
+            f"this trial has {sum(info.container_slot_counts)} slots: core.init() needs "
+            "distributed=DistributedContext.from_...()"
+        )
+
+
+def init(
+    *,
+    distributed: Optional[DistributedContext] = None,
+    checkpoint_storage: Union[str, "os.PathLike[str]", Dict[str, Any], None] = None,
+    preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
+) -> Context:
+    """Makes the context of this process: `with core.init() as core_context: ...`
+
+    Inside a task everything is known from what the platform laid down.  Anywhere else the same
+    program runs without one: reports and checkpoints stay in a folder (DET_OFFLINE_DIR),
+    hyperparameters come from DET_HPARAMS, and nobody asks it to stop.  There `checkpoint_storage`
+    names another place for checkpoints: a path, or what a configuration would say.
+    """
+    if not isinstance(preempt_mode, PreemptMode):
+        raise TypeError(f"preempt_mode is {preempt_mode!r}; expected a PreemptMode")
+    if not isinstance(tensorboard_mode, TensorboardMode):
+        raise TypeError(f"tensorboard_mode is {tensorboard_mode!r}; expected a TensorboardMode")
+    info = get_cluster_info()
+    _check_slots(info, distributed)
+    dist = distributed or DistributedContext._alone()
+    is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
+    storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
+    det = _det.open(
+        quiet=is_quiet, checkpoint_storage=None if storage is None else json.dumps(storage)
+    )
+    try:
+        values = det.info()
+        _check_storage(storage, values)
+        context = Context(det, values, dist, preempt_mode, tensorboard_mode, info)
+    except BaseException:
+        det.close()
+        raise
+    _print_stack_on_sigusr1()
+    if not values["is_on_cluster"] and "DET_OFFLINE_DIR" not in os.environ:
+        logger.info("no platform here; what is reported stays in '%s'", values["directory"])
+    return context

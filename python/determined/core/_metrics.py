@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of any kind, as JSON.  Plain numbers never come here: _det takes them as they are."""
+import json
+import logging
+import math
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+logger = logging.getLogger("determined.core")
+
+DEEPEST = 64
+
+
+def _number(value: float) -> Any:
+    """Numbers that JSON lacks are words, which libdet reads as numbers."""
+    if math.isfinite(value):
+        return float(value)
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _from_array(name: str, value: Any, depth: int) -> Any:
+    """Of numpy, torch, tensorflow, jax: none of them needs to be imported for it."""
+    for method in ("tolist", "numpy", "item"):
+        if callable(getattr(value, method, None)):
+            if getattr(value, "requires_grad", False):
+                value = value.detach()
+            return _plain(name, getattr(value, method)(), depth + 1)
+    raise TypeError(
+        f"metric '{name}' is of type {type(value).__name__}; expected a number, a string, True or "
+        "False, None, or a list, dict or array of them"
+    )
+
+
+def _plain(name: str, value: Any, depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise ValueError(f"metric '{name}' is nested more than {DEEPEST} levels deep")
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return _plain_items(value, name + ".", depth + 1)
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, each, depth + 1) for each in value]
+    return _from_array(name, value, depth)
+
+
+def _plain_items(metrics: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Dict[str, Any]:
+    plain: Dict[str, Any] = {}
+    for name, value in metrics.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a metric is {name!r}; expected a string")
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            logger.warning("metric '%s' is bytes, which cannot be reported; left out", prefix + name)
+            continue
+        plain[name] = _plain(prefix + name, value, depth)
+    return plain
+
+
+def plain_metrics(metrics: Any) -> Dict[str, Any]:
+    """The metrics with numbers, words, lists and dicts only; not-a-numbers as words."""
+    if not isinstance(metrics, Mapping):
+        raise TypeError(f"the metrics are of type {type(metrics).__name__}; expected a dict")
+    return _plain_items(metrics)
+
+
+def encode(
+    metrics: Any, batches: Optional[Sequence[Mapping[str, Any]]]
+) -> Tuple[str, Optional[str]]:
+    """The metrics, and those of each batch where there are some, as JSON."""
+    listed: Optional[List[Dict[str, Any]]] = None
+    if batches is not None:
+        if isinstance(batches, (str, bytes, Mapping)):
+            raise TypeError("the batch metrics must be a list of dicts, one for each batch")
+        listed = [plain_metrics(each) for each in batches]
+    return json.dumps(plain_metrics(metrics)), None if listed is None else json.dumps(listed)

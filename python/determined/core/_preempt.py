@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+import enum
+
+from determined import _det
+from determined.core._distributed import DistributedContext
+
+
+class PreemptMode(enum.Enum):
+    """Who asks whether to stop, where several processes train together."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    ChiefOnly = "CHIEF_ONLY"
+    WorkersAskMaster = "WORKERS_ASK_MASTER"
+
+
+class PreemptContext:
+    """Whether the platform wants the slots back."""
+
+    def __init__(self, det: _det.Context, dist: DistributedContext, mode: PreemptMode) -> None:
+        self._det = det
+        self._dist = dist
+        self._mode = mode
+        self._is_acknowledged = False
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """True: save a checkpoint and exit with 0; the trial goes on from there later.
+
+        Costs one load from memory: ask after every batch.  With WorkersAskChief every
+        process must ask, equally often.  With `auto_ack` the master learns at once that the
+        request was heard; without it, call acknowledge_preemption_signal().
+        """
+        if self._mode is PreemptMode.WorkersAskMaster or self._dist.size == 1:
+            preempted = self._det.preempted()
+        elif self._dist.rank == 0:
+            preempted = self._det.preempted()
+            if self._mode is PreemptMode.WorkersAskChief:
+                self._dist.broadcast(preempted)
+        elif self._mode is PreemptMode.ChiefOnly:
+            raise RuntimeError("with PreemptMode.ChiefOnly only rank 0 calls should_preempt()")
+        else:
+            preempted = bool(self._dist.broadcast(None))
+        if preempted and auto_ack and self._may_acknowledge() and not self._is_acknowledged:
+            self.acknowledge_preemption_signal()
+        return preempted
+
+    def _may_acknowledge(self) -> bool:
+        return self._dist.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Tells the master that the request was heard, so that the end of the program counts
+        as an interruption and not as the end of the trial."""
+        if not self._may_acknowledge():
+            raise RuntimeError("only rank 0 acknowledges the request to stop")
+        self._det.preempt_ack()
+        self._is_acknowledged = True

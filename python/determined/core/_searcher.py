@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+import enum
+from typing import Any, Dict, Iterator, Optional, Tuple
+
+from determined import _det
+from determined.core._distributed import DistributedContext
+
+
+class Unit(enum.Enum):
+    EPOCHS = "EPOCHS"
+    RECORDS = "RECORDS"
+    BATCHES = "BATCHES"
+
+
+class SearcherMode(enum.Enum):
+    """Who iterates, where several processes train together."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    ChiefOnly = "CHIEF_ONLY"
+
+
+class SearcherOperation:
+    """One stretch of training: up to `length`, counted from the very beginning."""
+
+    def __init__(self, det: _det.Context, length: int, is_chief: bool) -> None:
+        self._det = det
+        self._length = length
+        self._is_chief = is_chief
+        self._is_completed = False
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    def report_progress(self, length: float) -> None:
+        """Tells how much of `length` is done."""
+        self._need_chief("report_progress")
+        self._det.progress(min(max(float(length) / self._length, 0.0), 1.0))
+
+    def report_completed(self, searcher_metric: Any) -> None:
+        """Tells that the operation is done.  The searcher itself looks at the validation
+        metrics that were reported."""
+        self._need_chief("report_completed")
+        if self._is_completed:
+            raise RuntimeError("this operation was completed already")
+        self._is_completed = True
+
+    def _need_chief(self, what: str) -> None:
+        if not self._is_chief:
+            raise RuntimeError(f"only rank 0 calls {what}()")
+
+
+def _length_of(config: Dict[str, Any], is_on_cluster: bool) -> Optional[Tuple[int, Optional[Unit]]]:
+    """The length, and its unit where it has one; without a platform it is one epoch."""
+    length = (config.get("searcher") or {}).get("max_length")
+    if length is None:
+        return None if is_on_cluster else (1, Unit.EPOCHS)
+    if not isinstance(length, dict):
+        return int(length), None
+    unit, value = next(iter(length.items()))
+    return int(value), Unit[str(unit).upper()]
+
+
+class SearcherContext:
+    """How long to train, where the experiment's configuration says so."""
+
+    def __init__(
+        self,
+        det: _det.Context,
+        dist: DistributedContext,
+        config: Dict[str, Any],
+        is_on_cluster: bool,
+    ) -> None:
+        self._det = det
+        self._dist = dist
+        self._length = _length_of(config, is_on_cluster)
+
+    def _need_length(self) -> Tuple[int, Optional[Unit]]:
+        if self._length is None:
+            raise ValueError(
+                "the searcher of this experiment has no max_length: set searcher.max_length, or "
+                "train for as long as your program decides itself"
+            )
+        return self._length
+
+    def operations(
+        self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True
+    ) -> Iterator[SearcherOperation]:
+        """Yields one operation: train until its length, then report_completed()."""
+        length, _ = self._need_length()
+        is_chief = self._dist.rank == 0
+        if searcher_mode is SearcherMode.ChiefOnly and not is_chief:
+            raise RuntimeError("with SearcherMode.ChiefOnly only rank 0 iterates")
+        return iter((SearcherOperation(self._det, length, is_chief),))
+
+    def get_configured_units(self) -> Optional[Unit]:
+        """The unit of searcher.max_length; None: it is a plain number."""
+        return self._need_length()[1]
