@@ -16,8 +16,8 @@
 
 enum {
     ALIGNMENT = 64,     /* of a batch's columns: a cache line, and every vector */
-    ROWS_AHEAD = 2,     /* asked for before they are copied */
-    AHEAD_BYTES = 1024, /* of each; the processor sees the pattern by then */
+    ROWS_AHEAD = 2,     /* that are asked for */
+    PIECE_BYTES = 448,  /* copied, and asked for, in turns */
     FIRST_BYTES = 4096, /* of a column of records */
     ERROR_BYTES = 1024, /* of what a sequence's function says */
 };
@@ -102,10 +102,12 @@ static det_status check_items(int64_t items, struct err *err)
 
 /* ---- arrays ---------------------------------------------------------------------- */
 
-static void ask_for(const unsigned char *row, size_t len)
+static void ask_for(const unsigned char *bytes, size_t len)
 {
+    enum { ONLY_READ = 0, SECOND_LEVEL = 2 };
+
     for (size_t at = 0; at < len; at += ALIGNMENT)
-        __builtin_prefetch(row + at);
+        __builtin_prefetch(bytes + at, ONLY_READ, SECOND_LEVEL);
 }
 
 static void gather(unsigned char *to, const det_column *column, const int64_t *indices,
@@ -113,12 +115,19 @@ static void gather(unsigned char *to, const det_column *column, const int64_t *i
 {
     const unsigned char *from = column->data;
     size_t size = column->item_bytes;
-    size_t ahead = MIN(size, (size_t)AHEAD_BYTES);
 
     for (size_t i = 0; i < count; i++) {
-        if (i + ROWS_AHEAD < count)
-            ask_for(from + (size_t)indices[i + ROWS_AHEAD] * size, ahead);
-        memcpy(to + i * size, from + (size_t)indices[i] * size, size);
+        size_t later = MIN(i + ROWS_AHEAD, count - 1);
+        const unsigned char *row = from + (size_t)indices[i] * size;
+        const unsigned char *ahead = from + (size_t)indices[later] * size;
+
+        for (size_t at = 0; at < size; at += PIECE_BYTES) {
+            size_t len = MIN(size - at, (size_t)PIECE_BYTES);
+
+            ask_for(ahead + at, len);
+            memcpy(to + at, row + at, len);
+        }
+        to += size;
     }
 }
 

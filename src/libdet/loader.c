@@ -105,8 +105,9 @@ static void order_items(struct slot *slot, const struct plan *plan, int64_t firs
         permute_init(&slot->order, plan->seed, (uint64_t)slot->order_epoch,
                      (uint64_t)plan->items);
     }
-    for (int64_t i = 0; i < count; i++)
-        indices[i] = (int64_t)permute_at(&slot->order, (uint64_t)(first + i));
+    /* Signed and unsigned of one type may stand for each other, and no item is beyond
+     * what both can say. */
+    permute_run(&slot->order, (uint64_t)first, (size_t)count, (uint64_t *)indices);
 }
 
 /* Everything about the batch but its data. */
