@@ -63,15 +63,7 @@ DET_API det_status det_dataset_arrays(const det_column *columns, size_t column_c
 DET_API det_status det_dataset_records(const char *path, det_dataset **ret_dataset,
                                        char *error, size_t error_size);
 
-/* Items that a function makes.  One of the two functions is given:
- *
- *   item   makes the item `index`: columns[c] has room for item_bytes of column c
- *   batch  makes `count` items at once, in the order of `indices`; columns[c] has room
- *          for all of them, one behind the other
- *
- * A status other than DET_OK comes out of det_loader_next(), with what it wrote into
- * `error` and, for an item, its index.  With workers a function is called from several
- * threads at once, whose stacks are small (256 KB); with one worker, from one. */
+/* Items that a function makes. */
 typedef struct det_sequence {
     size_t size; /* sizeof(det_sequence) */
     int64_t items;
@@ -84,8 +76,16 @@ typedef struct det_sequence {
     void *arg; /* borrowed */
 } det_sequence;
 
-/* A data set of what a sequence makes.  Who has batches rather than items makes each an
- * item, and loads batches of one. */
+/* A data set of what a function makes.  One of the two is given:
+ *
+ *   item   makes the item `index`: columns[c] has room for item_bytes of column c
+ *   batch  makes `count` items at once, in the order of `indices`; columns[c] has room
+ *          for all of them, one behind the other
+ *
+ * A status other than DET_OK comes out of det_loader_next(), with what was written into
+ * `error` and, for an item, its index.  With workers a function is called from several
+ * threads at once, whose stacks are small (256 KB); with one worker, from one.  Who has
+ * batches rather than items makes each an item, and loads batches of one. */
 DET_API det_status det_dataset_sequence(const det_sequence *sequence,
                                         det_dataset **ret_dataset, char *error,
                                         size_t error_size);
