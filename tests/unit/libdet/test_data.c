@@ -350,6 +350,74 @@ TEST(records_of_any_length_come_in_batches)
     CHECK_OK(io_remove_tree(io_system(), root, &test_err));
 }
 
+/* A file of 50 records of 30 bytes in a file system in memory. */
+static struct io *records_in_memory(void)
+{
+    struct io *io;
+    det_records *records;
+
+    CHECK_OK(io_memory_new(&io, &test_err));
+    CHECK_OK(records_create(io, "/set", &records, &test_err));
+    for (int i = 0; i < 50; i++)
+        CHECK_OK(det_records_add(records, "thirty bytes of nothing at all", 30));
+    CHECK_OK(det_records_finish(records));
+    return io;
+}
+
+TEST(a_damaged_record_is_told_by_the_batch_that_needs_it_and_by_no_other)
+{
+    for (int workers = 0; workers < 3; workers++) {
+        det_loader_options options = options_of(5, 1, workers);
+        struct io *io = records_in_memory();
+        struct io_file *file;
+        det_dataset *dataset;
+        det_loader *loader;
+        const det_batch *batch;
+
+        CHECK_OK(io_open(io, "/set", IO_WRITE, &file, &test_err));
+        CHECK_OK(io_write_at(file, 64 + 32 * 17 + 3, "#", 1, &test_err));
+        io_close(file);
+        CHECK_OK(records_open(io, "/set", &dataset, &test_err));
+        options.shuffle = 0;
+        loader = loader_of(dataset, &options);
+        for (int i = 0; i < 3; i++)
+            CHECK_EQ(next(loader)->columns[0].offsets[5], 150);
+        CHECK_EQ(det_loader_next(loader, &batch), DET_CORRUPT);
+        CHECK_STR(det_loader_error(loader), "record 17 of '/set' is damaged");
+        CHECK_OK(det_loader_seek(loader, 4));
+        for (int i = 4; i < 10; i++)
+            CHECK_EQ(next(loader)->position, i);
+        CHECK_NULL(next(loader));
+        det_loader_free(loader);
+        det_dataset_free(dataset);
+        io_free(io);
+    }
+}
+
+TEST(records_without_memory_are_told_and_the_next_try_goes_on)
+{
+    struct io *io = records_in_memory();
+
+    EACH_ALLOCATION_FAILS() {
+        det_loader_options options = options_of(20, 1, 0);
+        det_dataset *dataset = NULL;
+        det_loader *loader = NULL;
+        const det_batch *batch = NULL;
+        det_status st = records_open(io, "/set", &dataset, &test_err);
+
+        if (!st)
+            st = loader_open(dataset, &options, NULL, &loader, &test_err);
+        if (!st)
+            st = det_loader_next(loader, &batch);
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+        if (loader)
+            CHECK_OK(det_loader_next(loader, &batch));
+        det_loader_free(loader);
+        det_dataset_free(dataset);
+    }
+    io_free(io);
+}
+
 /* ---- sequences ------------------------------------------------------------------- */
 
 struct maker {
