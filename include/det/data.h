@@ -132,6 +132,8 @@ typedef struct det_loader_options {
     int shard_count;    /* 0 or 1: all of it */
     int workers;        /* threads that prepare batches; 0: det_loader_next() does */
     int prefetch;       /* batches that workers prepare ahead; 0: two for each */
+    int processes; /* workers are processes, forked from this one when the loader is
+                      made; not for items of different lengths */
 } det_loader_options;
 
 typedef struct det_batch_column {

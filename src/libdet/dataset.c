@@ -7,6 +7,7 @@
  * copy near the speed of a straight one. */
 #include "libdet/dataset.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -341,7 +342,7 @@ det_status batch_room_init(struct batch_room *room, const det_dataset *dataset,
 void batch_room_done(struct batch_room *room)
 {
     for (size_t c = 0; room->rooms && c < room->batch.column_count; c++) {
-        mem_free(room->rooms[c].memory);
+        mem_free(room->is_lent ? NULL : room->rooms[c].memory);
         mem_free(room->rooms[c].offsets);
     }
     mem_free(room->columns);
@@ -368,6 +369,7 @@ det_status batch_room_take(struct batch_room *room, size_t column, size_t bytes,
 {
     struct column_room *own = &room->rooms[column];
 
+    assert(!room->is_lent || own->cap >= bytes);
     if (!own->memory || own->cap < bytes) {
         size_t cap = wanted(room, column, bytes);
 
@@ -382,4 +384,32 @@ det_status batch_room_take(struct batch_room *room, size_t column, size_t bytes,
     *ret_bytes = own->memory + (ALIGNMENT - (uintptr_t)own->memory % ALIGNMENT);
     room->columns[column].data = *ret_bytes;
     return DET_OK;
+}
+
+bool batch_room_bytes(const struct batch_room *room, size_t *ret_bytes)
+{
+    size_t sum = 0;
+
+    for (size_t c = 0; c < room->batch.column_count; c++) {
+        size_t bytes;
+
+        if (__builtin_mul_overflow(room->most, room->columns[c].item_bytes, &bytes) ||
+            __builtin_add_overflow(bytes, 2 * ALIGNMENT, &bytes) ||
+            __builtin_add_overflow(sum, bytes / ALIGNMENT * ALIGNMENT, &sum))
+            return false;
+    }
+    *ret_bytes = sum;
+    return true;
+}
+
+void batch_room_lend(struct batch_room *room, unsigned char *memory)
+{
+    room->is_lent = true;
+    for (size_t c = 0; c < room->batch.column_count; c++) {
+        size_t bytes = room->most * room->columns[c].item_bytes;
+
+        room->rooms[c].memory = memory;
+        room->rooms[c].cap = bytes;
+        memory += (bytes + 2 * (size_t)ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    }
 }

@@ -4,7 +4,8 @@
  *   dataset.c         arrays, sequences, the public face
  *   records.c         the file of records, read
  *   records_write.c   ... and written
- *   loader.c          orders, workers, positions
+ *   loader.c          orders, worker threads, positions
+ *   crew.c            worker processes
  *
  * To add a kind of data: embed `struct det_dataset`, fill a table.  fill() is called
  * from several threads at once, each with a room of its own; what it changes lies
@@ -33,7 +34,8 @@ struct batch_room {
     void **pointers;  /* for the functions of a sequence */
     int64_t *indices; /* batch.indices: filled in before fill() */
     size_t most;      /* items that a batch has at most */
-    bool is_run;      /* the indices follow one another */
+    bool is_run;      /* the indices follow one another, and their rows may be shown */
+    bool is_lent;     /* the memory of the columns is somebody else's */
 };
 
 struct dataset_ops {
@@ -58,6 +60,10 @@ void dataset_done(det_dataset *dataset);
 det_status batch_room_init(struct batch_room *room, const det_dataset *dataset,
                            size_t most, struct err *err);
 void batch_room_done(struct batch_room *room);
+/* The bytes a room needs for its columns, and the memory for them, which is lent.  Not
+ * for columns of items of any length.  False: there are too many. */
+bool batch_room_bytes(const struct batch_room *room, size_t *ret_bytes);
+void batch_room_lend(struct batch_room *room, unsigned char *memory);
 /* So many bytes for a column, which is shown as its data; what was there is gone. */
 det_status batch_room_take(struct batch_room *room, size_t column, size_t bytes,
                            unsigned char **ret_bytes, struct err *err);

@@ -16,10 +16,10 @@
  *   AWAITED   the same, and the caller sleeps until it is ready
  *   READY     the caller owns it
  *
- * Threads and not processes: C has no lock around its interpreter, a batch that a
- * thread made need not be copied, and forking a program that has threads and devices
- * open is asking for trouble.  A function that only one thread at a time may call gets
- * one worker.
+ * Workers may be processes instead (libdet/crew.h): the slots are the same, their
+ * columns lie in memory that is shared, and the worker's copy of a slot says where.
+ * Threads are the rule: a function that only one thread may call gets one worker, and
+ * only where one is not enough, or it may crash, are processes worth it.
  *
  * Seeking waits for batches that are at work, and forgets the rest. */
 #include "libdet/loader.h"
@@ -34,6 +34,7 @@
 #include "base/permute.h"
 #include "base/shared.h"
 #include "base/task.h"
+#include "libdet/crew.h"
 #include "libdet/dataset.h"
 
 enum { WORKERS_MOST = 1024, PREFETCH_MOST = 65536 };
@@ -77,6 +78,9 @@ struct det_loader {
     struct exec *exec; /* NULL: no workers */
     struct lane *lane;
     bool owns_exec;
+    struct crew *crew;      /* NULL: the workers are no processes */
+    unsigned char *columns; /* of all slots, shared with the crew */
+    size_t columns_len;
     struct err err;
 };
 
@@ -163,6 +167,10 @@ static void post(det_loader *loader, int64_t position)
     struct slot *slot = slot_at(loader, position);
 
     slot->position = position;
+    if (loader->crew) {
+        crew_post(loader->crew, (uint32_t)(slot - loader->slots), position);
+        return;
+    }
     atomic_store_explicit(&slot->state, SLOT_FILLING, memory_order_relaxed);
     lane_post(loader->lane, &slot->task);
 }
@@ -205,7 +213,9 @@ static void call_back(det_loader *loader)
     for (int64_t at = loader->position; at < loader->posted; at++) {
         struct slot *slot = slot_at(loader, at);
 
-        if (is_ready(slot))
+        if (loader->crew)
+            crew_recall(loader->crew, (uint32_t)(slot - loader->slots));
+        if (is_ready(slot)) /* which a crew's always are */
             continue;
         if (lane_cancel(loader->lane, &slot->task))
             atomic_store_explicit(&slot->state, SLOT_READY, memory_order_relaxed);
@@ -215,6 +225,71 @@ static void call_back(det_loader *loader)
     loader->posted = loader->position;
     loader->has_failed = false;
 }
+
+/* ---- worker processes ------------------------------------------------------------ */
+
+/* In a worker, with its own copy of the slots. */
+static det_status make_in_worker(void *arg, uint32_t number, int64_t position,
+                                 struct err *err)
+{
+    det_loader *loader = arg;
+    struct slot *slot = &loader->slots[number];
+
+    slot->position = position;
+    fill_slot(slot);
+    return slot->status ? err_set(err, slot->status, "%s", slot->err.text) : DET_OK;
+}
+
+/* The worker has filled the columns; what else there is to a batch is computed again,
+ * which is cheaper than to send it. */
+static void take_from_crew(det_loader *loader, struct slot *slot)
+{
+    unsigned char *unused;
+
+    slot->err.status = DET_OK;
+    slot->err.text[0] = '\0';
+    slot->status =
+        crew_wait(loader->crew, (uint32_t)(slot - loader->slots), &slot->err);
+    lay_out(slot);
+    for (size_t c = 0; !slot->status && c < slot->room.batch.column_count; c++)
+        slot->status = batch_room_take(&slot->room, c, 0, &unused, &slot->err);
+}
+
+static det_status share_columns(det_loader *loader, struct err *err)
+{
+    size_t bytes;
+
+    if (!batch_room_bytes(&loader->slots[0].room, &bytes) ||
+        __builtin_mul_overflow(bytes, (size_t)loader->slot_count, &loader->columns_len))
+        return err_default(err, DET_NOMEM);
+    if (!bytes)
+        return DET_OK;
+    loader->columns = shared_memory_new(loader->columns_len);
+    if (!loader->columns)
+        return err_default(err, DET_NOMEM);
+    for (int64_t i = 0; i < loader->slot_count; i++) {
+        loader->slots[i].room.is_run = false;
+        batch_room_lend(&loader->slots[i].room, loader->columns + (size_t)i * bytes);
+    }
+    return DET_OK;
+}
+
+static det_status start_crew(det_loader *loader, uint32_t workers, struct err *err)
+{
+    struct crew_plan plan = {workers, (uint32_t)loader->slot_count, make_in_worker,
+                             loader};
+    det_status st;
+
+    for (size_t c = 0; c < loader->dataset->column_count; c++)
+        if (!loader->dataset->columns[c].item_bytes)
+            return err_set(err, DET_INVALID,
+                           "worker processes cannot make items of different lengths: "
+                           "use threads, or a sequence");
+    st = share_columns(loader, err);
+    return st ? st : crew_new(&plan, &loader->crew, err);
+}
+
+/* ---- worker threads -------------------------------------------------------------- */
 
 static det_status start_workers(det_loader *loader, uint32_t workers, struct exec *exec,
                                 struct err *err)
@@ -251,6 +326,9 @@ static det_status check_options(const det_loader_options *options, struct err *e
     if (options->workers < 0 || options->workers > WORKERS_MOST)
         return err_set(err, DET_INVALID, "workers is %d, not 0 to %d", options->workers,
                        WORKERS_MOST);
+    if (options->processes && !options->workers)
+        return err_set(err, DET_INVALID,
+                       "nothing says how many worker processes: give workers");
     if (options->prefetch < 0 || options->prefetch > PREFETCH_MOST)
         return err_set(err, DET_INVALID, "prefetch is %d, not 0 to %d",
                        options->prefetch, PREFETCH_MOST);
@@ -328,7 +406,9 @@ static det_status make_loader(det_loader *loader, const det_loader_options *opti
         st = fork_mark_init(&loader->mark, err);
     if (!st)
         st = make_slots(loader, options->workers ? ahead + 1 : 1, err);
-    if (!st && options->workers)
+    if (!st && options->workers && options->processes)
+        st = start_crew(loader, (uint32_t)options->workers, err);
+    else if (!st && options->workers)
         st = start_workers(loader, (uint32_t)options->workers, exec, err);
     return st;
 }
@@ -377,9 +457,11 @@ void det_loader_free(det_loader *loader)
 {
     if (!loader)
         return;
-    if (!loader->exec || !is_child(loader)) {
-        if (loader->lane)
+    if (!is_child(loader) || (!loader->exec && !loader->crew)) {
+        if (loader->lane || loader->crew)
             call_back(loader);
+        crew_free(loader->crew);
+        shared_memory_free(loader->columns, loader->columns_len);
         if (loader->owns_exec)
             exec_free(loader->exec);
         for (int64_t i = 0; i < loader->slots_made; i++)
@@ -414,8 +496,11 @@ det_status det_loader_next(det_loader *loader, const det_batch **ret_batch)
         return DET_OK;
     }
     slot = slot_at(loader, loader->position);
-    if (loader->exec) {
+    if (loader->exec || loader->crew)
         post_ahead(loader);
+    if (loader->crew) {
+        take_from_crew(loader, slot);
+    } else if (loader->exec) {
         wait_for(loader, slot);
     } else {
         slot->position = loader->position;
@@ -443,7 +528,7 @@ det_status det_loader_seek(det_loader *loader, int64_t position)
                        position, loader->plan.end);
     if (position == loader->position)
         return DET_OK;
-    if (loader->exec)
+    if (loader->exec || loader->crew)
         call_back(loader);
     loader->position = position;
     loader->posted = position;

@@ -4,6 +4,7 @@
  * tried again. */
 #include "det/data.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,46 +21,7 @@
 #include "libdet/dataset.h"
 #include "libdet/loader.h"
 #include "tests/support/test.h"
-
-enum { MOST = 512 };
-
-static det_loader_options options_of(int64_t batch_size, int64_t epochs, int workers)
-{
-    return (det_loader_options){.size = sizeof(det_loader_options),
-                                .batch_size = batch_size,
-                                .epochs = epochs,
-                                .seed = 42,
-                                .shuffle = 1,
-                                .workers = workers};
-}
-
-static det_loader *loader_of(det_dataset *dataset, const det_loader_options *options)
-{
-    det_loader *loader = NULL;
-
-    CHECK_OK(det_loader_new(dataset, options, &loader, test_err.text,
-                            sizeof(test_err.text)));
-    return loader;
-}
-
-/* Numbers without data. */
-static det_dataset *range_of(int64_t items)
-{
-    det_dataset *dataset = NULL;
-
-    CHECK_OK(det_dataset_arrays(NULL, 0, items, &dataset, NULL, 0));
-    return dataset;
-}
-
-static const det_batch *next(det_loader *loader)
-{
-    const det_batch *batch = NULL;
-    det_status st = det_loader_next(loader, &batch);
-
-    if (st)
-        fail_msg("%s", det_loader_error(loader));
-    return batch;
-}
+#include "tests/unit/libdet/data_world.h"
 
 /* ---- orders ---------------------------------------------------------------------- */
 
@@ -235,41 +197,6 @@ TEST(without_an_end_it_goes_on_and_reaches_far)
 
 /* ---- data ------------------------------------------------------------------------ */
 
-struct table {
-    float x[MOST][3];
-    int32_t y[MOST];
-    double weight[MOST];
-};
-
-static void fill_table(struct table *table, det_column columns[3])
-{
-    for (int i = 0; i < MOST; i++) {
-        for (int j = 0; j < 3; j++)
-            table->x[i][j] = (float)(i * 10 + j);
-        table->y[i] = i;
-        table->weight[i] = 1.0 / (i + 1);
-    }
-    columns[0] = (det_column){"x", table->x, sizeof(table->x[0])};
-    columns[1] = (det_column){"y", table->y, sizeof(table->y[0])};
-    columns[2] = (det_column){"weight", table->weight, sizeof(table->weight[0])};
-}
-
-static void check_rows(const det_batch *batch, const struct table *table)
-{
-    CHECK_EQ(batch->column_count, 3);
-    CHECK_STR(batch->columns[2].name, "weight");
-    CHECK_EQ(batch->columns[0].item_bytes, sizeof(table->x[0]));
-    CHECK_NULL(batch->columns[0].offsets);
-    for (int64_t i = 0; i < batch->count; i++) {
-        int64_t index = batch->indices[i];
-
-        CHECK(!memcmp((const char *)batch->columns[0].data + (size_t)i * 12,
-                      table->x[index], 12));
-        CHECK_EQ(((const int32_t *)batch->columns[1].data)[i], index);
-        CHECK(((const double *)batch->columns[2].data)[i] == table->weight[index]);
-    }
-}
-
 TEST(columns_stay_together)
 {
     static struct table table;
@@ -350,20 +277,6 @@ TEST(records_of_any_length_come_in_batches)
     CHECK_OK(io_remove_tree(io_system(), root, &test_err));
 }
 
-/* A file of 50 records of 30 bytes in a file system in memory. */
-static struct io *records_in_memory(void)
-{
-    struct io *io;
-    det_records *records;
-
-    CHECK_OK(io_memory_new(&io, &test_err));
-    CHECK_OK(records_create(io, "/set", &records, &test_err));
-    for (int i = 0; i < 50; i++)
-        CHECK_OK(det_records_add(records, "thirty bytes of nothing at all", 30));
-    CHECK_OK(det_records_finish(records));
-    return io;
-}
-
 TEST(a_damaged_record_is_told_by_the_batch_that_needs_it_and_by_no_other)
 {
     for (int workers = 0; workers < 3; workers++) {
@@ -418,310 +331,8 @@ TEST(records_without_memory_are_told_and_the_next_try_goes_on)
     io_free(io);
 }
 
-/* ---- sequences ------------------------------------------------------------------- */
-
-struct maker {
-    int64_t fails_at; /* -1: never */
-    atomic_int failures_left;
-    atomic_int calls;
-};
-
-static det_status make_item(void *arg, int64_t index, void *const *columns, char *error,
-                            size_t error_size)
-{
-    struct maker *maker = arg;
-    int64_t square = index * index;
-
-    atomic_fetch_add(&maker->calls, 1);
-    if (index == maker->fails_at && atomic_fetch_sub(&maker->failures_left, 1) > 0) {
-        snprintf(error, error_size, "the camera is off");
-        return DET_IO;
-    }
-    memcpy(columns[0], &index, sizeof(index));
-    memcpy(columns[1], &square, sizeof(square));
-    return DET_OK;
-}
-
-static det_status make_batch(void *arg, const int64_t *indices, size_t count,
-                             void *const *columns, char *error, size_t error_size)
-{
-    for (size_t i = 0; i < count; i++) {
-        void *at[] = {(char *)columns[0] + 8 * i, (char *)columns[1] + 8 * i};
-        det_status st = make_item(arg, indices[i], at, error, error_size);
-
-        if (st)
-            return st;
-    }
-    return DET_OK;
-}
-
-static const det_column maker_columns[] = {{"index", NULL, 8}, {"square", NULL, 8}};
-
-static det_dataset *sequence_of(struct maker *maker, int64_t items, bool by_batch)
-{
-    det_sequence sequence = {.size = sizeof(sequence),
-                             .items = items,
-                             .columns = maker_columns,
-                             .column_count = 2,
-                             .arg = maker};
-    det_dataset *dataset = NULL;
-
-    sequence.item = by_batch ? NULL : make_item;
-    sequence.batch = by_batch ? make_batch : NULL;
-    CHECK_OK(det_dataset_sequence(&sequence, &dataset, NULL, 0));
-    return dataset;
-}
-
-static void check_made(const det_batch *batch)
-{
-    const int64_t *index = batch->columns[0].data;
-    const int64_t *square = batch->columns[1].data;
-
-    for (int64_t i = 0; i < batch->count; i++) {
-        CHECK_EQ(index[i], batch->indices[i]);
-        CHECK_EQ(square[i], index[i] * index[i]);
-    }
-}
-
-TEST(the_same_order_for_any_number_of_workers)
-{
-    static const int workers[] = {0, 1, 2, 5, 16};
-    struct maker maker = {.fails_at = -1};
-
-    for (int by_batch = 0; by_batch < 2; by_batch++) {
-        det_dataset *dataset = sequence_of(&maker, 100, by_batch);
-        int64_t story[120] = {0};
-
-        for (size_t w = 0; w < ARRAY_LEN(workers); w++) {
-            det_loader_options options = options_of(7, 8, workers[w]);
-            det_loader *loader = loader_of(dataset, &options);
-            const det_batch *batch;
-            int at = 0;
-
-            while ((batch = next(loader)) != NULL) {
-                check_made(batch);
-                if (w == 0)
-                    story[at] = batch->indices[0];
-                CHECK_EQ(batch->indices[0], story[at++]);
-            }
-            CHECK_EQ(at, 120);
-            det_loader_free(loader);
-        }
-        det_dataset_free(dataset);
-    }
-}
-
-/* The batch that holds `item`, told by a loader that meets no failure. */
-static int64_t batch_with(int64_t items, const det_loader_options *options,
-                          int64_t item)
-{
-    det_dataset *dataset = range_of(items);
-    det_loader *loader = loader_of(dataset, options);
-    int64_t found = -1;
-
-    while (found < 0) {
-        const det_batch *batch = next(loader);
-
-        for (int64_t i = 0; i < batch->count; i++)
-            if (batch->indices[i] == item)
-                found = batch->position;
-    }
-    det_loader_free(loader);
-    det_dataset_free(dataset);
-    return found;
-}
-
-TEST(what_a_function_says_comes_out_with_its_item_and_can_be_tried_again)
-{
-    for (int workers = 0; workers < 4; workers++) {
-        struct maker maker = {.fails_at = 61, .failures_left = 2};
-        det_loader_options options = options_of(8, 2, workers);
-        det_dataset *dataset = sequence_of(&maker, 100, false);
-        det_loader *loader = loader_of(dataset, &options);
-        int64_t bad = batch_with(100, &options, 61);
-        const det_batch *batch = NULL;
-
-        for (int64_t i = 0; i < bad; i++)
-            check_made(next(loader));
-        for (int i = 0; i < 2; i++) {
-            CHECK_EQ(det_loader_next(loader, &batch), DET_IO);
-            CHECK_STR(det_loader_error(loader), "item 61: the camera is off");
-            CHECK_EQ(det_loader_position(loader), bad);
-        }
-        while ((batch = next(loader)) != NULL)
-            check_made(batch);
-        atomic_store(&maker.failures_left, 1000);
-        CHECK_OK(det_loader_seek(loader, bad));
-        CHECK_EQ(det_loader_next(loader, &batch), DET_IO);
-        CHECK_OK(det_loader_seek(loader, bad + 1));
-        CHECK_EQ(next(loader)->position, bad + 1);
-        det_loader_free(loader);
-        det_dataset_free(dataset);
-    }
-}
-
-TEST(what_a_function_for_batches_says_comes_out_with_the_batch)
-{
-    struct maker maker = {.fails_at = 5, .failures_left = 1};
-    det_loader_options options = options_of(4, 1, 0);
-    det_dataset *dataset = sequence_of(&maker, 8, true);
-    det_loader *loader;
-    const det_batch *batch;
-
-    options.shuffle = 0;
-    loader = loader_of(dataset, &options);
-    check_made(next(loader));
-    CHECK_EQ(det_loader_next(loader, &batch), DET_IO);
-    CHECK_STR(det_loader_error(loader), "batch 1, from item 4 on: the camera is off");
-    check_made(next(loader));
-    det_loader_free(loader);
-    det_dataset_free(dataset);
-}
-
-TEST(workers_go_no_further_than_they_may)
-{
-    struct maker maker = {.fails_at = -1};
-    det_loader_options options = options_of(1, 1, 2);
-    det_dataset *dataset = sequence_of(&maker, 100, false);
-    struct clock_manual clock;
-    struct exec *exec;
-    det_loader *loader;
-    const det_batch *batch;
-
-    clock_manual_init(&clock, 0);
-    CHECK_OK(exec_single_new(&clock, 5, &exec, &test_err));
-    options.prefetch = 4;
-    CHECK_OK(loader_open(dataset, &options, exec, &loader, &test_err));
-    CHECK_EQ(atomic_load(&maker.calls), 0); /* a seek may come first */
-    for (int i = 1; i < 90; i++) {
-        CHECK_OK(det_loader_next(loader, &batch));
-        while (exec_pump(exec))
-            ;
-        CHECK_EQ(atomic_load(&maker.calls), i + 4);
-        check_made(batch);
-    }
-    det_loader_free(loader);
-    exec_free(exec);
-    det_dataset_free(dataset);
-}
-
-/* ---- closing, forks, memory, options --------------------------------------------- */
-
-TEST(closing_in_the_middle_joins_the_workers)
-{
-    for (int taken = 0; taken < 20; taken++) {
-        struct maker maker = {.fails_at = -1};
-        det_loader_options options = options_of(3, 0, 4);
-        det_dataset *dataset = sequence_of(&maker, 1000, false);
-        det_loader *loader = loader_of(dataset, &options);
-
-        for (int i = 0; i < taken; i++)
-            check_made(next(loader));
-        det_loader_free(loader);
-        det_dataset_free(dataset);
-    }
-    det_loader_free(NULL);
-    det_dataset_free(NULL);
-}
-
-/* The loader is inert, its data set is not. */
-static int child_says(det_loader *loader, det_dataset *dataset)
-{
-    det_loader_options options = options_of(4, 1, 0);
-    const det_batch *batch;
-    det_loader *own;
-
-    if (det_loader_next(loader, &batch) != DET_STATE ||
-        det_loader_seek(loader, 0) != DET_STATE ||
-        !strstr(det_loader_error(loader), "forked"))
-        return 1;
-    det_loader_free(loader);
-    if (det_loader_new(dataset, &options, &own, NULL, 0) ||
-        det_loader_next(own, &batch) || batch->count != 4)
-        return 2;
-    det_loader_free(own);
-    return 0;
-}
-
-TEST(after_a_fork_the_child_is_inert_and_the_parent_goes_on)
-{
-    for (int workers = 0; workers < 3; workers++) {
-        struct maker maker = {.fails_at = -1};
-        det_loader_options options = options_of(4, 0, workers);
-        det_dataset *dataset = sequence_of(&maker, 100, false);
-        det_loader *loader = loader_of(dataset, &options);
-        int status;
-        pid_t pid;
-
-        check_made(next(loader));
-        pid = fork();
-        if (pid == 0)
-            _exit(child_says(loader, dataset));
-        CHECK_EQ(waitpid(pid, &status, 0), pid);
-        CHECK_EQ(status, 0);
-        for (int i = 0; i < 50; i++)
-            check_made(next(loader));
-        det_loader_free(loader);
-        det_dataset_free(dataset);
-    }
-}
-
-/* Everything on one thread, so that the fault strikes the workers as well. */
-static det_status short_story(struct exec *exec)
-{
-    struct maker maker = {.fails_at = -1};
-    det_loader_options options = options_of(4, 1, exec ? 2 : 0);
-    det_sequence sequence = {.size = sizeof(sequence),
-                             .items = 10,
-                             .columns = maker_columns,
-                             .column_count = 2,
-                             .item = make_item,
-                             .arg = &maker};
-    det_dataset *dataset = NULL;
-    det_loader *loader = NULL;
-    const det_batch *batch = NULL;
-    det_status st = det_dataset_sequence(&sequence, &dataset, NULL, 0);
-
-    if (!st)
-        st = loader_open(dataset, &options, exec, &loader, &test_err);
-    while (!st) {
-        st = det_loader_next(loader, &batch);
-        if (!st && !batch)
-            break;
-        if (!st)
-            check_made(batch);
-    }
-    if (st && loader) { /* trying again goes on where it failed */
-        CHECK_EQ(det_loader_next(loader, &batch), DET_OK);
-        check_made(batch);
-    }
-    det_loader_free(loader);
-    det_dataset_free(dataset);
-    return st;
-}
-
-TEST(without_memory_it_is_told_and_the_next_try_goes_on)
-{
-    EACH_ALLOCATION_FAILS() {
-        det_status st = short_story(NULL);
-
-        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
-    }
-    EACH_ALLOCATION_FAILS() {
-        int64_t armed = fault_state.left[FAULT_MEMORY];
-        struct clock_manual clock;
-        struct exec *exec;
-        det_status st;
-
-        fault_state.left[FAULT_MEMORY] = 0;
-        clock_manual_init(&clock, 0);
-        CHECK_OK(exec_single_new(&clock, 5, &exec, &test_err));
-        fault_state.left[FAULT_MEMORY] = armed;
-        st = short_story(exec);
-        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
-        exec_free(exec);
-    }
-}
+/* ---- what makes no sense ----------------------------------------------------------
+ */
 
 static const char *refused(int64_t items, const det_loader_options *options)
 {
@@ -759,6 +370,9 @@ TEST(options_that_make_no_sense_are_told)
     CHECK_STR(refused(10, &options), "epochs is -1, which is below 0");
     options = options_of(1, 1, -1);
     CHECK_STR(refused(10, &options), "workers is -1, not 0 to 1024");
+    options = processes_of(1, 1, 0);
+    CHECK_STR(refused(10, &options),
+              "nothing says how many worker processes: give workers");
     options = options_of(1, 1, 1);
     options.prefetch = 1 << 20;
     CHECK_STR(refused(10, &options), "prefetch is 1048576, not 0 to 65536");
