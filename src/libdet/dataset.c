@@ -2,9 +2,10 @@
 /* dataset.c - data in memory, data that a function makes, and the room of a batch.
  *
  * Arrays that are not shuffled are not copied: a batch is a stretch of them.  Shuffled
- * ones are gathered row by row; the rows lie anywhere, so that each begins with a miss
- * of the cache, and asking for a later row while copying this one is what brings the
- * copy near the speed of a straight one. */
+ * ones are gathered row by row.  The rows lie anywhere, so that the processor cannot
+ * guess the next one; it is told instead, piece by piece at the pace of the copying,
+ * and into the second level of the cache, which can wait for more lines at once than
+ * the first.  The loader lists the first items of the next batch for that as well. */
 #include "libdet/dataset.h"
 
 #include <assert.h>
@@ -17,8 +18,7 @@
 
 enum {
     ALIGNMENT = 64,     /* of a batch's columns: a cache line, and every vector */
-    ROWS_AHEAD = 2,     /* that are asked for */
-    PIECE_BYTES = 448,  /* copied, and asked for, in turns */
+    PIECE_BYTES = 1600, /* copied, and asked for, in turns */
     FIRST_BYTES = 4096, /* of a column of records */
     ERROR_BYTES = 1024, /* of what a sequence's function says */
 };
@@ -111,14 +111,16 @@ static void ask_for(const unsigned char *bytes, size_t len)
         __builtin_prefetch(bytes + at, ONLY_READ, SECOND_LEVEL);
 }
 
-static void gather(unsigned char *to, const det_column *column, const int64_t *indices,
-                   size_t count)
+static void gather(unsigned char *to, const det_column *column,
+                   const struct batch_room *room)
 {
     const unsigned char *from = column->data;
+    const int64_t *indices = room->indices;
     size_t size = column->item_bytes;
+    size_t count = (size_t)room->batch.count;
 
     for (size_t i = 0; i < count; i++) {
-        size_t later = MIN(i + ROWS_AHEAD, count - 1);
+        size_t later = MIN(i + ROOM_HINTS, count + room->hints - 1);
         const unsigned char *row = from + (size_t)indices[i] * size;
         const unsigned char *ahead = from + (size_t)indices[later] * size;
 
@@ -150,7 +152,7 @@ static det_status arrays_fill(const det_dataset *dataset, struct batch_room *roo
         st = batch_room_take(room, c, count * column->item_bytes, &to, err);
         if (st)
             return st;
-        gather(to, column, room->indices, count);
+        gather(to, column, room);
     }
     return DET_OK;
 }
@@ -330,7 +332,7 @@ det_status batch_room_init(struct batch_room *room, const det_dataset *dataset,
     room->columns = mem_array(count, sizeof(*room->columns));
     room->rooms = mem_array(count, sizeof(*room->rooms));
     room->pointers = mem_array(count, sizeof(*room->pointers));
-    room->indices = mem_array(MAX(most, (size_t)1), sizeof(*room->indices));
+    room->indices = mem_array(most + ROOM_HINTS, sizeof(*room->indices));
     room->batch.column_count = dataset->column_count;
     room->batch.columns = room->columns;
     room->batch.indices = room->indices;

@@ -27,12 +27,15 @@ struct column_room {
     size_t *offsets;       /* owned; NULL where all items have one length */
 };
 
+enum { ROOM_HINTS = 3 };
+
 struct batch_room {
     det_batch batch;           /* what the caller is shown */
     det_batch_column *columns; /* owned, as all arrays here; batch.columns */
     struct column_room *rooms;
     void **pointers;  /* for the functions of a sequence */
     int64_t *indices; /* batch.indices: filled in before fill() */
+    size_t hints;     /* indices behind them, of items that will probably come next */
     size_t most;      /* items that a batch has at most */
     bool is_run;      /* the indices follow one another, and their rows may be shown */
     bool is_lent;     /* the memory of the columns is somebody else's */

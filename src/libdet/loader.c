@@ -112,6 +112,15 @@ static void order_items(struct slot *slot, const struct plan *plan, int64_t firs
     /* Signed and unsigned of one type may stand for each other, and no item is beyond
      * what both can say. */
     permute_run(&slot->order, (uint64_t)first, (size_t)count, (uint64_t *)indices);
+    /* Who works alone makes the next batch too. */
+    slot->room.hints = 0;
+    if (slot->loader->slot_count == 1 && plan->items - first > plan->batch_size) {
+        int64_t next = first + plan->batch_size;
+
+        slot->room.hints = (size_t)MIN(plan->items - next, (int64_t)ROOM_HINTS);
+        permute_run(&slot->order, (uint64_t)next, slot->room.hints,
+                    (uint64_t *)indices + count);
+    }
 }
 
 /* Everything about the batch but its data. */
