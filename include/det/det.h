@@ -6,6 +6,7 @@
  *   det/checkpoint.h  saving and restoring its state
  *   det/trainer.h     when to report, validate, save and stop
  *   det/fit.h         the training loop around it
+ *   det/data.h        its data: sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
  *   det/client.h      calls to the master, for everything else
  *   det/status.h      how a call can end
@@ -19,6 +20,7 @@
 
 #include "det/checkpoint.h"
 #include "det/client.h"
+#include "det/data.h"
 #include "det/fit.h"
 #include "det/status.h"
 #include "det/tensorboard.h"

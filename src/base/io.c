@@ -199,8 +199,8 @@ det_status io_reserve(struct io_file *file, uint64_t size_bytes, struct err *err
     return struck(file->io, strike, "reserve space for", file->path, err);
 }
 
-det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
-                  struct err *err)
+static det_status map_file(struct io_file *file, size_t len, bool is_writable,
+                           struct io_map *ret_map, struct err *err)
 {
     uint64_t size;
     det_status status;
@@ -214,7 +214,23 @@ det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
         return err_set(err, DET_INVALID,
                        "cannot map %zu bytes of '%s', which has %" PRIu64, len,
                        file->path, size);
-    return file->io->ops->map(file, len, ret_map, err);
+    return file->io->ops->map(file, len, is_writable, ret_map, err);
+}
+
+det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
+                  struct err *err)
+{
+    bool is_writable = true;
+
+    return map_file(file, len, is_writable, ret_map, err);
+}
+
+det_status io_map_read(struct io_file *file, size_t len, struct io_map *ret_map,
+                       struct err *err)
+{
+    bool is_writable = false;
+
+    return map_file(file, len, is_writable, ret_map, err);
 }
 
 void io_unmap(struct io_map *map)

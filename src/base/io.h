@@ -118,6 +118,9 @@ struct io_map {
  * but io_unmap(). */
 det_status io_map(struct io_file *file, size_t len, struct io_map *ret_map,
                   struct err *err);
+/* The same for reading only: IO_READ suffices, and writing through it is deadly. */
+det_status io_map_read(struct io_file *file, size_t len, struct io_map *ret_map,
+                       struct err *err);
 void io_unmap(struct io_map *map); /* also of one that holds nothing */
 
 det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,

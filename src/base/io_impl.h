@@ -24,8 +24,8 @@ struct io_ops {
     det_status (*size)(struct io_file *file, uint64_t *ret_size_bytes, struct err *err);
     det_status (*lock)(struct io_file *file, bool is_shared, struct err *err);
     det_status (*reserve)(struct io_file *file, uint64_t size_bytes, struct err *err);
-    det_status (*map)(struct io_file *file, size_t len, struct io_map *ret_map,
-                      struct err *err);
+    det_status (*map)(struct io_file *file, size_t len, bool is_writable,
+                      struct io_map *ret_map, struct err *err);
     void (*unmap)(struct io_map *map);
     int (*fd)(const struct io_file *file);
 

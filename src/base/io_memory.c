@@ -327,12 +327,13 @@ static det_status memory_reserve(struct io_file *base, uint64_t size_bytes,
 }
 
 /* The file's own bytes, which stay where they are until the last map is gone. */
-static det_status memory_map(struct io_file *base, size_t len, struct io_map *ret_map,
-                             struct err *err)
+static det_status memory_map(struct io_file *base, size_t len, bool is_writable,
+                             struct io_map *ret_map, struct err *err)
 {
     struct memory_file *file = file_of(base);
     HOLD(memory_of(base->io));
-    det_status status = check_writable(file, "map", err);
+    det_status status =
+        is_writable ? check_writable(file, "map", err) : check_alive(file, err);
 
     if (status)
         return status;

@@ -253,10 +253,11 @@ static det_status system_reserve(struct io_file *file, uint64_t size_bytes,
     return ret ? io_fail(err, errno, "reserve space for", file->path) : DET_OK;
 }
 
-static det_status system_map(struct io_file *file, size_t len, struct io_map *ret_map,
-                             struct err *err)
+static det_status system_map(struct io_file *file, size_t len, bool is_writable,
+                             struct io_map *ret_map, struct err *err)
 {
-    void *data = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd_of(file), 0);
+    int access = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *data = mmap(NULL, len, access, MAP_SHARED, fd_of(file), 0);
 
     if (data == MAP_FAILED)
         return io_fail(err, errno, "map", file->path);

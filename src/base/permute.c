@@ -5,6 +5,8 @@
 
 #include "base/rng.h"
 
+enum { FEW = 128 }; /* elements whose steps overlap */
+
 static uint64_t mask(uint32_t bits)
 {
     return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -68,6 +70,43 @@ uint64_t permute_at(const struct permute *permute, uint64_t index)
         index = forward(permute, index);
     while (index >= permute->count);
     return index;
+}
+
+/* One step for all, then another for those that are still outside, and so on: steps of
+ * different elements overlap in the processor as long as no branch stands between them,
+ * so those outside are listed without one. */
+static void permute_few(const struct permute *permute, uint64_t first, size_t count,
+                        uint64_t *elements)
+{
+    unsigned char outside[FEW];
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        elements[i] = forward(permute, first + i);
+        outside[left] = (unsigned char)i;
+        left += elements[i] >= permute->count;
+    }
+    while (left) {
+        size_t listed = left;
+
+        left = 0;
+        for (size_t i = 0; i < listed; i++) {
+            unsigned char at = outside[i];
+
+            elements[at] = forward(permute, elements[at]);
+            outside[left] = at;
+            left += elements[at] >= permute->count;
+        }
+    }
+}
+
+void permute_run(const struct permute *permute, uint64_t first, size_t count,
+                 uint64_t *ret_elements)
+{
+    assert(count <= permute->count && first <= permute->count - count);
+    for (size_t done = 0; done < count; done += FEW)
+        permute_few(permute, first + done, count - done < FEW ? count - done : FEW,
+                    ret_elements + done);
 }
 
 uint64_t permute_find(const struct permute *permute, uint64_t element)

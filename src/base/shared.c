@@ -105,6 +105,22 @@ void shared_wake(_Atomic uint32_t *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+void *shared_memory_new(size_t len)
+{
+    void *memory = fault_strikes(FAULT_MEMORY)
+                       ? MAP_FAILED
+                       : mmap(NULL, len, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void shared_memory_free(void *memory, size_t len)
+{
+    if (memory)
+        munmap(memory, len);
+}
+
 /* Rather than the process id: asking for that is a system call, and an id comes
  * back. */
 det_status fork_mark_init(struct fork_mark *mark, struct err *err)

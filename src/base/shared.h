@@ -31,6 +31,11 @@ void shared_lock_give(struct shared_lock *lock);
 void shared_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms);
 void shared_wake(_Atomic uint32_t *word);
 
+/* Zeroes that processes forked later see at the same place and share; NULL: there is no
+ * memory. */
+void *shared_memory_new(size_t len);
+void shared_memory_free(void *memory, size_t len); /* NULL does nothing */
+
 /* True in the process that made it, false in one that was forked from it: asking costs
  * no call into the system. */
 struct fork_mark {

@@ -579,7 +579,7 @@ ON_BOTH(a_map_shows_and_changes_the_file)
     io_unmap(&map);
 }
 
-ON_BOTH(only_what_may_be_written_is_mapped)
+ON_BOTH(only_what_may_be_written_is_mapped_for_writing)
 {
     struct io_file *file;
     struct io_map map;
@@ -587,7 +587,11 @@ ON_BOTH(only_what_may_be_written_is_mapped)
     put(io, below(root, "f"), "text");
     CHECK_OK(io_open(io, below(root, "f"), IO_READ, &file, &test_err));
     CHECK(io_map(file, 4, &map, &test_err) != DET_OK);
+    CHECK_EQ(io_map_read(file, 5, &map, &test_err), DET_INVALID);
+    CHECK_OK(io_map_read(file, 4, &map, &test_err));
     io_close(file);
+    CHECK(memcmp(map.data, "text", 4) == 0);
+    io_unmap(&map);
 }
 
 ON_BOTH(maps_and_reservations_fail_when_told_to)

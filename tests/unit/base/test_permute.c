@@ -46,6 +46,25 @@ TEST(counts_that_need_all_bits_work)
     }
 }
 
+TEST(a_run_is_what_one_after_the_other_gives)
+{
+    const uint64_t counts[] = {1, 2, 129, 300, 513, 100000000};
+
+    for (size_t c = 0; c < ARRAY_LEN(counts); c++)
+        for (uint64_t len = 0; len <= 300 && len <= counts[c]; len++) {
+            uint64_t run[300];
+            struct permute p;
+
+            permute_init(&p, 5, len, counts[c]);
+            for (uint64_t first = 0; first <= counts[c] - len;
+                 first += 1 + counts[c] / 3) {
+                permute_run(&p, first, len, run);
+                for (uint64_t i = 0; i < len; i++)
+                    CHECK_EQ(run[i], permute_at(&p, first + i));
+            }
+        }
+}
+
 /* How many of the first thousand places hold the same in both. */
 static int agree(const struct permute *a, const struct permute *b)
 {
