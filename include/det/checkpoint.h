@@ -59,7 +59,8 @@ DET_API det_status det_checkpoint_put(det_checkpoint *checkpoint, const char *na
                                       const void *bytes, size_t len);
 /* Makes it durable, gives it its name and reports it; then `checkpoint` is gone.  A
  * failure leaves it as it is: commit again (DET_BUSY: only the report is missing), or
- * abort. */
+ * abort.  DET_INVALID: a link, or a `manifest.det.json` or `metadata.json` of your own
+ * is in it. */
 DET_API det_status det_checkpoint_commit(det_checkpoint *checkpoint);
 /* Removes it with all that was written.  NULL does nothing. */
 DET_API void det_checkpoint_abort(det_checkpoint *checkpoint);

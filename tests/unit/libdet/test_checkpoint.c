@@ -501,7 +501,8 @@ TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
 {
     struct world w;
     det_context *det;
-    char uuid[DET_UUID_SIZE];
+    det_checkpoint *checkpoint;
+    char uuid[DET_UUID_SIZE], path[200];
     size_t all, drafts;
 
     world_make(&w);
@@ -520,6 +521,13 @@ TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
     CHECK_HAS(det_context_error(det), "'manifest.det.json' in '/mine' cannot be saved");
     count(&w, &all, &drafts);
     CHECK_EQ(all, 0);
+    /* written directly: the same, and gone it may be committed */
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    snprintf(path, sizeof(path), "%s/metadata.json", det_checkpoint_path(checkpoint));
+    world_file(&w, path, "mine");
+    CHECK_EQ(det_checkpoint_commit(checkpoint), DET_INVALID);
+    CHECK_OK(io_remove(w.io, path, &test_err));
+    CHECK_OK(det_checkpoint_commit(checkpoint));
     /* one deeper is nobody's business, and so is what a restore brought along */
     CHECK_OK(io_remove(w.io, "/mine/manifest.det.json", &test_err));
     world_file(&w, "/mine/sub/metadata.json", "x");
