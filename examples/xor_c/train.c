@@ -121,19 +121,25 @@ static int fail(const det_context *det, const char *what)
     return 0;
 }
 
-static int read_settings(det_context *det, struct settings *set)
+enum verdict { BROKEN, FINE, UNTRAINABLE };
+
+static enum verdict read_settings(det_context *det, struct settings *set)
 {
     set->seed = (uint64_t)det_get_info(det)->seed;
     if (det_hparam_double(det, "lr", &set->lr) != DET_OK ||
         det_hparam_int(det, "hidden", &set->hidden) != DET_OK ||
-        det_hparam_int(det, "steps", &set->steps) != DET_OK)
-        return fail(det, "cannot begin");
+        det_hparam_int(det, "steps", &set->steps) != DET_OK) {
+        fail(det, "cannot begin");
+        return BROKEN;
+    }
     if (set->hidden >= 1 && set->hidden <= HIDDEN_MOST && set->steps >= 1)
-        return 1;
+        return FINE;
     fprintf(stderr, "ERROR: hidden must be 1 to %d, steps at least 1\n", HIDDEN_MOST);
-    if (det_report_early_exit(det, DET_EXIT_INIT_INVALID_HP) != DET_OK)
+    if (det_report_early_exit(det, DET_EXIT_INIT_INVALID_HP) != DET_OK) {
         fail(det, "cannot report");
-    return 0;
+        return BROKEN;
+    }
+    return UNTRAINABLE;
 }
 
 static int save(det_context *det, const struct state *s)
@@ -223,14 +229,30 @@ static int train(det_context *det, struct state *s, const struct settings *set)
     return 1;
 }
 
+/* From where the trial is, or from its beginning. */
+static int run(det_context *det, const struct settings *set)
+{
+    struct state s;
+
+    begin(&s, set);
+    if (!restore(det, &s))
+        return 0;
+    printf("run %" PRId64 " begins at step %" PRId64 "\n", det_get_info(det)->run_id,
+           s.step);
+    if (!train(det, &s, set))
+        return 0;
+    if (s.step == set->steps)
+        printf("finished: the first weight is %a\n", s.out[0]);
+    return 1;
+}
+
 int main(void)
 {
     char error[512] = "";
     det_init_options options = {0};
     det_context *det;
     struct settings set;
-    struct state s;
-    int is_fine;
+    enum verdict verdict;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     options.size = sizeof(options);
@@ -242,16 +264,9 @@ int main(void)
         fprintf(stderr, "ERROR: %s\n", error);
         return 1;
     }
-    is_fine = read_settings(det, &set);
-    if (is_fine) {
-        begin(&s, &set);
-        is_fine = restore(det, &s);
-        printf("run %" PRId64 " begins at step %" PRId64 "\n",
-               det_get_info(det)->run_id, s.step);
-    }
-    is_fine = is_fine && train(det, &s, &set);
-    if (is_fine && s.step == set.steps)
-        printf("finished: the first weight is %a\n", s.out[0]);
+    verdict = read_settings(det, &set);
+    if (verdict == FINE && !run(det, &set))
+        verdict = BROKEN;
     det_close(det);
-    return is_fine ? 0 : 1;
+    return verdict == BROKEN; /* who has said that it cannot be trained exits with 0 */
 }

@@ -59,13 +59,16 @@ DET_API det_status det_checkpoint_put(det_checkpoint *checkpoint, const char *na
                                       const void *bytes, size_t len);
 /* Makes it durable, gives it its name and reports it; then `checkpoint` is gone.  A
  * failure leaves it as it is: commit again (DET_BUSY: only the report is missing), or
- * abort. */
+ * abort.  DET_INVALID: a link, or a `manifest.det.json` or `metadata.json` of your own
+ * is in it. */
 DET_API det_status det_checkpoint_commit(det_checkpoint *checkpoint);
 /* Removes it with all that was written.  NULL does nothing. */
 DET_API void det_checkpoint_abort(det_checkpoint *checkpoint);
 
 /* Saves a directory of your own as a checkpoint: copies it (where the file system can,
- * without copying bytes), commits, and writes the uuid.  `ret_uuid` may be NULL. */
+ * without copying bytes), commits, and writes the uuid.  `ret_uuid` may be NULL.
+ * DET_INVALID: a `manifest.det.json` or a `metadata.json` of your own is in it; one
+ * that a restored checkpoint brought along is replaced. */
 DET_API det_status det_checkpoint_store(det_context *context, const char *directory,
                                         int64_t steps, const char *metadata,
                                         char ret_uuid[DET_UUID_SIZE]);
@@ -81,13 +84,15 @@ enum det_restore_flag {
 
 /* The directory of a checkpoint, to be read only; `uuid` NULL is the latest: the one
  * last committed in this run, else the one the trial is to begin from.  Every file is
- * read and compared with the manifest.  DET_NOT_FOUND: there is none.  DET_CORRUPT: a file is
- * missing, cut short or changed; the sentence names it.  DET_TOO_LARGE: `size` bytes do
- * not hold the path. */
+ * read and compared with the manifest.  DET_NOT_FOUND: the trial has none yet, or there
+ * is none of that uuid.  DET_CORRUPT: a file is missing, cut short or changed, or all
+ * of the trial's latest checkpoint is gone; the sentence names it.  DET_TOO_LARGE:
+ * `size` bytes do not hold the path. */
 DET_API det_status det_checkpoint_restore(det_context *context, const char *uuid,
                                           unsigned flags, char *path, size_t size);
 /* Copies a checkpoint into a directory, which is made when it is not there.  Compared
- * as above; a copy that fails may leave files behind. */
+ * as above; a copy that fails leaves nothing behind.  DET_EXISTS: the directory is not
+ * empty. */
 DET_API det_status det_checkpoint_download(det_context *context, const char *uuid,
                                            unsigned flags, const char *directory);
 /* The metadata of a checkpoint as JSON, cut to `size` bytes with its NUL.  `ret_len`

@@ -227,8 +227,11 @@ DET_API det_status det_alert(det_context *context, enum det_alert_level level,
                              const char *title, const char *description);
 
 /* Waits until everything accepted so far is stored at the master; -1: for as long as it
- * takes.  DET_TIMEOUT: it is not yet, but nothing is lost.  Outside a task it is where
- * it stays, and the call returns at once. */
+ * takes.  DET_TIMEOUT: it is not yet, but nothing is lost.  Where the master has
+ * refused a report of this context since the last call, its status (DET_EXISTS: other
+ * values for the same steps) and its sentence are returned, once; of many only the last
+ * few are known here, all are in the trial's log.  Outside a task it is where it stays,
+ * and the call returns at once. */
 DET_API det_status det_flush(det_context *context, int64_t timeout_ms);
 
 /* ---- stopping ---------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "config/config.h"
+#include "data/text.h"
 
 /* ---- lists ----------------------------------------------------------------------- */
 
@@ -111,7 +112,14 @@ static det_status get_checkpoint(struct cli *cli, const char *uuid,
 }
 
 /* Where it lies, as the machine that wrote it sees it. */
-static det_status place_of(struct cli *cli, const struct json *c, const char **ret_path)
+struct place {
+    const char *root; /* of the storage */
+    const char *path;
+    bool is_shared;
+};
+
+static det_status place_of(struct cli *cli, const struct json *c,
+                           struct place *ret_place)
 {
     const struct json *tree = json_path(c, "training.experimentConfig");
     const char *text = tree ? json_text(&cli->mem, tree) : NULL;
@@ -128,9 +136,11 @@ static det_status place_of(struct cli *cli, const struct json *c, const char **r
         return cli_fail(cli, DET_UNSUPPORTED,
                         "the checkpoint does not lie in a directory: fetch it from its "
                         "storage by hand");
-    *ret_path = arena_printf(&cli->mem, "%s/%s", config.storage_directory,
-                             json_str(json_get(c, "uuid"), ""));
-    return *ret_path ? DET_OK : cli_nomem(cli);
+    ret_place->root = config.storage_directory;
+    ret_place->is_shared = config.storage_kind == STORAGE_SHARED_FS;
+    ret_place->path = arena_printf(&cli->mem, "%s/%s", config.storage_directory,
+                                   json_str(json_get(c, "uuid"), ""));
+    return ret_place->path ? DET_OK : cli_nomem(cli);
 }
 
 static void put_deletion(struct cli *cli, const struct json *deletion)
@@ -168,15 +178,15 @@ static void put_files(struct cli *cli, const struct json *resources)
 det_status run_checkpoint_describe(struct cli *cli, const struct cli_invocation *in)
 {
     const struct json *c;
-    const char *path = NULL;
+    struct place place = {0};
     det_status st = get_checkpoint(cli, in->args[0], &c);
 
     if (st)
         return st;
     if (in->format == CLI_JSON)
         return cli_print_json(cli, c);
-    if (place_of(cli, c, &path))
-        path = "";
+    if (place_of(cli, c, &place))
+        place.path = "";
     cli_put(cli, "checkpoint %s\n", json_str(json_get(c, "uuid"), ""));
     show_field(cli, "state", state_of(c));
     put_deletion(cli, json_get(c, "deletion"));
@@ -189,7 +199,7 @@ det_status run_checkpoint_describe(struct cli *cli, const struct cli_invocation 
     show_field(cli, "metric", cli_number(cli, json_path(c, "training.searcherMetric")));
     show_field(cli, "saved", cli_time(cli, json_get(c, "reportTime")));
     show_field(cli, "size", cli_size(cli, (uint64_t)size_of(c)));
-    show_field(cli, "place", path);
+    show_field(cli, "place", place.path);
     if (json_bool(json_get(c, "held"), false))
         show_field(cli, "kept", "another trial began from it");
     put_files(cli, json_get(c, "resources"));
@@ -208,31 +218,110 @@ static det_status check_state(struct cli *cli, const struct json *c)
                     json_str(json_get(c, "uuid"), ""), state);
 }
 
-static det_status check_source(struct cli *cli, const char *path)
+static bool is_directory(const char *path)
 {
     struct io_stat stat;
-    det_status st = io_stat(io_system(), path, &stat, cli->err);
+
+    return !io_stat(io_system(), path, &stat, NULL) && stat.kind == IO_DIRECTORY;
+}
+
+static det_status check_source(struct cli *cli, const char *uuid,
+                               const struct place *place)
+{
+    struct io_stat stat;
+    det_status st = io_stat(io_system(), place->path, &stat, cli->err);
 
     if (!st && stat.kind == IO_DIRECTORY)
         return DET_OK;
     if (st && st != DET_NOT_FOUND)
         return st;
-    return cli_fail(cli, DET_NOT_FOUND,
-                    "the checkpoint is at '%s' on the machine of the agent that wrote "
-                    "it, which cannot be seen from here: run this command there, or "
-                    "copy that directory",
-                    path);
+    if (!is_directory(place->root))
+        return cli_fail(cli, DET_NOT_FOUND,
+                        "checkpoint %s is at '%s' on the machine of the agent that "
+                        "wrote it, which cannot be seen from here: run this command "
+                        "there, or copy that directory",
+                        uuid, place->path);
+    (void)cli_fail(cli, DET_CORRUPT,
+                   place->is_shared
+                       ? "checkpoint %s is gone: somebody has removed '%s'"
+                       : "checkpoint %s is not on this machine: '%s' was removed, or "
+                         "lies on the machine of another agent, which wrote it",
+                   uuid, place->path);
+    return cli_hint(cli, "'det checkpoint delete %s' forgets one that is gone", uuid);
 }
 
-static det_status make_folder(struct cli *cli, const char *folder)
+/* Where files are copied to first: beside a folder that is to be made, inside of one
+ * that is there (it may be a mount, or where somebody's shell is).  So what is in the
+ * folder is whole, and a copy that failed does not stand in the way of the next. */
+struct draft {
+    const char *folder;
+    const char *path; /* NULL: not made */
+    bool is_inside;
+};
+
+static det_status draft_make(struct cli *cli, struct draft *draft)
+{
+    size_t len = strlen(draft->folder);
+    unsigned char random[8];
+    char suffix[2 * sizeof(random) + 1];
+    const char **names;
+    det_status st = io_list(io_system(), draft->folder, &cli->mem, &names, cli->err);
+
+    draft->is_inside = !st;
+    if (!st && *names)
+        return cli_fail(cli, DET_EXISTS,
+                        "the folder '%s' is not empty; -o names another",
+                        draft->folder);
+    if (!st || st == DET_NOT_FOUND)
+        st = rng_secret(random, sizeof(random), cli->err);
+    if (st)
+        return st;
+    while (len > 1 && draft->folder[len - 1] == '/')
+        len--;
+    hex_encode(suffix, random, sizeof(random));
+    draft->path = arena_printf(&cli->mem, "%.*s%s.unfinished-%s", (int)len,
+                               draft->folder, draft->is_inside ? "/" : "", suffix);
+    return draft->path ? io_mkdir(io_system(), draft->path, false, cli->err)
+                       : cli_nomem(cli);
+}
+
+static det_status draft_finish(struct cli *cli, const struct draft *draft)
 {
     const char **names;
-    det_status st = io_mkdir(io_system(), folder, false, cli->err);
+    det_status st;
+
+    if (!draft->is_inside)
+        return io_rename(io_system(), draft->path, draft->folder, cli->err);
+    st = io_list(io_system(), draft->path, &cli->mem, &names, cli->err);
+    for (; !st && *names; names++) {
+        const char *from = arena_printf(&cli->mem, "%s/%s", draft->path, *names);
+        const char *to = arena_printf(&cli->mem, "%s/%s", draft->folder, *names);
+
+        st = from && to ? io_rename(io_system(), from, to, cli->err) : cli_nomem(cli);
+    }
+    return st ? st : io_remove_tree(io_system(), draft->path, cli->err);
+}
+
+static det_status fetch(struct cli *cli, const struct json *c, const char *from,
+                        const char *folder, struct copy_result *ret_result)
+{
+    struct draft draft = {.folder = folder};
+    det_status st = draft_make(cli, &draft);
 
     if (!st)
-        st = io_list(io_system(), folder, &cli->mem, &names, cli->err);
-    if (!st && *names)
-        st = cli_fail(cli, DET_EXISTS, "the folder '%s' is not empty", folder);
+        st = copy_checkpoint(io_system(), from, draft.path, json_get(c, "resources"),
+                             &cli->mem, ret_result, cli->err);
+    if (st == DET_CORRUPT) {
+        (void)err_prefix(cli->err, "checkpoint %s", json_str(json_get(c, "uuid"), ""));
+        (void)cli_hint(cli,
+                       "'det checkpoint list --trial %" PRId64 "' shows the others; "
+                       "what is left of this one is in '%s'",
+                       json_i64(json_path(c, "training.trialId"), 0), from);
+    }
+    if (!st)
+        st = draft_finish(cli, &draft);
+    if (st && draft.path)
+        (void)io_remove_tree(io_system(), draft.path, NULL);
     return st;
 }
 
@@ -240,7 +329,7 @@ det_status run_checkpoint_download(struct cli *cli, const struct cli_invocation 
 {
     const struct download_options *options = in->options;
     struct copy_result result = {0};
-    const char *path = NULL;
+    struct place place = {0};
     const char *folder = options->output;
     const struct json *c;
     det_status st = get_checkpoint(cli, in->args[0], &c);
@@ -248,18 +337,15 @@ det_status run_checkpoint_download(struct cli *cli, const struct cli_invocation 
     if (!st)
         st = check_state(cli, c);
     if (!st)
-        st = place_of(cli, c, &path);
+        st = place_of(cli, c, &place);
     if (!st)
-        st = check_source(cli, path);
+        st = check_source(cli, in->args[0], &place);
     if (!folder)
         folder = arena_printf(&cli->mem, "checkpoints/%s", in->args[0]);
     if (!st && !folder)
         st = cli_nomem(cli);
     if (!st)
-        st = make_folder(cli, folder);
-    if (!st)
-        st = copy_checkpoint(io_system(), path, folder, json_get(c, "resources"),
-                             &cli->mem, &result, cli->err);
+        st = fetch(cli, c, place.path, folder, &result);
     if (!st)
         cli_put(cli, "Wrote checkpoint %s to %s: %" PRId64 " files, %s, %s\n",
                 in->args[0], folder, result.files, cli_size(cli, result.size_bytes),

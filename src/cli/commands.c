@@ -536,9 +536,10 @@ const struct cli_command cli_commands[] = {
     COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
             "Inside a task: report metrics", OPTS(report_opts, report_options),
             .help =
-                "Values are numbers (NaN and inf too), else strings.  Returns as soon "
-                "as the report is in the task's own file, from which it is sent; "
-                "--wait waits until the master has stored it."),
+                "Values are numbers (NaN and inf too); NAME:=TEXT reports text.  "
+                "Returns as soon as the report is in the task's own file, from which "
+                "it is sent; --wait waits until the master has stored it, and fails "
+                "when it was refused."),
     COMMAND("checkpoint", "save", "DIR", run_checkpoint_save, 0,
             "Inside a task: save a folder as a checkpoint",
             OPTS(checkpoint_save_opts, checkpoint_save_options),
@@ -548,12 +549,14 @@ const struct cli_command cli_commands[] = {
             "Inside a task: copy a checkpoint into a folder",
             OPTS(checkpoint_restore_opts, checkpoint_restore_options),
             .help = "The latest one of the trial, unless --uuid names another.  Every "
-                    "file is compared with the checkpoint's manifest.  Exits 4 when "
-                    "there is none yet."),
-    COMMAND(
-        "hparam", NULL, "NAME", run_hparam, 0, "Inside a task: print a hyperparameter",
-        .help = "Nested ones are named with dots: optimizer.lr.  Strings are printed "
-                "as they are, everything else as JSON."),
+                    "file is compared with the checkpoint's manifest.  DIR is made, "
+                    "or is empty.  Exits 4 when there is none yet, and 8 when it is "
+                    "damaged or gone."),
+    COMMAND("hparam", NULL, "NAME", run_hparam, 0,
+            "Inside a task: print a hyperparameter",
+            .help = "Nested ones are named with dots, elements of lists with numbers: "
+                    "optimizer.lr, layers[0].  Strings are printed as they are, "
+                    "everything else as JSON."),
     COMMAND("preempted", NULL, "", run_preempted, 0,
             "Inside a task: say whether it must stop now",
             .help = "Exits 0 when the task has to save its state and end, else 1."),

@@ -17,6 +17,7 @@ enum { CHUNK = 1 << 20, DEPTH_MOST = 64 };
 
 /* What is known of a file before it is copied. */
 struct wanted {
+    const char *path;
     int64_t size; /* -1: unknown */
     uint32_t crc;
     bool has_crc;
@@ -45,6 +46,7 @@ static det_status want(struct copy *copy, const char *path, int64_t size,
         path = arena_strdup(copy->mem, path);
         if (!wanted || !path || !smap_put(&copy->wanted, path, wanted))
             return err_default(err, DET_NOMEM);
+        wanted->path = path;
     }
     wanted->size = size;
     *ret_wanted = wanted;
@@ -195,17 +197,28 @@ static det_status copy_folder(struct copy *copy, const char *from, const char *t
     return st;
 }
 
+/* Names the first by path: which one the map has first is chance. */
 static det_status check_missing(struct copy *copy, struct err *err)
 {
-    struct wanted *wanted;
+    const struct wanted *first = NULL;
+    const struct wanted *wanted;
+    size_t count = 0;
 
-    for (size_t i = 0; (wanted = map_next(&copy->wanted, &i));)
-        if (!wanted->was_seen)
-            return err_set(err, DET_CORRUPT,
-                           "a file of the checkpoint is missing: it lists %zu, and "
-                           "%" PRId64 " are there",
-                           copy->wanted.count, copy->result.files);
-    return DET_OK;
+    for (size_t i = 0; (wanted = map_next(&copy->wanted, &i));) {
+        if (wanted->was_seen)
+            continue;
+        count++;
+        if (!first || strcmp(wanted->path, first->path) < 0)
+            first = wanted;
+    }
+    if (!first)
+        return DET_OK;
+    if (count > 1)
+        return err_set(err, DET_CORRUPT,
+                       "the file '%s' of the checkpoint is missing, and %zu more",
+                       first->path, count - 1);
+    return err_set(err, DET_CORRUPT, "the file '%s' of the checkpoint is missing",
+                   first->path);
 }
 
 det_status copy_checkpoint(struct io *io, const char *from, const char *to,

@@ -13,6 +13,8 @@
 #include "cli/options.h"
 #include "cli/run.h"
 #include "data/text.h"
+#include "data/utf8.h"
+#include "libdet/hparam.h"
 
 /* ---- where we are ---------------------------------------------------------------- */
 
@@ -78,29 +80,72 @@ static bool parse_odd(const char *text, double *ret_value)
     return true;
 }
 
-static det_status add_metric(struct cli *cli, struct json_writer *w, const char *pair)
+/* NAME=NUMBER, or NAME:=TEXT: that a value is no number is mostly a mistake, and then
+ * nobody should find a word in the place of a curve. */
+struct pair {
+    const char *name;
+    const char *value;
+    bool is_text;
+};
+
+static det_status split_pair(struct cli *cli, const char *arg, struct pair *ret_pair)
 {
-    const char *equals = strchr(pair, '=');
-    const char *name, *value;
+    const char *equals = strchr(arg, '=');
+    size_t len = equals ? (size_t)(equals - arg) : 0;
+    bool is_text = len && arg[len - 1] == ':';
+
+    len -= is_text;
+    if (!len)
+        return cli_fail(cli, DET_INVALID, "'%s' is not of the form NAME=VALUE", arg);
+    if (utf8_valid(arg, strlen(arg)) < strlen(arg))
+        return cli_fail(cli, DET_INVALID, "a metric's name or value is not UTF-8 text");
+    ret_pair->name = arena_strndup(&cli->mem, arg, len);
+    ret_pair->value = equals + 1;
+    ret_pair->is_text = is_text;
+    if (!ret_pair->name)
+        return cli_nomem(cli);
+    if (!*ret_pair->value)
+        return cli_fail(cli, DET_INVALID, "'%s' has no value; was a variable empty?",
+                        arg);
+    return DET_OK;
+}
+
+static det_status add_metric(struct cli *cli, struct json_writer *w,
+                             const struct pair *pair)
+{
     int64_t whole;
     double real;
 
-    if (!equals || equals == pair)
-        return cli_fail(cli, DET_INVALID, "'%s' is not of the form NAME=VALUE", pair);
-    name = arena_strndup(&cli->mem, pair, (size_t)(equals - pair));
-    value = equals + 1;
-    if (!name)
-        return cli_nomem(cli);
-    if (!*value)
-        return cli_fail(cli, DET_INVALID, "'%s' has no value; was a variable empty?",
-                        pair);
-    if (parse_i64(value, &whole))
-        jw_i64(w, name, whole);
-    else if (parse_real(value, &real) || parse_odd(value, &real))
-        jw_real(w, name, real);
+    if (pair->is_text)
+        jw_str(w, pair->name, pair->value);
+    else if (parse_i64(pair->value, &whole))
+        jw_i64(w, pair->name, whole);
+    else if (parse_real(pair->value, &real) || parse_odd(pair->value, &real))
+        jw_real(w, pair->name, real);
     else
-        jw_str(w, name, value);
+        return cli_fail(cli, DET_INVALID,
+                        "the value '%.100s' of '%.100s' is not a number that a double "
+                        "can hold; text is reported as '%.100s:=%.100s'",
+                        pair->value, pair->name, pair->name, pair->value);
     return DET_OK;
+}
+
+static det_status add_metrics(struct cli *cli, const struct cli_invocation *in,
+                              struct json_writer *w)
+{
+    struct pair *pairs = arena_array(&cli->mem, struct pair, in->arg_count);
+    det_status st = pairs ? DET_OK : cli_nomem(cli);
+
+    for (size_t i = 0; i < in->arg_count && !st; i++) {
+        st = split_pair(cli, in->args[i], &pairs[i]);
+        for (size_t k = 0; k < i && !st; k++)
+            if (!strcmp(pairs[k].name, pairs[i].name))
+                st = cli_fail(cli, DET_INVALID, "the metric '%.100s' is given twice",
+                              pairs[i].name);
+        if (!st)
+            st = add_metric(cli, w, &pairs[i]);
+    }
+    return st;
 }
 
 static const char *group_of(const struct report_options *options)
@@ -116,11 +161,10 @@ static det_status report_metrics(struct cli *cli, const struct cli_invocation *i
     const struct report_options *options = in->options;
     CLEANUP(buf_done) struct buf metrics = BUF_INIT;
     struct json_writer w = JSON_WRITER(&metrics);
-    det_status st = DET_OK;
+    det_status st;
 
     jw_object(&w, NULL);
-    for (size_t i = 0; i < in->arg_count && !st; i++)
-        st = add_metric(cli, &w, in->args[i]);
+    st = add_metrics(cli, in, &w);
     jw_end_object(&w);
     if (st)
         return st;
@@ -192,10 +236,7 @@ det_status run_hparam(struct cli *cli, const struct cli_invocation *in)
         st = json_parse(text, strlen(text), &cli->mem, &hparams, cli->err);
     if (st)
         return st;
-    /* a name with a dot in it wins over a path */
-    value = json_get(hparams, in->args[0]);
-    if (!value)
-        value = json_path(hparams, in->args[0]);
+    value = hparam_find(hparams, in->args[0]);
     if (!value) {
         const char *names[128] = {0};
         const char *nearest;

@@ -27,7 +27,12 @@
 #include "libdet/storage.h"
 #include "wire/report.h"
 
-enum { STRINGS = 1 << 30, CHUNK = 1 << 20, BEHIND = 8 << 20 };
+enum {
+    STRINGS = 1 << 30,
+    CHUNK = 1 << 20,
+    BEHIND = 8 << 20,
+    METADATA_BYTES = 64 << 20
+};
 
 struct det_checkpoint {
     det_context *context;
@@ -36,9 +41,10 @@ struct det_checkpoint {
     int64_t steps;
     struct json *metadata; /* an object */
     const char *root;
-    const char *draft; /* while it is being written */
-    const char *final; /* what it will be called */
-    bool is_named;     /* renamed already: a sync and the report are missing */
+    const char *draft;  /* while it is being written */
+    const char *final;  /* what it will be called */
+    bool is_named;      /* renamed already: a sync and the report are missing */
+    bool has_own_names; /* metadata and manifest there are the library's */
     struct manifest manifest;
     VEC(struct manifest_file) puts; /* files whose sums are known */
 };
@@ -269,6 +275,68 @@ static void use_sums(det_checkpoint *checkpoint)
     }
 }
 
+/* What the library itself once wrote: a restored folder has it, and is saved again. */
+static det_status is_own_metadata(det_checkpoint *checkpoint, const char *path,
+                                  bool *ret_is_own, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(METADATA_BYTES);
+    CLEANUP(buf_done) struct buf again = BUF_INIT;
+    struct json *tree;
+    det_status st = io_read_file(checkpoint->context->world.io, path, &text, err);
+
+    *ret_is_own = false;
+    if (!st)
+        st = json_parse(text.data, text.len, &checkpoint->mem, &tree, err);
+    if (st == DET_INVALID || st == DET_TOO_LARGE)
+        return DET_OK;
+    if (st || tree->kind != JSON_OBJECT || !json_get(tree, "steps_completed"))
+        return st;
+    json_write(&again, tree);
+    buf_putc(&again, '\n');
+    if (again.status)
+        return err_default(err, again.status);
+    *ret_is_own = again.len == text.len && !memcmp(again.data, text.data, text.len);
+    return DET_OK;
+}
+
+/* A name that is the library's: the file would be left out, or replaced. */
+static det_status check_taken(det_checkpoint *checkpoint, const char *from,
+                              const char *name, struct err *err)
+{
+    const char *path = arena_printf(&checkpoint->mem, "%s/%s", from, name);
+    bool is_own = false;
+    struct io_stat found;
+    det_status st;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    st = io_stat(checkpoint->context->world.io, path, &found, err);
+    if (st == DET_NOT_FOUND)
+        return DET_OK;
+    if (!st && !strcmp(name, METADATA_NAME) && found.kind == IO_FILE)
+        st = is_own_metadata(checkpoint, path, &is_own, err);
+    if (st || is_own)
+        return st;
+    return err_set(
+        err, DET_INVALID,
+        "'%s' in '%s' cannot be saved: a file of this name is written by the "
+        "library itself; rename yours, or remove it",
+        name, from);
+}
+
+/* Once: after that, what has these names is the library's. */
+static det_status check_names(det_checkpoint *checkpoint, struct err *err)
+{
+    det_status st = DET_OK;
+
+    if (!checkpoint->has_own_names)
+        st = check_taken(checkpoint, checkpoint->draft, MANIFEST_NAME, err);
+    if (!st && !checkpoint->has_own_names)
+        st = check_taken(checkpoint, checkpoint->draft, METADATA_NAME, err);
+    checkpoint->has_own_names |= !st;
+    return st;
+}
+
 static det_status write_metadata(det_checkpoint *checkpoint, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
@@ -301,8 +369,10 @@ static det_status sync_directories(det_checkpoint *checkpoint, struct err *err)
 static det_status seal(det_checkpoint *checkpoint, struct err *err)
 {
     struct io *io = checkpoint->context->world.io;
-    det_status st = write_metadata(checkpoint, err);
+    det_status st = check_names(checkpoint, err);
 
+    if (!st)
+        st = write_metadata(checkpoint, err);
     manifest_done(&checkpoint->manifest);
     if (!st)
         st = manifest_walk(io, checkpoint->draft, &checkpoint->mem,
@@ -417,6 +487,10 @@ static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
     struct arena *mem = &checkpoint->mem;
     det_status st = manifest_walk(io, from, mem, &all, err);
 
+    if (!st)
+        st = check_taken(checkpoint, from, MANIFEST_NAME, err);
+    if (!st)
+        st = check_taken(checkpoint, from, METADATA_NAME, err);
     for (size_t i = 0; !st && i < all.directories.count; i++) {
         const char *to =
             arena_printf(mem, "%s/%s", checkpoint->draft, all.directories.at[i]);

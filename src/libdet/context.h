@@ -63,6 +63,7 @@ struct det_context {
     struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
     atomic_int is_preempted;
+    _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
     struct lock lock;
     char latest[UUID_TEXT]; /* last committed by this process; "": none */
     uint32_t next_failure;

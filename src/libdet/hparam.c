@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hparam.c - hyperparameters by path.  The tree is never changed: any thread reads. */
+#include "libdet/hparam.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +50,7 @@ static bool next_step(const char **path, char name[NAME_MOST])
     return true;
 }
 
-static const struct json *find(const struct json *hparams, const char *path)
+const struct json *hparam_find(const struct json *hparams, const char *path)
 {
     const struct json *at = json_get(hparams, path);
     char name[NAME_MOST];
@@ -93,7 +95,7 @@ static det_status get(const det_context *context, const char *path, const void *
     if (!path || !ret)
         return err_set(err, DET_INVALID,
                        "a hyperparameter needs a path and a place for its value");
-    *ret_value = find(context->hparams, path);
+    *ret_value = hparam_find(context->hparams, path);
     return *ret_value ? DET_OK : missing(context, path, err);
 }
 

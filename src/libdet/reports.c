@@ -31,15 +31,11 @@ static det_status check_group(const char *group, int64_t steps, struct err *err)
         return err_set(err, DET_INVALID,
                        "a report needs a group: 'training', "
                        "'validation' or a name of your own");
-    if (strchr(group, '.'))
-        return err_set(err, DET_INVALID,
-                       "the group '%s' has a dot in its name, which is not allowed",
-                       group);
     if (steps < -1)
         return err_set(err, DET_INVALID,
                        "steps is %" PRId64 "; expected 0 or more, or -1 for none",
                        steps);
-    return DET_OK;
+    return report_check_name(group, strlen(group), true, err);
 }
 
 static det_status put_metrics(det_context *context, const char *group, int64_t steps,
@@ -58,10 +54,15 @@ static det_status fill(const det_metric *metrics, size_t count,
                        struct report_value *values, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
+        det_status st;
+
         if (!metrics[i].name || !*metrics[i].name)
             return err_set(err, DET_INVALID, "metric number %zu has no name", i + 1);
         values[i].name = metrics[i].name;
         values[i].name_len = strlen(metrics[i].name);
+        st = report_check_name(values[i].name, values[i].name_len, false, err);
+        if (st)
+            return st;
         values[i].type = REPORT_NUMBER;
         values[i].number = metrics[i].value;
         values[i].json = NULL;
@@ -127,12 +128,30 @@ static bool is_plain_number(const struct json *item, double *ret_number)
     return json_number(item, ret_number);
 }
 
-static det_status fill_value(const char *group, const struct json *item,
-                             struct arena *mem, struct report_value *value,
-                             struct err *err)
+/* What the search goes by is a number: a word would leave it without, silently. */
+static det_status check_searched(const det_context *context, const char *group,
+                                 const struct json *item, struct err *err)
 {
-    if (!item->key[0])
-        return err_set(err, DET_INVALID, "a metric has no name");
+    const char *metric = json_str(json_path(context->config, "searcher.metric"), "");
+    double number;
+
+    if (strcmp(group, DET_GROUP_VALIDATION) != 0 || strcmp(metric, item->key) != 0 ||
+        json_number(item, &number))
+        return DET_OK;
+    return err_set(err, DET_INVALID,
+                   "the metric '%s' is %s; the experiment's searcher goes by it and "
+                   "needs a number",
+                   item->key, json_kind_name(item->kind));
+}
+
+static det_status fill_value(const det_context *context, const char *group,
+                             const struct json *item, struct arena *mem,
+                             struct report_value *value, struct err *err)
+{
+    det_status st = report_check_name(item->key, strlen(item->key), false, err);
+
+    if (st)
+        return st;
     if (item->kind == JSON_NULL && !strcmp(group, DET_GROUP_VALIDATION))
         return err_set(err, DET_INVALID, "the validation metric '%s' is null",
                        item->key);
@@ -141,6 +160,9 @@ static det_status fill_value(const char *group, const struct json *item,
     value->type = REPORT_NUMBER;
     if (is_plain_number(item, &value->number))
         return DET_OK;
+    st = check_searched(context, group, item, err);
+    if (st)
+        return st;
     value->type = REPORT_JSON;
     value->json = json_text(mem, item);
     if (!value->json)
@@ -199,7 +221,7 @@ static det_status report_tree(det_context *context, const char *group, int64_t s
         return err_default(err, DET_NOMEM);
     json_each(item, metrics)
         if (!st)
-            st = fill_value(group, item, mem, &values[i++], err);
+            st = fill_value(context, group, item, mem, &values[i++], err);
     return st ? st : put_metrics(context, group, steps, &all, err);
 }
 
@@ -288,6 +310,9 @@ det_status det_set_status(det_context *context, const char *status)
 
     if (!st && (!status || !*status))
         st = err_set(&err, DET_INVALID, "a status needs a word");
+    if (!st && strlen(status) > REPORT_STATUS_MOST)
+        st = err_set(&err, DET_INVALID, "the status has %zu bytes; expected %d at most",
+                     strlen(status), REPORT_STATUS_MOST);
     if (!st)
         st = put_word(context, REPORT_STATUS, "state", status, &err);
     return context_end(context, st, &err);
@@ -360,6 +385,24 @@ static det_status wait_until(det_context *context, uint64_t wanted, int64_t dead
     }
 }
 
+/* Each is told once. */
+static det_status say_refused(det_context *context, struct err *err)
+{
+    uint64_t told = atomic_load(&context->refusal_told);
+    struct ring_refusal refusal;
+    uint64_t last;
+
+    if (!ring_refused(context->ring, told, &refusal, &last))
+        return DET_OK;
+    atomic_store(&context->refusal_told, last);
+    if (refusal.others)
+        return err_set(err, refusal.status,
+                       "the master refused a report, and %" PRIu32 " more: %s",
+                       refusal.others, refusal.text);
+    return err_set(err, refusal.status, "the master refused a report: %s",
+                   refusal.text);
+}
+
 det_status det_flush(det_context *context, int64_t timeout_ms)
 {
     uint64_t accepted, stored;
@@ -372,5 +415,8 @@ det_status det_flush(det_context *context, int64_t timeout_ms)
     ring_numbers(context->ring, &accepted, &stored);
     if (timeout_ms >= 0 && timeout_ms < INT64_MAX / 2000)
         deadline_us = clock_mono_us(context->world.clock) + timeout_ms * 1000;
-    return context_end(context, wait_until(context, accepted, deadline_us, &err), &err);
+    st = wait_until(context, accepted, deadline_us, &err);
+    if (!st)
+        st = say_refused(context, &err);
+    return context_end(context, st, &err);
 }

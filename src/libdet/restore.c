@@ -50,6 +50,21 @@ static det_status which(det_context *context, const char *uuid, struct arena *me
     return DET_OK;
 }
 
+/* The trial's own must be there: that it is not is damage, and not "none yet", upon
+ * which a program would begin from nothing. */
+static det_status say_gone(const char *uuid, bool is_latest, const char *root,
+                           struct err *err)
+{
+    if (is_latest)
+        return err_set(err, DET_CORRUPT,
+                       "checkpoint %s, which this trial goes on from, is not in '%s': "
+                       "it was removed, or the storage is not mounted here",
+                       uuid, root);
+    return err_set(err, DET_NOT_FOUND, "there is no checkpoint %s in '%s'", uuid, root);
+}
+
+/* Nothing is made on the way: an empty directory in the place of a storage that is not
+ * mounted would hide that. */
 static det_status find(det_context *context, const char *uuid, struct arena *mem,
                        const char **ret_path, struct err *err)
 {
@@ -59,7 +74,7 @@ static det_status find(det_context *context, const char *uuid, struct arena *mem
     det_status st = which(context, uuid, mem, &name, err);
 
     if (!st)
-        st = storage_root(context, mem, &root, err);
+        st = storage_place(context, mem, &root, err);
     if (st)
         return st;
     path = arena_printf(mem, "%s/%s", root, name);
@@ -67,8 +82,7 @@ static det_status find(det_context *context, const char *uuid, struct arena *mem
         return err_default(err, DET_NOMEM);
     st = io_stat(context->world.io, path, &found, err);
     if (st == DET_NOT_FOUND || (!st && found.kind != IO_DIRECTORY))
-        return err_set(err, DET_NOT_FOUND, "there is no checkpoint %s in '%s'", name,
-                       root);
+        return say_gone(name, uuid == NULL, root, err);
     *ret_path = path;
     return st;
 }
@@ -135,8 +149,6 @@ static det_status copy_out(struct io *io, const char *from, const char *to,
     CLEANUP(manifest_done) struct manifest all = {0};
     det_status st = manifest_walk(io, from, mem, &all, err);
 
-    if (!st)
-        st = io_mkdir(io, to, false, err);
     for (size_t i = 0; !st && i < all.directories.count; i++) {
         const char *path = arena_printf(mem, "%s/%s", to, all.directories.at[i]);
 
@@ -152,6 +164,39 @@ static det_status copy_out(struct io *io, const char *from, const char *to,
     return st;
 }
 
+/* A mixture of two states is neither. */
+static det_status make_empty(struct io *io, const char *directory, struct arena *mem,
+                             struct err *err)
+{
+    const char **names;
+    det_status st = io_mkdir(io, directory, false, err);
+
+    if (!st)
+        st = io_list(io, directory, mem, &names, err);
+    if (!st && *names)
+        st = err_set(err, DET_EXISTS,
+                     "the folder '%s' is not empty: a checkpoint is copied into an "
+                     "empty folder, or a new one",
+                     directory);
+    return st;
+}
+
+/* What is in it came from a copy that has failed. */
+static void make_empty_again(struct io *io, const char *directory)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    const char **names;
+
+    if (io_list(io, directory, &mem, &names, NULL))
+        return;
+    for (; *names; names++) {
+        const char *path = arena_printf(&mem, "%s/%s", directory, *names);
+
+        if (path)
+            (void)io_remove_tree(io, path, NULL);
+    }
+}
+
 det_status det_checkpoint_download(det_context *context, const char *uuid,
                                    unsigned flags, const char *directory)
 {
@@ -163,7 +208,12 @@ det_status det_checkpoint_download(det_context *context, const char *uuid,
     if (!st && !directory)
         st = err_set(&err, DET_INVALID, "a directory to copy into is missing");
     if (!st)
-        st = copy_out(context->world.io, found, directory, &mem, &err);
+        st = make_empty(context->world.io, directory, &mem, &err);
+    if (st)
+        return context_end(context, st, &err);
+    st = copy_out(context->world.io, found, directory, &mem, &err);
+    if (st)
+        make_empty_again(context->world.io, directory);
     return context_end(context, st, &err);
 }
 

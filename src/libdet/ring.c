@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "libdet/ring_impl.h"
 
-enum { LOCK_MS = 1000 };
+enum { LOCK_MS = 1000, OWN = 64 };
 #define LIMIT_DEFAULT   (UINT64_C(256) << 20)
 #define SEGMENT_DEFAULT (UINT64_C(1) << 20)
 
@@ -34,6 +34,8 @@ struct ring {
     struct head_file head;
     struct io_map map; /* of segment `index`; 0: none */
     uint64_t index;
+    _Atomic uint64_t first_own; /* of the records that were put here; 0: none */
+    _Atomic uint64_t own[OWN];  /* the last of them, each at its number modulo OWN */
 };
 
 det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
@@ -272,6 +274,14 @@ static void prepare_next(const struct ring *ring, uint64_t index)
     (void)map_segment(ring, index, ring->segment_bytes, true, NULL, NULL);
 }
 
+/* Under the lock. */
+static void remember_own(struct ring *ring, uint64_t number)
+{
+    if (!atomic_load_explicit(&ring->first_own, memory_order_relaxed))
+        atomic_store_explicit(&ring->first_own, number, memory_order_relaxed);
+    atomic_store_explicit(&ring->own[number % OWN], number, memory_order_relaxed);
+}
+
 static void put_end(struct ring *ring, struct ring_state *state, size_t size)
 {
     struct head *head = ring->head.head;
@@ -280,6 +290,7 @@ static void put_end(struct ring *ring, struct ring_state *state, size_t size)
 
     state->offset += size;
     state->number++;
+    remember_own(ring, state->number);
     head_commit(head, state);
     if (state->offset > state->capacity / 4 * 3 &&
         atomic_load_explicit(&head->prepared, memory_order_relaxed) != next) {
@@ -338,4 +349,37 @@ void ring_numbers(struct ring *ring, uint64_t *ret_accepted, uint64_t *ret_store
 
     *ret_stored = word_value(&ring->head.head->stored);
     *ret_accepted = head_load(ring->head.head, &state) ? state.number : *ret_stored;
+}
+
+/* ---- refusals -------------------------------------------------------------------- */
+
+static bool is_own(struct ring *ring, uint64_t number)
+{
+    uint64_t first = atomic_load_explicit(&ring->first_own, memory_order_relaxed);
+    uint64_t there =
+        atomic_load_explicit(&ring->own[number % OWN], memory_order_relaxed);
+
+    /* A later one in its place: whose it was is not known any more, and better said
+     * than not. */
+    return first && number >= first && there >= number;
+}
+
+bool ring_refused(struct ring *ring, uint64_t after, struct ring_refusal *ret_refusal,
+                  uint64_t *ret_last)
+{
+    struct ring_refusal found;
+    uint32_t count = 0;
+
+    for (int i = 0; i < REFUSALS && head_is_whole(&ring->head); i++) {
+        if (!head_refusal_load(&ring->head.head->refusal[i], &found) ||
+            found.number <= after || !is_own(ring, found.number))
+            continue;
+        if (!count || found.number < ret_refusal->number)
+            *ret_refusal = found;
+        *ret_last = count ? MAX(*ret_last, found.number) : found.number;
+        count++;
+    }
+    if (count)
+        ret_refusal->others = count - 1;
+    return count > 0;
 }

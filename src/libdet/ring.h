@@ -53,6 +53,20 @@ det_status ring_put_metrics(struct ring *ring, uint32_t run, int64_t time_us,
                             const struct report_metrics *metrics, struct err *err);
 /* The number of the last record that was accepted, and of the last that was stored. */
 void ring_numbers(struct ring *ring, uint64_t *ret_accepted, uint64_t *ret_stored);
+
+enum { RING_REFUSAL_TEXT = 240 };
+struct ring_refusal {
+    uint64_t number; /* of the record */
+    det_status status;
+    char text[RING_REFUSAL_TEXT];
+    uint32_t others; /* how many more there are */
+};
+/* The first record behind `after` that this handle has put and the master has refused;
+ * *ret_last is the last one.  Only the last few refusals of a ring are remembered, and
+ * of which process a record was only for the last few of each: what came before counts
+ * as its own.  Call it once the records are stored.  False: none was refused. */
+bool ring_refused(struct ring *ring, uint64_t after, struct ring_refusal *ret_refusal,
+                  uint64_t *ret_last);
 /* True in a process that was forked from the one that opened it: puts give DET_STATE
  * there, and ring_close() takes nothing from the parent.  Costs no system call. */
 bool ring_is_inherited(const struct ring *ring);
@@ -81,6 +95,10 @@ det_status ring_read(struct ring_reader *reader, size_t max_bytes, struct buf *o
 /* The master has everything up to `number` (of those that were read): segments with
  * nothing else in them are removed. */
 det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *err);
+/* The master has refused it for good: whoever waits for it is to know.  Before it is
+ * said to be stored. */
+void ring_refuse(struct ring_reader *reader, uint64_t number, det_status status,
+                 const char *text);
 /* Reading begins again behind what was stored (a batch was refused or lost). */
 void ring_rewind(struct ring_reader *reader);
 /* How many puts found the ring, or the disk, full: for a sentence in a log. */

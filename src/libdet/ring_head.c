@@ -96,6 +96,44 @@ void head_commit(struct head *head, const struct ring_state *state)
     atomic_store(&head->commits, word_seal(commits));
 }
 
+/* ---- refusals -------------------------------------------------------------------- */
+
+/* Empty while it is written; words are stored and loaded in order, as those of a state.
+ */
+void head_refuse(struct head_refusal *slot, const struct ring_refusal *refusal)
+{
+    uint64_t words[REFUSAL_WORDS];
+
+    memcpy(words, refusal->text, sizeof(words));
+    atomic_store(&slot->number, 0);
+    atomic_store(&slot->status, (uint64_t)refusal->status);
+    for (int w = 0; w < REFUSAL_WORDS; w++)
+        atomic_store_explicit(&slot->word[w], words[w], memory_order_release);
+    atomic_store(&slot->number, word_seal(refusal->number));
+}
+
+bool head_refusal_load(const struct head_refusal *slot,
+                       struct ring_refusal *ret_refusal)
+{
+    uint64_t number = word_value(&slot->number);
+    uint64_t status = atomic_load(&slot->status);
+    uint64_t words[REFUSAL_WORDS];
+
+    for (int w = 0; w < REFUSAL_WORDS; w++)
+        words[w] = atomic_load_explicit(&slot->word[w], memory_order_acquire);
+    if (!number || word_value(&slot->number) != number)
+        return false;
+    memcpy(ret_refusal->text, words, sizeof(words));
+    ret_refusal->text[sizeof(ret_refusal->text) - 1] = '\0';
+    ret_refusal->number = number;
+    /* Anybody can write there; a number that is none reads as FAILED. */
+    ret_refusal->status =
+        status && status <= DET_FULL ? (det_status)status : DET_FAILED;
+    return true;
+}
+
+/* ---- finding the state again ----------------------------------------------------- */
+
 /* Goes on from the last whole record.  One whose put had not ended may be among them:
  * nobody was told that it was not. */
 static det_status add_segment(struct segment *segment, struct ring_state *state,

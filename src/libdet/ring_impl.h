@@ -34,6 +34,7 @@
 #include "libdet/ring.h"
 
 enum { SEGMENT_HEADER = 64, HEAD_BYTES = 4096, STATE_WORDS = 5 };
+enum { REFUSALS = 8, REFUSAL_WORDS = RING_REFUSAL_TEXT / 8 };
 /* A larger file is not read to its end: it may have holes, and so be of any size. */
 #define SEGMENT_MOST     (UINT64_C(64) << 20)
 #define RING_NUMBER_MOST ((UINT64_C(1) << 48) - 1)
@@ -54,6 +55,13 @@ struct head_slot {
     uint64_t rest[2];
 };
 
+/* A record that the master has refused, for whoever waits for it. */
+struct head_refusal {
+    _Atomic uint64_t number; /* sealed; 0 while the rest is being written */
+    _Atomic uint64_t status;
+    _Atomic uint64_t word[REFUSAL_WORDS]; /* the sentence, with its NUL */
+};
+
 /* In lines of 64 bytes by who writes them. */
 struct head {
     uint64_t magic;
@@ -70,6 +78,8 @@ struct head {
     uint64_t rest_of_reader[5];
     _Atomic uint32_t sleeps;      /* the reader does: wake it here */
     _Atomic uint32_t turned_away; /* puts that found it full; only to be told of */
+    /* The reader's: the last few, in turn. */
+    struct head_refusal refusal[REFUSALS];
 };
 
 struct head_file {
@@ -92,6 +102,12 @@ void head_commit(struct head *head, const struct ring_state *state);
 /* What the segments say. */
 det_status head_find_state(struct io *io, const char *dir, const struct head *head,
                            struct ring_state *ret_state, struct err *err);
+
+/* Fills a slot; what was in it is forgotten. */
+void head_refuse(struct head_refusal *slot, const struct ring_refusal *refusal);
+/* False: it is empty, damaged or just being written. */
+bool head_refusal_load(const struct head_refusal *slot,
+                       struct ring_refusal *ret_refusal);
 
 uint64_t word_seal(uint64_t value);
 bool word_unseal(uint64_t word, uint64_t *ret_value);

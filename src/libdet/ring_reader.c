@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "data/utf8.h"
 #include "libdet/ring.h"
 #include "libdet/ring_impl.h"
 
@@ -42,6 +43,7 @@ struct ring_reader {
     uint64_t seen; /* head->commits when it was read last */
     bool has_more; /* not all was read then */
     _Atomic uint32_t is_woken;
+    uint32_t refusals; /* that were told to writers */
 };
 
 det_status ring_reader_open(const struct ring_config *config,
@@ -370,6 +372,18 @@ det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *
     if (head_is_whole(&reader->head))
         free_up_to_here(reader);
     return status;
+}
+
+void ring_refuse(struct ring_reader *reader, uint64_t number, det_status status,
+                 const char *text)
+{
+    struct ring_refusal refusal = {.number = number, .status = status};
+    size_t len = utf8_valid(text, strnlen(text, sizeof(refusal.text) - 1));
+
+    if (!number || number > RING_NUMBER_MOST || !head_is_whole(&reader->head))
+        return;
+    memcpy(refusal.text, text, len);
+    head_refuse(&reader->head.head->refusal[reader->refusals++ % REFUSALS], &refusal);
 }
 
 void ring_rewind(struct ring_reader *reader)

@@ -72,8 +72,8 @@ static det_status make_durable(struct io *io, const char *path, struct err *err)
     return st;
 }
 
-det_status storage_root(const det_context *context, struct arena *mem,
-                        const char **ret_root, struct err *err)
+det_status storage_place(const det_context *context, struct arena *mem,
+                         const char **ret_root, struct err *err)
 {
     const char *root = NULL;
     det_status st = DET_OK;
@@ -87,6 +87,17 @@ det_status storage_root(const det_context *context, struct arena *mem,
                         mem, &root, err);
     if (!st && !root)
         st = err_default(err, DET_NOMEM);
+    if (!st)
+        *ret_root = root;
+    return st;
+}
+
+det_status storage_root(const det_context *context, struct arena *mem,
+                        const char **ret_root, struct err *err)
+{
+    const char *root;
+    det_status st = storage_place(context, mem, &root, err);
+
     if (!st)
         st = make_durable(context->world.io, root, err);
     if (!st)

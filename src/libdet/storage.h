@@ -15,7 +15,10 @@
 
 struct arena;
 
-/* The directory of the experiment's checkpoint storage, made when it is not there. */
+/* The directory of the experiment's checkpoint storage, whether it is there or not. */
+det_status storage_place(const det_context *context, struct arena *mem,
+                         const char **ret_root, struct err *err);
+/* The same, made when it is not there. */
 det_status storage_root(const det_context *context, struct arena *mem,
                         const char **ret_root, struct err *err);
 /* The name of a checkpoint under way; NULL when memory is out. */

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/crc32c.h"
+#include "data/utf8.h"
 
 /* Where the fields of a record lie. */
 enum {
@@ -153,6 +154,44 @@ static size_t add(size_t a, size_t b)
     size_t sum;
 
     return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+
+/* C0, DEL, and C1 as UTF-8 writes it. */
+static bool has_control(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c < 0x20 || c == 0x7f)
+            return true;
+        if (c == 0xc2 && i + 1 < len && (unsigned char)text[i + 1] < 0xa0)
+            return true;
+    }
+    return false;
+}
+
+det_status report_check_name(const char *name, size_t len, bool is_group,
+                             struct err *err)
+{
+    const char *whose = is_group ? "group" : "metric";
+
+    if (!len)
+        return err_set(err, DET_INVALID, "a %s has no name", whose);
+    if (len > REPORT_NAME_MOST)
+        return err_set(err, DET_INVALID,
+                       "a %s's name has %zu bytes; expected %d at most", whose, len,
+                       REPORT_NAME_MOST);
+    if (utf8_valid(name, len) < len)
+        return err_set(err, DET_INVALID, "a %s's name is not UTF-8 text", whose);
+    if (has_control(name, len))
+        return err_set(err, DET_INVALID,
+                       "a %s's name holds a line's end or another control character",
+                       whose);
+    if (is_group && memchr(name, '.', len))
+        return err_set(err, DET_INVALID,
+                       "the group '%.*s' has a dot in its name, which is not allowed",
+                       (int)len, name);
+    return DET_OK;
 }
 
 size_t report_metrics_size(const struct report_metrics *metrics)

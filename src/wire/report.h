@@ -95,6 +95,13 @@ struct report_metrics {
     size_t batch_len;
 };
 
+enum { REPORT_NAME_MOST = 256, REPORT_STATUS_MOST = 1 << 10 };
+/* Whether it can be a metric's name or, `is_group`, that of a group: some bytes of
+ * UTF-8, not too many and without control characters; no dot in a group.  DET_INVALID
+ * says which rule is broken.  Names end up in addresses, tables and terminals. */
+det_status report_check_name(const char *name, size_t len, bool is_group,
+                             struct err *err);
+
 /* The payload's size; then writes it.  Two passes, so that no memory is needed. */
 size_t report_metrics_size(const struct report_metrics *metrics);
 void report_metrics_encode(const struct report_metrics *metrics, void *to);

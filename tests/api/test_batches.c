@@ -391,6 +391,8 @@ TEST(a_record_that_is_wrong_is_refused_alone)
     CHECK_STR(bed_get(bed, "sent.refused.0.status"), "EXISTS");
     CHECK_HAS(bed_get(bed, "sent.refused.0.error"), "loss");
     CHECK_HAS(bed_get(bed, "sent.refused.4.error"), "twice");
+    CHECK_HAS(bed_get(bed, "sent.refused.6.error"), "control character");
+    CHECK_HAS(bed_get(bed, "sent.refused.7.error"), "not UTF-8 text");
     CHECK_HAS(bed_get(bed, "sent.refused.14.error"), "kind 77");
     CHECK_STR(bed_get(bed, "sent.refused.15.status"), "FORBIDDEN");
     CHECK_EQ(count_of(bed, "training_metrics"), 2);
@@ -413,7 +415,7 @@ TEST(a_group_that_goes_on_behind_a_nul_is_refused)
         add_metrics(&batch, &metrics);
     }
     CHECK_EQ(send(&batch, 56), 112);
-    CHECK_HAS(bed_get(bed, "sent.refused.0.error"), "not UTF-8 text");
+    CHECK_HAS(bed_get(bed, "sent.refused.0.error"), "another control character");
     CHECK_EQ(count_of(bed, "training_metrics"), 1);
 }
 

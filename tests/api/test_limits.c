@@ -171,7 +171,15 @@ TEST(what_a_trial_says_of_itself_is_bounded)
         POST("group", "/api/v1/trials/1/metrics",
              "{'group': $[long], 'metrics': {'trialRunId': 1, 'stepsCompleted': 1,"
              " 'metrics': {'avgMetrics': {'a': 1}}}}",
-             400, "error.error~longer than 256", TASK),
+             400, "error.error~a group's name has 1600 bytes", TASK),
+        POST("name", "/api/v1/trials/1/metrics",
+             "{'metrics': {'trialRunId': 1, 'stepsCompleted': 1,"
+             " 'metrics': {'avgMetrics': {$[long]: 1}}}}",
+             400, "error.error~a metric's name has 1600 bytes", TASK),
+        POST("two lines", "/api/v1/trials/1/metrics",
+             "{'metrics': {'trialRunId': 1, 'stepsCompleted': 1,"
+             " 'metrics': {'avgMetrics': {'a\\nb': 1}}}}",
+             400, "error.error~another control character", TASK),
         POST("metadata", "/api/v1/runs/1/metadata", "{'metadata': {'a': $[huge]}}", 413,
              NULL, TASK),
         GET("nothing of it", "/api/v1/runs/1/metadata", 200, "metadata.a!", TASK),

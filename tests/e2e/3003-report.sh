@@ -18,7 +18,7 @@ try det report --progress 3
 try det report --validation --group x loss=1
 try det report --steps -1 loss=1
 try det preempted
-det report --steps 1 loss=nan acc=inf worse=-Infinity word=hello whole=7 tiny=1e-300
+det report --steps 1 loss=nan acc=inf worse=-Infinity word:=hello whole=7 tiny=1e-300
 det report --steps 2 loss=0.5
 det report --steps 2 --validation loss=0.25
 det report --steps 2 --group mine speed=3
@@ -27,6 +27,14 @@ try det report --steps 2 loss=0.75 --wait
 try env DET_TRIAL_RUN_ID=7 det report --steps 3 loss=1 --wait
 try env DET_TRIAL_ID=x det report --steps 3 loss=1
 try env -u DET_REPORT_RING det report --steps 3 loss=1
+try det report --steps 4 loss=1,5
+try det report --steps 4 loss=1e999
+try det report --steps 4 loss=1 loss=2
+try det report --steps 4 "$(printf 'two\nlines')=1"
+try det report --steps 4 --validation loss:=abc
+try det report --status "$(printf '%01500d' 0)"
+try det hparam 'list[1]'
+try det hparam list.0
 END
 sed -i 's/hyperparameters: .*/hyperparameters: {lr: 0.125, opt: {momentum: 0.9}, text: some words, list: [1, 2]}/' report/const.yaml
 ok 'it runs' create report -f
@@ -44,13 +52,23 @@ says "'loss' is not of the form NAME=VALUE"
 says 'expected 0 to 1'
 says '--validation and --group exclude each other'
 same 'preempted exits 1 when nothing was asked' 'exit code 1' "$(grep 'exit code' log | sed -n 7p)"
-same 'a report is taken at once' 'exit code 0' "$(grep 'exit code' log | sed -n 8p)"
+same 'who waits hears that the master refused' 'exit code 5' "$(grep 'exit code' log | sed -n 8p)"
 says 'a report was refused: '
-same 'also one that the master will refuse' 'exit code 0' "$(grep 'exit code' log | sed -n 9p)"
+says 'the master refused a report: '
+same 'also one of another run' 'exit code 3' "$(grep 'exit code' log | sed -n 9p)"
 same 'a variable that makes no sense is refused' 'exit code 2' "$(grep 'exit code' log | sed -n 10p)"
 says "DET_TRIAL_ID is 'x'; expected a whole number"
 same 'so is one that is missing' 'exit code 2' "$(grep 'exit code' log | sed -n 11p)"
 says 'DET_REPORT_RING is not set'
+same 'values and names that are none are refused' '2 2 2 2 2 2' \
+    "$(sed -n 's/^exit code //p' log | sed -n 12,17p | tr '\n' ' ' | sed 's/ $//')"
+says "the value '1,5' of 'loss' is not a number"
+says "text is reported as 'loss:=1,5'"
+says "the metric 'loss' is given twice"
+says 'another control character'
+says "the metric 'loss' is a string; the experiment's searcher goes by it"
+says 'the status has 1500 bytes'
+same 'elements of lists are found' '2 1' "$(grep -B1 'exit code' log | grep -v -e '^--' -e exit | tail -2 | tr '\n' ' ' | sed 's/ $//')"
 
 det t metrics 1 --csv >metrics
 cp metrics "$OUT"

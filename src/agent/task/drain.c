@@ -101,9 +101,21 @@ bool drain_take_note(struct drain *drain, char text[ERR_TEXT_SIZE])
     return has_one;
 }
 
+static det_status status_named(const char *name)
+{
+    for (int status = DET_OK; status <= DET_FULL; status++)
+        if (!strcmp(det_status_name((det_status)status), name))
+            return (det_status)status;
+    return DET_FAILED;
+}
+
+/* For the log, and for whoever waits for that report. */
 static void note_refusals(struct drain *drain, const struct json *refused)
 {
     json_each(item, refused) {
+        ring_refuse(drain->reader, (uint64_t)json_i64(json_get(item, "number"), 0),
+                    status_named(json_str(json_get(item, "status"), "")),
+                    json_str(json_get(item, "error"), "no reason given"));
         drain->refusals++;
         if (drain->refusals <= REFUSALS_SAID)
             note(drain, "a report was refused: %s",

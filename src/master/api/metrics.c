@@ -8,17 +8,18 @@
 #include <string.h>
 
 #include "master/api/api.h"
-#include "master/collector.h"
 #include "master/api/reports.h"
+#include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
+#include "wire/report.h"
 
-/* What a row of a trial holds of each: lists of trials read them all. */
-enum { GROUP_BYTES = 256, RUNNER_BYTES = 1 << 10, METADATA_BYTES = 1 << 20 };
+/* What a row of a trial holds of it: lists of trials read them all. */
+enum { METADATA_BYTES = 1 << 20 };
 
 static det_status write_validation(struct db *db, const struct metric_report *report,
                                    struct arena *mem, struct err *err)
@@ -68,21 +69,34 @@ static det_status validated(struct request *req)
     return DET_OK;
 }
 
+static det_status check_names(const struct metric_report *report, struct err *err)
+{
+    const struct report_metrics *values = report->values;
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; values && !st && i < values->count; i++)
+        st = report_check_name(values->value[i].name, values->value[i].name_len, false,
+                               err);
+    if (values)
+        return st;
+    json_each(item, report->avg)
+        if (!st)
+            st = report_check_name(item->key, strlen(item->key), false, err);
+    return st;
+}
+
 det_status report_check_metrics(const struct metric_report *report, struct err *err)
 {
-    if (strlen(report->group) > GROUP_BYTES)
-        return err_set(err, DET_INVALID, "the group's name is longer than %d bytes",
-                       GROUP_BYTES);
-    if (!*report->group || strchr(report->group, '.'))
-        return err_set(err, DET_INVALID,
-                       "the group '%s' must not be empty and must not contain a '.'",
-                       report->group);
+    det_status st = report_check_name(report->group, strlen(report->group), true, err);
+
+    if (st)
+        return st;
     if (!report->values && (!report->avg || report->avg->kind != JSON_OBJECT))
         return err_set(err, DET_INVALID, "avgMetrics must be an object: name to value");
     if (report->has_steps && report->steps < 0)
         return err_set(err, DET_INVALID, "stepsCompleted is %" PRId64 "; expected >= 0",
                        report->steps);
-    return DET_OK;
+    return check_names(report, err);
 }
 
 det_status api_report_metrics(struct request *req)
@@ -179,8 +193,10 @@ static det_status keep_id(struct request *req)
 
 det_status report_check_state(const struct runner_metadata_body *body, struct err *err)
 {
-    if (body->state && strlen(body->state) > RUNNER_BYTES)
-        return err_set(err, DET_INVALID, "state is longer than %d bytes", RUNNER_BYTES);
+    if (body->state && strlen(body->state) > REPORT_STATUS_MOST)
+        return err_set(err, DET_INVALID,
+                       "the status has %zu bytes; expected %d at most",
+                       strlen(body->state), REPORT_STATUS_MOST);
     return DET_OK;
 }
 

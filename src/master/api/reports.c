@@ -21,7 +21,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "data/utf8.h"
 #include "master/api/api.h"
 #include "master/collector.h"
 #include "master/heart.h"
@@ -98,13 +97,14 @@ static det_status group_text(struct batch_state *state,
                              struct err *err)
 {
     const char *last = state->group;
+    det_status st;
 
     if (last && strlen(last) == metrics->group_len &&
         !memcmp(last, metrics->group, metrics->group_len))
         return DET_OK;
-    if (memchr(metrics->group, '\0', metrics->group_len) ||
-        utf8_valid(metrics->group, metrics->group_len) < metrics->group_len)
-        return err_set(err, DET_INVALID, "the group's name is not UTF-8 text");
+    st = report_check_name(metrics->group, metrics->group_len, true, err);
+    if (st)
+        return st;
     state->group = arena_strndup(mem, metrics->group, metrics->group_len);
     return state->group ? DET_OK : err_default(err, DET_NOMEM);
 }

@@ -117,9 +117,10 @@ static void handle(void *arg, struct net_exchange *x)
 
         if (head.first <= w->mark + 1 && head.last > w->mark)
             take(w, &head, body, len);
-        buf_printf(&reply, "{\"stored\":%llu,\"refused\":[%s]}",
-                   (unsigned long long)w->mark,
-                   is_refused ? "{\"number\":1,\"error\":\"it is bad\"}" : "");
+        buf_printf(
+            &reply, "{\"stored\":%llu,\"refused\":[%s]}", (unsigned long long)w->mark,
+            is_refused ? "{\"number\":2,\"status\":\"EXISTS\",\"error\":\"it is bad\"}"
+                       : "");
     }
     net_answer(x, status, "application/json", NULL, &reply);
 }
@@ -381,7 +382,9 @@ TEST(a_run_that_is_over_stops_it)
 
 TEST(a_refused_report_is_said_and_does_not_stop_the_others)
 {
+    struct ring_refusal refusal;
     struct world w;
+    uint64_t last;
 
     world_init(&w, 5);
     w.bad = 2;
@@ -390,6 +393,10 @@ TEST(a_refused_report_is_said_and_does_not_stop_the_others)
     CHECK_EQ(w.mark, 3);
     check_note(&w, "it is bad");
     check_no_note(&w);
+    CHECK(ring_refused(w.ring, 0, &refusal, &last)); /* who waits for it hears of it */
+    CHECK_EQ(refusal.number, 2);
+    CHECK_EQ(refusal.status, DET_EXISTS);
+    CHECK_STR(refusal.text, "it is bad");
     for (uint64_t i = 4; i < 30; i++) {
         w.bad = i;
         put(&w, 1);

@@ -88,7 +88,10 @@ TEST(what_is_damaged_cut_short_or_missing_is_named)
     } cases[] = {
         {"{}", "/from/digits", "123456780", "'digits' of the checkpoint is damaged"},
         {"{}", "/from/digits", "12345678", "has 8 bytes, not 9"},
-        {"{\"other\":\"8\"}", NULL, NULL, "is missing"},
+        {"{\"other\":\"8\"}", NULL, NULL,
+         "the file 'other' of the checkpoint is missing"},
+        {"{\"other\":\"8\",\"an\":\"1\"}", NULL, NULL,
+         "'an' of the checkpoint is missing, and 1 more"},
         {"{}", "/from/" MANIFEST_NAME, "{\"files\":[", "is damaged"},
     };
 

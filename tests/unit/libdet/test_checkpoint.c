@@ -446,6 +446,98 @@ TEST(a_directory_is_stored_and_downloaded_again)
     world_end(&w);
 }
 
+TEST(a_latest_checkpoint_that_is_gone_is_damage_and_not_none_yet)
+{
+    struct world w;
+    det_context *det;
+    char path[200];
+
+    world_make(&w);
+    world_set(&w, "DET_LATEST_CHECKPOINT", "d9a1c1f0-0000-4000-8000-000000000001");
+    det = world_open(&w);
+    CHECK_EQ(det_checkpoint_restore(det, NULL, 0, path, sizeof(path)), DET_CORRUPT);
+    CHECK_HAS(det_context_error(det), "d9a1c1f0-0000-4000-8000-000000000001");
+    CHECK_HAS(det_context_error(det), "it was removed, or the storage is not mounted");
+    CHECK_EQ(det_checkpoint_download(det, NULL, DET_RESTORE_UNCHECKED, "/out"),
+             DET_CORRUPT);
+    CHECK(!world_has(&w, ROOT)); /* looking makes nothing */
+    CHECK_EQ(det_checkpoint_restore(det, "d9a1c1f0-0000-4000-8000-000000000001", 0,
+                                    path, sizeof(path)),
+             DET_NOT_FOUND);
+    det_close(det);
+    world_end(&w);
+}
+
+TEST(a_copy_goes_into_an_empty_folder_and_leaves_none_half_full)
+{
+    struct world w;
+    det_context *det;
+    char uuid[UUID_TEXT];
+    int round = 0;
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK_OK(save(det, 1, uuid));
+    CHECK_OK(io_mkdir(w.io, "/out", false, &test_err));
+    world_file(&w, "/out/other", "mine");
+    CHECK_EQ(det_checkpoint_download(det, NULL, 0, "/out"), DET_EXISTS);
+    CHECK_HAS(det_context_error(det), "the folder '/out' is not empty");
+    CHECK(!world_has(&w, "/out/weights"));
+    EACH_ALLOCATION_FAILS() {
+        char to[20], file[40];
+        det_status st;
+
+        snprintf(to, sizeof(to), "/to/%d", round++);
+        snprintf(file, sizeof(file), "%s/weights", to);
+        st = det_checkpoint_download(det, uuid, 0, to);
+        CHECK(st == DET_OK || (fault_fired() && st == DET_NOMEM));
+        CHECK_EQ(world_has(&w, file), !st);
+    }
+    det_close(det);
+    world_end(&w);
+}
+
+TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
+{
+    struct world w;
+    det_context *det;
+    det_checkpoint *checkpoint;
+    char uuid[DET_UUID_SIZE], path[200];
+    size_t all, drafts;
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK_OK(io_mkdir(w.io, "/mine/sub", false, &test_err));
+    world_file(&w, "/mine/metadata.json", "{\"steps_completed\": 7}\n");
+    CHECK_EQ(det_checkpoint_store(det, "/mine", 5, NULL, uuid), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "'metadata.json' in '/mine' cannot be saved");
+    world_file(&w, "/mine/metadata.json", "not JSON");
+    CHECK_EQ(det_checkpoint_store(det, "/mine", 5, NULL, uuid), DET_INVALID);
+    world_file(&w, "/mine/metadata.json", "{\"note\":1}\n");
+    CHECK_EQ(det_checkpoint_store(det, "/mine", 5, NULL, uuid), DET_INVALID);
+    CHECK_OK(io_remove(w.io, "/mine/metadata.json", &test_err));
+    world_file(&w, "/mine/manifest.det.json", "{}");
+    CHECK_EQ(det_checkpoint_store(det, "/mine", 5, NULL, uuid), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "'manifest.det.json' in '/mine' cannot be saved");
+    count(&w, &all, &drafts);
+    CHECK_EQ(all, 0);
+    /* written directly: the same, and gone it may be committed */
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    snprintf(path, sizeof(path), "%s/metadata.json", det_checkpoint_path(checkpoint));
+    world_file(&w, path, "mine");
+    CHECK_EQ(det_checkpoint_commit(checkpoint), DET_INVALID);
+    CHECK_OK(io_remove(w.io, path, &test_err));
+    CHECK_OK(det_checkpoint_commit(checkpoint));
+    /* one deeper is nobody's business, and so is what a restore brought along */
+    CHECK_OK(io_remove(w.io, "/mine/manifest.det.json", &test_err));
+    world_file(&w, "/mine/sub/metadata.json", "x");
+    CHECK_OK(det_checkpoint_store(det, "/mine", 5, "{\"note\":[1.5,\"x\"]}", uuid));
+    CHECK_OK(det_checkpoint_download(det, uuid, 0, "/back"));
+    CHECK_OK(det_checkpoint_store(det, "/back", 6, NULL, uuid));
+    det_close(det);
+    world_end(&w);
+}
+
 /* On the machine's own files: links, and files large enough for several threads. */
 TEST(large_files_are_summed_by_several_threads_and_links_are_refused)
 {

@@ -313,6 +313,44 @@ TEST(everything_else_is_the_body_of_its_call)
     world_end(&w);
 }
 
+static void world_names(det_context *det)
+{
+    char name[2000];
+    det_metric named = {name, 1};
+    det_metric loss = {"loss", 1};
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    CHECK_EQ(det_report(det, "x", 1, &named, 1), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "a metric's name has 1999 bytes");
+    CHECK_EQ(det_report(det, name, 1, &loss, 1), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "a group's name has 1999 bytes");
+    CHECK_EQ(det_set_status(det, name), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "the status has 1999 bytes");
+    CHECK_EQ(det_report_json(det, "x", 1, "{\"a\\nb\":1}", NULL), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "control character");
+}
+
+TEST(what_the_searcher_goes_by_is_a_number)
+{
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    world_set(&w, "DET_EXPERIMENT_CONFIG", "{\"searcher\":{\"metric\":\"loss\"}}");
+    det = world_open(&w);
+    CHECK_EQ(det_report_json(det, "validation", 1, "{\"loss\":\"abc\"}", NULL),
+             DET_INVALID);
+    CHECK_HAS(det_context_error(det), "the metric 'loss' is a string");
+    CHECK_OK(det_report_json(det, "validation", 1, "{\"loss\":\"NaN\"}", NULL));
+    CHECK_OK(
+        det_report_json(det, "validation", 2, "{\"loss\":9007199254740995}", NULL));
+    CHECK_OK(det_report_json(det, "validation", 3, "{\"note\":\"abc\"}", NULL));
+    CHECK_OK(det_report_json(det, "training", 1, "{\"loss\":\"abc\"}", NULL));
+    det_close(det);
+    world_end(&w);
+}
+
 TEST(a_report_that_makes_no_sense_is_refused_in_a_sentence)
 {
     det_metric loss = {"loss", 1};
@@ -338,6 +376,7 @@ TEST(a_report_that_makes_no_sense_is_refused_in_a_sentence)
     CHECK_EQ(det_report_json(det, "x", 1, "{\"a\":1}", "[1]"), DET_INVALID);
     CHECK_EQ(det_report_json(det, "validation", 1, "{\"a\":null}", NULL), DET_INVALID);
     CHECK_HAS(det_context_error(det), "the validation metric 'a' is null");
+    world_names(det);
     CHECK_EQ(det_report_progress(det, 1.5), DET_INVALID);
     CHECK_EQ(det_report_progress(det, NAN), DET_INVALID);
     CHECK_EQ(det_set_status(det, ""), DET_INVALID);
@@ -401,6 +440,52 @@ TEST(flush_waits_until_the_reader_says_stored)
     CHECK_OK(det_flush(det, 0));
 
     ring_reader_close(reader);
+    det_close(det);
+    world_end(&w);
+}
+
+/* Of two processes, each hears of its own; each refusal once. */
+TEST(flush_tells_of_reports_that_the_master_has_refused)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    det_metric loss = {"loss", 1};
+    struct ring_reader *reader;
+    struct ring_batch batch;
+    struct world w;
+    det_context *det, *other;
+    char text[400];
+
+    world_make(&w);
+    det = world_open(&w);
+    other = world_open(&w);
+    reader = world_reader(&w, "/task/reports");
+    CHECK_OK(det_report_training(det, 1, &loss, 1));   /* 1 */
+    CHECK_OK(det_report_training(other, 1, &loss, 1)); /* 2 */
+    CHECK_OK(det_report_training(det, 2, &loss, 1));   /* 3 */
+    CHECK_OK(ring_read(reader, 1 << 20, &bytes, &batch, &test_err));
+    ring_refuse(reader, 2, DET_EXISTS, "it was 7 before");
+    CHECK_OK(ring_stored(reader, batch.last, &test_err));
+    CHECK_OK(det_flush(det, 0));
+    CHECK_EQ(det_flush(other, 0), DET_EXISTS);
+    CHECK_STR(det_context_error(other), "the master refused a report: it was 7 before");
+    CHECK_OK(det_flush(other, 0));
+
+    memset(text, 'y', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (int64_t i = 4; i <= 100; i++) {
+        CHECK_OK(det_report_training(det, i, &loss, 1));
+        CHECK_OK(ring_read(reader, 1 << 20, &bytes, &batch, &test_err));
+        ring_refuse(reader, (uint64_t)i, (det_status)(i == 93 ? 77 : DET_INVALID),
+                    text);
+        CHECK_OK(ring_stored(reader, batch.last, &test_err));
+    }
+    CHECK_EQ(det_flush(det, 0), DET_FAILED); /* a status that is none */
+    CHECK_HAS(det_context_error(det), "the master refused a report, and 7 more: yyy");
+    CHECK_OK(det_flush(det, 0));
+    CHECK_OK(det_flush(other, 0));
+
+    ring_reader_close(reader);
+    det_close(other);
     det_close(det);
     world_end(&w);
 }

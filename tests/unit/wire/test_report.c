@@ -282,3 +282,38 @@ TEST(decoding_without_memory_says_so)
                  fault_fired() ? DET_NOMEM : DET_OK);
     }
 }
+
+TEST(names_are_short_lines_of_text)
+{
+    static const struct {
+        const char *name;
+        const char *sentence; /* NULL: it is fine */
+    } cases[] = {
+        {"loss", NULL},
+        {"val/top 5 (%)", NULL},
+        {"\xc3\xa9t\xc3\xa9", NULL},
+        {"a.b", NULL},
+        {"", "a metric has no name"},
+        {"a\nb", "a line's end or another control character"},
+        {"a\x1b[0m", "control character"},
+        {"a\x7f", "control character"},
+        {"a\xc2\x9b", "control character"},
+        {"a\xff", "a metric's name is not UTF-8 text"},
+    };
+    char name[REPORT_NAME_MOST + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        det_status st =
+            report_check_name(cases[i].name, strlen(cases[i].name), false, &test_err);
+
+        CHECK_EQ(st, cases[i].sentence ? DET_INVALID : DET_OK);
+        if (cases[i].sentence)
+            CHECK_HAS(test_err.text, cases[i].sentence);
+    }
+    memset(name, 'x', sizeof(name));
+    CHECK_OK(report_check_name(name, REPORT_NAME_MOST, true, &test_err));
+    CHECK_EQ(report_check_name(name, sizeof(name), true, &test_err), DET_INVALID);
+    CHECK_STR(test_err.text, "a group's name has 257 bytes; expected 256 at most");
+    CHECK_EQ(report_check_name("a.b", 3, true, &test_err), DET_INVALID);
+    CHECK_EQ(report_check_name("a", 2, false, &test_err), DET_INVALID); /* a NUL */
+}
