@@ -8,6 +8,7 @@
  *   det/fit.h         the training loop around it
  *   det/data.h        its data: sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
+ *   det/distributed.h what the processes of one training tell one another
  *   det/client.h      calls to the master, for everything else
  *   det/status.h      how a call can end
  *
@@ -21,6 +22,7 @@
 #include "det/checkpoint.h"
 #include "det/client.h"
 #include "det/data.h"
+#include "det/distributed.h"
 #include "det/fit.h"
 #include "det/status.h"
 #include "det/tensorboard.h"

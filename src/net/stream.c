@@ -18,6 +18,19 @@
 
 enum { FLAGS = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, CHUNK = 1 << 20 };
 
+/* ---- faults -----------------------------------------------------------------------
+ */
+
+/* Whether the test's moment has come; whoever dies of it says nothing more. */
+static bool is_struck(enum fault_kind kind)
+{
+    if (!fault_strikes(kind))
+        return false;
+    if (fault_state.how[kind] == FAULT_DEATH || fault_state.how[kind] == FAULT_POWER)
+        fault_state.is_dark = true;
+    return true;
+}
+
 /* ---- addresses ------------------------------------------------------------------- */
 
 void stream_at_text(const struct stream_at *at, char text[STREAM_TEXT])
@@ -262,7 +275,7 @@ det_status stream_connect(const struct stream_at *at, int64_t deadline_us,
     det_status st;
     int code;
 
-    if (fault_is_dark() || fault_strikes(FAULT_SEND))
+    if (fault_is_dark() || is_struck(FAULT_SEND))
         return cannot_connect(at, ECONNREFUSED, err);
     if (!at->name)
         return connect_tcp(at, deadline_us, ret_stream, err);
@@ -308,15 +321,15 @@ static det_status gone(int code, struct err *err)
 det_status stream_try_send(struct stream *stream, const void *bytes, size_t len,
                            size_t *ret_count, struct err *err)
 {
-    bool is_struck = fault_strikes(FAULT_SEND);
     ssize_t count;
 
     if (fault_is_dark())
         return gone(ECONNRESET, err);
-    if (is_struck && fault_state.how[FAULT_SEND] == FAULT_TORN && len > 1)
-        (void)!send(stream->fd, bytes, len / 2, MSG_NOSIGNAL);
-    if (is_struck)
+    if (is_struck(FAULT_SEND)) {
+        if (len > 1 && fault_state.how[FAULT_SEND] != FAULT_FAILS)
+            (void)!send(stream->fd, bytes, len / 2, MSG_NOSIGNAL);
         return gone(ECONNRESET, err);
+    }
     count = send(stream->fd, bytes, MIN(len, (size_t)CHUNK), MSG_NOSIGNAL);
     if (count < 0 && errno != EAGAIN && errno != EINTR)
         return gone(errno, err);
@@ -329,7 +342,7 @@ det_status stream_try_receive(struct stream *stream, void *bytes, size_t len,
 {
     ssize_t count;
 
-    if (fault_strikes(FAULT_RECEIVE) || fault_is_dark())
+    if (fault_is_dark() || is_struck(FAULT_RECEIVE))
         return gone(ECONNRESET, err);
     *ret_count = 0;
     if (!len)

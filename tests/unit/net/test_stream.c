@@ -193,5 +193,11 @@ TEST(faults_strike_connecting_sending_and_receiving)
     fault_arm(FAULT_RECEIVE, 1);
     CHECK_EQ(stream_receive(&p.theirs, bytes, 1, 0, &test_err), DET_UNREACHABLE);
     CHECK(fault_disarm(FAULT_RECEIVE));
+    fault_arm_as(FAULT_SEND, 1, FAULT_DEATH);
+    CHECK_EQ(stream_send(&p.ours, "half", 4, 0, &test_err), DET_UNREACHABLE);
+    CHECK_EQ(stream_send(&p.ours, "more", 4, 0, &test_err), DET_UNREACHABLE);
+    CHECK_EQ(stream_receive(&p.ours, bytes, 1, 0, &test_err), DET_UNREACHABLE);
+    CHECK(fault_light());
+    CHECK_OK(stream_receive(&p.theirs, bytes, 2, in_ms(10000), &test_err));
     pair_close(&p);
 }
