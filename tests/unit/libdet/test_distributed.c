@@ -454,13 +454,15 @@ TEST(ranks_that_do_not_agree_are_told_so)
 
     ranks_init(ranks, 4, 1, 0);
     ranks[3].options.ranks.rank = ranks[3].options.ranks.local_rank = 1;
+    for (int i = 1; i < 4; i++) /* one that comes later finds nobody any more */
+        ranks[i].options.open_timeout_ms = 5000;
     ranks_run(ranks, 4, NULL);
     for (int i = 0; i < 4; i++)
         CHECK(ranks[i].opened == DET_STATE || ranks[i].opened == DET_TIMEOUT);
     CHECK_HAS(ranks[0].error, "two processes say that they are rank 1");
     ranks_init(ranks, 3, 1, 0);
     ranks[2].options.ranks.size = ranks[2].options.ranks.local_size = 5;
-    ranks[1].options.open_timeout_ms = 2000;
+    ranks[1].options.open_timeout_ms = 5000;
     ranks_run(ranks, 3, NULL);
     CHECK_EQ(ranks[0].opened, DET_STATE);
     CHECK_HAS(ranks[0].error, "a process says that it is rank 2 of 5, but there are 3");
