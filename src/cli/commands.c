@@ -318,6 +318,12 @@ static const struct cli_opt stop_opts[] = {
     END,
 };
 
+static const struct cli_opt launch_opts[] = {
+    NUMBER('n', "ranks", launch_options, ranks, "N", 1, 65536,
+           "how many; inside a task without it: as many as it has slots"),
+    END,
+};
+
 /* ---- nouns ----------------------------------------------------------------------- */
 
 const struct cli_noun cli_nouns[] = {
@@ -337,6 +343,7 @@ const struct cli_noun cli_nouns[] = {
     {"report", NULL, NULL},
     {"hparam", NULL, NULL},
     {"preempted", NULL, NULL},
+    {"launch", NULL, "Start a program as several ranks"},
     {"completion", NULL, NULL},
     {"version", NULL, NULL},
     {"internal", NULL, NULL},
@@ -561,12 +568,24 @@ const struct cli_command cli_commands[] = {
             "Inside a task: say whether it must stop now",
             .help = "Exits 0 when the task has to save its state and end, else 1."),
 
+    COMMAND("launch", "mpi", "COMMAND...", run_launch_mpi, 0,
+            "Start a command several times over through mpirun",
+            OPTS(launch_opts, launch_options),
+            .help = "det launch mpi -n 4 -- python3 train.py --lr 0.1\n\n"
+                    "Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
+                    "LOCAL_WORLD_SIZE, CROSS_RANK and CROSS_SIZE in its environment, "
+                    "and its lines begin with [rank=N].  Signals are handed on.  When "
+                    "one rank fails it is named, all are taken down, and its exit code "
+                    "is that of this command.  Needs Open MPI; ranks run on one node."),
+
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print completion for bash, zsh or fish",
             .help = "bash:  source <(det completion bash)\n"
                     "zsh:   source <(det completion zsh)\n"
                     "fish:  det completion fish | source"),
     COMMAND("version", NULL, "", run_version, CLI_SHOWS, "Print the version"),
+    COMMAND("internal", "rank", "COMMAND...", run_internal_rank, CLI_HIDDEN,
+            "One rank of det launch"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

@@ -136,6 +136,10 @@ struct checkpoint_save_options {
     bool wait;
 };
 
+struct launch_options {
+    int64_t ranks;
+};
+
 struct checkpoint_restore_options {
     const char *uuid;
     bool unchecked;

@@ -82,6 +82,9 @@ RUN(config_defaults);
 RUN(completion);
 RUN(version);
 RUN(internal_man);
+/* launch.c, launch_rank.c */
+RUN(launch_mpi);
+RUN(internal_rank);
 /* inside.c */
 RUN(report);
 RUN(hparam);
