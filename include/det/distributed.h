@@ -118,7 +118,7 @@ DET_API const char *det_distributed_error(const det_distributed *group);
 /* ---- operations -------------------------------------------------------------------
  */
 
-/* They return when every rank has called, with the same outcome for all:
+/* They return when every rank of `group` has called, with the same outcome for all:
  * DET_TOO_LARGE    it would carry more than the limit; others may follow
  * DET_NOMEM        rank 0 has no memory for it, or only this rank has none for its
  *                  result; others may follow
@@ -126,11 +126,11 @@ DET_API const char *det_distributed_error(const det_distributed *group);
  * DET_STATE        a rank calls another operation, or this is a forked child
  * DET_TIMEOUT      it took longer than `timeout_ms`; the sentence says who is missing
  *
- * After the last three the group is no more.  What an operation gives lives until the
+ * After the last three `group` is no more.  What an operation gives lives until the
  * next one of this handle. */
 
 typedef struct det_part {
-    const void *data; /* aligned for anything; never NULL, also where `len` is 0 */
+    const void *data; /* aligned for anything; never NULL, also of an empty one */
     size_t len;
 } det_part;
 
