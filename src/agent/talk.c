@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* talk.c - one HTTP client, made when it is first needed and thrown away after every
- * call that did not come to an answer: who knows what such a connection still holds. */
+ * call that did not come to an answer: who knows what such a connection still holds.
+ *
+ * A master marks all its answers with its cluster.  One without the mark comes from
+ * another program that got the port while the master was away, and says nothing about
+ * the task: the call is tried again, until the master is back. */
 #include "agent/talk.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -31,6 +38,7 @@ struct talk {
     struct address *moved_to; /* where the next call goes; NULL: where the last went */
     struct net *net;
     char *header;
+    char cluster[NET_MARK_TEXT]; /* whose master is meant; "": any */
 };
 
 static void address_free(struct address *address)
@@ -124,6 +132,11 @@ void talk_free(struct talk *talk)
     mem_free(talk);
 }
 
+void talk_expect(struct talk *talk, const char *cluster)
+{
+    snprintf(talk->cluster, sizeof(talk->cluster), "%s", cluster ? cluster : "");
+}
+
 struct talk_address talk_address(const struct talk *talk)
 {
     return (struct talk_address){talk->address->base, talk->address->url.host,
@@ -211,6 +224,26 @@ static det_status refused(int http, const struct buf *body, struct err *err)
         text = json_str(json_get(tree, "message"), NULL);
     return err_set(err, status_of(http, json_i64(json_get(error, "code"), 0)),
                    "the master answered %d: %s", http, text ? text : "no reason given");
+}
+
+static bool is_stranger(const struct talk *talk, const struct net_reply *reply)
+{
+    if (!reply->status) /* nobody has answered */
+        return false;
+    return !reply->mark[0] ||
+           (talk->cluster[0] && strcmp(reply->mark, talk->cluster) != 0);
+}
+
+static bool is_trouble(int http)
+{
+    return http >= 500 && http != 501;
+}
+
+static det_status refused_by_stranger(const struct talk *talk, struct err *err)
+{
+    return err_set(err, DET_UNREACHABLE,
+                   "what answers at %s is not the master of this cluster",
+                   talk->address->base);
 }
 
 static det_status interrupted(struct err *err)
@@ -312,9 +345,29 @@ static det_status call_once(struct talk *talk, const struct talk_request *reques
 
     if (!status)
         status = net_call(talk->client, &call, reply, err);
+    if (!is_trouble(reply->status) && is_stranger(talk, reply))
+        status = refused_by_stranger(talk, err);
     if (status)
         drop_client(talk);
     return status;
+}
+
+/* What our master sent but cannot be read was spoilt on its way: it is asked again. */
+static det_status read_reply(const struct buf *body, struct arena *mem,
+                             struct json **ret_reply, struct err *err)
+{
+    det_status status;
+
+    *ret_reply = NULL;
+    if (!body->len)
+        return DET_OK;
+    status = json_parse(body->data, body->len, mem, ret_reply, err);
+    if (status != DET_INVALID)
+        return status;
+    (void)err_prefix(err, "the master's answer is no JSON");
+    if (err)
+        err->status = DET_IO;
+    return DET_IO;
 }
 
 det_status talk_call(struct talk *talk, const struct talk_request *request,
@@ -339,6 +392,5 @@ det_status talk_call(struct talk *talk, const struct talk_request *request,
         return status;
     if (reply.status < 200 || reply.status > 299)
         return refused(reply.status, &body, err);
-    *ret_reply = NULL;
-    return body.len ? json_parse(body.data, body.len, mem, ret_reply, err) : DET_OK;
+    return read_reply(&body, mem, ret_reply, err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/net.h"
 
 /* All header lines of a reply, and each other line. */
 enum { REPLY_HEADER_BYTES = 65536 };
@@ -38,6 +39,7 @@ struct reply {
     uint64_t left;       /* of the body, or of the chunk */
     size_t header_bytes; /* so far */
     struct buf line;     /* that is not complete yet */
+    char mark[NET_MARK_TEXT]; /* as `status` */
 };
 
 struct reply_bytes {

@@ -137,6 +137,7 @@ static void world_boot(struct world *w)
                                        .max_body_bytes = 16 << 20,
                                        .threads = 1,
                                        .max_connections = 8,
+                                       .mark = "c1",
                                        .handler = handle,
                                        .arg = &w->ledger};
 

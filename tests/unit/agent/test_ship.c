@@ -120,6 +120,7 @@ static void world_init(struct world *w, uint64_t seed)
                                        .max_body_bytes = 16 << 20,
                                        .threads = 1,
                                        .max_connections = 8,
+                                       .mark = "c1",
                                        .handler = handle,
                                        .arg = w};
 

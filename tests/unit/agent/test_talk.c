@@ -21,6 +21,13 @@ struct world {
     struct talk *talk;
 };
 
+/* What a program that got the master's port may say. */
+struct stranger {
+    int status;
+    const char *text;
+    const char *mark;
+};
+
 static void handle(void *arg, struct net_exchange *x)
 {
     struct buf reply = BUF_INIT;
@@ -42,6 +49,7 @@ static void world_init(struct world *w)
                                            .max_body_bytes = 1 << 20,
                                            .threads = 1,
                                            .max_connections = 8,
+                                           .mark = "c1",
                                            .handler = handle,
                                            .arg = &w->calls[i]};
 
@@ -117,5 +125,80 @@ TEST(a_move_to_where_nobody_can_go_changes_nothing)
     CHECK(talk_move(w.talk, "nonsense://", &test_err) != DET_OK);
     CHECK_OK(call(&w));
     CHECK_EQ(w.calls[0], 2);
+    world_done(&w);
+}
+
+static void say(void *arg, struct net_exchange *x)
+{
+    const struct stranger *stranger = arg;
+    struct buf reply = BUF_INIT;
+
+    buf_puts(&reply, stranger->text);
+    net_answer(x, stranger->status, "text/plain", NULL, &reply);
+}
+
+static void take_port(struct world *w, struct stranger *stranger)
+{
+    const struct net_server_config config = {.host = "127.0.0.1",
+                                             .port = FIRST_PORT,
+                                             .max_body_bytes = 1 << 20,
+                                             .threads = 1,
+                                             .max_connections = 8,
+                                             .mark = stranger->mark,
+                                             .handler = say,
+                                             .arg = stranger};
+
+    net_server_free(w->server[0]);
+    CHECK_OK(net_serve(w->net, &config, &w->server[0], &test_err));
+}
+
+TEST(only_the_master_of_the_own_cluster_is_believed)
+{
+    static struct stranger strangers[] = {
+        {404, "no such page", NULL},
+        {401, "who are you", NULL},
+        {400, "{\"error\":{\"code\":9,\"error\":\"it is over\"}}", NULL},
+        {413, "", NULL},
+        {501, "", NULL},
+        {302, "", NULL},
+        {200, "<html>", NULL},
+        {200, "{}", NULL},
+        {502, "", NULL},
+        {404, "{\"error\":{\"code\":5,\"error\":\"no allocation\"}}", "another"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+        struct world w;
+
+        world_init(&w);
+        talk_expect(w.talk, "c1");
+        take_port(&w, &strangers[i]);
+        CHECK(talk_may_retry(call(&w)));
+        if (strangers[i].status != 502)
+            CHECK_HAS(test_err.text, "not the master of this cluster");
+        world_done(&w);
+    }
+}
+
+TEST(without_a_cluster_any_master_is_believed)
+{
+    struct stranger other = {404, "{}", "another"};
+    struct world w;
+
+    world_init(&w);
+    take_port(&w, &other);
+    CHECK_EQ(call(&w), DET_NOT_FOUND);
+    world_done(&w);
+}
+
+TEST(an_answer_of_the_master_that_is_no_json_is_asked_for_again)
+{
+    struct stranger spoilt = {200, "{\"a\":", "c1"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    take_port(&w, &spoilt);
+    CHECK_EQ(call(&w), DET_IO);
     world_done(&w);
 }
