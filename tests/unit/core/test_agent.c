@@ -186,6 +186,26 @@ TEST(an_agent_with_other_slots_is_another_agent)
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
 }
 
+TEST(what_was_disabled_stays_so_when_an_agent_comes_back_with_other_slots)
+{
+    BED(bed);
+    bed_join(&bed, "a", 2);
+    enable(&bed, "a", false, false);
+    CHECK_EQ(enable_slot(&bed, 0, false, false), DET_OK);
+
+    bed_join(&bed, "a", 3);
+    bed_submit(&bed, &one_slot);
+    CHECK(!core_agent(bed.core, "a")->is_enabled);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
+
+    enable(&bed, "a", true, false);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+    bed_submit(&bed, &one_slot);
+    bed_submit(&bed, &one_slot); /* two of three slots are on */
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_ASSIGNED);
+    CHECK_EQ(bed_run_state(&bed, 3), ALLOCATION_PENDING);
+}
+
 TEST(a_gang_that_loses_an_agent_keeps_its_other_slots_until_it_is_gone)
 {
     BED(bed);
