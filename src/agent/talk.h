@@ -3,8 +3,8 @@
  * JSON in, one identity, one kept connection.
  *
  * A refusal comes back as the status the master meant, with its sentence; nobody there,
- * a stranger, or a master in trouble, as something that talk_may_retry() knows.  One call at a
- * time; talk_interrupt() and talk_resume() may come from any thread. */
+ * a stranger, or a master in trouble, as something that talk_may_retry() knows.  One
+ * call at a time; talk_interrupt() and talk_resume() may come from any thread. */
 #ifndef AGENT_TALK_H
 #define AGENT_TALK_H
 

@@ -16,9 +16,10 @@
  * have is lost with it, unless it was never heard of: then the order to start it did
  * not arrive, and is given again.  A task it has that is nobody's is killed.  An agent
  * that comes back with other slots, or for another pool, is another agent: the old one
- * is lost, but what was disabled of it stays so.  So is one of the same name from another directory (its *instance*); but
- * while the first is heard, the other is refused, and so is a copy of its directory on
- * another machine: they would take each other's tasks away for ever. */
+ * is lost, but what was disabled of it stays so.  So is one of the same name from
+ * another directory (its *instance*); but while the first is heard, the other is
+ * refused, and so is a copy of its directory on another machine: they would take each
+ * other's tasks away for ever. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -79,9 +79,9 @@ static det_status go_to(det_client *client, const char *text, struct err *err)
         return err_set(
             err, DET_UNSUPPORTED,
             "the master's address '%s' asks for https, which is not built yet", text);
-    address = arena_printf(&client->strings,
-                           strchr(url.host, ':') ? "http://[%s]:%u%s" : "http://%s:%u%s",
-                           url.host, url.port, url.path);
+    address = arena_printf(
+        &client->strings, strchr(url.host, ':') ? "http://[%s]:%u%s" : "http://%s:%u%s",
+        url.host, url.port, url.path);
     if (!address)
         return err_default(err, DET_NOMEM);
     st = net_client_new(client->world.net, url.host, url.port, &fresh, err);

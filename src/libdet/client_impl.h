@@ -18,8 +18,8 @@ struct det_client {
     bool owns_net;
     struct arena strings; /* all that follows lives here */
     struct url url;
-    const char *address; /* "http://host:port" */
-    const char *given;   /* the address as it was named */
+    const char *address;     /* "http://host:port" */
+    const char *given;       /* the address as it was named */
     const char *master_file; /* says where that is by now; NULL: it does not move */
     const char *cluster;     /* NULL: whoever answers is believed */
     struct lock lock;        /* guards the two that follow */

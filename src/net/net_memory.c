@@ -74,7 +74,8 @@ static det_status memory_serve(struct net *base, const struct net_server_config 
         .max_body_bytes = config->max_body_bytes,
         .body_limit = config->body_limit,
     };
-    snprintf(server->mark, sizeof(server->mark), "%s", config->mark ? config->mark : "");
+    snprintf(server->mark, sizeof(server->mark), "%s",
+             config->mark ? config->mark : "");
     do {
         if (!config->port)
             server->base.port = net->next_port++;

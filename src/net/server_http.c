@@ -586,7 +586,8 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
     server->body_limit = config->body_limit;
-    snprintf(server->mark, sizeof(server->mark), "%s", config->mark ? config->mark : "");
+    snprintf(server->mark, sizeof(server->mark), "%s",
+             config->mark ? config->mark : "");
     server->alive = 1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);

@@ -712,7 +712,8 @@ TEST(a_start_on_a_full_disk_waits_for_room_or_for_its_end)
 
     CHECK_OK(tasks_start(tasks, tree, &test_err));
     io_memory_limit(w.io, 0);
-    CHECK(tasks_look(tasks, w.talk)); /* begins; /bin/false is a short-lived supervisor */
+    CHECK(
+        tasks_look(tasks, w.talk)); /* begins; /bin/false is a short-lived supervisor */
     CHECK_STR(w.ledger.exits, "a1=KILLED a1=TRANSIENT ");
     CHECK(are_all_gone(w.io));
     tasks_free(tasks);

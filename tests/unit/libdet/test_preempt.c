@@ -220,9 +220,9 @@ TEST(a_file_that_stands_for_another_master_moves_nobody)
 {
     struct world w;
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    static const char *const texts[] = {
-        "{\"given\":\"http://b\",\"now\":\"http://c\"}", "{", "[]", "",
-        "{\"given\":\"http://a\",\"now\":7}"};
+    static const char *const texts[] = {"{\"given\":\"http://b\",\"now\":\"http://c\"}",
+                                        "{", "[]", "",
+                                        "{\"given\":\"http://a\",\"now\":7}"};
 
     world_make(&w);
     CHECK_OK(io_mkdir(w.io, "/task", true, &test_err));
