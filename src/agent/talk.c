@@ -4,7 +4,11 @@
  *
  * A master marks all its answers with its cluster.  One without the mark comes from
  * another program that got the port while the master was away, and says nothing about
- * the task: the call is tried again, until the master is back. */
+ * the task: the call is tried again, until the master is back.  Nor should it get the
+ * token with every attempt: after a call that failed, whoever is there is first asked
+ * who it is, which takes no token (GET /info).  What remains is a kept connection that
+ * the master closed and the network opened again, to somebody else, by itself: that
+ * one call has the token in it. */
 #include "agent/talk.h"
 
 #include <stdio.h>
@@ -39,6 +43,7 @@ struct talk {
     struct net *net;
     char *header;
     char cluster[NET_MARK_TEXT]; /* whose master is meant; "": any */
+    bool is_suspect;             /* the last call failed; the caller's, as `address` */
 };
 
 static void address_free(struct address *address)
@@ -325,6 +330,33 @@ static det_status get_client(struct talk *talk, struct err *err)
     return is_interrupted ? interrupted(err) : DET_OK;
 }
 
+static det_status exchange(struct talk *talk, const struct net_call *call,
+                           struct net_reply *reply, struct err *err)
+{
+    det_status status = net_call(talk->client, call, reply, err);
+
+    if (!is_trouble(reply->status) && is_stranger(talk, reply))
+        return refused_by_stranger(talk, err);
+    return status;
+}
+
+static det_status ask_who(struct talk *talk, struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct net_reply reply = {0};
+    struct net_call call = {.method = NET_GET};
+    det_status status;
+
+    buf_printf(&path, "%s/info", talk->address->url.path);
+    if (path.status)
+        return err_default(err, path.status);
+    call.path = path.data;
+    status = exchange(talk, &call, &reply, err);
+    if (!status && is_trouble(reply.status))
+        return err_set(err, DET_BUSY, "the master answered %d", reply.status);
+    return status;
+}
+
 static det_status call_once(struct talk *talk, const struct talk_request *request,
                             const char *path, struct net_reply *reply, struct err *err)
 {
@@ -343,10 +375,11 @@ static det_status call_once(struct talk *talk, const struct talk_request *reques
     };
     det_status status = get_client(talk, err);
 
+    if (!status && talk->is_suspect)
+        status = ask_who(talk, err);
     if (!status)
-        status = net_call(talk->client, &call, reply, err);
-    if (!is_trouble(reply->status) && is_stranger(talk, reply))
-        status = refused_by_stranger(talk, err);
+        status = exchange(talk, &call, reply, err);
+    talk->is_suspect = status != DET_OK;
     if (status)
         drop_client(talk);
     return status;

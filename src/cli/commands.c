@@ -556,7 +556,8 @@ const struct cli_command cli_commands[] = {
                 "as they are, everything else as JSON."),
     COMMAND("preempted", NULL, "", run_preempted, 0,
             "Inside a task: say whether it must stop now",
-            .help = "Exits 0 when the task has to save its state and end, else 1."),
+            .help = "Exits 0 when the task has to save its state and end, else 1; also "
+                    "while the master is away."),
 
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print completion for bash, zsh or fish",

@@ -21,11 +21,13 @@ struct world {
     struct talk *talk;
 };
 
-/* What a program that got the master's port may say. */
+/* What a program that got the master's port may say, and what it hears. */
 struct stranger {
     int status;
     const char *text;
     const char *mark;
+    int tokens;
+    int calls;
 };
 
 static void handle(void *arg, struct net_exchange *x)
@@ -130,8 +132,12 @@ TEST(a_move_to_where_nobody_can_go_changes_nothing)
 
 static void say(void *arg, struct net_exchange *x)
 {
-    const struct stranger *stranger = arg;
+    struct stranger *stranger = arg;
     struct buf reply = BUF_INIT;
+
+    stranger->calls++;
+    stranger->tokens +=
+        net_request_header(x, "Grpc-Metadata-x-allocation-token") != NULL;
 
     buf_puts(&reply, stranger->text);
     net_answer(x, stranger->status, "text/plain", NULL, &reply);
@@ -200,5 +206,40 @@ TEST(an_answer_of_the_master_that_is_no_json_is_asked_for_again)
     talk_expect(w.talk, "c1");
     take_port(&w, &spoilt);
     CHECK_EQ(call(&w), DET_IO);
+    world_done(&w);
+}
+
+TEST(a_stranger_does_not_get_the_token_with_every_attempt)
+{
+    struct stranger stranger = {.status = 404, .text = "no such page"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    CHECK_OK(call(&w));
+    take_port(&w, &stranger);
+    for (int i = 0; i < 5; i++)
+        CHECK_EQ(call(&w), DET_UNREACHABLE);
+    CHECK_EQ(stranger.calls, 5);
+    CHECK_EQ(stranger.tokens, 1);
+    world_done(&w);
+}
+
+TEST(who_comes_after_a_failure_is_asked_first_who_it_is)
+{
+    struct stranger stranger = {.status = 404, .text = "no such page"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    net_server_free(w.server[0]);
+    w.server[0] = NULL;
+    CHECK_EQ(call(&w), DET_UNREACHABLE);
+    take_port(&w, &stranger);
+    CHECK_EQ(call(&w), DET_UNREACHABLE);
+    CHECK_EQ(stranger.tokens, 0);
+    CHECK_OK(talk_move(w.talk, "http://127.0.0.1:8081", &test_err));
+    CHECK_OK(call(&w));
+    CHECK_EQ(w.calls[1], 2); /* the question and the call */
     world_done(&w);
 }
