@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* talk.c - one HTTP client, made when it is first needed and thrown away after every
- * call that did not come to an answer: who knows what such a connection still holds. */
+ * call that did not come to an answer: who knows what such a connection still holds.
+ *
+ * A master marks all its answers with its cluster.  One without the mark comes from
+ * another program that got the port while the master was away, and says nothing about
+ * the task: the call is tried again, until the master is back.  Nor should it get the
+ * token with every attempt: after a call that failed, whoever is there is first asked
+ * who it is, which takes no token (GET /info).  What remains is a kept connection that
+ * the master closed and the network opened again, to somebody else, by itself: that
+ * one call has the token in it. */
 #include "agent/talk.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -31,6 +42,8 @@ struct talk {
     struct address *moved_to; /* where the next call goes; NULL: where the last went */
     struct net *net;
     char *header;
+    char cluster[NET_MARK_TEXT]; /* whose master is meant; "": any */
+    bool is_suspect;             /* the last call failed; the caller's, as `address` */
 };
 
 static void address_free(struct address *address)
@@ -124,6 +137,11 @@ void talk_free(struct talk *talk)
     mem_free(talk);
 }
 
+void talk_expect(struct talk *talk, const char *cluster)
+{
+    snprintf(talk->cluster, sizeof(talk->cluster), "%s", cluster ? cluster : "");
+}
+
 struct talk_address talk_address(const struct talk *talk)
 {
     return (struct talk_address){talk->address->base, talk->address->url.host,
@@ -213,6 +231,26 @@ static det_status refused(int http, const struct buf *body, struct err *err)
                    "the master answered %d: %s", http, text ? text : "no reason given");
 }
 
+static bool is_stranger(const struct talk *talk, const struct net_reply *reply)
+{
+    if (!reply->status) /* nobody has answered */
+        return false;
+    return !reply->mark[0] ||
+           (talk->cluster[0] && strcmp(reply->mark, talk->cluster) != 0);
+}
+
+static bool is_trouble(int http)
+{
+    return http >= 500 && http != 501;
+}
+
+static det_status refused_by_stranger(const struct talk *talk, struct err *err)
+{
+    return err_set(err, DET_UNREACHABLE,
+                   "what answers at %s is not the master of this cluster",
+                   talk->address->base);
+}
+
 static det_status interrupted(struct err *err)
 {
     return err_set(err, DET_TIMEOUT, "the call to the master was given up");
@@ -292,6 +330,33 @@ static det_status get_client(struct talk *talk, struct err *err)
     return is_interrupted ? interrupted(err) : DET_OK;
 }
 
+static det_status exchange(struct talk *talk, const struct net_call *call,
+                           struct net_reply *reply, struct err *err)
+{
+    det_status status = net_call(talk->client, call, reply, err);
+
+    if (!is_trouble(reply->status) && is_stranger(talk, reply))
+        return refused_by_stranger(talk, err);
+    return status;
+}
+
+static det_status ask_who(struct talk *talk, struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct net_reply reply = {0};
+    struct net_call call = {.method = NET_GET};
+    det_status status;
+
+    buf_printf(&path, "%s/info", talk->address->url.path);
+    if (path.status)
+        return err_default(err, path.status);
+    call.path = path.data;
+    status = exchange(talk, &call, &reply, err);
+    if (!status && is_trouble(reply.status))
+        return err_set(err, DET_BUSY, "the master answered %d", reply.status);
+    return status;
+}
+
 static det_status call_once(struct talk *talk, const struct talk_request *request,
                             const char *path, struct net_reply *reply, struct err *err)
 {
@@ -310,11 +375,32 @@ static det_status call_once(struct talk *talk, const struct talk_request *reques
     };
     det_status status = get_client(talk, err);
 
+    if (!status && talk->is_suspect)
+        status = ask_who(talk, err);
     if (!status)
-        status = net_call(talk->client, &call, reply, err);
+        status = exchange(talk, &call, reply, err);
+    talk->is_suspect = status != DET_OK;
     if (status)
         drop_client(talk);
     return status;
+}
+
+/* What our master sent but cannot be read was spoilt on its way: it is asked again. */
+static det_status read_reply(const struct buf *body, struct arena *mem,
+                             struct json **ret_reply, struct err *err)
+{
+    det_status status;
+
+    *ret_reply = NULL;
+    if (!body->len)
+        return DET_OK;
+    status = json_parse(body->data, body->len, mem, ret_reply, err);
+    if (status != DET_INVALID)
+        return status;
+    (void)err_prefix(err, "the master's answer is no JSON");
+    if (err)
+        err->status = DET_IO;
+    return DET_IO;
 }
 
 det_status talk_call(struct talk *talk, const struct talk_request *request,
@@ -339,6 +425,5 @@ det_status talk_call(struct talk *talk, const struct talk_request *request,
         return status;
     if (reply.status < 200 || reply.status > 299)
         return refused(reply.status, &body, err);
-    *ret_reply = NULL;
-    return body.len ? json_parse(body.data, body.len, mem, ret_reply, err) : DET_OK;
+    return read_reply(&body, mem, ret_reply, err);
 }

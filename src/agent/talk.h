@@ -3,8 +3,8 @@
  * JSON in, one identity, one kept connection.
  *
  * A refusal comes back as the status the master meant, with its sentence; nobody there,
- * or a master in trouble, as something that talk_may_retry() knows.  One call at a
- * time; talk_interrupt() and talk_resume() may come from any thread. */
+ * a stranger, or a master in trouble, as something that talk_may_retry() knows.  One
+ * call at a time; talk_interrupt() and talk_resume() may come from any thread. */
 #ifndef AGENT_TALK_H
 #define AGENT_TALK_H
 
@@ -28,6 +28,10 @@ struct talk;
 det_status talk_new(struct net *net, const char *url, const char *who,
                     const char *token, struct talk **ret_talk, struct err *err);
 void talk_free(struct talk *talk); /* NULL does nothing */
+/* Before the first call: only what the master of this cluster says is believed.  NULL,
+ * or never called: any cluster's master.  Whoever else answers at the address counts as
+ * nobody: another program may have the port while the master is down. */
+void talk_expect(struct talk *talk, const char *cluster);
 
 struct talk_request {
     enum net_method method;

@@ -495,8 +495,12 @@ static det_status leavings_find(struct tasks *tasks, const struct entry *entry,
 
     if (status)
         return status;
-    return talk_new(tasks->net, tasks->master_url, TALK_TASK,
-                    spec_variable(&left->spec, "DET_SESSION_TOKEN"), &left->talk, err);
+    status =
+        talk_new(tasks->net, tasks->master_url, TALK_TASK,
+                 spec_variable(&left->spec, "DET_SESSION_TOKEN"), &left->talk, err);
+    if (!status)
+        talk_expect(left->talk, spec_variable(&left->spec, "DET_CLUSTER_ID"));
+    return status;
 }
 
 static det_status ship_spools(struct tasks *tasks, const struct entry *entry,

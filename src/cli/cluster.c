@@ -176,17 +176,24 @@ static det_status switch_slot(struct cli *cli, const char *verb, const char *bod
                               const char *done)
 {
     const struct cli_invocation *in = cli->in;
+    struct json *reply = NULL;
     int64_t slot;
     det_status st = DET_OK;
 
     if (!parse_i64(in->args[1], &slot) || slot < 0)
         return cli_fail(cli, DET_INVALID, "'%s' is not the number of a slot",
                         in->args[1]);
-    st = cli_send(cli, "POST", body, NULL, "/api/v1/agents/%s/slots/%" PRId64 "/%s",
+    st = cli_send(cli, "POST", body, &reply, "/api/v1/agents/%s/slots/%" PRId64 "/%s",
                   cli_url(cli, in->args[0]), slot, verb);
-    if (!st)
-        cli_put(cli, "%s slot %" PRId64 " of agent %s\n", done, slot, in->args[0]);
-    return st;
+    if (st)
+        return st;
+    cli_put(cli, "%s slot %" PRId64 " of agent %s\n", done, slot, in->args[0]);
+    if (!strcmp(verb, "enable") && !json_bool(json_path(reply, "slot.enabled"), true))
+        cli_note(cli,
+                 "agent %s is disabled: the slot takes tasks after 'det agent enable "
+                 "%s'",
+                 in->args[0], in->args[0]);
+    return DET_OK;
 }
 
 det_status run_slot_enable(struct cli *cli, const struct cli_invocation *in)

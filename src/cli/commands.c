@@ -566,7 +566,8 @@ const struct cli_command cli_commands[] = {
                     "everything else as JSON."),
     COMMAND("preempted", NULL, "", run_preempted, 0,
             "Inside a task: say whether it must stop now",
-            .help = "Exits 0 when the task has to save its state and end, else 1."),
+            .help = "Exits 0 when the task has to save its state and end, else 1; also "
+                    "while the master is away."),
 
     COMMAND("launch", "mpi", "COMMAND...", run_launch_mpi, 0,
             "Start a command several times over through mpirun",

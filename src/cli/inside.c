@@ -261,6 +261,18 @@ det_status run_hparam(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- preempted ------------------------------------------------------------------- */
 
+/* A script asks at every step, and nobody who is away can ask it to stop. */
+static bool is_away(det_status status)
+{
+    return status == DET_UNREACHABLE || status == DET_TIMEOUT || status == DET_BUSY;
+}
+
+static det_status forget(struct cli *cli)
+{
+    *cli->err = (struct err){0};
+    return DET_OK;
+}
+
 det_status run_preempted(struct cli *cli, const struct cli_invocation *in)
 {
     const char *allocation;
@@ -274,13 +286,14 @@ det_status run_preempted(struct cli *cli, const struct cli_invocation *in)
         st = cli_get(cli, &reply,
                      "/api/v1/allocations/%s/signals/preemption?timeoutSeconds=0",
                      cli_url(cli, allocation));
-    if (st)
+    if (st && !is_away(st))
         return st;
-    if (!json_bool(json_get(reply, "preempt"), false)) {
+    if (st || !json_bool(json_get(reply, "preempt"), false)) {
         cli->exit_code = 1;
-        return DET_OK;
+        return forget(cli);
     }
-    return cli_send(cli, "POST", NULL, NULL,
-                    "/api/v1/allocations/%s/signals/ack_preemption",
-                    cli_url(cli, allocation));
+    st = cli_send(cli, "POST", NULL, NULL,
+                  "/api/v1/allocations/%s/signals/ack_preemption",
+                  cli_url(cli, allocation));
+    return is_away(st) ? forget(cli) : st; /* it must stop all the same */
 }

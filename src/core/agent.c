@@ -16,9 +16,10 @@
  * have is lost with it, unless it was never heard of: then the order to start it did
  * not arrive, and is given again.  A task it has that is nobody's is killed.  An agent
  * that comes back with other slots, or for another pool, is another agent: the old one
- * is lost.  So is one of the same name from another directory (its *instance*); but
- * while the first is heard, the other is refused, and so is a copy of its directory on
- * another machine: they would take each other's tasks away for ever. */
+ * is lost, but what was disabled of it stays so.  So is one of the same name from
+ * another directory (its *instance*); but while the first is heard, the other is
+ * refused, and so is a copy of its directory on another machine: they would take each
+ * other's tasks away for ever. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -288,6 +289,18 @@ static struct live_agent *add_joined(struct core *core, const struct agent *row,
     return agent;
 }
 
+/* Who disabled an agent, or slots of it, meant the machine of that name, whatever it
+ * looks like when it comes back. */
+static void inherit(struct core *core, struct live_agent *agent,
+                    const struct live_agent *old)
+{
+    agent->row.is_enabled = old->row.is_enabled;
+    agent->row.is_draining = old->row.is_draining;
+    for (int64_t i = 0; i < MIN(agent->row.slots, old->row.slots); i++)
+        agent->is_slot_off[i] = old->is_slot_off[i];
+    agent_sync_slots(core, agent);
+}
+
 static const char *text_or_empty(const char *text)
 {
     return text ? text : "";
@@ -298,6 +311,7 @@ det_status agent_joined(struct core *core, const struct core_event *event,
 {
     struct pool_entry *pool = NULL;
     struct live_agent *agent;
+    struct live_agent *old = NULL;
     det_status st = check_joined(core, event, &pool, err);
     struct agent row = {
         .id = core->counters.next_agent,
@@ -323,6 +337,7 @@ det_status agent_joined(struct core *core, const struct core_event *event,
     if (agent && (agent->pool != pool || agent->row.slots != row.slots ||
                   is_other_instance(agent, &row))) {
         agent_is_lost(core, agent);
+        old = agent; /* buried, and still there until the event is over */
         agent = NULL;
     }
     if (!agent)
@@ -332,6 +347,8 @@ det_status agent_joined(struct core *core, const struct core_event *event,
     if (!agent || core->status)
         return DET_OK;
 
+    if (old)
+        inherit(core, agent, old);
     agent->row.is_connected = true;
     agent->row.silent_us = 0;
     agent->row.joined_us = core->now_us;

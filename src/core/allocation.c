@@ -85,6 +85,56 @@ void allocation_wait(struct core *core, struct live_allocation *allocation)
     allocation->pool->is_dirty = true;
 }
 
+static uint32_t enabled_slots(const struct live_agent *agent)
+{
+    uint32_t count = 0;
+
+    for (int64_t i = 0; agent->row.is_enabled && i < agent->row.slots; i++)
+        count += !agent->is_slot_off[i];
+    return count;
+}
+
+/* Whether what is enabled in the pool could take it, were nothing else there.  Agents
+ * that are silent count: they come back by themselves. */
+static bool has_enabled_room(const struct core *core,
+                             const struct live_allocation *allocation)
+{
+    const struct live_experiment *experiment = allocation->trial->experiment;
+    const struct live_agent *agent;
+    uint64_t slots = 0;
+
+    for (size_t i = 0; (agent = map_next(&core->agents, &i));) {
+        uint32_t own = agent->pool == allocation->pool ? enabled_slots(agent) : 0;
+
+        if (agent->pool != allocation->pool || !agent->row.is_enabled)
+            continue;
+        slots = experiment->is_single_node ? MAX(slots, own) : slots + own;
+        if (slots >= experiment->slots)
+            return true;
+    }
+    return false;
+}
+
+/* Else its owner waits, and does not know for what. */
+static void say_if_stuck(struct core *core, struct live_allocation *allocation)
+{
+    const struct live_experiment *experiment = allocation->trial->experiment;
+
+    if (has_enabled_room(core, allocation))
+        return;
+    if (experiment->slots > 1)
+        core_log(core, allocation->trial, allocation,
+                 "Trial %" PRId64 " waits: pool '%s' has fewer than %" PRIu32
+                 " enabled slots%s",
+                 allocation->row.trial_id, allocation->pool->name, experiment->slots,
+                 experiment->is_single_node ? " on one agent" : "");
+    else
+        core_log(core, allocation->trial, allocation,
+                 "Trial %" PRId64 " waits: there is no enabled %s in pool '%s'",
+                 allocation->row.trial_id, experiment->slots ? "slot" : "agent",
+                 allocation->pool->name);
+}
+
 void allocation_request(struct core *core, struct live_trial *trial)
 {
     const struct live_experiment *experiment = trial->experiment;
@@ -115,6 +165,7 @@ void allocation_request(struct core *core, struct live_trial *trial)
     core_log(core, trial, it,
              "Scheduling Trial %" PRId64 " (Experiment %" PRId64 ") (id: %s)",
              trial->row.id, experiment->row.id, it->row.name);
+    say_if_stuck(core, it);
 }
 
 /* ---- what it holds --------------------------------------------------------------- */

@@ -64,31 +64,103 @@ static det_status find_local(det_client *client, const char *data_dir,
     return st;
 }
 
-static det_status find_master(det_client *client, const det_client_options *options,
-                              struct err *err)
+/* On the thread that calls; `text` is copied. */
+static det_status go_to(det_client *client, const char *text, struct err *err)
 {
-    const char *text = options->master ? options->master : getenv("DET_MASTER");
-    bool is_v6;
-    det_status st = DET_OK;
+    struct net_client *fresh = NULL;
+    struct net_client *old;
+    struct url url;
+    const char *address;
+    det_status st = url_parse(text, &client->strings, &url, err);
 
-    if (!text || !*text)
-        st = find_local(client, options->data_dir, &text, err);
-    if (!st)
-        st = url_parse(text, &client->strings, &client->url, err);
     if (st)
         return st;
-    if (client->url.is_tls)
+    if (url.is_tls)
         return err_set(
             err, DET_UNSUPPORTED,
             "the master's address '%s' asks for https, which is not built yet", text);
-    is_v6 = strchr(client->url.host, ':') != NULL;
-    client->address =
-        arena_printf(&client->strings, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
-                     client->url.host, client->url.port, client->url.path);
-    if (!client->address)
+    address = arena_printf(
+        &client->strings, strchr(url.host, ':') ? "http://[%s]:%u%s" : "http://%s:%u%s",
+        url.host, url.port, url.path);
+    if (!address)
         return err_default(err, DET_NOMEM);
-    return net_client_new(client->world.net, client->url.host, client->url.port,
-                          &client->net_client, err);
+    st = net_client_new(client->world.net, url.host, url.port, &fresh, err);
+    if (st)
+        return st;
+    client->url = url;
+    client->address = address;
+    lock_take(&client->lock);
+    old = client->net_client;
+    client->net_client = fresh;
+    if (client->is_cancelled)
+        net_client_cancel(fresh);
+    lock_give(&client->lock);
+    net_client_free(old);
+    return DET_OK;
+}
+
+/* What the environment of a task says of its master goes with the address there. */
+static void look_around(det_client *client, const struct client_world *world,
+                        bool is_from_environment)
+{
+    const char *file = world->master_file;
+    const char *cluster = world->cluster;
+
+    if (!file && is_from_environment)
+        file = getenv("DET_MASTER_FILE");
+    if (!cluster && is_from_environment && client->identity == DET_AS_TASK)
+        cluster = getenv("DET_CLUSTER_ID");
+    client->master_file = keep(client, file);
+    client->cluster = keep(client, cluster);
+}
+
+static det_status find_master(det_client *client, const det_client_options *options,
+                              struct err *err)
+{
+    const char *text = options->master;
+    det_status st = DET_OK;
+
+    if (!text)
+        text = getenv("DET_MASTER");
+    look_around(client, &client->world, text && *text && !options->master);
+    if (!text || !*text)
+        st = find_local(client, options->data_dir, &text, err);
+    if (st)
+        return st;
+    client->given = keep(client, text);
+    if (client->strings.has_failed)
+        return err_default(err, DET_NOMEM);
+    return go_to(client,
+                 runfile_moved(client->world.io, client->master_file, client->given,
+                               &client->strings),
+                 err);
+}
+
+/* Before each call: it costs little beside one.  An address that cannot be gone to, or
+ * no memory for it, leaves us where we are. */
+static void follow_master(det_client *client)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    struct url url;
+    const char *now;
+
+    if (!client->master_file)
+        return;
+    now = runfile_moved(client->world.io, client->master_file, client->given, &mem);
+    if (url_parse(now, &mem, &url, NULL) ||
+        (url.port == client->url.port && !strcmp(url.host, client->url.host) &&
+         !strcmp(url.path, client->url.path)))
+        return;
+    (void)go_to(client, now, NULL);
+}
+
+void client_cancel(det_client *client)
+{
+    lock_take(&client->lock);
+    client->is_cancelled = true;
+    if (client->net_client)
+        net_client_cancel(client->net_client);
+    lock_give(&client->lock);
 }
 
 static det_status set_up(det_client *client, const det_client_options *options,
@@ -117,7 +189,9 @@ det_status client_open(const struct client_world *world,
         return err_default(err, DET_NOMEM);
     client->world = *world;
     client->strings = (struct arena)ARENA_INIT(STRINGS);
-    st = set_up(client, options, err);
+    st = lock_init(&client->lock, err);
+    if (!st)
+        st = set_up(client, options, err);
     if (st) {
         det_client_close(client);
         return st;
@@ -166,6 +240,7 @@ void det_client_close(det_client *client)
         net_client_free(client->net_client);
     if (client->owns_net)
         net_free(client->world.net);
+    lock_done(&client->lock);
     arena_done(&client->strings);
     mem_free(client);
 }
@@ -294,17 +369,30 @@ static det_status send_once(det_client *client, struct net_call *call,
     return st;
 }
 
+/* Another program may have the port while a task's master is down: what it says means
+ * nothing.  That something is in trouble is believed of anybody. */
+static bool is_stranger(const det_client *client, const struct net_reply *reply)
+{
+    return client->cluster && reply->status < 500 &&
+           strcmp(reply->mark, client->cluster) != 0;
+}
+
 det_status client_exchange(det_client *client, struct net_call *call,
                            struct net_reply *reply)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT;
     det_status st;
 
+    follow_master(client);
     buf_printf(&path, "%s%s", client->url.path, call->path);
     if (path.status)
         return err_default(&client->err, path.status);
     call->path = path.data;
     st = send_once(client, call, reply);
+    if (!st && is_stranger(client, reply))
+        return err_set(&client->err, DET_UNREACHABLE,
+                       "what answers at %s is not the master of this task",
+                       client->address);
     if (!st && (reply->status < 200 || reply->status > 299))
         st = refuse(client, reply->status, reply->body->data, reply->body->len);
     return st;

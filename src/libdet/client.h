@@ -13,6 +13,10 @@ struct net;
 struct client_world {
     struct io *io;
     struct net *net;
+    /* Of a task's client, copied; NULL: what the environment says, where the master is
+     * taken from it. */
+    const char *master_file; /* says where the master has moved to */
+    const char *cluster;     /* whose master is meant: no other is believed */
 };
 
 /* As det_client_open(), in a given world. */

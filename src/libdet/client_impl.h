@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/task.h"
 #include "data/text.h"
 #include "libdet/client.h"
 #include "net/net.h"
@@ -17,8 +18,13 @@ struct det_client {
     bool owns_net;
     struct arena strings; /* all that follows lives here */
     struct url url;
-    const char *address; /* "http://host:port" */
+    const char *address;     /* "http://host:port" */
+    const char *given;       /* the address as it was named */
+    const char *master_file; /* says where that is by now; NULL: it does not move */
+    const char *cluster;     /* NULL: whoever answers is believed */
+    struct lock lock;        /* guards the two that follow */
     struct net_client *net_client;
+    bool is_cancelled;
     int identity;
     const char *user;
     const char *password;
@@ -34,6 +40,9 @@ struct det_client {
  * master's sentence in client->err.  `reply->body` must be there. */
 det_status client_exchange(det_client *client, struct net_call *call,
                            struct net_reply *reply);
+
+/* From any thread: the call under way, and all later ones, end with DET_TIMEOUT. */
+void client_cancel(det_client *client);
 
 /* Settles who calls, unless that is settled. */
 det_status session_begin(det_client *client);

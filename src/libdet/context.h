@@ -58,6 +58,7 @@ struct det_context {
     const struct json *config;  /* an object */
     const struct json *storage; /* of a run without a master; NULL: its directory */
     const char *token;          /* of the session; NULL off a cluster */
+    const char *master_file;    /* where it says that the master has moved, or NULL */
     const char *ring_dir;
     const char *notes_dir; /* of latest.json; NULL: nowhere */
     struct ring *ring;     /* NULL: this task is no trial */

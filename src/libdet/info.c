@@ -214,6 +214,7 @@ static det_status read_task(det_context *context, struct err *err)
         st = required(context, "DET_TASK_ID", &info->task_id, err);
     if (!st)
         st = required(context, "DET_ALLOCATION_ID", &info->allocation_id, err);
+    context->master_file = optional(context, "DET_MASTER_FILE");
     info->cluster_id = optional(context, "DET_CLUSTER_ID");
     info->agent_id = optional(context, "DET_AGENT_ID");
     info->task_type = optional(context, "DET_TASK_TYPE");

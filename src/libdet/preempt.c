@@ -42,7 +42,12 @@ struct preempt {
 static det_status open_client(const det_context *context, struct net *net,
                               long timeout_ms, det_client **ret_client, struct err *err)
 {
-    struct client_world world = {.io = context->world.io, .net = net};
+    struct client_world world = {
+        .io = context->world.io,
+        .net = net,
+        .master_file = context->master_file,
+        .cluster = context->info.cluster_id,
+    };
     det_client_options options = {
         .size = sizeof(options),
         .master = context->info.master_url,
@@ -173,7 +178,7 @@ void preempt_stop(det_context *context)
         return;
     atomic_store(&preempt->is_ending, true);
     if (preempt->client)
-        net_client_cancel(preempt->client->net_client);
+        client_cancel(preempt->client);
     if (preempt->lane)
         (void)lane_cancel(preempt->lane, &preempt->task);
     if (preempt->exec)

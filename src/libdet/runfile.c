@@ -206,3 +206,19 @@ det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
         *ret_run = run;
     return st;
 }
+
+/* ---- inside a task --------------------------------------------------------------- */
+
+/* The file says for which address it stands: a task may call other masters too. */
+const char *runfile_moved(struct io *io, const char *path, const char *given,
+                          struct arena *mem)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
+    struct json *tree = NULL;
+
+    if (!path || !*path || io_read_file(io, path, &text, NULL) ||
+        json_parse(text.data, text.len, mem, &tree, NULL) ||
+        strcmp(json_str(json_get(tree, "given"), ""), given) != 0)
+        return given;
+    return json_str(json_get(tree, "now"), given);
+}

@@ -49,4 +49,10 @@ det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
 det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
                         struct arena *mem, struct runfile *ret_run, struct err *err);
 
+/* The address that a task should use for the master it was given: another one once the
+ * master has moved, as the task's supervisor has written into `path` (DET_MASTER_FILE;
+ * NULL: nowhere).  `given` itself, when nothing else is known or can be read. */
+const char *runfile_moved(struct io *io, const char *path, const char *given,
+                          struct arena *mem);
+
 #endif

@@ -400,6 +400,7 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .body_limit = request_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
+        .mark = master->cluster_id,
         .handler = request_arrived,
         .arg = master,
     };

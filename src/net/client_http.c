@@ -320,6 +320,7 @@ static det_status take_bytes(struct attempt *a, const char *bytes, size_t len,
             (void)err_prefix(err, "%s port %u", a->client->host, a->client->port);
         if (!st) {
             a->reply->status = a->parser.status;
+            memcpy(a->reply->mark, a->parser.mark, sizeof(a->reply->mark));
             st = take_body(a, &body, err);
         }
         if (st)

@@ -120,6 +120,7 @@ static det_status call_take(struct memory_call *call, const struct net_call *wha
     det_status st = bytes->status ? err_default(err, bytes->status) : DET_OK;
 
     reply->status = call->status;
+    memcpy(reply->mark, call->mark, sizeof(reply->mark));
     if (st || !bytes->len || what->method == NET_HEAD)
         return st;
     if (what->on_data && call->status < 300) {

@@ -114,6 +114,7 @@ static void on_piece_arrives(struct task *task)
         return;
     }
     call->status = 200;
+    memcpy(call->mark, x->mark, sizeof(call->mark));
     buf_add(&call->bytes, x->out.data, x->out.len);
     call->is_ready = true;
     memory_call_rearm(call);
@@ -157,6 +158,7 @@ static void on_reply_arrives(struct task *task)
 
     if (call) {
         call->status = x->status;
+        memcpy(call->mark, x->mark, sizeof(call->mark));
         buf_add(&call->bytes, x->out.data, x->out.len);
         memory_call_over(call, DET_OK);
     }

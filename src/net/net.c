@@ -189,6 +189,7 @@ det_status net_call(struct net_client *client, const struct net_call *call,
     if (st)
         return st;
     reply->status = 0;
+    reply->mark[0] = '\0';
     if (reply->body)
         buf_clear(reply->body);
     if (fault_is_dark())

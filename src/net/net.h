@@ -65,6 +65,11 @@ enum net_method {
     NET_OTHER
 };
 
+/* A server may put its mark on every answer, so that a client can tell whether it was
+ * answered by the one it means or by whoever listens on that port by now. */
+#define NET_MARK "X-Det-Cluster"
+enum { NET_MARK_TEXT = 64 }; /* with its end */
+
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
 /* How many bytes the body of this request may have (0 counts as 1).  Called when its
@@ -79,6 +84,7 @@ struct net_server_config {
     net_limit_fn *body_limit; /* less, for some; NULL: the same for all */
     uint32_t threads;         /* that parse and write */
     uint32_t max_connections;
+    const char *mark; /* less than NET_MARK_TEXT; copied; NULL: none */
     net_handler_fn *handler;
     void *arg;
 };
@@ -174,6 +180,7 @@ struct net_reply {
     int status;
     struct buf
         *body; /* the caller's, emptied first; gets what on_data did not; may be NULL */
+    char mark[NET_MARK_TEXT]; /* of whoever answers, known once `status` is; "": none */
 };
 
 /* DET_OK whenever the server answered, whatever its status.  DET_UNREACHABLE: nobody

@@ -74,6 +74,8 @@ static det_status memory_serve(struct net *base, const struct net_server_config 
         .max_body_bytes = config->max_body_bytes,
         .body_limit = config->body_limit,
     };
+    snprintf(server->mark, sizeof(server->mark), "%s",
+             config->mark ? config->mark : "");
     do {
         if (!config->port)
             server->base.port = net->next_port++;
@@ -180,6 +182,7 @@ void memory_request_arrives(struct task *task)
         return;
     }
     x->server = server;
+    memcpy(x->mark, server->mark, sizeof(x->mark));
     x->phase = OPEN;
     if ((server->max_body_bytes && x->base.body.len > server->max_body_bytes) ||
         (server->body_limit &&

@@ -40,6 +40,7 @@ struct memory_server {
     size_t max_body_bytes;
     net_limit_fn *body_limit;
     bool is_quiet; /* while it is freed: no stream is left */
+    char mark[NET_MARK_TEXT];
     char key[MEMORY_KEY_SIZE];
 };
 
@@ -59,6 +60,7 @@ struct memory_call {
     int64_t timeout_us;
     struct buf bytes; /* arrived, not yet taken */
     int status;
+    char mark[NET_MARK_TEXT];
     det_status failure;
     bool is_ready; /* something to take */
     bool is_over;  /* nothing more comes */
@@ -76,7 +78,8 @@ struct memory_exchange {
     net_gone_fn *gone_fn;
     enum memory_phase phase;
     int status;
-    struct buf out; /* the reply, or a piece */
+    char mark[NET_MARK_TEXT]; /* the server's, which may be gone */
+    struct buf out;           /* the reply, or a piece */
     struct net_stream stream;
     bool loses_reply;
     bool is_gone; /* the client left */

@@ -85,6 +85,17 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* One that is too long is nobody's we know. */
+static void take_mark(struct reply *reply, const char *value)
+{
+    size_t len = strcspn(value, " \t");
+
+    if (len >= sizeof(reply->mark))
+        len = 0;
+    memcpy(reply->mark, value, len);
+    reply->mark[len] = '\0';
+}
+
 static det_status read_header(struct reply *reply, const char *line, struct err *err)
 {
     const char *colon = strchr(line, ':');
@@ -104,6 +115,8 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
         else if (has_word(value, "keep-alive"))
             reply->keeps_alive = true;
     }
+    if (name_len == sizeof(NET_MARK) - 1 && !strncasecmp(line, NET_MARK, name_len))
+        take_mark(reply, value);
     if (name_len == 17 && !strncasecmp(line, "Transfer-Encoding", name_len)) {
         if (!has_word(value, "chunked"))
             return not_http(err, "it is encoded in a way that was not asked for");

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/net.h"
 
 /* All header lines of a reply, and each other line. */
 enum { REPLY_HEADER_BYTES = 65536 };
@@ -35,9 +36,10 @@ struct reply {
     bool is_head;     /* the request was HEAD: no body follows */
     bool is_chunked;
     bool has_length;
-    uint64_t left;       /* of the body, or of the chunk */
-    size_t header_bytes; /* so far */
-    struct buf line;     /* that is not complete yet */
+    uint64_t left;            /* of the body, or of the chunk */
+    size_t header_bytes;      /* so far */
+    struct buf line;          /* that is not complete yet */
+    char mark[NET_MARK_TEXT]; /* as `status` */
 };
 
 struct reply_bytes {

@@ -403,16 +403,29 @@ static bool add_header(const struct mhd *mhd, struct MHD_Response *response,
     return is_ok;
 }
 
+bool http_add_common(const struct http_server *server, struct MHD_Response *response,
+                     const char *content_type)
+{
+    const struct mhd *mhd = &server->mhd;
+
+    if (content_type &&
+        mhd->add_response_header(response, "Content-Type", content_type) != MHD_YES)
+        return false;
+    return !server->mark[0] ||
+           mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;
+}
+
 /* NULL when there is no memory for it. */
-static struct MHD_Response *response_new(const struct mhd *mhd,
+static struct MHD_Response *response_new(const struct http_server *server,
                                          const struct net_answer_with *answer)
 {
+    const struct mhd *mhd = &server->mhd;
     struct buf none = BUF_INIT;
     struct buf *body = answer->body ? answer->body : &none;
     size_t len = body->len;
     char *bytes = buf_take(body);
     struct MHD_Response *response = NULL;
-    bool is_ok = true;
+    bool is_ok;
 
     if (bytes)
         response =
@@ -421,9 +434,7 @@ static struct MHD_Response *response_new(const struct mhd *mhd,
         mem_free(bytes);
         return NULL;
     }
-    if (answer->content_type)
-        is_ok = mhd->add_response_header(response, "Content-Type",
-                                         answer->content_type) == MHD_YES;
+    is_ok = http_add_common(server, response, answer->content_type);
     for (const char *const *line = answer->headers; is_ok && line && *line; line++)
         is_ok = add_header(mhd, response, *line);
     if (is_ok)
@@ -436,7 +447,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
 {
     struct http_exchange *x = (struct http_exchange *)base;
     struct http_server *server = x->server;
-    struct MHD_Response *response = response_new(&server->mhd, answer);
+    struct MHD_Response *response = response_new(server, answer);
     int status = response ? answer->status : 503;
     bool is_claimed;
     bool is_over;
@@ -575,6 +586,8 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
     server->body_limit = config->body_limit;
+    snprintf(server->mark, sizeof(server->mark), "%s",
+             config->mark ? config->mark : "");
     server->alive = 1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&monotonic);

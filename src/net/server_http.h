@@ -66,6 +66,7 @@ struct http_server {
     void *arg;
     size_t max_body_bytes;
     net_limit_fn *body_limit;
+    char mark[NET_MARK_TEXT];
 
     pthread_mutex_t lock; /* guards what follows, and the exchanges' state */
     pthread_cond_t changed;
@@ -83,6 +84,9 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
 det_status http_listen(const struct net_server_config *config, int *ret_fd,
                        uint16_t *ret_port, struct err *err);
 void http_server_free(struct net_server *server);
+/* The header lines that every answer has; false: no memory. */
+bool http_add_common(const struct http_server *server, struct MHD_Response *response,
+                     const char *content_type);
 bool http_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 void http_on_gone(struct net_exchange *x, net_gone_fn *fn);
 void http_answer(struct net_exchange *x, const struct net_answer_with *answer);

@@ -172,8 +172,7 @@ static struct MHD_Response *stream_response(struct http_exchange *x,
     struct MHD_Response *response = mhd->create_response_from_callback(
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, x, NULL);
 
-    if (!response || !content_type ||
-        mhd->add_response_header(response, "Content-Type", content_type) == MHD_YES)
+    if (!response || http_add_common(x->server, response, content_type))
         return response;
     mhd->destroy_response(response);
     return NULL;

@@ -8,6 +8,8 @@
  *   exit.json       how the task ended; written once, whole or not at all
  *   *.spool.*       output that the master may not have yet (spool.h)
  *   supervisor.log  what the supervisor has to say
+ *   master.json     where the master is, once it has moved: its DET_MASTER_FILE, which
+ *                   the task reads and only the supervisor writes
  *   work/  run/     the task's working directory, and its DET_RUN_DIR
  *   reports/        the ring of what it reports, its DET_REPORT_RING (libdet/ring.h);
  *                   not in run/, where a task of another user could put a link in its
@@ -38,6 +40,7 @@ struct json;
 #define PLACE_CONTROL "control"
 #define PLACE_EXIT    "exit.json"
 #define PLACE_LOG     "supervisor.log"
+#define PLACE_MASTER  "master.json"
 #define PLACE_WORK    "work"
 #define PLACE_RUN     "run"
 #define PLACE_REPORTS "reports"

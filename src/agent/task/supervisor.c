@@ -112,6 +112,7 @@ static det_status open_talks(struct supervisor *s, struct err *err)
 {
     const char *url = spec_master(&s->spec);
     const char *token = spec_variable(&s->spec, "DET_SESSION_TOKEN");
+    const char *cluster = spec_variable(&s->spec, "DET_CLUSTER_ID");
     det_status status;
 
     if (!url)
@@ -122,7 +123,12 @@ static det_status open_talks(struct supervisor *s, struct err *err)
         status = talk_new(s->net, url, TALK_TASK, token, &s->ship_talk, err);
     if (!status)
         status = talk_new(s->net, url, TALK_TASK, token, &s->drain_talk, err);
-    return status;
+    if (status)
+        return status;
+    talk_expect(s->steps_talk, cluster);
+    talk_expect(s->ship_talk, cluster);
+    talk_expect(s->drain_talk, cluster);
+    return DET_OK;
 }
 
 static det_status open_lanes(struct supervisor *s, struct err *err)

@@ -169,6 +169,8 @@ static void follow_master(struct supervisor *s, const char *url)
         return;
     }
     log_info("the master is at %s now", url);
+    if (world_write_master(s->io, &s->spec, s->dir, url, &err))
+        log_warn("the task is not told where the master is: %s", err.text);
     steps_hurry(s->steps);
     ship_hurry(s->ship);
     drain_hurry(s->drain);

@@ -5,6 +5,7 @@
 #include "agent/task/world.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/task/place.h"
 #include "agent/task/spec.h"
@@ -158,17 +159,19 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
     const char *work = place_path(v->mem, dir, PLACE_WORK);
     const char *run = place_path(v->mem, dir, PLACE_RUN);
     const char *ring = place_path(v->mem, dir, PLACE_REPORTS);
+    const char *master = place_path(v->mem, dir, PLACE_MASTER);
 
     for (; *inherited; inherited++)
         if (strncmp(*inherited, "DET_", 4) != 0)
             put(v, *inherited);
     json_each(value, spec->environment)
         put_json(v, value);
-    if (!work || !run || !ring)
+    if (!work || !run || !ring || !master)
         return;
     set(v, "DET_WORKDIR", work);
     set(v, "DET_RUN_DIR", run);
     set(v, "DET_REPORT_RING", ring);
+    set(v, "DET_MASTER_FILE", master);
     set(v, "PWD", work);
 }
 
@@ -253,6 +256,32 @@ det_status world_unpack(const struct json *reply, const char *dir, struct err *e
     if (!status)
         status = archive_unpack(tgz.data, tgz.len, work, err);
     return status ? err_prefix(err, "cannot unpack the model definition") : DET_OK;
+}
+
+/* ---- a master that moved --------------------------------------------------------- */
+
+/* In DIR itself, which is never the task's: nobody can put a link there.  A task of
+ * another user must be able to read it, whatever our umask. */
+det_status world_write_master(struct io *io, const struct task_spec *spec,
+                              const char *dir, const char *url, struct err *err)
+{
+    const bool is_private = false;
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    char *path = place_path(&mem, dir, PLACE_MASTER);
+    det_status status;
+
+    jw_object(&w, NULL);
+    jw_str(&w, "given", spec_master(spec));
+    jw_str(&w, "now", url);
+    jw_end_object(&w);
+    if (!path || text.status)
+        return err_default(err, DET_NOMEM);
+    status = io_replace(io, path, text.data, text.len, is_private, err);
+    if (!status)
+        (void)chmod(path, 0644);
+    return status;
 }
 
 /* ---- info files ------------------------------------------------------------------ */

@@ -15,9 +15,10 @@ struct json;
 struct task_spec;
 
 /* The environment of the entrypoint, an array in `mem` that ends with NULL.  In order
- * of rank: DIR's own paths (DET_RUN_DIR, DET_WORKDIR, PWD), the spec's variables, what
- * the supervisor inherited, without its DET_ variables.  PATH gets the directory of
- * `program` in front, and LD_LIBRARY_PATH that of libdet.so where it lies near. */
+ * of rank: DIR's own paths (DET_RUN_DIR, DET_WORKDIR, PWD and so on), the spec's
+ * variables, what the supervisor inherited, without its DET_ variables.  PATH gets the
+ * directory of `program` in front, and LD_LIBRARY_PATH that of libdet.so where it lies
+ * near. */
 det_status world_environment(const struct task_spec *spec, const char *dir,
                              const char *program, const char *const *inherited,
                              struct arena *mem, const char ***ret_environment,
@@ -26,6 +27,10 @@ det_status world_environment(const struct task_spec *spec, const char *dir,
 /* Makes work/ and run/ and the hook of the cluster's defaults, where there is one. */
 det_status world_make(struct io *io, const struct task_spec *spec, const char *dir,
                       struct err *err);
+
+/* Tells the task where the master is by now (libdet/runfile.h reads it). */
+det_status world_write_master(struct io *io, const struct task_spec *spec,
+                              const char *dir, const char *url, struct err *err);
 
 /* Unpacks {"b64Tgz": ...} into work/.  DET_INVALID: no archive, or one that escapes. */
 det_status world_unpack(const struct json *reply, const char *dir, struct err *err);

@@ -183,6 +183,7 @@ static inline void fake_serve(struct fake_master *m)
         .max_body_bytes = 16 << 20,
         .threads = 1,
         .max_connections = 64,
+        .mark = "cl",
         .handler = fake_handle,
         .arg = m,
     };

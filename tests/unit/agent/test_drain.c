@@ -101,6 +101,11 @@ static void handle(void *arg, struct net_exchange *x)
     const char *body = net_request_body(x, &len);
     int status = 200;
 
+    if (strcmp(net_request_path(x), "/info") == 0) { /* after a call that failed */
+        CHECK_NULL(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
+        net_answer(x, 200, "application/json", NULL, NULL);
+        return;
+    }
     CHECK_STR(net_request_path(x), "/api/v1/allocations/3.u.1/reports");
     CHECK_OK(batch_head_decode(body, len, &head, &test_err));
     CHECK_EQ(head.source, 2);
@@ -132,6 +137,7 @@ static void serve(struct world *w)
                                        .max_body_bytes = 16 << 20,
                                        .threads = 1,
                                        .max_connections = 8,
+                                       .mark = "c1",
                                        .handler = handle,
                                        .arg = w};
 
@@ -622,6 +628,47 @@ TEST(a_later_supervisor_goes_on_where_the_master_is)
     CHECK_OK(drain_rest(w.drain, &test_err));
     check_all(&w);
     world_done(&w);
+}
+
+static void say_no_page(void *arg, struct net_exchange *x)
+{
+    struct buf reply = BUF_INIT;
+
+    buf_puts(&reply, "no such page\n");
+    net_answer(x, *(int *)arg, "text/plain", NULL, &reply);
+}
+
+TEST(another_program_on_the_masters_port_does_not_end_the_reports)
+{
+    int statuses[] = {404, 401, 200, 400, 413};
+
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        const struct net_server_config config = {.host = "127.0.0.1",
+                                                 .port = 8080,
+                                                 .max_body_bytes = 16 << 20,
+                                                 .threads = 1,
+                                                 .max_connections = 8,
+                                                 .handler = say_no_page,
+                                                 .arg = &statuses[i]};
+        struct world w;
+
+        world_init(&w, 12 + i);
+        put(&w, 5);
+        pass(&w, SECOND);
+        net_server_free(w.server);
+        CHECK_OK(net_serve(w.net, &config, &w.server, &test_err));
+        put(&w, 5);
+        pass(&w, 10 * (int64_t)SECOND);
+        CHECK(!w.is_over);
+        net_server_free(w.server);
+        serve(&w);
+        put(&w, 5);
+        end(&w);
+        CHECK_OK(drain_outcome(w.drain, &test_err));
+        check_all(&w);
+        check_no_note(&w);
+        world_done(&w);
+    }
 }
 
 TEST(a_task_that_never_began_has_nothing_to_report)

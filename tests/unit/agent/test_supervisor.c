@@ -329,6 +329,25 @@ TEST(a_supervisor_says_as_often_as_it_is_told_that_it_is_there)
     fake_free(m);
 }
 
+/* What the task can read, also one of another user. */
+static void check_told(const char *dir, uint16_t old, uint16_t now)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct io_stat found;
+    char path[160];
+    char given[80];
+    char is_now[80];
+
+    snprintf(path, sizeof(path), "%s/master.json", dir);
+    snprintf(given, sizeof(given), "\"given\":\"http://127.0.0.1:%u\"", old);
+    snprintf(is_now, sizeof(is_now), "\"now\":\"http://127.0.0.1:%u\"", now);
+    CHECK_OK(io_read_file(io_system(), path, &text, &test_err));
+    CHECK_HAS(text.data, given);
+    CHECK_HAS(text.data, is_now);
+    CHECK_OK(io_stat(io_system(), path, &found, &test_err));
+    CHECK_EQ(found.mode & 0777, 0644);
+}
+
 TEST(a_supervisor_follows_its_master)
 {
     struct fake_master *m = fake_new();
@@ -359,6 +378,7 @@ TEST(a_supervisor_follows_its_master)
 
     CHECK_NULL(m->problem);
     CHECK_STR(m->output[0].data, "before\nafter\n");
+    check_told(dir, old, m->port);
     CHECK_EQ(fake_count(m, "/exit", "CLEAN"), 1);
     fake_free(m);
 }

@@ -21,6 +21,15 @@ struct world {
     struct talk *talk;
 };
 
+/* What a program that got the master's port may say, and what it hears. */
+struct stranger {
+    int status;
+    const char *text;
+    const char *mark;
+    int tokens;
+    int calls;
+};
+
 static void handle(void *arg, struct net_exchange *x)
 {
     struct buf reply = BUF_INIT;
@@ -42,6 +51,7 @@ static void world_init(struct world *w)
                                            .max_body_bytes = 1 << 20,
                                            .threads = 1,
                                            .max_connections = 8,
+                                           .mark = "c1",
                                            .handler = handle,
                                            .arg = &w->calls[i]};
 
@@ -117,5 +127,119 @@ TEST(a_move_to_where_nobody_can_go_changes_nothing)
     CHECK(talk_move(w.talk, "nonsense://", &test_err) != DET_OK);
     CHECK_OK(call(&w));
     CHECK_EQ(w.calls[0], 2);
+    world_done(&w);
+}
+
+static void say(void *arg, struct net_exchange *x)
+{
+    struct stranger *stranger = arg;
+    struct buf reply = BUF_INIT;
+
+    stranger->calls++;
+    stranger->tokens +=
+        net_request_header(x, "Grpc-Metadata-x-allocation-token") != NULL;
+
+    buf_puts(&reply, stranger->text);
+    net_answer(x, stranger->status, "text/plain", NULL, &reply);
+}
+
+static void take_port(struct world *w, struct stranger *stranger)
+{
+    const struct net_server_config config = {.host = "127.0.0.1",
+                                             .port = FIRST_PORT,
+                                             .max_body_bytes = 1 << 20,
+                                             .threads = 1,
+                                             .max_connections = 8,
+                                             .mark = stranger->mark,
+                                             .handler = say,
+                                             .arg = stranger};
+
+    net_server_free(w->server[0]);
+    CHECK_OK(net_serve(w->net, &config, &w->server[0], &test_err));
+}
+
+TEST(only_the_master_of_the_own_cluster_is_believed)
+{
+    static struct stranger strangers[] = {
+        {404, "no such page", NULL},
+        {401, "who are you", NULL},
+        {400, "{\"error\":{\"code\":9,\"error\":\"it is over\"}}", NULL},
+        {413, "", NULL},
+        {501, "", NULL},
+        {302, "", NULL},
+        {200, "<html>", NULL},
+        {200, "{}", NULL},
+        {502, "", NULL},
+        {404, "{\"error\":{\"code\":5,\"error\":\"no allocation\"}}", "another"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+        struct world w;
+
+        world_init(&w);
+        talk_expect(w.talk, "c1");
+        take_port(&w, &strangers[i]);
+        CHECK(talk_may_retry(call(&w)));
+        if (strangers[i].status != 502)
+            CHECK_HAS(test_err.text, "not the master of this cluster");
+        world_done(&w);
+    }
+}
+
+TEST(without_a_cluster_any_master_is_believed)
+{
+    struct stranger other = {404, "{}", "another"};
+    struct world w;
+
+    world_init(&w);
+    take_port(&w, &other);
+    CHECK_EQ(call(&w), DET_NOT_FOUND);
+    world_done(&w);
+}
+
+TEST(an_answer_of_the_master_that_is_no_json_is_asked_for_again)
+{
+    struct stranger spoilt = {200, "{\"a\":", "c1"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    take_port(&w, &spoilt);
+    CHECK_EQ(call(&w), DET_IO);
+    world_done(&w);
+}
+
+TEST(a_stranger_does_not_get_the_token_with_every_attempt)
+{
+    struct stranger stranger = {.status = 404, .text = "no such page"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    CHECK_OK(call(&w));
+    take_port(&w, &stranger);
+    for (int i = 0; i < 5; i++)
+        CHECK_EQ(call(&w), DET_UNREACHABLE);
+    CHECK_EQ(stranger.calls, 5);
+    CHECK_EQ(stranger.tokens, 1);
+    world_done(&w);
+}
+
+TEST(who_comes_after_a_failure_is_asked_first_who_it_is)
+{
+    struct stranger stranger = {.status = 404, .text = "no such page"};
+    struct world w;
+
+    world_init(&w);
+    talk_expect(w.talk, "c1");
+    net_server_free(w.server[0]);
+    w.server[0] = NULL;
+    CHECK_EQ(call(&w), DET_UNREACHABLE);
+    take_port(&w, &stranger);
+    CHECK_EQ(call(&w), DET_UNREACHABLE);
+    CHECK_EQ(stranger.tokens, 0);
+    CHECK_OK(talk_move(w.talk, "http://127.0.0.1:8081", &test_err));
+    CHECK_OK(call(&w));
+    CHECK_EQ(w.calls[1], 2); /* the question and the call */
     world_done(&w);
 }

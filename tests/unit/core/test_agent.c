@@ -186,6 +186,58 @@ TEST(an_agent_with_other_slots_is_another_agent)
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
 }
 
+TEST(what_was_disabled_stays_so_when_an_agent_comes_back_with_other_slots)
+{
+    BED(bed);
+    bed_join(&bed, "a", 2);
+    enable(&bed, "a", false, false);
+    CHECK_EQ(enable_slot(&bed, 0, false, false), DET_OK);
+
+    bed_join(&bed, "a", 3);
+    bed_submit(&bed, &one_slot);
+    CHECK(!core_agent(bed.core, "a")->is_enabled);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
+
+    enable(&bed, "a", true, false);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+    bed_submit(&bed, &one_slot);
+    bed_submit(&bed, &one_slot); /* two of three slots are on */
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_ASSIGNED);
+    CHECK_EQ(bed_run_state(&bed, 3), ALLOCATION_PENDING);
+}
+
+static bool has_said(const struct bed *bed, const char *part)
+{
+    for (uint32_t i = 0; i < bed->out.count; i++)
+        if (bed->out.effect[i].kind == EFFECT_TASK_LOG &&
+            strstr(bed->out.effect[i].log.text, part))
+            return true;
+    return false;
+}
+
+TEST(who_waits_for_what_is_disabled_is_told)
+{
+    static const struct job no_slot = {.slots = 0};
+    static const struct job two_slots = {.slots = 2};
+
+    BED(bed);
+    bed_join(&bed, "a", 2);
+    bed_submit(&bed, &two_slots);
+    CHECK(!has_said(&bed, "waits"));
+    bed_submit(&bed, &two_slots); /* behind the first, which is another thing */
+    CHECK(!has_said(&bed, "waits"));
+    CHECK_EQ(enable_slot(&bed, 0, false, true), DET_OK);
+    bed_submit(&bed, &two_slots);
+    CHECK(has_said(&bed, "Trial 3 waits: pool 'compute' has fewer than 2 enabled "));
+    bed_submit(&bed, &one_slot);
+    CHECK(!has_said(&bed, "waits"));
+    enable(&bed, "a", false, true);
+    bed_submit(&bed, &one_slot);
+    CHECK(has_said(&bed, "Trial 5 waits: there is no enabled slot in pool 'compute'"));
+    bed_submit(&bed, &no_slot);
+    CHECK(has_said(&bed, "Trial 6 waits: there is no enabled agent in pool"));
+}
+
 TEST(a_gang_that_loses_an_agent_keeps_its_other_slots_until_it_is_gone)
 {
     BED(bed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/task.h"
+#include "libdet/runfile.h"
 #include "net/net.h"
 #include "tests/unit/libdet/world.h"
 
@@ -45,11 +46,19 @@ static void handle(void *arg, struct net_exchange *x)
     }
 }
 
+/* It would have the slots back, but it has none. */
+static void handle_as_stranger(void *arg, struct net_exchange *x)
+{
+    (void)arg;
+    answer(x, 404, "no such page");
+}
+
 static void master_make(struct master *m, int wants_after, int fails)
 {
     struct net_server_config config = {.host = "127.0.0.1",
                                        .max_body_bytes = 1 << 20,
                                        .threads = 1,
+                                       .mark = "0badcafe-0000",
                                        .handler = handle,
                                        .arg = m};
     det_init_options options = {.size = sizeof(options)};
@@ -63,6 +72,7 @@ static void master_make(struct master *m, int wants_after, int fails)
     CHECK_OK(net_serve(m->net, &config, &m->server, &test_err));
     snprintf(m->url, sizeof(m->url), "http://127.0.0.1:%u", net_server_port(m->server));
     world_set(&m->w, "DET_MASTER", m->url);
+    world_set(&m->w, "DET_MASTER_FILE", "/task/master.json");
     m->w.at.exec = m->exec;
     m->w.at.net = m->net;
     CHECK_OK(context_open(&m->w.at, &options, &m->det, &test_err));
@@ -148,4 +158,79 @@ TEST(a_master_that_answers_too_soon_is_not_asked_in_a_hot_loop)
     CHECK_EQ(det_preempted(m.det), 1);
     CHECK(m.w.clock.mono_us - begun_us > 60000000);
     master_end(&m);
+}
+
+/* It leaves its port to another program, and comes back on another one, which the task
+ * is told in its file. */
+static void move(struct master *m, struct net_server **ret_stranger)
+{
+    struct net_server_config config = {.host = "127.0.0.1",
+                                       .port = net_server_port(m->server),
+                                       .max_body_bytes = 1 << 20,
+                                       .threads = 1,
+                                       .handler = handle_as_stranger};
+    char text[200];
+
+    net_server_free(m->server);
+    CHECK_OK(net_serve(m->net, &config, ret_stranger, &test_err));
+    config.port = 0;
+    config.mark = "0badcafe-0000";
+    config.handler = handle;
+    config.arg = m;
+    CHECK_OK(net_serve(m->net, &config, &m->server, &test_err));
+    snprintf(text, sizeof(text), "{\"given\":\"%s\",\"now\":\"http://127.0.0.1:%u\"}",
+             m->url, net_server_port(m->server));
+    world_file(&m->w, "/task/master.json", text);
+}
+
+TEST(a_master_that_moved_is_found_where_it_is)
+{
+    struct net_server *stranger;
+    struct master m;
+
+    master_make(&m, -1, 0);
+    while (m.polls < 2)
+        exec_pump(m.exec);
+    move(&m, &stranger);
+    m.wants_after = 0;
+    pump(&m, 10000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    CHECK_OK(det_preempt_ack(m.det, 0));
+    CHECK_EQ(m.acks, 1);
+    net_server_free(stranger);
+    master_end(&m);
+}
+
+TEST(another_program_on_the_masters_port_is_not_believed)
+{
+    struct net_server *stranger;
+    struct master m;
+
+    master_make(&m, 0, 0);
+    pump(&m, 1000);
+    move(&m, &stranger);
+    CHECK_OK(io_remove(m.w.io, "/task/master.json", &test_err));
+    CHECK_EQ(det_preempt_ack(m.det, 1000), DET_UNREACHABLE);
+    CHECK_HAS(det_context_error(m.det), "not the master of this task");
+    net_server_free(stranger);
+    master_end(&m);
+}
+
+TEST(a_file_that_stands_for_another_master_moves_nobody)
+{
+    struct world w;
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    static const char *const texts[] = {"{\"given\":\"http://b\",\"now\":\"http://c\"}",
+                                        "{", "[]", "",
+                                        "{\"given\":\"http://a\",\"now\":7}"};
+
+    world_make(&w);
+    CHECK_OK(io_mkdir(w.io, "/task", true, &test_err));
+    CHECK_STR(runfile_moved(w.io, NULL, "http://a", &mem), "http://a");
+    CHECK_STR(runfile_moved(w.io, "/task/none", "http://a", &mem), "http://a");
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        world_file(&w, "/task/m", texts[i]);
+        CHECK_STR(runfile_moved(w.io, "/task/m", "http://a", &mem), "http://a");
+    }
+    world_end(&w);
 }

@@ -197,6 +197,7 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
         .body_limit = world_limit,
         .threads = 2,
         .max_connections = 8192,
+        .mark = "mark-1",
         .handler = world_handler,
         .arg = w,
     };
