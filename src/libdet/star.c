@@ -206,7 +206,7 @@ static det_status chief_is_gone(struct star *star, uint32_t kind, det_status how
                                 struct err *err)
 {
     char moment[STAR_MOMENT];
-    struct err why;
+    struct err why = {0};
 
     star_moment(star, kind, "in", moment);
     if (how == DET_TIMEOUT)
@@ -241,7 +241,7 @@ det_status star_hear(struct star *star, const struct star_head *head, uint32_t k
                      int64_t deadline_us, struct err *err)
 {
     char moment[STAR_MOMENT];
-    struct err why;
+    struct err why = {0};
 
     if (head->kind == STAR_LEAVE)
         (void)err_set(&why, DET_UNREACHABLE, "%s 0 left %s", star->config.word,
@@ -345,7 +345,7 @@ static det_status take_result(struct star *star, const struct star_head *head,
     if (st)
         return chief_is_gone(star, head->kind, st, err);
     if (plain == STAR_ALLGATHER && !star_unpack(star, star->block, (size_t)head->len)) {
-        struct err why;
+        struct err why = {0};
 
         (void)err_set(&why, DET_CORRUPT, "%s 0 sent a result that is damaged",
                       star->config.word);

@@ -67,7 +67,7 @@ static void last_word(struct star *star, int rank, uint32_t kind, struct err *wh
 
 det_status star_interrupted(struct star *star, int rank, uint32_t kind, struct err *err)
 {
-    struct err why;
+    struct err why = {0};
 
     last_word(star, rank, kind, &why);
     return star_break(star, &why, err);
@@ -78,7 +78,7 @@ static det_status too_late(struct star *star, uint32_t kind, struct err *err)
 {
     char missing[256] = "";
     size_t len = 0;
-    struct err why;
+    struct err why = {0};
 
     for (int i = 1; i < star->config.size; i++)
         if (!star->peers[i].has_all && len < sizeof(missing) - 16)
@@ -126,7 +126,7 @@ static det_status take_head(struct star *star, int rank, uint32_t kind, struct e
 {
     struct star_peer *peer = &star->peers[rank];
     struct star_head head;
-    struct err why;
+    struct err why = {0};
 
     star_head_read(peer->head, &head);
     if (head.kind != kind || head.number != star->number) {
@@ -157,7 +157,7 @@ static det_status take_bytes(struct star *star, int rank, uint32_t kind,
                : peer->is_dropped ? star->scratch
                                   : peer->bytes + peer->got;
     size_t count;
-    struct err why;
+    struct err why = {0};
     det_status st = DET_OK;
 
     if (!is_head && peer->is_dropped)
@@ -182,7 +182,7 @@ static det_status collect(struct star *star, uint32_t kind, int64_t deadline_us,
     int missing = size - 1;
 
     while (missing) {
-        struct err why;
+        struct err why = {0};
         det_status st;
 
         for (int i = 1; i < size; i++)

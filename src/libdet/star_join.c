@@ -197,7 +197,7 @@ static det_status nobody_came(struct door *door, struct err *err)
     struct star *star = door->star;
     char missing[256] = "";
     size_t len = 0;
-    struct err why;
+    struct err why = {0};
 
     for (int i = 1; i < star->config.size; i++)
         if (star->peers[i].stream.fd < 0 && len < sizeof(missing) - 16)
@@ -386,7 +386,7 @@ static det_status join_worker(struct star *star, struct err *err)
     int64_t deadline_us = star->config.join_deadline_us;
     unsigned char bytes[STAR_HEAD];
     struct star_head head;
-    struct err why;
+    struct err why = {0};
     det_status st = get_in(star, err);
 
     if (st)
