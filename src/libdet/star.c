@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "libdet/star_impl.h"
@@ -14,35 +15,20 @@ enum { GRACE_MS = 1000, LAST_WORD_MS = 1000 };
 
 /* ---- heads ----------------------------------------------------------------------- */
 
-static void put(unsigned char *bytes, uint64_t value, int count)
-{
-    for (int i = 0; i < count; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t take(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < count; i++)
-        value |= (uint64_t)bytes[i] << (8 * i);
-    return value;
-}
-
 void star_head_write(unsigned char bytes[STAR_HEAD], const struct star_head *head)
 {
-    put(bytes, head->kind, 4);
-    put(bytes + 4, head->status, 4);
-    put(bytes + 8, head->number, 8);
-    put(bytes + 16, head->len, 8);
+    put_u32(bytes, head->kind);
+    put_u32(bytes + 4, head->status);
+    put_u64(bytes + 8, head->number);
+    put_u64(bytes + 16, head->len);
 }
 
 void star_head_read(const unsigned char bytes[STAR_HEAD], struct star_head *ret_head)
 {
-    ret_head->kind = (uint32_t)take(bytes, 4);
-    ret_head->status = (uint32_t)take(bytes + 4, 4);
-    ret_head->number = take(bytes + 8, 8);
-    ret_head->len = take(bytes + 16, 8);
+    ret_head->kind = get_u32(bytes);
+    ret_head->status = get_u32(bytes + 4);
+    ret_head->number = get_u64(bytes + 8);
+    ret_head->len = get_u64(bytes + 16);
 }
 
 size_t star_sentence(unsigned char bytes[STAR_HEAD + STAR_SENTENCE], uint32_t kind,
@@ -108,7 +94,7 @@ void star_pack(const struct star *star, const det_part *parts, char *body)
     char *at = body + star_table_size(star);
 
     for (int i = 0; i < star->config.size; i++) {
-        put((unsigned char *)body + (size_t)i * 8, parts[i].len, 8);
+        put_u64((unsigned char *)body + (size_t)i * 8, parts[i].len);
         if (parts[i].len)
             memcpy(at, parts[i].data, parts[i].len);
         at += padded(parts[i].len);
@@ -131,7 +117,7 @@ bool star_unpack(struct star *star, const char *body, size_t len)
     if (len < at)
         return false;
     for (int i = 0; i < star->config.size; i++) {
-        uint64_t part = take((const unsigned char *)body + (size_t)i * 8, 8);
+        uint64_t part = get_u64((const unsigned char *)body + (size_t)i * 8);
 
         if (part > len - at || padded((size_t)part) > len - at)
             return false;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -38,21 +39,6 @@ enum {
 _Static_assert(crypto_auth_KEYBYTES == STAR_KEY, "the key fits");
 
 /* ---- proofs ---------------------------------------------------------------------- */
-
-static void put_u64(unsigned char *bytes, uint64_t value, int count)
-{
-    for (int i = 0; i < count; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t take_u64(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < count; i++)
-        value |= (uint64_t)bytes[i] << (8 * i);
-    return value;
-}
 
 /* Over the chief's nonce and what the worker claims. */
 static void answer_mac(const struct star *star, const unsigned char nonce[NONCE],
@@ -139,13 +125,13 @@ static det_status let_knock(struct door *door, struct err *err)
 static det_status seat(struct door *door, struct knock *knock, struct err *err)
 {
     struct star *star = door->star;
-    uint64_t rank = take_u64(knock->answer + sizeof(magic), 4);
-    uint64_t size = take_u64(knock->answer + sizeof(magic) + 4, 4);
+    uint64_t rank = get_u32(knock->answer + sizeof(magic));
+    uint64_t size = get_u32(knock->answer + sizeof(magic) + 4);
     struct err why = {.status = DET_OK};
     unsigned char verdict[VERDICT];
     size_t count;
 
-    put_u64(verdict, star->config.limit_bytes, 8);
+    put_u64(verdict, star->config.limit_bytes);
     verdict_mac(star, knock->nonce, knock->answer + sizeof(magic) + 8, verdict,
                 verdict + 8);
     (void)stream_try_send(&knock->stream, verdict, VERDICT, &count, NULL);
@@ -341,8 +327,8 @@ static det_status introduce(struct star *star, struct err *err)
     if (!st && !stream_is_same_user(stream))
         st = DET_FORBIDDEN;
     memcpy(answer, magic, sizeof(magic));
-    put_u64(answer + sizeof(magic), (uint64_t)star->config.rank, 4);
-    put_u64(answer + sizeof(magic) + 4, (uint64_t)star->config.size, 4);
+    put_u32(answer + sizeof(magic), (uint32_t)star->config.rank);
+    put_u32(answer + sizeof(magic) + 4, (uint32_t)star->config.size);
     if (!st) {
         st = rng_secret(answer + sizeof(magic) + 8, NONCE, err);
         if (st)
@@ -359,7 +345,7 @@ static det_status introduce(struct star *star, struct err *err)
                 mac);
     if (sodium_memcmp(mac, verdict + 8, MAC) != 0)
         return refused_by_chief(star, DET_FORBIDDEN, err);
-    star->config.limit_bytes = (size_t)take_u64(verdict, 8);
+    star->config.limit_bytes = (size_t)get_u64(verdict);
     return DET_OK;
 }
 

@@ -1,39 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/batch.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define MAGIC UINT32_C(0x52544544) /* "DETR" */
-
-static void put_u32(unsigned char *to, uint32_t value)
-{
-    value = htole32(value);
-    memcpy(to, &value, sizeof(value));
-}
-
-static void put_u64(unsigned char *to, uint64_t value)
-{
-    value = htole64(value);
-    memcpy(to, &value, sizeof(value));
-}
-
-static uint32_t get_u32(const unsigned char *from)
-{
-    uint32_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return le32toh(value);
-}
-
-static uint64_t get_u64(const unsigned char *from)
-{
-    uint64_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return le64toh(value);
-}
 
 void batch_head_encode(const struct batch_head *head, void *to)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/report.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "data/utf8.h"
 
@@ -21,21 +21,7 @@ enum {
     VALUE_LEAST = 1 + 4 + 4,
 };
 
-/* ---- little-endian numbers anywhere -------------------------------------------- */
-
-static unsigned char *put_u32(unsigned char *to, uint32_t value)
-{
-    value = htole32(value);
-    memcpy(to, &value, sizeof(value));
-    return to + sizeof(value);
-}
-
-static unsigned char *put_u64(unsigned char *to, uint64_t value)
-{
-    value = htole64(value);
-    memcpy(to, &value, sizeof(value));
-    return to + sizeof(value);
-}
+/* ---- bytes ----------------------------------------------------------------------- */
 
 static unsigned char *put_bytes(unsigned char *to, const void *bytes, size_t len)
 {
@@ -47,22 +33,6 @@ static unsigned char *put_bytes(unsigned char *to, const void *bytes, size_t len
 static unsigned char *put_text(unsigned char *to, const char *text, size_t len)
 {
     return put_bytes(put_u32(to, (uint32_t)len), text, len);
-}
-
-static uint32_t get_u32(const unsigned char *from)
-{
-    uint32_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return le32toh(value);
-}
-
-static uint64_t get_u64(const unsigned char *from)
-{
-    uint64_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return le64toh(value);
 }
 
 /* ---- records --------------------------------------------------------------------- */
