@@ -3,6 +3,7 @@
 #include "libdet/star.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
