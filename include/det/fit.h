@@ -67,7 +67,8 @@ typedef struct det_trial {
     /* After a validation was reported. */
     det_status (*validated)(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count);
-    /* After a checkpoint was reported. */
+    /* After a checkpoint was reported.  What it changes is not in that checkpoint: a
+     * training that is to resume exactly changes nothing here. */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
 } det_trial;
 

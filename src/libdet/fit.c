@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - the loop around the trainer's answers.
  *
- * One turn: train a batch, ask, and do what is due in this order: report, validate,
- * save. A validation comes before the checkpoint, so that the checkpoint's state says
- * that it was made, and a resumed run does not make it again.
+ * One turn: train a batch, ask, and do what is due in this order: report, validate, end
+ * the epoch, save.  What comes before the checkpoint is in it, also what the trial's
+ * functions change: a resumed run does not do it again, and has not missed it.
  *
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
  * trainer's text: no times and no ids, so that equal states are equal bytes. */
@@ -364,10 +364,10 @@ static det_status do_due(det_fit *fit, unsigned todo)
         st = report_window(fit);
     if (!st && (todo & DET_VALIDATE))
         st = validate(fit, &todo);
-    if (!st && (todo & DET_CHECKPOINT))
-        st = save(fit);
     if (!st && (todo & DET_EPOCH_END) && fit->trial->epoch_end)
         st = fit->trial->epoch_end(fit->self, fit);
+    if (!st && (todo & DET_CHECKPOINT))
+        st = save(fit);
     return st;
 }
 
