@@ -37,7 +37,8 @@ extern "C" {
 
 enum det_profiler_flag {
     /* Only as the experiment's configuration says: nothing where it does not have
-     * profiling.enabled, and only while the batches that it names are trained. */
+     * profiling.enabled, or where it is on already, and only while the batches that it
+     * names are trained. */
     DET_PROFILER_CONFIGURED = 1
 };
 

@@ -6,9 +6,11 @@
  *                      sampler_report(), and what was timed since the last --> ring
  *
  * The thread is there only while the profiler is on: off joins it, so that on, off and
- * on again leave nothing behind.  Which batches are to be measured is asked when a
- * sample is due: the edges are as sharp as the interval.  A sample that comes late
- * moves the ones behind it; none is made up for. */
+ * on again leave nothing behind.  What the first sample is compared with is read by who
+ * switches on, so that also a short training has a profile; NVIDIA's library, which
+ * takes its time to begin, is left to the thread.  Which batches are to be measured is
+ * asked when a sample is due: the edges are as sharp as the interval.  A sample that
+ * comes late moves the ones behind it; none is made up for. */
 #include "libdet/profiler.h"
 
 #include <inttypes.h>
@@ -140,29 +142,40 @@ static void report(struct profiler *profiler, int64_t now_us)
 
 static void end_measuring(struct profiler *profiler, int64_t now_us)
 {
-    if (now_us - profiler->sample_us >= LAST_SAMPLE_US || !profiler->has_sample)
+    int64_t least_us = profiler->has_sample ? LAST_SAMPLE_US : 1;
+
+    if (now_us - profiler->sample_us >= least_us)
         take_sample(profiler, now_us);
     if (profiler->samples)
         report(profiler, now_us);
     profiler->is_measuring = false;
 }
 
+static bool is_wanted(const struct profiler *profiler, int64_t batches)
+{
+    return batches >= profiler->first_batch && batches <= profiler->last_batch;
+}
+
+/* When a sample is due, or to do what nobody else is to wait for. */
 static void sample_once(struct task *task)
 {
     struct profiler *profiler = CONTAINER_OF(task, struct profiler, task);
     int64_t now_us = clock_mono_us(profiler->context->world.clock);
     int64_t batches = atomic_load_explicit(&profiler->batches, memory_order_relaxed);
-    bool is_wanted =
-        batches >= profiler->first_batch && batches <= profiler->last_batch;
 
-    if (is_wanted && !profiler->is_measuring) {
-        begin_measuring(profiler, now_us);
-    } else if (profiler->is_measuring && !is_wanted) {
+    sampler_find_gpus(profiler->sampler);
+    if (now_us < profiler->due_us) {
+        lane_post_at(profiler->lane, task, profiler->due_us);
+        return;
+    }
+    if (profiler->is_measuring && !is_wanted(profiler, batches)) {
         end_measuring(profiler, now_us);
-    } else if (is_wanted) {
+    } else if (profiler->is_measuring) {
         take_sample(profiler, now_us);
         if (profiler->samples >= profiler->samples_per_report)
             report(profiler, now_us);
+    } else if (is_wanted(profiler, batches)) {
+        begin_measuring(profiler, now_us);
     }
     if (batches > profiler->last_batch)
         return; /* they are over */
@@ -218,6 +231,7 @@ static det_status start(struct profiler *profiler, const det_profiler_options *o
 {
     const struct json *config = json_get(profiler->context->config, "profiling");
     bool is_configured = options->flags & DET_PROFILER_CONFIGURED;
+    int64_t now_us = clock_mono_us(profiler->context->world.clock);
     det_status st = sampler_new(profiler->context, &profiler->sampler, err);
 
     if (!st)
@@ -237,7 +251,9 @@ static det_status start(struct profiler *profiler, const det_profiler_options *o
     profiler->is_measuring = false;
     /* What was due when the last thread ended is still said in the task. */
     profiler->task = (struct task)TASK_INIT(sample_once);
-    profiler->due_us = clock_mono_us(profiler->context->world.clock);
+    profiler->due_us = now_us + profiler->interval_us;
+    if (is_wanted(profiler, atomic_load(&profiler->batches)))
+        begin_measuring(profiler, now_us);
     atomic_store(&profiler->is_on, true);
     lane_post(profiler->lane, &profiler->task);
     return DET_OK;
@@ -281,6 +297,11 @@ static det_status switch_on(det_context *context, const det_profiler_options *op
     if (!is_asked_for(context, options))
         return DET_OK;
     lock_take(&profiler->lock);
+    /* Somebody who has asked for it himself knows better than the configuration. */
+    if (options->flags & DET_PROFILER_CONFIGURED && atomic_load(&profiler->is_on)) {
+        lock_give(&profiler->lock);
+        return DET_OK;
+    }
     stop(profiler);
     st = start(profiler, options, err);
     lock_give(&profiler->lock);

@@ -74,6 +74,8 @@ void sampler_free(struct sampler *sampler); /* NULL does nothing */
 /* Reads the machine.  What counts up needs two readings: the first after
  * sampler_forget(), or of all, is only what the next is compared with. */
 void sampler_take(struct sampler *sampler);
+/* GPUs are read once they were looked for, which may take a second the first time. */
+void sampler_find_gpus(struct sampler *sampler);
 void sampler_forget(struct sampler *sampler);
 /* Reports the means of what was taken since the last time.  What the ring has no room
  * for is lost: measuring holds nobody up and fails for nobody. */

@@ -211,7 +211,7 @@ static void take_levels(struct sampler *sampler)
 /* ---- GPUs ------------------------------------------------------------------------ */
 
 /* An empty list of visible ones means none, unlike no list. */
-static void look_for_gpus(struct sampler *sampler)
+void sampler_find_gpus(struct sampler *sampler)
 {
     const struct context_world *world = &sampler->context->world;
     const char *name = "CUDA_VISIBLE_DEVICES";
@@ -219,6 +219,8 @@ static void look_for_gpus(struct sampler *sampler)
         world->variable ? world->variable(world->arg, name) : getenv(name);
     const char *library = context_variable(sampler->context, "DET_NVML_LIBRARY");
 
+    if (sampler->has_looked_for_gpus)
+        return;
     /* Without memory it is tried again with the next sample. */
     sampler->has_looked_for_gpus =
         gpus_open(library, visible, &sampler->gpus, NULL) == DET_OK;
@@ -261,8 +263,6 @@ void sampler_take(struct sampler *sampler)
 {
     bool is_first = !sampler->has_before;
 
-    if (!sampler->has_looked_for_gpus)
-        look_for_gpus(sampler);
     read_counters(sampler);
     if (!is_first) {
         compare(sampler);

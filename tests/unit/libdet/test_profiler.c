@@ -360,6 +360,7 @@ TEST(the_configuration_turns_it_on)
     machine_make(&m);
     open_configured(&m, "{" STORAGE ",\"profiling\":{\"enabled\":true}}", 0, &det);
     CHECK(exec_pump(m.exec));
+    clock_manual_advance(&m.w.clock, 1000); /* a training may be short */
     CHECK_OK(det_profiler_off(det));
     CHECK(count_reports(&m, "memory") == 1);
     det_close(det);
@@ -379,6 +380,12 @@ TEST(quiet_contexts_and_other_configurations_leave_it_off)
     CHECK(!exec_pump(m.exec));
     CHECK_OK(det_profiler_on(det, &configured)); /* for who is quiet and wants it */
     CHECK(exec_pump(m.exec));
+    CHECK_OK(det_profiler_on(det, &configured)); /* it goes on as it is */
+    CHECK_STR(next(&m), "");
+    while (*next(&m))
+        ;
+    ring_reader_close(m.reader);
+    m.reader = NULL;
     det_close(det);
     open_configured(&m, "{" STORAGE ",\"profiling\":{\"enabled\":false}}",
                     DET_INIT_QUIET, &det);
