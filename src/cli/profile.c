@@ -128,13 +128,25 @@ static const char *curve_text(struct cli *cli, const struct profile_line *line)
     return copy && !text.status ? copy : "";
 }
 
+/* "12.5 13 14" */
+static const char *points_text(struct cli *cli, const struct profile_line *line)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const char *copy;
+
+    for (uint32_t i = 0; i < line->curve.count; i++)
+        buf_printf(&text, "%s%.6g", i ? " " : "", line->curve.point[i]);
+    copy = arena_strdup(&cli->mem, text.data);
+    return copy && !text.status ? copy : "";
+}
+
 /* ---- showing --------------------------------------------------------------------- */
 
 static det_status put_lines(struct cli *cli, const struct profile *profile)
 {
     static const struct table_column columns[] = {
         {"AGENT", TABLE_LEFT},     {"GROUP", TABLE_LEFT},
-        {"NAME", TABLE_LEFT},      {"LAST", TABLE_RIGHT},
+        {"NAME", TABLE_FLEX},      {"LAST", TABLE_RIGHT},
         {"MEAN", TABLE_RIGHT},     {"MAX", TABLE_RIGHT},
         {"OVER TIME", TABLE_LEFT}, {0}};
     struct table table;
@@ -152,7 +164,7 @@ static det_status put_lines(struct cli *cli, const struct profile *profile)
         table_add_raw(&table, value_text(cli, line, mean), raw_text(cli, mean));
         table_add_raw(&table, value_text(cli, line, line->max),
                       raw_text(cli, line->max));
-        table_add_raw(&table, curve_text(cli, line), "");
+        table_add_raw(&table, curve_text(cli, line), points_text(cli, line));
     }
     return cli_print_table(cli, &table);
 }

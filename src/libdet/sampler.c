@@ -189,6 +189,27 @@ static void compare(struct sampler *sampler)
     add_rates(&before->nets, &now->nets, seconds, sampler->net);
 }
 
+/* Two paths that say the same lie on one disk, which counts once. */
+static void take_spaces(struct sampler *sampler)
+{
+    struct io_space before = {0};
+
+    for (size_t i = 0; i < PATHS; i++) {
+        struct io_space space;
+
+        if (!sampler->path[i] ||
+            io_space(sampler->context->world.io, sampler->path[i], &space, NULL) ||
+            !space.size_bytes)
+            continue;
+        if (i && space.size_bytes == before.size_bytes &&
+            space.free_bytes == before.free_bytes)
+            continue;
+        mean_add(&sampler->used[i],
+                 100.0 - 100.0 * (double)space.free_bytes / (double)space.size_bytes);
+        before = space;
+    }
+}
+
 /* What needs no second reading. */
 static void take_levels(struct sampler *sampler)
 {
@@ -197,15 +218,7 @@ static void take_levels(struct sampler *sampler)
     read_text(sampler, "/proc/meminfo");
     if (machine_memory_parse(sampler->text.data, sampler->text.len, &free_bytes))
         mean_add(&sampler->memory, (double)free_bytes);
-    for (size_t i = 0; i < PATHS; i++) {
-        struct io_space space;
-
-        if (sampler->path[i] &&
-            !io_space(sampler->context->world.io, sampler->path[i], &space, NULL) &&
-            space.size_bytes)
-            mean_add(&sampler->used[i], 100.0 - 100.0 * (double)space.free_bytes /
-                                                    (double)space.size_bytes);
-    }
+    take_spaces(sampler);
 }
 
 /* ---- GPUs ------------------------------------------------------------------------ */
