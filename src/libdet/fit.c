@@ -220,12 +220,13 @@ static det_status evaluate(det_fit *fit)
     det_timing timing;
     det_status st = DET_OK;
 
+    if (!trial->evaluate && !trial->evaluate_batch)
+        return DET_OK;
     det_timing_begin(fit->context, &timing);
     if (trial->evaluate)
         st = trial->evaluate(fit->self, fit);
-    else if (trial->evaluate_batch)
-        for (int64_t i = 0; i < trial->evaluate_batches && !st; i++)
-            st = trial->evaluate_batch(fit->self, fit, i);
+    for (int64_t i = 0; !trial->evaluate && i < trial->evaluate_batches && !st; i++)
+        st = trial->evaluate_batch(fit->self, fit, i);
     det_timing_end(fit->context, &timing, DET_TIMING_VALIDATE);
     return st;
 }

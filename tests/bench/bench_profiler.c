@@ -7,14 +7,14 @@
  *                                        while it is off, and of two clock readings
  *   bench_profiler gpus [COUNT]          what NVIDIA's library says here, COUNT times,
  *                                        a second apart */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/err.h"
+#include "base/compiler.h"
+#include "base/task.h"
 #include "det/det.h"
 #include "libdet/gpu.h"
 
@@ -101,21 +101,36 @@ static void measure_marks(long count)
     must(det_profiler_off(det));
 }
 
-static int show_gpus(long count)
+/* In a thread like the profiler's, whose stack is small. */
+struct look {
+    struct task task;
+    struct gate *gate;
+    long count;
+};
+
+static void show(const struct gpu_sample *sample)
+{
+    printf("  %s:", sample->uuid);
+    if (sample->has_util)
+        printf(" gpu_util %.0f %%", sample->util_percent);
+    if (sample->has_memory)
+        printf(" gpu_free_memory %.0f bytes", sample->free_bytes);
+    printf("\n");
+}
+
+static void look_at_gpus(struct task *task)
 {
     static struct gpu_sample sample[GPUS_MOST];
+    struct look *look = CONTAINER_OF(task, struct look, task);
     struct gpus *gpus = NULL;
     double begun = now_s();
 
-    if (gpus_open(getenv("DET_NVML_LIBRARY"), getenv("CUDA_VISIBLE_DEVICES"), &gpus,
-                  NULL))
-        return 1;
+    (void)gpus_open(getenv("DET_NVML_LIBRARY"), getenv("CUDA_VISIBLE_DEVICES"), &gpus,
+                    NULL);
     printf("opened in %.1f ms\n", (now_s() - begun) * 1e3);
-    if (!gpus) {
+    if (!gpus)
         printf("no GPUs: no NVIDIA library, no driver, or none is visible\n");
-        return 0;
-    }
-    for (long i = 0; i < count; i++) {
+    for (long i = 0; gpus && i < look->count; i++) {
         size_t found;
 
         if (i)
@@ -124,12 +139,26 @@ static int show_gpus(long count)
         found = gpus_read(gpus, sample);
         printf("read %zu in %.3f ms\n", found, (now_s() - begun) * 1e3);
         for (size_t k = 0; k < found; k++)
-            printf("  %s: gpu_util %s%.0f %%, gpu_free_memory %s%.0f bytes\n",
-                   sample[k].uuid, sample[k].has_util ? "" : "unknown ",
-                   sample[k].util_percent, sample[k].has_memory ? "" : "unknown ",
-                   sample[k].free_bytes);
+            show(&sample[k]);
     }
     gpus_close(gpus);
+    gate_open(look->gate);
+}
+
+static int show_gpus(long count)
+{
+    struct look look = {.task = TASK_INIT(look_at_gpus), .count = count};
+    struct exec *exec;
+    struct lane *lane;
+
+    if (exec_threads_new(&clock_system, &exec, NULL) ||
+        lane_new(exec, "det-profiler", 1, &lane, NULL) ||
+        gate_new(exec, &look.gate, NULL))
+        return 1;
+    lane_post(lane, &look.task);
+    (void)gate_wait(look.gate, 0);
+    exec_free(exec);
+    gate_free(look.gate);
     return 0;
 }
 
