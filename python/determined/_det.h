@@ -52,6 +52,12 @@ PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
 
+/* _det_profiler.c */
+PyObject *context_profiler_on(struct context *self, PyObject *args);
+PyObject *context_profiler_off(struct context *self, PyObject *unused);
+PyObject *context_timing_begin(struct context *self, PyObject *unused);
+PyObject *context_timing_end(struct context *self, PyObject *args);
+
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \
     {                                                                                  \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 _Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -31,6 +31,12 @@ class Context:
         self, uuid: Optional[str], directory: _Path, unchecked: bool = False, /
     ) -> None: ...
     def checkpoint_metadata(self, uuid: Optional[str] = None, /) -> str: ...
+    def profiler_on(
+        self, interval_ms: int = 0, samples_per_report: int = 0, configured: bool = False, /
+    ) -> None: ...
+    def profiler_off(self) -> None: ...
+    def timing_begin(self) -> Tuple[int, int]: ...
+    def timing_end(self, kind: int, begun: Tuple[int, int], /) -> None: ...
 
 class Checkpoint:
     @property

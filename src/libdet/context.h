@@ -8,6 +8,7 @@
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
  *   preempt.c     the long poll in the background
+ *   profiler.c    what the machine does meanwhile (profiler.h)
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
@@ -29,6 +30,7 @@ struct io;
 struct json;
 struct net;
 struct preempt;
+struct profiler;
 struct ring;
 
 /* Where a context lives.  Borrowed; outlives it. */
@@ -63,6 +65,7 @@ struct det_context {
     const char *notes_dir; /* of latest.json; NULL: nowhere */
     struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
+    struct profiler *profiler; /* NULL: this task is no trial */
     atomic_int is_preempted;
     _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
     struct lock lock;

@@ -23,6 +23,7 @@
 #include "base/vec.h"
 #include "data/json.h"
 #include "libdet/context.h"
+#include "libdet/profiler.h"
 
 #define FIT_STATE "fit.det"
 
@@ -216,13 +217,17 @@ static det_status report_window(det_fit *fit)
 static det_status evaluate(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
+    det_timing timing;
     det_status st = DET_OK;
 
+    if (!trial->evaluate && !trial->evaluate_batch)
+        return DET_OK;
+    det_timing_begin(fit->context, &timing);
     if (trial->evaluate)
-        return trial->evaluate(fit->self, fit);
-    for (int64_t i = 0; trial->evaluate_batch && i < trial->evaluate_batches && !st;
-         i++)
+        st = trial->evaluate(fit->self, fit);
+    for (int64_t i = 0; !trial->evaluate && i < trial->evaluate_batches && !st; i++)
         st = trial->evaluate_batch(fit->self, fit, i);
+    det_timing_end(fit->context, &timing, DET_TIMING_VALIDATE);
     return st;
 }
 
@@ -371,6 +376,18 @@ static det_status do_due(det_fit *fit, unsigned todo)
     return st;
 }
 
+static det_status step(det_fit *fit)
+{
+    det_timing timing;
+    det_status st;
+
+    profiler_batches(fit->context, det_fit_batches(fit));
+    det_timing_begin(fit->context, &timing);
+    st = fit->trial->train_batch(fit->self, fit);
+    det_timing_end(fit->context, &timing, DET_TIMING_STEP);
+    return st;
+}
+
 static det_status train(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
@@ -383,7 +400,7 @@ static det_status train(det_fit *fit)
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)
             st = trial->epoch_begin(fit->self, fit);
         if (!st)
-            st = trial->train_batch(fit->self, fit);
+            st = step(fit);
         if (st)
             break;
         if (det_preempted(fit->context) || fit->has_had_enough)
