@@ -109,21 +109,23 @@ PyObject *end(struct context *self, det_status status)
 static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
-                            "quiet",     "task_only", NULL};
+                            "quiet",     "task_only", "follow", NULL};
     struct types *types = PyModule_GetState(module);
     char error[SENTENCE] = "";
     det_init_options options = {
         .size = sizeof(options), .error = error, .error_size = sizeof(error)};
-    int is_quiet = 0, is_task_only = 0;
+    int is_quiet = 0, is_task_only = 0, is_follower = 0;
     struct context *self;
     det_status status;
 
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "|zzzz$pp:open", names, &options.directory, &options.hparams,
-            &options.config, &options.checkpoint_storage, &is_quiet, &is_task_only))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|zzzz$ppp:open", names,
+                                     &options.directory, &options.hparams,
+                                     &options.config, &options.checkpoint_storage,
+                                     &is_quiet, &is_task_only, &is_follower))
         return NULL;
-    options.flags =
-        (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u);
+    options.flags = (is_quiet ? DET_INIT_QUIET : 0u) |
+                    (is_task_only ? DET_INIT_TASK_ONLY : 0u) |
+                    (is_follower ? DET_INIT_FOLLOW : 0u);
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;
@@ -617,6 +619,11 @@ static PyMethodDef context_methods[] = {
     METHOD("checkpoint_restore", context_checkpoint_restore, METH_VARARGS),
     METHOD("checkpoint_download", context_checkpoint_download, METH_VARARGS),
     METHOD("checkpoint_metadata", context_checkpoint_metadata, METH_VARARGS),
+    METHOD("searcher_length", context_searcher_length, METH_NOARGS),
+    METHOD("searcher_progress", context_searcher_progress, METH_VARARGS),
+    METHOD("searcher_best", context_searcher_best, METH_NOARGS),
+    METHOD("metadata_get", context_metadata_get, METH_NOARGS),
+    METHOD("metadata_set", context_metadata_set, METH_VARARGS),
     {0},
 };
 

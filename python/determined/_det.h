@@ -62,6 +62,13 @@ PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
 
+/* _det_run.c */
+PyObject *context_searcher_length(struct context *self, PyObject *unused);
+PyObject *context_searcher_progress(struct context *self, PyObject *args);
+PyObject *context_searcher_best(struct context *self, PyObject *unused);
+PyObject *context_metadata_get(struct context *self, PyObject *unused);
+PyObject *context_metadata_set(struct context *self, PyObject *args);
+
 /* _det_distributed.c */
 /* The group for a call that waits for other ranks; NULL and an exception.  Around the
  * call itself, which must not hold the GIL, the thread goes into `thread`:

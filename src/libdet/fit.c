@@ -5,8 +5,11 @@
  * the epoch, save.  What comes before the checkpoint is in it, also what the trial's
  * functions change: a resumed run does not do it again, and has not missed it.
  *
+ * Several ranks run the same loop in step; fit_ranks.h says what they tell each other.
+ *
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
- * trainer's text: no times and no ids, so that equal states are equal bytes. */
+ * trainer's text: no times and no ids, so that equal states are equal bytes.  The
+ * generators of the ranks behind the first are in `fit-ranks.det`, a line for each. */
 #include "det/fit.h"
 
 #include <inttypes.h>
@@ -19,12 +22,16 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "data/json.h"
 #include "libdet/context.h"
+#include "libdet/fit_ranks.h"
+#include "libdet/length.h"
 
 #define FIT_STATE "fit.det"
+#define FIT_RANKS "fit-ranks.det"
 
 enum {
     PATH_BYTES = 4096,
@@ -33,56 +40,32 @@ enum {
     COMMIT_PAUSE_US = 1000000,
 };
 
-struct average {
-    const char *name; /* borrowed for the length of a validation */
-    double sum;
-    int64_t count;
-};
-
 struct det_fit {
     det_context *context;
     const det_trial *trial;
     void *self;
     det_trainer *trainer;
+    det_distributed *group;
+    struct fit_ranks ranks;
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
-    bool has_had_enough; /* det_fit_stop() */
-    struct arena mem;    /* of one validation */
-    VEC(struct average) averages;
-    VEC(det_metric) metrics; /* what is being reported */
+    bool has_had_enough;          /* det_fit_stop() */
+    struct fit_averages averages; /* of a window or a validation */
+    VEC(det_metric) metrics;      /* what is being reported */
 };
 
 /* ---- options --------------------------------------------------------------------- */
 
-/* {"epochs": 3}, or a number: batches. */
-static det_length length_of(const struct json *value)
-{
-    static const struct {
-        const char *name;
-        int unit;
-    } units[] = {
-        {"batches", DET_BATCHES}, {"records", DET_RECORDS}, {"epochs", DET_EPOCHS}};
-
-    if (!value || value->kind != JSON_OBJECT)
-        return (det_length){value && json_i64(value, -1) >= 0 ? DET_BATCHES
-                                                              : DET_NO_UNIT,
-                            json_i64(value, 0)};
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        const struct json *count = json_get(value, units[i].name);
-
-        if (count)
-            return (det_length){units[i].unit, json_i64(count, 0)};
-    }
-    return (det_length){0};
-}
-
-/* The configuration's word, where it has one that means something. */
+/* The configuration's word, where it has one that means something; a plain number is of
+ * batches. */
 static void prefer(det_length *length, const struct json *config, const char *path)
 {
-    det_length said = length_of(json_path(config, path));
+    det_length said = length_read(json_path(config, path));
 
-    if (said.unit != DET_NO_UNIT && said.count > 0)
+    if (said.unit == DET_NO_UNIT)
+        said.unit = DET_BATCHES;
+    if (said.count > 0)
         *length = said;
 }
 
@@ -128,23 +111,9 @@ static det_trainer_options merge(const det_context *context,
 
 /* ---- what the trial's functions call --------------------------------------------- */
 
-static det_status add_average(det_fit *fit, const char *name, double value)
-{
-    struct average average = {arena_strdup(&fit->mem, name), value, 1};
-
-    for (size_t i = 0; i < fit->averages.count; i++) {
-        if (!strcmp(fit->averages.at[i].name, name)) {
-            fit->averages.at[i].sum += value;
-            fit->averages.at[i].count++;
-            return DET_OK;
-        }
-    }
-    return average.name && vec_push(&fit->averages, average) ? DET_OK : DET_NOMEM;
-}
-
 det_status det_fit_metric(det_fit *fit, const char *name, double value)
 {
-    return fit->is_validating ? add_average(fit, name, value)
+    return fit->is_validating ? fit_averages_add(&fit->averages, name, value, 1)
                               : det_trainer_metric(fit->trainer, name, value);
 }
 
@@ -173,6 +142,11 @@ det_context *det_fit_context(const det_fit *fit)
     return fit->context;
 }
 
+det_distributed *det_fit_group(const det_fit *fit)
+{
+    return fit->group;
+}
+
 uint64_t det_fit_random(det_fit *fit)
 {
     return rng64_next(&fit->random);
@@ -192,25 +166,47 @@ static det_status tolerate(det_status status)
     return status == DET_BUSY ? DET_OK : status;
 }
 
+/* The numbers of all ranks as metrics: what is reported. */
+static det_status make_metrics(det_fit *fit, int place)
+{
+    det_status st =
+        fit_ranks_reduce(&fit->ranks, place, det_fit_batches(fit), &fit->averages);
+
+    vec_clear(&fit->metrics);
+    for (size_t i = 0; i < fit->averages.list.count && !st; i++) {
+        const struct fit_average *average = &fit->averages.list.at[i];
+        det_metric metric = {average->name, average->sum / (double)average->count};
+
+        st = vec_push(&fit->metrics, metric) ? DET_OK : DET_NOMEM;
+    }
+    return st;
+}
+
+/* Of several ranks the first reports. */
+static det_status report(det_fit *fit, const char *group)
+{
+    if (fit->ranks.rank || !fit->metrics.count)
+        return DET_OK;
+    return tolerate(det_report(fit->context, group, det_fit_batches(fit),
+                               fit->metrics.at, fit->metrics.count));
+}
+
 static det_status report_window(det_fit *fit)
 {
     const char *const *names;
     const double *means;
     size_t count = det_trainer_window(fit->trainer, &names, &means);
-    det_status st =
-        tolerate(det_report_progress(fit->context, det_trainer_progress(fit->trainer)));
+    det_status st = DET_OK;
 
-    vec_clear(&fit->metrics);
-    for (size_t i = 0; i < count; i++) {
-        det_metric metric = {names[i], means[i]};
-
-        if (!vec_push(&fit->metrics, metric))
-            return DET_NOMEM;
-    }
-    if (!st && count)
-        st = tolerate(det_report_training(fit->context, det_fit_batches(fit),
-                                          fit->metrics.at, count));
-    return st;
+    if (!fit->ranks.rank)
+        st = tolerate(
+            det_report_progress(fit->context, det_trainer_progress(fit->trainer)));
+    fit_averages_clear(&fit->averages);
+    for (size_t i = 0; i < count && !st; i++)
+        st = fit_averages_add(&fit->averages, names[i], means[i], 1);
+    if (!st)
+        st = make_metrics(fit, FIT_WINDOW);
+    return st ? st : report(fit, DET_GROUP_TRAINING);
 }
 
 static det_status evaluate(det_fit *fit)
@@ -220,8 +216,9 @@ static det_status evaluate(det_fit *fit)
 
     if (trial->evaluate)
         return trial->evaluate(fit->self, fit);
-    for (int64_t i = 0; trial->evaluate_batch && i < trial->evaluate_batches && !st;
-         i++)
+    for (int64_t i = fit->ranks.rank;
+         trial->evaluate_batch && i < trial->evaluate_batches && !st;
+         i += fit->ranks.size)
         st = trial->evaluate_batch(fit->self, fit, i);
     return st;
 }
@@ -242,21 +239,15 @@ static det_status validate(det_fit *fit, unsigned *todo)
 {
     det_status st;
 
-    vec_clear(&fit->averages);
+    fit_averages_clear(&fit->averages);
     vec_clear(&fit->metrics);
-    arena_clear(&fit->mem);
     fit->is_validating = true;
     st = evaluate(fit);
     fit->is_validating = false;
-    for (size_t i = 0; i < fit->averages.count && !st; i++) {
-        const struct average *average = &fit->averages.at[i];
-        det_metric metric = {average->name, average->sum / (double)average->count};
-
-        st = vec_push(&fit->metrics, metric) ? DET_OK : DET_NOMEM;
-    }
-    if (!st && fit->metrics.count)
-        st = tolerate(det_report_validation(fit->context, det_fit_batches(fit),
-                                            fit->metrics.at, fit->metrics.count));
+    if (!st)
+        st = make_metrics(fit, FIT_VALIDATION);
+    if (!st)
+        st = report(fit, DET_GROUP_VALIDATION);
     *todo |= det_trainer_validated(fit->trainer, searcher_value(fit));
     if (!st && fit->trial->validated)
         st = fit->trial->validated(fit->self, fit, fit->metrics.at, fit->metrics.count);
@@ -279,6 +270,24 @@ static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
     return det_checkpoint_put(checkpoint, FIT_STATE, text.data, text.len);
 }
 
+/* The ranks behind the first: a line with the state of each. */
+static det_status put_generators(det_fit *fit, det_checkpoint *checkpoint,
+                                 const det_part *generators)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+    for (int i = 1; i < fit->ranks.size; i++) {
+        uint64_t state = 0;
+
+        if (generators[i].len == sizeof(state))
+            memcpy(&state, generators[i].data, sizeof(state));
+        buf_printf(&text, "%016" PRIx64 "\n", state);
+    }
+    if (text.status)
+        return text.status;
+    return det_checkpoint_put(checkpoint, FIT_RANKS, text.data, text.len);
+}
+
 /* While the ring is full only the report is missing: it is tried for a while, then the
  * checkpoint is given up, which costs less than the training. */
 static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
@@ -292,25 +301,66 @@ static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
     return st;
 }
 
-static det_status save(det_fit *fit)
+/* `generators` are those of all ranks.  DET_BUSY: it was given up. */
+static det_status save_here(det_fit *fit, const det_part *generators,
+                            char uuid[DET_UUID_SIZE])
 {
-    char uuid[DET_UUID_SIZE];
     det_checkpoint *checkpoint;
     det_status st =
         det_checkpoint_begin(fit->context, det_fit_batches(fit), NULL, &checkpoint);
 
     if (st)
         return st;
-    (void)snprintf(uuid, sizeof(uuid), "%s", det_checkpoint_uuid(checkpoint));
+    (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
     st = put_state(fit, checkpoint);
+    if (!st && fit->ranks.size > 1)
+        st = put_generators(fit, checkpoint, generators);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
         st = commit(fit, checkpoint);
-    if (st) {
+    if (st)
         det_checkpoint_abort(checkpoint);
-        return tolerate(st);
+    return st;
+}
+
+/* Rank 0 saves, with the generators of all; then all know whether it was kept. */
+static det_status save_by_first(det_fit *fit, char uuid[DET_UUID_SIZE], bool *ret_kept)
+{
+    int64_t batches = det_fit_batches(fit);
+    struct fit_word before = {.place = FIT_SAVE,
+                              .number = batches,
+                              .bytes = {&fit->random.state, sizeof(uint64_t)}};
+    struct fit_word after = {.place = FIT_SAVED, .number = batches};
+    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
+    unsigned flags = 0;
+    det_status st = parts ? DET_OK : DET_NOMEM;
+
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &before, NULL, parts);
+    if (!st && !fit->ranks.rank) {
+        st = save_here(fit, parts, uuid);
+        after.flags = st ? 0u : FIT_KEPT;
+        st = tolerate(st);
     }
+    after.bytes = (det_part){uuid, DET_UUID_SIZE};
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &after, &flags, parts);
+    *ret_kept = flags & FIT_KEPT;
+    if (!st && parts[0].len == DET_UUID_SIZE)
+        memmove(uuid, parts[0].data, DET_UUID_SIZE);
+    mem_free(parts);
+    return st;
+}
+
+static det_status save(det_fit *fit)
+{
+    char uuid[DET_UUID_SIZE] = "";
+    bool is_kept;
+    det_status st = save_by_first(fit, uuid, &is_kept);
+
+    if (st || !is_kept)
+        return st;
     det_trainer_saved(fit->trainer);
     return fit->trial->saved ? fit->trial->saved(fit->self, fit, uuid) : DET_OK;
 }
@@ -330,6 +380,35 @@ static det_status read_state(det_fit *fit, const char *text, struct err *err)
     return DET_OK;
 }
 
+/* Ranks behind the first have numbers of their own, which follow from the first's. */
+static void own_generator(det_fit *fit)
+{
+    struct rng64 other = {fit->random.state +
+                          (uint64_t)fit->ranks.rank * UINT64_C(0xd1342543de82ef95)};
+
+    if (fit->ranks.rank)
+        fit->random.state = rng64_next(&other);
+}
+
+/* Goes on with this rank's own, where as many ranks saved it. */
+static void read_generator(det_fit *fit, const char *directory)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
+    enum { LINE = 17 };
+    char path[PATH_BYTES + sizeof(FIT_RANKS)];
+    const char *at;
+
+    (void)snprintf(path, sizeof(path), "%s/" FIT_RANKS, directory);
+    if (!fit->ranks.rank)
+        return;
+    own_generator(fit);
+    if (io_read_file(fit->context->world.io, path, &text, NULL) ||
+        text.len != (size_t)(fit->ranks.size - 1) * LINE)
+        return;
+    at = text.data + (fit->ranks.rank - 1) * LINE;
+    fit->random.state = strtoull(at, NULL, 16);
+}
+
 /* Where there is no checkpoint the training begins from the start. */
 static det_status load(det_fit *fit)
 {
@@ -339,14 +418,18 @@ static det_status load(det_fit *fit)
     det_status st =
         det_checkpoint_restore(fit->context, NULL, 0, directory, sizeof(directory));
 
-    if (st == DET_NOT_FOUND)
+    if (st == DET_NOT_FOUND) {
+        own_generator(fit);
         return DET_OK;
+    }
     if (st)
         return st;
     (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
     st = io_read_file(fit->context->world.io, path, &text, &err);
     if (!st)
         st = read_state(fit, text.data, &err);
+    if (!st)
+        read_generator(fit, directory);
     if (!st && fit->trial->load)
         st = fit->trial->load(fit->self, directory);
     else if (st)
@@ -371,10 +454,26 @@ static det_status do_due(det_fit *fit, unsigned todo)
     return st;
 }
 
+/* Rank 0 knows what the platform wants; whoever has had enough speaks for all. */
+static det_status must_stop(det_fit *fit, bool *ret_stop)
+{
+    bool is_wanted = !fit->ranks.rank && det_preempted(fit->context);
+    struct fit_word word = {.place = FIT_BATCH,
+                            .number = det_fit_batches(fit),
+                            .flags = (fit->has_had_enough ? FIT_ENOUGH : 0u) |
+                                     (is_wanted ? FIT_PREEMPTED : 0u)};
+    unsigned flags = 0;
+    det_status st = fit_ranks_exchange(&fit->ranks, &word, &flags, NULL);
+
+    *ret_stop = flags != 0;
+    return st;
+}
+
 static det_status train(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
     unsigned todo = det_trainer_begin(fit->trainer);
+    bool is_last = false;
     det_status st = DET_OK;
 
     if (todo & DET_VALIDATE)
@@ -384,16 +483,51 @@ static det_status train(det_fit *fit)
             st = trial->epoch_begin(fit->self, fit);
         if (!st)
             st = trial->train_batch(fit->self, fit);
+        if (!st)
+            st = must_stop(fit, &is_last);
         if (st)
             break;
-        if (det_preempted(fit->context) || fit->has_had_enough)
+        if (is_last)
             det_trainer_stop(fit->trainer);
         todo = det_trainer_batch_end(fit->trainer);
         st = do_due(fit, todo);
     }
-    if (!st && det_preempted(fit->context))
+    if (!st && !fit->ranks.rank && det_preempted(fit->context))
         st = det_preempt_ack(fit->context, 0);
     return st;
+}
+
+/* The seed of the first is that of all. */
+static det_status begin(det_fit *fit)
+{
+    struct fit_word word = {.place = FIT_BEGIN,
+                            .bytes = {&fit->random.state, sizeof(uint64_t)}};
+    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
+    det_status st = parts ? DET_OK : DET_NOMEM;
+
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &word, NULL, parts);
+    if (!st && parts[0].len == sizeof(uint64_t))
+        memmove(&fit->random.state, parts[0].data, sizeof(uint64_t));
+    mem_free(parts);
+    return st;
+}
+
+static det_status run(det_fit *fit)
+{
+    struct fit_word word = {.place = FIT_LOADED};
+    det_status st = begin(fit);
+
+    if (!st && fit->trial->build)
+        st = fit->trial->build(fit->self, fit);
+    if (!st)
+        st = load(fit);
+    word.number = det_fit_batches(fit);
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &word, NULL, NULL);
+    if (!st)
+        st = train(fit);
+    return fit_ranks_end(&fit->ranks, det_fit_batches(fit), st);
 }
 
 det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
@@ -416,15 +550,14 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
     st = det_trainer_new(&merged, &fit.trainer, err.text, sizeof(err.text));
     if (st)
         return context_end(context, st, &err);
-    fit.mem = (struct arena)ARENA_INIT(STATE_BYTES);
+    fit.averages.mem = (struct arena)ARENA_INIT(STATE_BYTES);
     fit.random.state = (uint64_t)context->info.seed;
     fit.metric = json_str(json_path(context->config, "searcher.metric"), NULL);
-    st = load(&fit);
-    if (!st)
-        st = train(&fit);
+    fit.group = merged.group;
+    fit_ranks_init(&fit.ranks, context, merged.group);
+    st = run(&fit);
     det_trainer_free(fit.trainer);
-    vec_done(&fit.averages);
     vec_done(&fit.metrics);
-    arena_done(&fit.mem);
+    fit_averages_done(&fit.averages);
     return st;
 }

@@ -54,16 +54,14 @@ class Context:
         info: Optional[ClusterInfo],
     ) -> None:
         master = Master(values["master_url"])
-        on_cluster = values["is_on_cluster"]
-        config = json.loads(values["config"] or "{}")
         is_manual = tensorboard_mode is TensorboardMode.MANUAL
         self._det = det
         self.info = info
         self.distributed = distributed
-        self.train = TrainContext(det, values, master, is_manual)
+        self.train = TrainContext(det, values, distributed, is_manual)
         self.checkpoint = CheckpointContext(det, values, distributed, master)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
-        self.searcher = SearcherContext(det, distributed, config, on_cluster)
+        self.searcher = SearcherContext(det, distributed)
         self.profiler = ProfilerContext()
         self.experimental = ExperimentalCoreContext()
 
@@ -101,6 +99,8 @@ class Context:
             if is_invalid:
                 logger.info("these hyperparameters cannot be trained with: %s", exc or "InvalidHP")
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+            if exc is not None:
+                self.distributed._fail(exc)
         finally:
             self.close()
         if is_invalid:
@@ -148,6 +148,24 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
         )
 
 
+def _open(
+    dist: DistributedContext, is_quiet: bool, storage: Optional[str], is_offline: bool
+) -> _det.Context:
+    """Several processes without a platform are one run, in the folder of rank 0."""
+    if dist.size == 1 or not is_offline:
+        return _det.open(quiet=is_quiet, checkpoint_storage=storage)
+    if dist.rank == 0:
+        try:
+            det = _det.open(quiet=is_quiet, checkpoint_storage=storage)
+        except BaseException as error:
+            dist._fail(error)
+            raise
+        dist.broadcast(det.info()["directory"])
+        return det
+    directory = dist.broadcast(None)
+    return _det.open(directory, quiet=is_quiet, checkpoint_storage=storage, follow=True)
+
+
 def init(
     *,
     distributed: Optional[DistributedContext] = None,
@@ -171,9 +189,7 @@ def init(
     dist = distributed or DistributedContext._alone()
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
     storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
-    det = _det.open(
-        quiet=is_quiet, checkpoint_storage=None if storage is None else json.dumps(storage)
-    )
+    det = _open(dist, is_quiet, None if storage is None else json.dumps(storage), info is None)
     try:
         values = det.info()
         _check_storage(storage, values)
