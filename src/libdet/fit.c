@@ -8,8 +8,9 @@
  * Several ranks run the same loop in step; fit_ranks.h says what they tell each other.
  *
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
- * trainer's text: no times and no ids, so that equal states are equal bytes.  The
- * generators of the ranks behind the first are in `fit-ranks.det`, a line for each. */
+ * trainer's text: no times and no ids, so that equal states are equal bytes.  It is the
+ * first rank's; that of rank 2 of 4, whose generator and averages are others, is
+ * `fit-2-of-4.det`. */
 #include "det/fit.h"
 
 #include <inttypes.h>
@@ -31,10 +32,10 @@
 #include "libdet/length.h"
 
 #define FIT_STATE "fit.det"
-#define FIT_RANKS "fit-ranks.det"
 
 enum {
     PATH_BYTES = 4096,
+    NAME_BYTES = 48,
     STATE_BYTES = 1 << 20,
     COMMIT_TRIES = 30,
     COMMIT_PAUSE_US = 1000000,
@@ -256,36 +257,36 @@ static det_status validate(det_fit *fit, unsigned *todo)
 
 /* ---- saving and loading ---------------------------------------------------------- */
 
-static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
+/* The name of a rank's state in a checkpoint. */
+static const char *state_name(const det_fit *fit, int rank, char name[NAME_BYTES])
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    if (!rank)
+        return FIT_STATE;
+    (void)snprintf(name, NAME_BYTES, "fit-%d-of-%d.det", rank, fit->ranks.size);
+    return name;
+}
+
+static det_status write_state(det_fit *fit, struct buf *text)
+{
     const char *trainer;
     det_status st = det_trainer_save(fit->trainer, &trainer);
 
     if (st)
         return st;
-    buf_printf(&text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
-    if (text.status)
-        return text.status;
-    return det_checkpoint_put(checkpoint, FIT_STATE, text.data, text.len);
+    buf_printf(text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
+    return text->status;
 }
 
-/* The ranks behind the first: a line with the state of each. */
-static det_status put_generators(det_fit *fit, det_checkpoint *checkpoint,
-                                 const det_part *generators)
+static det_status put_states(det_fit *fit, det_checkpoint *checkpoint,
+                             const det_part *states)
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    char name[NAME_BYTES];
+    det_status st = DET_OK;
 
-    for (int i = 1; i < fit->ranks.size; i++) {
-        uint64_t state = 0;
-
-        if (generators[i].len == sizeof(state))
-            memcpy(&state, generators[i].data, sizeof(state));
-        buf_printf(&text, "%016" PRIx64 "\n", state);
-    }
-    if (text.status)
-        return text.status;
-    return det_checkpoint_put(checkpoint, FIT_RANKS, text.data, text.len);
+    for (int i = 0; i < fit->ranks.size && !st; i++)
+        st = det_checkpoint_put(checkpoint, state_name(fit, i, name), states[i].data,
+                                states[i].len);
+    return st;
 }
 
 /* While the ring is full only the report is missing: it is tried for a while, then the
@@ -301,8 +302,8 @@ static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
     return st;
 }
 
-/* `generators` are those of all ranks.  DET_BUSY: it was given up. */
-static det_status save_here(det_fit *fit, const det_part *generators,
+/* `states` are those of all ranks.  DET_BUSY: it was given up. */
+static det_status save_here(det_fit *fit, const det_part *states,
                             char uuid[DET_UUID_SIZE])
 {
     det_checkpoint *checkpoint;
@@ -312,9 +313,7 @@ static det_status save_here(det_fit *fit, const det_part *generators,
     if (st)
         return st;
     (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
-    st = put_state(fit, checkpoint);
-    if (!st && fit->ranks.size > 1)
-        st = put_generators(fit, checkpoint, generators);
+    st = put_states(fit, checkpoint, states);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
@@ -324,18 +323,19 @@ static det_status save_here(det_fit *fit, const det_part *generators,
     return st;
 }
 
-/* Rank 0 saves, with the generators of all; then all know whether it was kept. */
-static det_status save_by_first(det_fit *fit, char uuid[DET_UUID_SIZE], bool *ret_kept)
+/* Rank 0 saves, with the states of all; then all know whether it was kept. */
+static det_status save_by_first(det_fit *fit, det_part *parts, char uuid[DET_UUID_SIZE],
+                                bool *ret_kept)
 {
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
     int64_t batches = det_fit_batches(fit);
-    struct fit_word before = {.place = FIT_SAVE,
-                              .number = batches,
-                              .bytes = {&fit->random.state, sizeof(uint64_t)}};
-    struct fit_word after = {.place = FIT_SAVED, .number = batches};
-    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
+    struct fit_word before = {.place = FIT_SAVE, .number = batches};
+    struct fit_word after = {
+        .place = FIT_SAVED, .number = batches, .bytes = {uuid, DET_UUID_SIZE}};
     unsigned flags = 0;
-    det_status st = parts ? DET_OK : DET_NOMEM;
+    det_status st = write_state(fit, &text);
 
+    before.bytes = (det_part){text.data, text.len};
     if (!st)
         st = fit_ranks_exchange(&fit->ranks, &before, NULL, parts);
     if (!st && !fit->ranks.rank) {
@@ -343,22 +343,22 @@ static det_status save_by_first(det_fit *fit, char uuid[DET_UUID_SIZE], bool *re
         after.flags = st ? 0u : FIT_KEPT;
         st = tolerate(st);
     }
-    after.bytes = (det_part){uuid, DET_UUID_SIZE};
     if (!st)
         st = fit_ranks_exchange(&fit->ranks, &after, &flags, parts);
     *ret_kept = flags & FIT_KEPT;
     if (!st && parts[0].len == DET_UUID_SIZE)
         memmove(uuid, parts[0].data, DET_UUID_SIZE);
-    mem_free(parts);
     return st;
 }
 
 static det_status save(det_fit *fit)
 {
+    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
     char uuid[DET_UUID_SIZE] = "";
-    bool is_kept;
-    det_status st = save_by_first(fit, uuid, &is_kept);
+    bool is_kept = false;
+    det_status st = parts ? save_by_first(fit, parts, uuid, &is_kept) : DET_NOMEM;
 
+    mem_free(parts);
     if (st || !is_kept)
         return st;
     det_trainer_saved(fit->trainer);
@@ -390,30 +390,32 @@ static void own_generator(det_fit *fit)
         fit->random.state = rng64_next(&other);
 }
 
-/* Goes on with this rank's own, where as many ranks saved it. */
-static void read_generator(det_fit *fit, const char *directory)
+/* This rank's state, where as many ranks have saved it; else that of the first, with a
+ * generator of its own. */
+static det_status load_state(det_fit *fit, const char *directory, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
-    enum { LINE = 17 };
-    char path[PATH_BYTES + sizeof(FIT_RANKS)];
-    const char *at;
+    char name[NAME_BYTES], path[PATH_BYTES + NAME_BYTES];
+    struct io *io = fit->context->world.io;
+    det_status st;
 
-    (void)snprintf(path, sizeof(path), "%s/" FIT_RANKS, directory);
-    if (!fit->ranks.rank)
-        return;
+    (void)snprintf(path, sizeof(path), "%s/%s", directory,
+                   state_name(fit, fit->ranks.rank, name));
+    st = io_read_file(io, path, &text, err);
+    if (st != DET_NOT_FOUND || !fit->ranks.rank)
+        return st ? st : read_state(fit, text.data, err);
+    (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
+    st = io_read_file(io, path, &text, err);
+    if (!st)
+        st = read_state(fit, text.data, err);
     own_generator(fit);
-    if (io_read_file(fit->context->world.io, path, &text, NULL) ||
-        text.len != (size_t)(fit->ranks.size - 1) * LINE)
-        return;
-    at = text.data + (fit->ranks.rank - 1) * LINE;
-    fit->random.state = strtoull(at, NULL, 16);
+    return st;
 }
 
 /* Where there is no checkpoint the training begins from the start. */
 static det_status load(det_fit *fit)
 {
-    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
-    char directory[PATH_BYTES], path[PATH_BYTES + sizeof(FIT_STATE)];
+    char directory[PATH_BYTES];
     CONTEXT_ERR(err);
     det_status st =
         det_checkpoint_restore(fit->context, NULL, 0, directory, sizeof(directory));
@@ -424,17 +426,10 @@ static det_status load(det_fit *fit)
     }
     if (st)
         return st;
-    (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
-    st = io_read_file(fit->context->world.io, path, &text, &err);
-    if (!st)
-        st = read_state(fit, text.data, &err);
-    if (!st)
-        read_generator(fit, directory);
-    if (!st && fit->trial->load)
-        st = fit->trial->load(fit->self, directory);
-    else if (st)
+    st = load_state(fit, directory, &err);
+    if (st)
         return context_end(fit->context, st, &err);
-    return st;
+    return fit->trial->load ? fit->trial->load(fit->self, directory) : DET_OK;
 }
 
 /* ---- the loop -------------------------------------------------------------------- */

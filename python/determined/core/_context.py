@@ -9,7 +9,7 @@ import sys
 from types import TracebackType
 from typing import Any, Dict, Optional, Type, Union
 
-from determined import _det, errors
+from determined import _det, _logging, errors
 from determined._info import ClusterInfo, get_cluster_info
 from determined.core._checkpoint import CheckpointContext
 from determined.core._distributed import DistributedContext
@@ -34,11 +34,26 @@ class TensorboardMode(enum.Enum):
 class ExperimentalCoreContext:
     """What later versions may change."""
 
+    def __init__(self, train: TrainContext) -> None:
+        self._train = train
+
     def report_task_using_checkpoint(self, ckpt: Any) -> None:
-        raise errors.UnsupportedError("what uses a checkpoint is not recorded yet")
+        """Notes in the trial's metadata, under `uses`, that it works with this checkpoint: one of
+        the client's, or its uuid."""
+        uuid = getattr(ckpt, "uuid", ckpt)
+        if not isinstance(uuid, str) or not uuid:
+            raise TypeError(f"the checkpoint is {ckpt!r}; expected one with a uuid, or a uuid")
+        self._train.set_metadata({"uses": {"checkpoints": {uuid: True}}})
 
     def report_task_using_model_version(self, mv: Any) -> None:
-        raise errors.UnsupportedError("what uses a model's version is not recorded yet")
+        """The same of a version of a model, and of its checkpoint."""
+        version = getattr(mv, "model_version", getattr(mv, "version", None))
+        name = getattr(mv, "model_name", getattr(mv, "name", None))
+        checkpoint = getattr(mv, "checkpoint", None)
+        if version is None or checkpoint is None:
+            raise TypeError(f"the model's version is {mv!r}; expected one of the client's")
+        self._train.set_metadata({"uses": {"model_versions": {str(name or "?"): version}}})
+        self.report_task_using_checkpoint(checkpoint)
 
 
 class Context:
@@ -63,7 +78,7 @@ class Context:
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed)
         self.profiler = ProfilerContext()
-        self.experimental = ExperimentalCoreContext()
+        self.experimental = ExperimentalCoreContext(self.train)
 
     def start(self) -> None:
         """Nothing is left to be started: core.init() has done it."""
@@ -198,6 +213,8 @@ def init(
         det.close()
         raise
     _print_stack_on_sigusr1()
+    if info is not None:
+        _logging.set_up(info.task_type == "TRIAL" and info.trial._debug)
     if not values["is_on_cluster"] and "DET_OFFLINE_DIR" not in os.environ:
         logger.info("no platform here; what is reported stays in '%s'", values["directory"])
     return context
