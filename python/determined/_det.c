@@ -9,6 +9,7 @@
  *   Context     a det_context     open() makes it
  *   Checkpoint  one under way     Context.checkpoint_begin() makes it
  *   Client      a det_client      client() makes it
+ *   Distributed a det_distributed distributed() makes it
  *
  * The interpreter's lock (GIL) is given up around everything that may wait.  A context
  * may therefore be closed by one thread while another is inside of it: `users` counts
@@ -108,21 +109,23 @@ PyObject *end(struct context *self, det_status status)
 static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
-                            "quiet",     "task_only", NULL};
+                            "quiet",     "task_only", "follow", NULL};
     struct types *types = PyModule_GetState(module);
     char error[SENTENCE] = "";
     det_init_options options = {
         .size = sizeof(options), .error = error, .error_size = sizeof(error)};
-    int is_quiet = 0, is_task_only = 0;
+    int is_quiet = 0, is_task_only = 0, is_follower = 0;
     struct context *self;
     det_status status;
 
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "|zzzz$pp:open", names, &options.directory, &options.hparams,
-            &options.config, &options.checkpoint_storage, &is_quiet, &is_task_only))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|zzzz$ppp:open", names,
+                                     &options.directory, &options.hparams,
+                                     &options.config, &options.checkpoint_storage,
+                                     &is_quiet, &is_task_only, &is_follower))
         return NULL;
-    options.flags =
-        (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u);
+    options.flags = (is_quiet ? DET_INIT_QUIET : 0u) |
+                    (is_task_only ? DET_INIT_TASK_ONLY : 0u) |
+                    (is_follower ? DET_INIT_FOLLOW : 0u);
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;
@@ -620,6 +623,11 @@ static PyMethodDef context_methods[] = {
     METHOD("profiler_off", context_profiler_off, METH_NOARGS),
     METHOD("timing_begin", context_timing_begin, METH_NOARGS),
     METHOD("timing_end", context_timing_end, METH_VARARGS),
+    METHOD("searcher_length", context_searcher_length, METH_NOARGS),
+    METHOD("searcher_progress", context_searcher_progress, METH_VARARGS),
+    METHOD("searcher_best", context_searcher_best, METH_NOARGS),
+    METHOD("metadata_get", context_metadata_get, METH_NOARGS),
+    METHOD("metadata_set", context_metadata_set, METH_VARARGS),
     {0},
 };
 
@@ -661,11 +669,13 @@ static int module_exec(PyObject *module)
                                   (int)sizeof(struct checkpoint), checkpoint_slots);
     types->client = make_type(module, "determined._det.Client",
                               (int)sizeof(struct client), client_slots);
-    if (!types->context || !types->checkpoint || !types->client)
+    types->distributed = make_distributed_type(module);
+    if (!types->context || !types->checkpoint || !types->client || !types->distributed)
         return -1;
     if (PyModule_AddType(module, types->context) ||
         PyModule_AddType(module, types->checkpoint) ||
-        PyModule_AddType(module, types->client))
+        PyModule_AddType(module, types->client) ||
+        PyModule_AddType(module, types->distributed))
         return -1;
     return PyModule_AddStringConstant(module, "version", det_version());
 }
@@ -677,6 +687,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(types->context);
     Py_VISIT(types->checkpoint);
     Py_VISIT(types->client);
+    Py_VISIT(types->distributed);
     return 0;
 }
 
@@ -687,12 +698,14 @@ static int module_clear(PyObject *module)
     Py_CLEAR(types->context);
     Py_CLEAR(types->checkpoint);
     Py_CLEAR(types->client);
+    Py_CLEAR(types->distributed);
     return 0;
 }
 
 static PyMethodDef module_methods[] = {
     METHOD("open", module_open, METH_VARARGS | METH_KEYWORDS),
     METHOD("client", module_client, METH_VARARGS | METH_KEYWORDS),
+    METHOD("distributed", module_distributed, METH_VARARGS | METH_KEYWORDS),
     {0},
 };
 

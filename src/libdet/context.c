@@ -81,6 +81,15 @@ const char *det_context_error(const det_context *context)
     return slot ? slot->err.text : "";
 }
 
+const char *context_failure_text(const det_context *context, det_status status)
+{
+    const struct context_failure *slot = slot_of(context, thread_self());
+
+    return slot && slot->err.status == status && slot->err.text[0]
+               ? slot->err.text
+               : det_status_text(status);
+}
+
 /* ---- may it go on ---------------------------------------------------------------- */
 
 det_status context_check(const det_context *context, struct err *err)

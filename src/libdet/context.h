@@ -7,8 +7,9 @@
  *   offline.c     a run without a master: its directory
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
- *   preempt.c     the long poll in the background
+ *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   profiler.c    what the machine does meanwhile (profiler.h)
+ *   run_call.c    other calls to the master: searcher.c, metadata.c
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
@@ -85,6 +86,9 @@ det_status context_check(const det_context *context, struct err *err);
 det_status context_check_trial(const det_context *context, struct err *err);
 /* Keeps the sentence for det_context_error() and returns `status`. */
 det_status context_end(det_context *context, det_status status, const struct err *err);
+/* The sentence of this thread's last failure, if that was `status`; else the status's
+ * own. */
+const char *context_failure_text(const det_context *context, det_status status);
 /* An error to be filled; not cleared as a whole, which would cost more than a report.
  */
 #define CONTEXT_ERR(name)                                                              \
@@ -120,7 +124,20 @@ det_status latest_write(det_context *context, const char *uuid, int64_t steps,
 det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
                        int64_t *ret_steps, struct err *err);
 
-/* preempt.c */
+/* A JSON object in the run's directory; NULL in `ret_tree` when there is none yet. */
+det_status own_file_read(det_context *context, const char *name, struct arena *mem,
+                         struct json **ret_tree, struct err *err);
+det_status own_file_write(det_context *context, const char *name, struct buf *text,
+                          struct err *err);
+
+/* preempt.c: a client of the master that the task belongs to, as the task. */
+struct det_client;
+det_status context_client(const det_context *context, struct net *net, long timeout_ms,
+                          struct det_client **ret_client, struct err *err);
+/* run_call.c: one call as the task, and the tree it is answered with. */
+det_status context_call(det_context *context, const char *method, const char *path,
+                        const char *body, struct arena *mem, struct json **ret_tree,
+                        struct err *err);
 det_status preempt_start(det_context *context, struct err *err);
 void preempt_stop(det_context *context);
 

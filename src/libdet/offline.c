@@ -4,6 +4,7 @@
  *   DIR/run.json      what runs here: how often it was begun, its seed, hyperparameters
  *   DIR/reports/      the ring, never sent from: what the run has reported
  *   DIR/checkpoints/  its checkpoints
+ *   DIR/metadata.json the trial's notes (metadata.c)
  *   DIR/latest.json   the one the next run begins from; in a task it lies in the
  *                     run's own directory, for the other processes of the run
  *
@@ -25,9 +26,8 @@ enum { FILE_BYTES = 64 << 20, SEED_MOST = 0x7fffffff };
 
 /* ---- its files ------------------------------------------------------------------- */
 
-/* A JSON object in the directory; NULL in `ret_tree` when there is none yet. */
-static det_status read_own(det_context *context, const char *name, struct arena *mem,
-                           struct json **ret_tree, struct err *err)
+det_status own_file_read(det_context *context, const char *name, struct arena *mem,
+                         struct json **ret_tree, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_BYTES);
     const char *path = arena_printf(mem, "%s/%s", context->notes_dir, name);
@@ -47,8 +47,8 @@ static det_status read_own(det_context *context, const char *name, struct arena 
     return st;
 }
 
-static det_status write_own(det_context *context, const char *name, struct buf *text,
-                            struct err *err)
+det_status own_file_write(det_context *context, const char *name, struct buf *text,
+                          struct err *err)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT;
 
@@ -142,7 +142,7 @@ static det_status write_run(det_context *context, struct err *err)
     jw_json(&w, "config", context->config);
     jw_end_object(&w);
     buf_putc(&text, '\n');
-    return write_own(context, "run.json", &text, err);
+    return own_file_write(context, "run.json", &text, err);
 }
 
 static const char *text_of(det_context *context, const char *given,
@@ -159,20 +159,26 @@ static det_status describe(det_context *context, const det_init_options *options
     det_info *info = &context->info;
     const char *hparams = text_of(context, options->hparams, "DET_HPARAMS");
     const char *config = text_of(context, options->config, "DET_EXPERIMENT_CONFIG");
-    struct json *before;
+    bool is_follower = options->flags & DET_INIT_FOLLOW;
+    struct json *before = NULL;
     det_status st;
 
     if (!hparams || !config)
         return err_default(err, DET_NOMEM);
     st = info_parse(context, hparams, config, err);
     if (!st)
-        st = read_own(context, "run.json", &context->strings, &before, err);
+        st = own_file_read(context, "run.json", &context->strings, &before, err);
+    if (!st && is_follower && !before)
+        st = err_set(err, DET_NOT_FOUND,
+                     "no run was begun in '%s': its first process must open it before "
+                     "others follow",
+                     info->directory);
     if (!st)
         st = choose_seed(context, before, err);
     if (st)
         return st;
-    info->run_id = json_i64(json_get(before, "run_id"), 0) + 1;
-    return write_run(context, err);
+    info->run_id = json_i64(json_get(before, "run_id"), 0) + !is_follower;
+    return is_follower ? DET_OK : write_run(context, err);
 }
 
 static det_status choose_storage(det_context *context, const char *given,
@@ -222,7 +228,7 @@ det_status latest_write(det_context *context, const char *uuid, int64_t steps,
     jw_i64(&w, "steps_completed", steps);
     jw_end_object(&w);
     buf_putc(&text, '\n');
-    return write_own(context, LATEST_NAME, &text, err);
+    return own_file_write(context, LATEST_NAME, &text, err);
 }
 
 det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
@@ -233,7 +239,7 @@ det_status latest_read(det_context *context, struct arena *mem, const char **ret
     det_status st = DET_OK;
 
     if (context->notes_dir)
-        st = read_own(context, LATEST_NAME, mem, &latest, err);
+        st = own_file_read(context, LATEST_NAME, mem, &latest, err);
     if (st || !latest)
         return st;
     uuid = json_str(json_get(latest, "uuid"), NULL);

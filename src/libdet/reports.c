@@ -331,6 +331,7 @@ det_status det_report_early_exit(det_context *context, enum det_exit_reason reas
     static const char *const names[] = {
         [DET_EXIT_INVALID_HP] = "EXITED_REASON_INVALID_HP",
         [DET_EXIT_INIT_INVALID_HP] = "EXITED_REASON_INIT_INVALID_HP",
+        [DET_EXIT_USER_REQUESTED_STOP] = "", /* the end of the program says it */
     };
     CONTEXT_ERR(err);
     det_status st = context_check_trial(context, &err);
@@ -338,7 +339,7 @@ det_status det_report_early_exit(det_context *context, enum det_exit_reason reas
     if (!st && ((size_t)reason >= ARRAY_LEN(names) || !names[reason]))
         st = err_set(&err, DET_INVALID, "%d is no reason for an early exit",
                      (int)reason);
-    if (!st)
+    if (!st && *names[reason])
         st = put_word(context, REPORT_EARLY_EXIT, "reason", names[reason], &err);
     return context_end(context, st, &err);
 }

@@ -61,6 +61,10 @@ struct star_config {
     int64_t join_deadline_us;
     int64_t timeout_ms; /* 0: none */
     size_t limit_bytes;
+    /* Asked now and then while it waits; other than 0: this rank wants to wait no
+     * longer.  NULL: it always does. */
+    int (*interrupted)(void *arg);
+    void *interrupted_arg;
 };
 
 struct star_head {
@@ -90,9 +94,11 @@ struct star {
     det_part *parts;         /* of the last operation */
     char *block;             /* owned: a result in one piece */
     char *scratch;
-    uint64_t number;    /* of operations */
-    struct err broken;  /* DET_OK: it is whole */
-    bool has_told;      /* the other ends that it is broken */
+    uint64_t number;   /* of operations */
+    struct err broken; /* DET_OK: it is whole */
+    bool has_told;     /* the other ends that it is broken */
+    bool is_interrupted;
+    bool has_word;      /* a worker that has to say why it is broken */
     uint64_t sum;       /* bytes of this operation so far */
     struct err refused; /* this operation; DET_OK: it is not */
 };
@@ -103,6 +109,10 @@ det_status star_join(struct star *star, const struct star_config *config,
                      struct err *err);
 /* `is_quiet`: a forked child, which says nothing to anybody. */
 void star_done(struct star *star, bool is_quiet);
+
+/* Ends it for all: everybody gets this sentence in the operation that they are in, or
+ * call next. */
+void star_fail(struct star *star, const struct err *why);
 
 /* One operation.  `ret_parts` points at `size` parts, of a broadcast at one, or is NULL
  * where there is nothing to give. */

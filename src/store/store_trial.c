@@ -121,18 +121,6 @@ det_status store_trial_set_log_policy(struct db *db, int64_t id, const char *nam
 
 /* ---- metadata -------------------------------------------------------------------- */
 
-static void merge(struct arena *mem, struct json *into, const struct json *from)
-{
-    json_each(item, from) {
-        struct json *old = json_get(into, item->key);
-
-        if (old && old->kind == JSON_OBJECT && item->kind == JSON_OBJECT)
-            merge(mem, old, item);
-        else
-            (void)json_set(mem, into, item->key, json_copy(mem, item));
-    }
-}
-
 static det_status metadata_get(struct db *db, int64_t id, struct arena *mem,
                                struct json **ret_metadata, struct err *err)
 {
@@ -165,7 +153,7 @@ det_status store_trial_merge_metadata(struct db *db, int64_t id,
     st = metadata_get(db, id, mem, &all, err);
     if (st)
         return st;
-    merge(mem, all, metadata);
+    json_merge(mem, all, metadata);
     text = json_text(mem, all);
     if (!text || mem->has_failed)
         return err_default(err, DET_NOMEM);

@@ -121,6 +121,10 @@ class Metrics(Core):
         self.assertEqual(train.get_metadata(), {"a": 1})
         self.assertRaises(TypeError, train.set_metadata, [1])
         self.assertIsNone(train.get_experiment_best_validation())
+        train.set_metadata({"deep": {"x": 1, "words": "y" * 10000}})
+        again = self.open().train  # a second run
+        self.assertEqual(again.set_metadata({"deep": {"x": 2}})["deep"], {"x": 2, "words": "y" * 10000})
+        self.assertEqual(again.get_metadata()["a"], 1)
 
     def test_tensorboard_has_a_folder(self):
         train = self.open().train
@@ -236,7 +240,7 @@ class Rest(Core):
     def test_on_a_cluster_a_missing_length_is_an_error(self):
         from determined.core._searcher import SearcherContext
 
-        searcher = SearcherContext(None, None, {"searcher": {"name": "single"}}, True)
+        searcher = SearcherContext(mock.Mock(**{"searcher_length.return_value": None}), None)
         self.assertRaises(ValueError, searcher.operations)
         self.assertRaises(ValueError, searcher.get_configured_units)
 
@@ -329,10 +333,6 @@ class Distributed(Offline):
             )
             with core.init(distributed=dist) as context:
                 self.assertIs(context.distributed, dist)
-
-    def test_several_processes_are_not_built_yet(self):
-        with self.assertRaisesRegex(NotImplementedError, "several processes"):
-            core.DistributedContext(**{**self.ALONE, "size": 2, "local_size": 2})
 
     def test_ranks_that_make_no_sense_are_refused(self):
         for wrong in ({"rank": 1}, {"rank": -1}, {"local_rank": 1}, {"size": 0}, {"cross_size": 2}):
