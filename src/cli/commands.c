@@ -152,6 +152,8 @@ static const struct cli_opt metric_opts[] = {
            "draw at most N trials, the best ones", .def = "6"),
     NUMBER(0, "height", metric_options, height, "ROWS", 3, 100, "height of a chart",
            .def = "12"),
+    FLAG(0, "lost", metric_options, lost,
+         "also what was lost and redone; for --csv and --json"),
     END,
 };
 

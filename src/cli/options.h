@@ -62,6 +62,7 @@ struct metric_options {
     struct field_strs names;
     int64_t trials;
     int64_t height;
+    bool lost;
 };
 
 struct checkpoint_options {

@@ -327,7 +327,8 @@ static det_status next_reports(struct request *req, struct buf *out,
     if (count == REPORTS_AT_ONCE) {
         query->has_cursor = true;
         query->after_run = rows[count - 1].run_id;
-        query->after_steps = rows[count - 1].steps;
+        query->after_steps = rows[count - 1].has_steps ? rows[count - 1].steps : -1;
+        query->after_id = rows[count - 1].id;
         query->after_group = arena_strdup(&req->mem, rows[count - 1].group);
         if (!query->after_group)
             return DET_NOMEM;
@@ -356,6 +357,7 @@ static det_status stream_reports(struct request *req, const char *group)
     }
     reading->trials = in->trial_ids;
     reading->query.group = group && *group ? group : NULL;
+    reading->query.with_archived = in->with_archived;
     reading->query.with_batch = true;
     reading->query.limit = REPORTS_AT_ONCE;
     req->state = reading;

@@ -532,6 +532,112 @@ TEST(validations_that_are_taken_back_are_not_best_any_more)
     world_done(&w);
 }
 
+/* The trial's row as the heart writes it for a run that goes on from a checkpoint. */
+static void resume(struct world *w, int64_t run, int64_t steps)
+{
+    struct trial row = a_trial(1, 1);
+
+    row.run_id = run;
+    row.latest_checkpoint = "11111111-1111-4111-8111-111111111111";
+    row.latest_steps = steps;
+    CHECK_OK(db_begin(w->db, &test_err));
+    CHECK_OK(store_trial_put(w->db, &row, &test_err));
+    CHECK_OK(db_commit(w->db, &test_err));
+}
+
+/* "1:10 1:20+ ..." in their order, + for archived ones. */
+static const char *line_of(struct world *w, bool with_archived)
+{
+    struct metric_query query = {.trial_id = 1, .with_archived = with_archived};
+    struct metric_row *rows;
+    struct buf text = BUF_INIT;
+    const char *line;
+    uint32_t count;
+
+    CHECK_OK(store_metric_read(w->db, &query, &w->mem, &rows, &count, &test_err));
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%d:%d%s", i ? " " : "", (int)rows[i].run_id,
+                   (int)rows[i].steps, rows[i].is_archived ? "+" : "");
+    line = arena_strdup(&w->mem, text.data ? text.data : "");
+    buf_done(&text);
+    return line;
+}
+
+TEST(what_lies_behind_the_checkpoint_of_a_resumed_run_is_archived_at_once)
+{
+    struct world w;
+    struct trial_view trial;
+
+    setup(&w);
+    for (int i = 1; i <= 5; i++) { /* at odd places: the next run has others */
+        CHECK_OK(add(&w, "training", 1, i * 10 + 3, "{\"loss\":1}", NULL));
+        CHECK_OK(add(&w, "validation", 1, i * 10, "{\"loss\":2}", NULL));
+        CHECK_OK(store_trial_validated(
+            w.db, 1, i * 10, i, parse(&w.mem, i == 4 ? "{\"loss\":1}" : "{\"loss\":2}"),
+            &w.mem, &test_err));
+    }
+    compact(&w, true);
+    CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
+    CHECK_EQ(trial.best_steps, 40);
+    resume(&w, 2, 30);
+    CHECK_STR(line_of(&w, false), "1:10 1:13 1:20 1:23 1:30");
+    CHECK_STR(line_of(&w, true),
+              "1:10 1:13 1:20 1:23 1:30 1:33+ 1:40+ 1:43+ 1:50+ 1:53+");
+    CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
+    CHECK_EQ(trial.best_steps, 10);
+    CHECK_EQ(trial.latest_validation_steps, 30);
+    CHECK_EQ(trial.total_batches, 30);
+
+    CHECK_OK(add(&w, "training", 2, 38, "{\"loss\":1}", NULL));
+    resume(&w, 2, 40); /* it saved: nothing of its own is taken back */
+    CHECK_STR(line_of(&w, false), "1:10 1:13 1:20 1:23 1:30 2:38");
+    CHECK_OK(add(&w, "training", 2, 48, "{\"loss\":1}", NULL));
+    resume(&w, 3, 40);
+    CHECK_STR(line_of(&w, false), "1:10 1:13 1:20 1:23 1:30 2:38");
+    CHECK_OK(add(&w, "training", 3, 44, "{\"loss\":1}", NULL));
+    CHECK_STR(line_of(&w, false), "1:10 1:13 1:20 1:23 1:30 2:38 3:44");
+    world_done(&w);
+}
+
+TEST(a_run_without_a_checkpoint_takes_back_what_its_reports_redo)
+{
+    struct world w;
+
+    setup(&w);
+    CHECK_OK(add(&w, "training", 1, 10, "{\"loss\":1}", NULL));
+    CHECK_OK(add(&w, "training", 1, 20, "{\"loss\":1}", NULL));
+    set_run(&w, 1, 1, 2); /* it may keep its state somewhere else */
+    CHECK_STR(line_of(&w, false), "1:10 1:20");
+    CHECK_OK(add(&w, "training", 2, 20, "{\"loss\":1}", NULL));
+    CHECK_STR(line_of(&w, false), "1:10 2:20");
+    world_done(&w);
+}
+
+TEST(resuming_survives_each_failing_allocation)
+{
+    EACH_ALLOCATION_FAILS() {
+        struct world w;
+        struct trial row = a_trial(1, 1);
+        int64_t nth = fault_state.left[FAULT_MEMORY];
+        det_status st;
+
+        fault_disarm(FAULT_MEMORY);
+        setup(&w);
+        CHECK_OK(add(&w, "validation", 1, 10, "{\"loss\":1}", NULL));
+        CHECK_OK(add(&w, "validation", 1, 20, "{\"loss\":1}", NULL));
+        row.run_id = 2;
+        row.latest_checkpoint = "u";
+        row.latest_steps = 10;
+        fault_arm(FAULT_MEMORY, nth);
+        st = store_trial_put(w.db, &row, NULL);
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+        nth = fault_state.left[FAULT_MEMORY];
+        fault_state.left[FAULT_MEMORY] = 0;
+        world_done(&w);
+        fault_state.left[FAULT_MEMORY] = nth;
+    }
+}
+
 TEST(summaries_name_the_type_of_what_is_no_number)
 {
     struct world w;
