@@ -65,6 +65,14 @@ struct metric_options {
     bool lost;
 };
 
+struct proof_options {
+    int64_t kills;
+    int64_t seed;             /* CLI_UNSET: chance */
+    struct field_strs config; /* "key=value" */
+    struct field_strs ignored_metrics;
+    struct field_strs ignored_files;
+};
+
 struct checkpoint_options {
     int64_t best;
 };
