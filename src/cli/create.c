@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create.c - `det experiment create`: from a file and a folder to a running experiment.
  */
+#include "cli/create.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "cli/create.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"

@@ -7,8 +7,9 @@
  * is proven is what will be used.  A killed run that ended before all kills had landed
  * is followed by another one, until they have or until a run ended before a single kill
  * reached it. */
+#include "cli/proof.h"
+
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -18,7 +19,6 @@
 #include "cli/ctx.h"
 #include "cli/options.h"
 #include "cli/pack.h"
-#include "cli/proof.h"
 #include "cli/run.h"
 #include "data/yaml.h"
 
@@ -361,17 +361,6 @@ static det_status choose_seed(struct proof *proof, int64_t wanted)
     return st;
 }
 
-/* Ctrl-Z may stop us; anything that would end us waits. */
-static void hold_signals(struct proof *proof)
-{
-    sigset_t stop;
-
-    interrupt_hold(&proof->hold);
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &stop, NULL);
-}
-
 det_status run_resume_proof(struct cli *cli, const struct cli_invocation *in)
 {
     const struct proof_options *options = in->options;
@@ -382,7 +371,8 @@ det_status run_resume_proof(struct cli *cli, const struct cli_invocation *in)
         st = choose_seed(&proof, options->seed);
     if (st)
         return st;
-    hold_signals(&proof);
+    interrupt_hold(&proof.hold);
+    interrupt_let_stop(&proof.hold);
     st = prove(&proof);
     if (proof.is_interrupted)
         cli_note(cli, "interrupted: taking the experiments down");

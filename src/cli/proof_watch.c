@@ -6,7 +6,6 @@
  * them, with no word before.  Whether it landed is seen by what follows: a new run. A
  * kill that came after the program's end is followed by none, and does not count. */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,9 +122,7 @@ static det_status look(struct cli *cli, int64_t id, struct glance *ret_glance)
 /* False when a signal came. */
 static bool pause_us(struct proof *proof, int64_t us)
 {
-    struct pollfd signal = {.fd = proof->hold.fd, .events = POLLIN};
-
-    if (poll(&signal, 1, (int)((us + 999) / 1000)) > 0)
+    if (interrupt_pause(&proof->hold, us))
         proof->is_interrupted = true;
     return !proof->is_interrupted;
 }
