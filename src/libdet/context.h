@@ -30,6 +30,7 @@ struct json;
 struct net;
 struct preempt;
 struct ring;
+struct watch;
 
 /* Where a context lives.  Borrowed; outlives it. */
 struct context_world {
@@ -60,8 +61,10 @@ struct det_context {
     const char *token;          /* of the session; NULL off a cluster */
     const char *master_file;    /* where it says that the master has moved, or NULL */
     const char *ring_dir;
-    const char *notes_dir; /* of latest.json; NULL: nowhere */
-    struct ring *ring;     /* NULL: this task is no trial */
+    const char *notes_dir;    /* of latest.json; NULL: nowhere */
+    struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct watch *watch;      /* record.c; NULL: nobody looks */
+    struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;
     atomic_int is_preempted;
     _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
