@@ -52,7 +52,13 @@ enum det_init_flag {
      * det_preempted() stays 0. */
     DET_INIT_QUIET = 1,
     /* DET_STATE outside a task, instead of a context without a master. */
-    DET_INIT_TASK_ONLY = 2
+    DET_INIT_TASK_ONLY = 2,
+    /* Numbers of the groups training and validation are also written for TensorBoard,
+     * by a thread: see det_tensorboard_directory().  For one process of a trial. */
+    DET_INIT_TENSORBOARD = 4,
+    /* Outside a task: what the process prints is not kept, however DET_OFFLINE_LOGS is
+     * set. */
+    DET_INIT_NO_LOGS = 8
 };
 
 /* Directory, hyperparameters, configuration and storage count outside of a task only.

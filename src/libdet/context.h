@@ -8,6 +8,7 @@
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
  *   preempt.c     the long poll in the background
+ *   board.c       the same reports for TensorBoard; record.c what the process prints
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
@@ -25,6 +26,7 @@
 #include "base/task.h"
 #include "det/det.h"
 
+struct board;
 struct io;
 struct json;
 struct net;
@@ -63,6 +65,8 @@ struct det_context {
     const char *ring_dir;
     const char *notes_dir;    /* of latest.json; NULL: nowhere */
     struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct board *board;      /* board.c; NULL: nothing is written for TensorBoard */
+    const char *board_dir;    /* guarded by `lock`; NULL: nobody has asked yet */
     struct watch *watch;      /* record.c; NULL: nobody looks */
     struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;

@@ -60,7 +60,7 @@ class Context:
         self._det = det
         self.info = info
         self.distributed = distributed
-        self.train = TrainContext(det, values, master, is_manual)
+        self.train = TrainContext(det, values, master, is_manual, distributed.rank)
         self.checkpoint = CheckpointContext(det, values, distributed, master)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed, config, on_cluster)
@@ -172,7 +172,9 @@ def init(
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
     storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
     det = _det.open(
-        quiet=is_quiet, checkpoint_storage=None if storage is None else json.dumps(storage)
+        quiet=is_quiet,
+        checkpoint_storage=None if storage is None else json.dumps(storage),
+        tensorboard=tensorboard_mode is TensorboardMode.AUTO and dist.rank == 0,
     )
     try:
         values = det.info()

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import enum
+import json
 import operator
 import os
 import pathlib
-import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from determined import _det, errors
 from determined.core import _metrics
 from determined.core._master import Master
+from determined.core._tensorboard import Board
 
 
 class EarlyExitReason(enum.Enum):
@@ -35,13 +36,15 @@ class TrainContext:
     long that is away; training is never held up.
     """
 
-    def __init__(self, det: _det.Context, info: Dict[str, Any], master: Master, manual: bool) -> None:
+    def __init__(
+        self, det: _det.Context, info: Dict[str, Any], master: Master, manual: bool, rank: int
+    ) -> None:
         self._det = det
         self._numbers = det.report_numbers
         self._info = info
         self._master = master
-        self._manual = manual
-        self._notes: Dict[str, Any] = {}
+        self._board = Board(det, info, manual, rank)
+        self._notes_path = pathlib.Path(info["directory"] or "") / "metadata.json"
 
     def set_status(self, status: str) -> None:
         """Tells in a word what the trial is doing: "training", "validating", ..."""
@@ -98,7 +101,7 @@ class TrainContext:
     def get_metadata(self) -> Optional[Dict[str, Any]]:
         """The notes of this trial; None: there are none."""
         if not self._info["is_on_cluster"]:
-            return dict(self._notes) or None
+            return self._read_notes() or None
         reply = self._master.call("GET", f"/api/v1/runs/{self._info['trial_id']}/metadata")
         return reply.get("metadata") or None
 
@@ -107,11 +110,24 @@ class TrainContext:
         if not isinstance(metadata, dict):
             raise TypeError(f"the metadata is of type {type(metadata).__name__}; expected a dict")
         if not self._info["is_on_cluster"]:
-            self._notes.update(metadata)
-            return dict(self._notes)
+            return self._add_notes(metadata)
         trial = self._info["trial_id"]
         body = {"runId": trial, "metadata": metadata}
         return self._master.call("POST", f"/api/v1/runs/{trial}/metadata", body).get("metadata")
+
+    def _read_notes(self) -> Dict[str, Any]:
+        """Of a run without a master: a file beside what it reports."""
+        try:
+            return dict(json.loads(self._notes_path.read_text("utf-8")))
+        except FileNotFoundError:
+            return {}
+
+    def _add_notes(self, metadata: Dict[str, Any]) -> Dict[str, Any]:
+        notes = {**self._read_notes(), **metadata}
+        draft = self._notes_path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(notes) + "\n", "utf-8")
+        os.replace(draft, self._notes_path)
+        return notes
 
     def get_experiment_best_validation(self) -> Optional[float]:
         """The searcher's best metric over all trials so far; None: none yet."""
@@ -126,22 +142,19 @@ class TrainContext:
         return None if metric is None else float(metric)
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A folder of this process for TensorBoard's files."""
-        name = f"tensorboard-{self._info['allocation_id'] or os.getpid()}-{self._info['rank']}"
-        path = pathlib.Path(self._info["directory"] or tempfile.gettempdir()) / name
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+        """The folder for TensorBoard's files of this process.
+
+        Of the chief in TensorboardMode.AUTO it is the trial's own, in the checkpoint storage;
+        otherwise upload_tensorboard_files() takes files from it.
+        """
+        return self._board.path()
 
     def upload_tensorboard_files(
         self,
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, rank: path,
     ) -> None:
-        """Not built yet; and only in TensorboardMode.MANUAL."""
-        if not self._manual:
-            raise RuntimeError(
-                "upload_tensorboard_files() needs core.init(tensorboard_mode=TensorboardMode.MANUAL)"
-            )
-        raise errors.UnsupportedError(
-            "TensorBoard's files are not uploaded yet: this comes with a later version"
-        )
+        """Copies files of get_tensorboard_path() into the trial's folder in the checkpoint storage:
+        those that `selector` wants, under the names that `mangler` gives them.  Both see paths
+        relative to the folder; `mangler` also the rank.  Only in TensorboardMode.MANUAL."""
+        self._board.upload(selector, mangler)
