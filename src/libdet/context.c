@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "libdet/profiler.h"
+#include "libdet/record.h"
 #include "libdet/ring.h"
 
 enum { STRINGS = 256 << 20 };
@@ -197,6 +198,8 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
     if (options)
         memcpy(&all, options, options->size);
     st = context_open(&world, &all, ret_context, &err);
+    if (!st && (*ret_context)->info.directory && !(all.flags & DET_INIT_QUIET))
+        record_begin(*ret_context);
     if (st && all.error && all.error_size)
         snprintf(all.error, all.error_size, "%s",
                  err.text[0] ? err.text : det_status_text(st));
@@ -214,7 +217,9 @@ void det_close(det_context *context)
     if (!is_child(context)) {
         profiler_close(context);
         preempt_stop(context);
+        record_close(context);
     }
+    io_close(context->run_lock);
     lock_done(&context->lock);
     ring_close(context->ring);
     fork_mark_done(&context->mark);

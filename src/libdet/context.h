@@ -33,6 +33,7 @@ struct net;
 struct preempt;
 struct profiler;
 struct ring;
+struct watch;
 
 /* Where a context lives.  Borrowed; outlives it. */
 struct context_world {
@@ -63,8 +64,10 @@ struct det_context {
     const char *token;          /* of the session; NULL off a cluster */
     const char *master_file;    /* where it says that the master has moved, or NULL */
     const char *ring_dir;
-    const char *notes_dir; /* of latest.json; NULL: nowhere */
-    struct ring *ring;     /* NULL: this task is no trial */
+    const char *notes_dir;    /* of latest.json; NULL: nowhere */
+    struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct watch *watch;      /* record.c; NULL: nobody looks */
+    struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;
     struct profiler *profiler; /* NULL: this task is no trial */
     atomic_int is_preempted;
