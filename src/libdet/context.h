@@ -10,6 +10,7 @@
  *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   profiler.c    what the machine does meanwhile (profiler.h)
  *   run_call.c    other calls to the master: searcher.c, metadata.c
+ *   board.c       the same reports for TensorBoard; record.c what the process prints
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
@@ -27,6 +28,7 @@
 #include "base/task.h"
 #include "det/det.h"
 
+struct board;
 struct io;
 struct json;
 struct net;
@@ -66,6 +68,8 @@ struct det_context {
     const char *ring_dir;
     const char *notes_dir;    /* of latest.json; NULL: nowhere */
     struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct board *board;      /* board.c; NULL: nothing is written for TensorBoard */
+    const char *board_dir;    /* guarded by `lock`; NULL: nobody has asked yet */
     struct watch *watch;      /* record.c; NULL: nobody looks */
     struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;

@@ -333,7 +333,7 @@ static bool wants_logs(const det_context *context)
     return true;
 }
 
-void record_begin(det_context *context)
+void record_begin(det_context *context, bool keeps_logs)
 {
     struct watch *watch = mem_new(struct watch);
     struct way way[WAYS];
@@ -352,7 +352,7 @@ void record_begin(det_context *context)
         return;
     }
     context->watch = watch;
-    if (wants_logs(context))
+    if (keeps_logs && wants_logs(context))
         count = make_ways(way);
     if (count && start_recorder(watch, way, count))
         take_over(watch, way, count);

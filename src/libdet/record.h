@@ -26,6 +26,8 @@
 #ifndef LIBDET_RECORD_H
 #define LIBDET_RECORD_H
 
+#include <stdbool.h>
+
 #include "det/det.h"
 
 struct io_file;
@@ -42,7 +44,7 @@ enum { RECORD_CONTROL = 3, RECORD_FIRST = 4 };
 
 /* Both do what they can, and fail in silence: training matters more.  After
  * record_begin() the end of the process is noted when it comes. */
-void record_begin(det_context *context);
+void record_begin(det_context *context, bool keeps_logs);
 /* The context is closed: unless the process fails later, the run is complete. */
 void record_close(det_context *context);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "store/data_cache.h"
 #include "store/store_impl.h"
 #include "store/views.h"
 
@@ -14,6 +15,7 @@ enum {
     UNMANAGED_MARK,
     UNMANAGED_MARK_SET,
     UNMANAGED_PROGRESS,
+    UNMANAGED_RUN,
     UNMANAGED_PUT_TRIAL,
     UNMANAGED_PUT,
 };
@@ -31,6 +33,7 @@ static const struct sql unmanaged_sql[] = {
     SQL(UNMANAGED_MARK, "SELECT reports_stored FROM trials WHERE id = $1"),
     SQL(UNMANAGED_MARK_SET, "UPDATE trials SET reports_stored = $2 WHERE id = $1"),
     SQL(UNMANAGED_PROGRESS, "UPDATE trials SET progress = $2 WHERE id = $1"),
+    SQL(UNMANAGED_RUN, "UPDATE trials SET run_id = $2 WHERE id = $1"),
     SQL(UNMANAGED_PUT_TRIAL,
         "UPDATE trials SET state = $2,"
         "  start_us = CASE WHEN $3 > 0 THEN $3 ELSE start_us END,"
@@ -123,6 +126,18 @@ det_status store_unmanaged_progress(struct db *db, int64_t trial_id, double prog
     return db_run(&q) ? q.status : follow(db, trial_id, err);
 }
 
+det_status store_unmanaged_run(struct db *db, int64_t trial_id, int64_t run_id,
+                               struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &unmanaged_sql[UNMANAGED_RUN], err);
+
+    db_bind_i64(&q, trial_id);
+    db_bind_i64(&q, run_id);
+    data_cache_drop_trial(db, trial_id);
+    return db_run(&q);
+}
+
 det_status store_unmanaged_put(struct db *db, const struct unmanaged_state *state,
                                struct err *err)
 {
@@ -134,5 +149,6 @@ det_status store_unmanaged_put(struct db *db, const struct unmanaged_state *stat
     db_bind_i64(&q, state->start_us);
     db_bind_i64(&q, state->end_us);
     db_bind_i64(&q, state->run_id);
+    data_cache_drop_trial(db, state->trial_id);
     return db_run(&q) ? q.status : follow(db, state->trial_id, err);
 }

@@ -173,6 +173,9 @@ det_status store_unmanaged_mark_set(struct db *db, int64_t trial_id, int64_t num
                                     struct err *err);
 det_status store_unmanaged_progress(struct db *db, int64_t trial_id, double progress,
                                     struct err *err);
+/* What is reported from here on is of this run. */
+det_status store_unmanaged_run(struct db *db, int64_t trial_id, int64_t run_id,
+                               struct err *err);
 /* How a trial is; its experiment is what its trials are. */
 struct unmanaged_state {
     int64_t trial_id;

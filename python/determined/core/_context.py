@@ -165,14 +165,18 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
 
 
 def _open(
-    dist: DistributedContext, is_quiet: bool, storage: Optional[str], is_offline: bool
+    dist: DistributedContext,
+    is_quiet: bool,
+    storage: Optional[str],
+    is_offline: bool,
+    has_board: bool,
 ) -> _det.Context:
     """Several processes without a platform are one run, in the folder of rank 0."""
     if dist.size == 1 or not is_offline:
-        return _det.open(quiet=is_quiet, checkpoint_storage=storage)
+        return _det.open(quiet=is_quiet, checkpoint_storage=storage, tensorboard=has_board)
     if dist.rank == 0:
         try:
-            det = _det.open(quiet=is_quiet, checkpoint_storage=storage)
+            det = _det.open(quiet=is_quiet, checkpoint_storage=storage, tensorboard=has_board)
         except BaseException as error:
             dist._fail(error)
             raise
@@ -205,7 +209,9 @@ def init(
     dist = distributed or DistributedContext._alone()
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
     storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
-    det = _open(dist, is_quiet, None if storage is None else json.dumps(storage), info is None)
+    has_board = tensorboard_mode is TensorboardMode.AUTO and dist.rank == 0
+    storage_text = None if storage is None else json.dumps(storage)
+    det = _open(dist, is_quiet, storage_text, info is None, has_board)
     try:
         values = det.info()
         _check_storage(storage, values)

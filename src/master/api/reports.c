@@ -62,6 +62,7 @@ struct batch_state {
     bool has_events;
     bool has_lines;
     bool is_unmanaged; /* of a trial, and of any of its runs */
+    int64_t run;       /* ... of which the last item was */
 };
 
 /* Whether it is the record that is wrong, not the world. */
@@ -401,13 +402,31 @@ static det_status write_line(struct request *req, struct db *db,
     return store_log_add(db, &batch, &req->mem, &stored, err);
 }
 
+/* The runs of one ring follow one another. */
+static det_status follow_run(struct batch_state *state, struct db *db, int64_t run,
+                             struct err *err)
+{
+    det_status st = DET_OK;
+
+    if (state->run != run)
+        st = store_unmanaged_run(db, state->maker.trial_id, run, err);
+    state->run = st ? 0 : run;
+    return st;
+}
+
 static det_status write_item(struct request *req, struct db *db,
                              const struct item *item, struct err *err)
 {
-    const struct batch_state *state = req->state;
+    struct batch_state *state = req->state;
 
     switch (item->kind) {
     case REPORT_METRICS:
+        if (state->is_unmanaged) {
+            det_status st = follow_run(state, db, item->metrics.run_id, err);
+
+            if (st)
+                return st;
+        }
         return report_write_metrics(db, &item->metrics, &req->mem, err);
     case REPORT_CHECKPOINT:
         return report_write_checkpoint(db, item->checkpoint, state->maker.run_id, err);
@@ -440,6 +459,7 @@ static det_status write_guarded(struct request *req, struct db *db, struct item 
     if (!st)
         return db_release(db, err);
     db_undo(db);
+    ((struct batch_state *)req->state)->run = 0;
     st = refuse(req, item, st, &why);
     return st ? err_set(err, st, "%s", why.text) : DET_OK;
 }
@@ -463,6 +483,7 @@ static det_status write_items(struct request *req, struct db *db, bool guarded,
 
 static det_status write_all(struct request *req, struct db *db, struct err *err)
 {
+    struct batch_state *state = req->state;
     det_status st = db_save(db, err);
 
     if (st)
@@ -471,6 +492,7 @@ static det_status write_all(struct request *req, struct db *db, struct err *err)
     if (!st)
         return db_release(db, err);
     db_undo(db);
+    state->run = 0; /* that was undone, too */
     return is_own_fault(st) ? write_items(req, db, true, err) : st;
 }
 
