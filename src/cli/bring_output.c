@@ -16,9 +16,10 @@
 #include "cli/bring.h"
 #include "libdet/record.h"
 
-/* Lines of both streams that came within this time need not be told apart: a supervisor
- * does not, either. */
-enum { TOGETHER_US = 50 * 1000 };
+/* Lines of both streams are brought in the order of their times, at the price of a call
+ * for each change between them.  After so many, lines that came within a time are not
+ * told apart any more: a supervisor does not, either. */
+enum { EXACT_CALLS = 2000, TOGETHER_US = 50 * 1000 };
 
 /* When bytes came: those from `offset` on. */
 struct mark {
@@ -187,7 +188,8 @@ static det_status open_stream(struct stream *s, const char *folder)
 /* ---- both ------------------------------------------------------------------------ */
 
 /* The one whose next line is the older; NULL: neither has any. */
-static struct stream *older(struct stream s[SHIP_STREAMS], int64_t *ret_limit_us)
+static struct stream *older(struct stream s[SHIP_STREAMS], int64_t slack_us,
+                            int64_t *ret_limit_us)
 {
     struct stream *first = NULL;
 
@@ -199,7 +201,7 @@ static struct stream *older(struct stream s[SHIP_STREAMS], int64_t *ret_limit_us
             first = &s[i];
             continue;
         }
-        *ret_limit_us = MAX(first_us(first), first_us(&s[i])) + TOGETHER_US;
+        *ret_limit_us = MAX(first_us(first), first_us(&s[i])) + slack_us;
         if (first_us(&s[i]) < first_us(first))
             first = &s[i];
     }
@@ -211,14 +213,14 @@ static det_status send_all(struct bring *b, struct stream s[SHIP_STREAMS])
     bool is_ended = b->run->state != OFFLINE_RUNNING;
     det_status st = DET_OK;
 
-    for (;;) {
+    for (int calls = 0;; calls++) {
         struct stream *next;
         int64_t limit_us, offset;
         size_t sent = 0;
 
         for (int i = 0; i < SHIP_STREAMS && !st; i++)
             st = fill(&s[i]);
-        next = older(s, &limit_us);
+        next = older(s, calls < EXACT_CALLS ? 0 : TOGETHER_US, &limit_us);
         if (!st && next)
             st = post(next, next->is_over && is_ended, limit_us, &sent, &offset);
         if (st || !next)

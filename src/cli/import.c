@@ -63,10 +63,9 @@ static det_status import_one(struct cli *cli, const struct offline_run *run,
 {
     const struct import_options *options = cli->in->options;
     struct brought brought = {0};
-    det_status st = check_state(cli, run);
+    det_status st =
+        bring_run(cli, run, options->in_place ? BRING_IN_PLACE : 0, &brought);
 
-    if (!st)
-        st = bring_run(cli, run, options->in_place ? BRING_IN_PLACE : 0, &brought);
     if (st)
         return brought.experiment_id
                    ? err_prefix(cli->err,
@@ -81,23 +80,36 @@ static det_status import_one(struct cli *cli, const struct offline_run *run,
     return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
 }
 
+/* The runs in a folder that can be brought; nothing is told to anybody before all are
+ * known to be. */
+static det_status find(struct cli *cli, const char *path, struct offline_runs *ret_runs)
+{
+    det_status st = offline_runs_find(cli, path, ret_runs);
+
+    if (!st && !ret_runs->count)
+        st = cli_fail(cli, DET_NOT_FOUND,
+                      "there is no run in '%s': neither it nor a folder in it has a "
+                      "run.json",
+                      path);
+    for (uint32_t i = 0; !st && i < ret_runs->count; i++)
+        st = check_state(cli, &ret_runs->at[i]);
+    return st;
+}
+
 det_status run_import(struct cli *cli, const struct cli_invocation *in)
 {
     struct json *all = in->format == CLI_JSON ? json_new(&cli->mem, JSON_ARRAY) : NULL;
-    det_status st = cli_connect(cli);
+    struct offline_runs *runs =
+        arena_array(&cli->mem, struct offline_runs, in->arg_count + 1);
+    det_status st = runs ? DET_OK : cli_nomem(cli);
 
-    for (size_t i = 0; i < in->arg_count && !st; i++) {
-        struct offline_runs runs = {0};
-
-        st = offline_runs_find(cli, in->args[i], &runs);
-        if (!st && !runs.count)
-            st = cli_fail(cli, DET_NOT_FOUND,
-                          "there is no run in '%s': neither it nor a folder in it has "
-                          "a run.json",
-                          in->args[i]);
-        for (uint32_t n = 0; n < runs.count && !st; n++)
-            st = import_one(cli, &runs.at[n], all);
-    }
+    for (size_t i = 0; i < in->arg_count && !st; i++)
+        st = find(cli, in->args[i], &runs[i]);
+    if (!st)
+        st = cli_connect(cli);
+    for (size_t i = 0; i < in->arg_count && !st; i++)
+        for (uint32_t n = 0; n < runs[i].count && !st; n++)
+            st = import_one(cli, &runs[i].at[n], all);
     if (st)
         return st;
     return all ? cli_print_json(cli, all) : DET_OK;
