@@ -11,13 +11,14 @@
  *
  * Each step finds what an earlier attempt has left, so that after a failure, whichever,
  * the whole is simply done again. */
+#include "cli/bring.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/rng.h"
-#include "cli/bring.h"
 #include "cli/copy.h"
 #include "config/config.h"
 #include "data/text.h"

@@ -201,7 +201,7 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
     if (options)
         memcpy(&all, options, options->size);
     st = context_open(&world, &all, ret_context, &err);
-    if (!st && (*ret_context)->info.directory)
+    if (!st && (*ret_context)->info.directory && !(all.flags & DET_INIT_FOLLOW))
         record_begin(*ret_context, !(all.flags & (DET_INIT_NO_LOGS | DET_INIT_QUIET)));
     if (st && all.error && all.error_size)
         snprintf(all.error, all.error_size, "%s",

@@ -2,12 +2,14 @@
 /* store_unmanaged.c - experiments that somebody else runs: found by what they call
  * them, and moved by what they say.  The heart wrote their rows once and knows them no
  * more, so that these statements and the heart's never meet. */
+#include "store/unmanaged.h"
+
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "model/states.h"
 #include "store/data_cache.h"
 #include "store/store_impl.h"
-#include "store/views.h"
 
 enum {
     UNMANAGED_FIND,

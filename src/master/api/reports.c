@@ -27,6 +27,7 @@
 #include "master/journal.h"
 #include "model/field.h"
 #include "store/data.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/batch.h"
 #include "wire/bodies.h"

@@ -12,6 +12,7 @@
 #include "master/api/api.h"
 #include "master/api/reports.h"
 #include "master/api/show.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 
