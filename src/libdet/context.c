@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "libdet/ring.h"
+#include "libdet/saver.h"
 
 enum { STRINGS = 256 << 20 };
 
@@ -199,6 +200,7 @@ void det_close(det_context *context)
 {
     if (!context)
         return;
+    saver_end(context, is_child(context));
     if (!is_child(context))
         preempt_stop(context);
     lock_done(&context->lock);
