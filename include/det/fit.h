@@ -22,7 +22,9 @@
  * when det/trainer.h says so, and stops when the platform wants the slots back.  Killed
  * at any moment and run again, it does what an undisturbed run does, batch for batch:
  * its place, its averages and its random numbers are in every checkpoint, beside what
- * save() puts there.
+ * save() puts there.  A checkpoint that could not be written, because the disk is full,
+ * ends the training at the next batch boundary, with its sentence; the one before is
+ * still the latest.
  *
  * On a cluster the experiment's configuration decides where it says something
  * (searcher.max_length, min_validation_period, min_checkpoint_period,
@@ -58,7 +60,8 @@ typedef struct det_trial {
     det_status (*evaluate_batch)(void *self, det_fit *fit, int64_t batch);
     int64_t evaluate_batches;
     /* Writes the state of the model with det_checkpoint_put() or into
-     * det_checkpoint_path(), and reads it back. */
+     * det_checkpoint_path(), and reads it back.  The checkpoint is an overlapped one:
+     * training goes on as soon as save() returns, and what was put was copied. */
     det_status (*save)(void *self, det_checkpoint *checkpoint);
     det_status (*load)(void *self, const char *directory);
 
@@ -67,7 +70,8 @@ typedef struct det_trial {
     /* After a validation was reported. */
     det_status (*validated)(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count);
-    /* After a checkpoint was reported. */
+    /* After a checkpoint was reported: at the first batch boundary after that, when
+     * training has gone on. */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
 } det_trial;
 

@@ -157,10 +157,10 @@ static bool reach(struct snapshot *snapshot, uint64_t size_bytes, uint64_t limit
     uint64_t size = size_of(snapshot);
     uint64_t free_bytes;
 
-    if (size_bytes <= size)
-        return true;
     if (limit_bytes && size_bytes > limit_bytes)
         return false;
+    if (size_bytes <= size)
+        return true;
     free_bytes = limit_bytes ? UINT64_MAX : memory_free_bytes();
     if (size_bytes - size > free_bytes / 2)
         return false;

@@ -29,8 +29,6 @@
 enum {
     PATH_BYTES = 4096,
     STATE_BYTES = 1 << 20,
-    COMMIT_TRIES = 30,
-    COMMIT_PAUSE_US = 1000000,
 };
 
 struct average {
@@ -47,6 +45,8 @@ struct det_fit {
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
+    bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
+    bool has_told_wait; /* that memory was too short for the copy */
     bool has_had_enough; /* det_fit_stop() */
     struct arena mem;    /* of one validation */
     VEC(struct average) averages;
@@ -279,40 +279,65 @@ static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
     return det_checkpoint_put(checkpoint, FIT_STATE, text.data, text.len);
 }
 
-/* While the ring is full only the report is missing: it is tried for a while, then the
- * checkpoint is given up, which costs less than the training. */
-static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
+/* Said once a run: training goes on, but slower than it could. */
+static void tell_wait(det_fit *fit, const det_checkpoint_outcome *outcome)
 {
-    det_status st = det_checkpoint_commit(checkpoint);
+    char text[200];
 
-    for (int i = 0; st == DET_BUSY && i < COMMIT_TRIES; i++) {
-        clock_pause(fit->context->world.clock, COMMIT_PAUSE_US);
-        st = det_checkpoint_commit(checkpoint);
-    }
-    return st;
+    if (!outcome->waited_bytes || fit->has_told_wait)
+        return;
+    fit->has_told_wait = true;
+    (void)snprintf(
+        text, sizeof(text),
+        "%" PRIu64 " of %" PRIu64 " bytes did not fit into memory beside the "
+        "training, and were written while it waited",
+        outcome->waited_bytes, outcome->waited_bytes + outcome->copied_bytes);
+    (void)det_alert(fit->context, DET_ALERT_WARN, "checkpoints hold training up", text);
+}
+
+/* How the checkpoint went that was committed last; within `timeout_ms`, or later.  One
+ * of which only the report failed costs less than the training. */
+static det_status collect(det_fit *fit, int64_t timeout_ms)
+{
+    det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
+    det_status st;
+
+    if (!fit->is_saving)
+        return DET_OK;
+    st = det_checkpoint_wait(fit->context, timeout_ms, &outcome);
+    if (st == DET_TIMEOUT && timeout_ms >= 0)
+        return DET_OK;
+    fit->is_saving = false;
+    tell_wait(fit, &outcome);
+    if (!st && fit->trial->saved && outcome.uuid[0])
+        st = fit->trial->saved(fit->self, fit, outcome.uuid);
+    return tolerate(st);
 }
 
 static det_status save(det_fit *fit)
 {
-    char uuid[DET_UUID_SIZE];
+    det_checkpoint_options options = {.size = sizeof(options),
+                                      .steps = det_fit_batches(fit),
+                                      .flags = DET_CHECKPOINT_OVERLAPPED};
     det_checkpoint *checkpoint;
-    det_status st =
-        det_checkpoint_begin(fit->context, det_fit_batches(fit), NULL, &checkpoint);
+    det_status st = collect(fit, -1);
 
+    if (!st)
+        st = det_checkpoint_begin_with(fit->context, &options, &checkpoint);
     if (st)
         return st;
-    (void)snprintf(uuid, sizeof(uuid), "%s", det_checkpoint_uuid(checkpoint));
     st = put_state(fit, checkpoint);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
-        st = commit(fit, checkpoint);
+        st = det_checkpoint_commit(checkpoint);
     if (st) {
         det_checkpoint_abort(checkpoint);
         return tolerate(st);
     }
+    fit->is_saving = true;
     det_trainer_saved(fit->trainer);
-    return fit->trial->saved ? fit->trial->saved(fit->self, fit, uuid) : DET_OK;
+    return DET_OK;
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)
@@ -389,8 +414,12 @@ static det_status train(det_fit *fit)
         if (det_preempted(fit->context) || fit->has_had_enough)
             det_trainer_stop(fit->trainer);
         todo = det_trainer_batch_end(fit->trainer);
-        st = do_due(fit, todo);
+        st = collect(fit, 0);
+        if (!st)
+            st = do_due(fit, todo);
     }
+    if (!st)
+        st = collect(fit, -1);
     if (!st && det_preempted(fit->context))
         st = det_preempt_ack(fit->context, 0);
     return st;
