@@ -95,6 +95,12 @@ typedef struct det_distributed_options {
                                 chief's holds. */
     char *error;             /* gets the sentence when opening fails; may be NULL */
     size_t error_size;
+    /* Asked a few times a second while a call waits, from within it; other than 0 ends
+     * the call with DET_STATE, and the group, whose other ranks are told that this one
+     * was interrupted.  NULL: nothing ends a wait but the others.  For programs that
+     * must hear Ctrl-C. */
+    int (*interrupted)(void *arg);
+    void *interrupted_arg;
 } det_distributed_options;
 
 /* Joins the processes of one training, and returns when all of them are there.

@@ -9,6 +9,7 @@
  *   Context     a det_context     open() makes it
  *   Checkpoint  one under way     Context.checkpoint_begin() makes it
  *   Client      a det_client      client() makes it
+ *   Distributed a det_distributed distributed() makes it
  *
  * The interpreter's lock (GIL) is given up around everything that may wait.  A context
  * may therefore be closed by one thread while another is inside of it: `users` counts
@@ -657,11 +658,13 @@ static int module_exec(PyObject *module)
                                   (int)sizeof(struct checkpoint), checkpoint_slots);
     types->client = make_type(module, "determined._det.Client",
                               (int)sizeof(struct client), client_slots);
-    if (!types->context || !types->checkpoint || !types->client)
+    types->distributed = make_distributed_type(module);
+    if (!types->context || !types->checkpoint || !types->client || !types->distributed)
         return -1;
     if (PyModule_AddType(module, types->context) ||
         PyModule_AddType(module, types->checkpoint) ||
-        PyModule_AddType(module, types->client))
+        PyModule_AddType(module, types->client) ||
+        PyModule_AddType(module, types->distributed))
         return -1;
     return PyModule_AddStringConstant(module, "version", det_version());
 }
@@ -673,6 +676,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(types->context);
     Py_VISIT(types->checkpoint);
     Py_VISIT(types->client);
+    Py_VISIT(types->distributed);
     return 0;
 }
 
@@ -683,12 +687,14 @@ static int module_clear(PyObject *module)
     Py_CLEAR(types->context);
     Py_CLEAR(types->checkpoint);
     Py_CLEAR(types->client);
+    Py_CLEAR(types->distributed);
     return 0;
 }
 
 static PyMethodDef module_methods[] = {
     METHOD("open", module_open, METH_VARARGS | METH_KEYWORDS),
     METHOD("client", module_client, METH_VARARGS | METH_KEYWORDS),
+    METHOD("distributed", module_distributed, METH_VARARGS | METH_KEYWORDS),
     {0},
 };
 

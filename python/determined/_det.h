@@ -13,6 +13,7 @@ struct types {
     PyTypeObject *context;
     PyTypeObject *checkpoint;
     PyTypeObject *client;
+    PyTypeObject *distributed;
 };
 
 struct context {
@@ -27,6 +28,15 @@ struct checkpoint {
     struct context *owner;
     det_checkpoint *det; /* NULL: committed or aborted */
     int is_busy;
+};
+
+struct distributed {
+    PyObject_HEAD
+    det_distributed *det;
+    PyThreadState *thread; /* of the call that waits */
+    int is_busy;
+    int is_closed;      /* no more calls begin */
+    int is_interrupted; /* an exception is set */
 };
 
 /* Raises what determined.errors has for the status; returns NULL. */
@@ -51,6 +61,16 @@ PyObject *context_checkpoint_store(struct context *self, PyObject *args);
 PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
+
+/* _det_distributed.c */
+/* The group for a call that waits for other ranks; NULL and an exception.  Around the
+ * call itself, which must not hold the GIL, the thread goes into `thread`:
+ *     self->thread = PyEval_SaveThread(); ...; PyEval_RestoreThread(self->thread);
+ * `result` is dropped, and NULL returned, where a signal raised meanwhile. */
+det_distributed *distributed_take(struct distributed *self);
+PyObject *distributed_end(struct distributed *self, PyObject *result);
+PyTypeObject *make_distributed_type(PyObject *module);
+PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \

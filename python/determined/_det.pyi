@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 _Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -43,6 +43,15 @@ class Checkpoint:
 class Client:
     def call(self, method: str, path: str, body: Optional[str] = None, /) -> str: ...
 
+class Distributed:
+    @property
+    def ranks(self) -> Tuple[int, int, int, int, int, int]: ...
+    def gather(self, data: bytes, local: bool = False, /) -> Optional[List[bytes]]: ...
+    def allgather(self, data: bytes, local: bool = False, /) -> List[bytes]: ...
+    def broadcast(self, data: Optional[bytes], local: bool = False, /) -> bytes: ...
+    def barrier(self, local: bool = False, /) -> None: ...
+    def close(self) -> None: ...
+
 def open(
     directory: Optional[str] = None,
     hparams: Optional[str] = None,
@@ -52,4 +61,16 @@ def open(
     quiet: bool = False,
     task_only: bool = False,
 ) -> Context: ...
+def distributed(
+    from_: int,
+    ranks: Tuple[int, int, int, int, int, int] = ...,
+    chief: Optional[str] = None,
+    port: int = 0,
+    *,
+    tcp: bool = False,
+    secret: Optional[str] = None,
+    open_timeout_ms: int = 0,
+    timeout_ms: int = 0,
+    limit_bytes: int = 0,
+) -> Distributed: ...
 def client(master: Optional[str] = None, *, as_task: bool = False) -> Client: ...

@@ -46,7 +46,7 @@ class WaitError(DetError, TimeoutError):
 
 
 class UnreachableError(DetError, ConnectionError):
-    """The master does not answer."""
+    """The other side does not answer: the master, or a rank that died or left."""
 
 
 class InvalidHP(Exception):

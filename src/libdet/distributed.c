@@ -133,6 +133,8 @@ static det_status join(det_distributed *group, const det_distributed_options *op
         .timeout_ms = options->timeout_ms,
         .limit_bytes =
             options->limit_bytes ? options->limit_bytes : (size_t)1024 * 1024 * 1024,
+        .interrupted = options->interrupted,
+        .interrupted_arg = options->interrupted_arg,
     };
     det_status st = fork_mark_init(&group->mark, err);
 

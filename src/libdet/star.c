@@ -12,7 +12,7 @@
 #include "libdet/star_impl.h"
 
 /* The chief decides who is late; a worker gives up only when the chief does not. */
-enum { GRACE_MS = 1000, LAST_WORD_MS = 1000 };
+enum { GRACE_MS = 1000, LAST_WORD_MS = 1000, SLICE_MS = 200 };
 
 /* ---- heads ----------------------------------------------------------------------- */
 
@@ -76,6 +76,55 @@ int64_t star_deadline(const struct star *star, int64_t grace_ms)
     if (!star->config.timeout_ms)
         return 0;
     return clock_mono_us(&clock_system) + (star->config.timeout_ms + grace_ms) * 1000;
+}
+
+/* ---- waiting ----------------------------------------------------------------------
+ */
+
+bool star_is_interrupted(struct star *star)
+{
+    if (!star->is_interrupted && star->config.interrupted)
+        star->is_interrupted =
+            star->config.interrupted(star->config.interrupted_arg) != 0;
+    return star->is_interrupted;
+}
+
+/* In slices, where somebody has to be asked between them. */
+det_status star_wait(struct star *star, struct pollfd *rows, size_t count,
+                     int64_t deadline_us, struct err *err)
+{
+    while (star->config.interrupted) {
+        int64_t slice_us = clock_mono_us(&clock_system) + SLICE_MS * 1000;
+        det_status st;
+
+        if (deadline_us && deadline_us <= slice_us)
+            break;
+        st = stream_wait(rows, count, slice_us, err);
+        if (st != DET_TIMEOUT)
+            return st;
+        if (star_is_interrupted(star))
+            return DET_STATE;
+    }
+    return stream_wait(rows, count, deadline_us, err);
+}
+
+det_status star_receive(struct star *star, struct stream *stream, void *bytes,
+                        size_t len, int64_t deadline_us)
+{
+    char *at = bytes;
+    det_status st = DET_OK;
+
+    while (!st && len) {
+        struct pollfd row = stream_row(stream, POLLIN);
+        size_t count = 0;
+
+        st = stream_try_receive(stream, at, len, &count, NULL);
+        at += count;
+        len -= count;
+        if (!st && !count)
+            st = star_wait(star, &row, 1, deadline_us, NULL);
+    }
+    return st;
 }
 
 /* ---- results --------------------------------------------------------------------- */
@@ -148,12 +197,14 @@ static void tell(struct star *star, uint32_t kind, const struct err *what)
 }
 
 /* The chief tells why, and stays for those who hear it later.  Of a worker the chief
- * needs to hear only that it has lost patience; an end speaks for itself. */
+ * needs to hear only that it has lost patience or was interrupted; an end speaks for
+ * itself. */
 det_status star_broken(struct star *star, struct err *err)
 {
     if (!star->has_told) {
         star->has_told = true;
-        if (!star->config.rank || star->broken.status == DET_TIMEOUT)
+        if (!star->config.rank || star->broken.status == DET_TIMEOUT ||
+            star->is_interrupted)
             tell(star, STAR_ABORT, &star->broken);
         if (star->config.rank)
             stream_close(&star->peers[0].stream);
@@ -165,6 +216,16 @@ det_status star_break(struct star *star, const struct err *why, struct err *err)
 {
     star->broken = *why;
     return star_broken(star, err);
+}
+
+det_status star_stop(struct star *star, uint32_t kind, struct err *err)
+{
+    char moment[STAR_MOMENT];
+    struct err why = {0};
+
+    (void)err_set(&why, DET_STATE, "%s %d was interrupted %s", star->config.word,
+                  star->config.rank, star_moment(star, kind, "in", moment));
+    return star_break(star, &why, err);
 }
 
 void star_done(struct star *star, bool is_quiet)
@@ -195,6 +256,8 @@ static det_status chief_is_gone(struct star *star, uint32_t kind, det_status how
     char moment[STAR_MOMENT];
     struct err why = {0};
 
+    if (star->is_interrupted)
+        return star_stop(star, kind, err);
     star_moment(star, kind, "in", moment);
     if (how == DET_TIMEOUT)
         (void)err_set(&why, how, "%s %d waited too long for %s 0 %s", star->config.word,
@@ -205,7 +268,7 @@ static det_status chief_is_gone(struct star *star, uint32_t kind, det_status how
     return star_break(star, &why, err);
 }
 
-static det_status status_of(uint32_t status)
+det_status star_status(uint32_t status)
 {
     return status && status <= DET_FULL ? (det_status)status : DET_FAILED;
 }
@@ -220,7 +283,7 @@ static det_status read_sentence(struct star *star, const struct star_head *head,
         stream_receive(&star->peers[0].stream, text, (size_t)head->len, deadline_us,
                        NULL))
         return DET_UNREACHABLE;
-    (void)err_set(ret_why, status_of(head->status), "%s", text);
+    (void)err_set(ret_why, star_status(head->status), "%s", text);
     return DET_OK;
 }
 
@@ -265,7 +328,7 @@ static det_status send_unless_heard(struct star *star, const void *bytes, size_t
         len -= count;
         if (count)
             continue;
-        if (stream_wait(&row, 1, *deadline_us, NULL))
+        if (star_wait(star, &row, 1, *deadline_us, NULL))
             return DET_TIMEOUT;
         if (row.revents & ~POLLOUT)
             return DET_BUSY;
@@ -308,8 +371,8 @@ static det_status drop(struct star *star, uint64_t len, int64_t deadline_us)
     while (!st && len) {
         size_t count = (size_t)MIN(len, (uint64_t)STAR_SCRATCH);
 
-        st = stream_receive(&star->peers[0].stream, star->scratch, count, deadline_us,
-                            NULL);
+        st = star_receive(star, &star->peers[0].stream, star->scratch, count,
+                          deadline_us);
         len -= count;
     }
     return st;
@@ -327,8 +390,8 @@ static det_status take_result(struct star *star, const struct star_head *head,
         return st ? chief_is_gone(star, head->kind, st, err)
                   : err_default(err, DET_NOMEM);
     }
-    st = stream_receive(&star->peers[0].stream, star->block, (size_t)head->len,
-                        deadline_us, NULL);
+    st = star_receive(star, &star->peers[0].stream, star->block, (size_t)head->len,
+                      deadline_us);
     if (st)
         return chief_is_gone(star, head->kind, st, err);
     if (plain == STAR_ALLGATHER && !star_unpack(star, star->block, (size_t)head->len)) {
@@ -355,8 +418,7 @@ det_status star_worker_run(struct star *star, uint32_t kind, const det_part *own
     bool is_cut_short = st == DET_UNREACHABLE || st == DET_BUSY;
 
     if (st != DET_TIMEOUT)
-        st =
-            stream_receive(&star->peers[0].stream, bytes, STAR_HEAD, deadline_us, NULL);
+        st = star_receive(star, &star->peers[0].stream, bytes, STAR_HEAD, deadline_us);
     if (st)
         return chief_is_gone(star, kind, is_cut_short ? DET_UNREACHABLE : st, err);
     star_head_read(bytes, &head);

@@ -61,6 +61,10 @@ struct star_config {
     int64_t join_deadline_us;
     int64_t timeout_ms; /* 0: none */
     size_t limit_bytes;
+    /* Asked now and then while it waits; other than 0: this rank wants to wait no
+     * longer.  NULL: it always does. */
+    int (*interrupted)(void *arg);
+    void *interrupted_arg;
 };
 
 struct star_head {
@@ -90,9 +94,10 @@ struct star {
     det_part *parts;         /* of the last operation */
     char *block;             /* owned: a result in one piece */
     char *scratch;
-    uint64_t number;    /* of operations */
-    struct err broken;  /* DET_OK: it is whole */
-    bool has_told;      /* the other ends that it is broken */
+    uint64_t number;   /* of operations */
+    struct err broken; /* DET_OK: it is whole */
+    bool has_told;     /* the other ends that it is broken */
+    bool is_interrupted;
     uint64_t sum;       /* bytes of this operation so far */
     struct err refused; /* this operation; DET_OK: it is not */
 };

@@ -47,7 +47,7 @@ static void wrong_head(struct star *star, int rank, const struct star_head *head
                             NULL))
         died(why, star, rank, kind);
     else
-        (void)err_set(why, DET_TIMEOUT, "%s", text);
+        (void)err_set(why, star_status(head->status), "%s", text);
 }
 
 /* The last word of a rank whose turn it is not, or that it had none. */
@@ -187,7 +187,9 @@ static det_status collect(struct star *star, uint32_t kind, int64_t deadline_us,
 
         for (int i = 1; i < size; i++)
             star->rows[i] = stream_row(&star->peers[i].stream, POLLIN);
-        st = stream_wait(star->rows + 1, (size_t)size - 1, deadline_us, &why);
+        st = star_wait(star, star->rows + 1, (size_t)size - 1, deadline_us, &why);
+        if (star->is_interrupted)
+            return star_stop(star, kind, err);
         if (st)
             return st == DET_TIMEOUT ? too_late(star, kind, err)
                                      : star_break(star, &why, err);
@@ -242,9 +244,11 @@ void star_answer(struct star *star, uint32_t kind, const void *bytes, size_t len
     for (int i = 1; i < star->config.size; i++)
         star->peers[i].sent = 0;
     while (send_some(star, kind, bytes, len)) {
-        if (!stream_wait(star->rows + 1, (size_t)star->config.size - 1, deadline_us,
-                         NULL))
+        if (!star_wait(star, star->rows + 1, (size_t)star->config.size - 1, deadline_us,
+                       NULL))
             continue;
+        if (star->is_interrupted)
+            (void)star_stop(star, kind, NULL);
         for (int i = 1; i < star->config.size; i++) {
             if (star->rows[i].fd < 0)
                 continue;

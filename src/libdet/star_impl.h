@@ -28,6 +28,18 @@ size_t star_packed_size(const struct star *star, const det_part *parts);
 void star_pack(const struct star *star, const det_part *parts, char *body);
 bool star_unpack(struct star *star, const char *body, size_t len);
 
+/* As stream_wait() and stream_receive(), but DET_STATE when this rank was interrupted;
+ * and the sentence about that, for good. */
+det_status star_wait(struct star *star, struct pollfd *rows, size_t count,
+                     int64_t deadline_us, struct err *err);
+det_status star_receive(struct star *star, struct stream *stream, void *bytes,
+                        size_t len, int64_t deadline_us);
+bool star_is_interrupted(struct star *star);
+det_status star_stop(struct star *star, uint32_t kind, struct err *err);
+
+/* The status of a head, which may be of a stranger. */
+det_status star_status(uint32_t status);
+
 /* Keeps the sentence for good and tells the other ends; returns it. */
 det_status star_break(struct star *star, const struct err *why, struct err *err);
 det_status star_broken(struct star *star, struct err *err);

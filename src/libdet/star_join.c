@@ -31,7 +31,8 @@ enum {
     AT_ONCE = 16, /* who is let in before those inside are heard */
     TRIES = 5,    /* a rank may have been taken for one of many strangers */
     ATTEMPT_MS = 10000,
-    GRACE_MS = 1000, /* the chief says first who is missing */
+    ATTEMPT_SHORT_MS = 2000, /* where somebody may interrupt */
+    GRACE_MS = 1000,         /* the chief says first who is missing */
     PAUSE_FIRST_US = 2000,
     PAUSE_MOST_US = 200000,
 };
@@ -209,7 +210,9 @@ static det_status open_door(struct door *door, struct err *err)
         door->rows[i] = stream_row(&star->peers[i].stream, POLLIN);
     for (size_t i = 0; i < KNOCKS; i++)
         door->rows[size + i] = stream_row(&door->knocks[i].stream, POLLIN);
-    st = stream_wait(door->rows, size + KNOCKS, star->config.join_deadline_us, err);
+    st = star_wait(star, door->rows, size + KNOCKS, star->config.join_deadline_us, err);
+    if (star->is_interrupted)
+        return star_stop(star, 0, err);
     if (st == DET_TIMEOUT)
         return nobody_came(door, err);
     for (size_t i = 1; !st && i < size; i++)
@@ -280,7 +283,8 @@ static det_status reach(struct star *star, struct err *err)
 
     for (;;) {
         int64_t now_us = clock_mono_us(&clock_system);
-        int64_t until_us = now_us + ATTEMPT_MS * (int64_t)1000;
+        int64_t most_ms = star->config.interrupted ? ATTEMPT_SHORT_MS : ATTEMPT_MS;
+        int64_t until_us = now_us + most_ms * 1000;
         det_status st = stream_connect(&star->config.at, MIN(until_us, deadline_us),
                                        &star->peers[0].stream, err);
 
@@ -293,6 +297,8 @@ static det_status reach(struct star *star, struct err *err)
                        : DET_TIMEOUT;
         }
         clock_pause(&clock_system, pause_us);
+        if (star_is_interrupted(star))
+            return star_stop(star, 0, err);
         pause_us = MIN(2 * pause_us, (int64_t)PAUSE_MOST_US);
     }
 }
@@ -318,7 +324,7 @@ static det_status introduce(struct star *star, struct err *err)
     struct stream *stream = &star->peers[0].stream;
     int64_t deadline_us = star->config.join_deadline_us;
     unsigned char greeting[GREETING], answer[ANSWER], verdict[VERDICT], mac[MAC];
-    det_status st = stream_receive(stream, greeting, GREETING, deadline_us, NULL);
+    det_status st = star_receive(star, stream, greeting, GREETING, deadline_us);
 
     if (st == DET_UNREACHABLE)
         return DET_BUSY;
@@ -338,7 +344,9 @@ static det_status introduce(struct star *star, struct err *err)
     if (!st)
         st = stream_send(stream, answer, ANSWER, deadline_us, NULL);
     if (!st)
-        st = stream_receive(stream, verdict, VERDICT, deadline_us, NULL);
+        st = star_receive(star, stream, verdict, VERDICT, deadline_us);
+    if (star->is_interrupted)
+        return star_stop(star, 0, err);
     if (st)
         return refused_by_chief(star, st, err);
     verdict_mac(star, greeting + sizeof(magic), answer + sizeof(magic) + 8, verdict,
@@ -363,6 +371,8 @@ static det_status get_in(struct star *star, struct err *err)
         stream_close(&star->peers[0].stream);
         if (clock_mono_us(&clock_system) >= star->config.join_deadline_us)
             return refused_by_chief(star, DET_TIMEOUT, err);
+        if (star_is_interrupted(star))
+            return star_stop(star, 0, err);
         clock_pause(&clock_system, PAUSE_MOST_US / 4);
     }
 }
@@ -378,7 +388,9 @@ static det_status join_worker(struct star *star, struct err *err)
     if (st)
         return st;
     deadline_us += GRACE_MS * 1000;
-    st = stream_receive(&star->peers[0].stream, bytes, STAR_HEAD, deadline_us, NULL);
+    st = star_receive(star, &star->peers[0].stream, bytes, STAR_HEAD, deadline_us);
+    if (star->is_interrupted)
+        return star_stop(star, 0, err);
     if (st) {
         (void)err_set(&why, st, "%s 0 %s before all ranks were there",
                       star->config.word,

@@ -336,10 +336,6 @@ class Distributed(Offline):
             with core.init(distributed=dist) as context:
                 self.assertIs(context.distributed, dist)
 
-    def test_several_processes_are_not_built_yet(self):
-        with self.assertRaisesRegex(NotImplementedError, "several processes"):
-            core.DistributedContext(**{**self.ALONE, "size": 2, "local_size": 2})
-
     def test_ranks_that_make_no_sense_are_refused(self):
         for wrong in ({"rank": 1}, {"rank": -1}, {"local_rank": 1}, {"size": 0}, {"cross_size": 2}):
             self.assertRaises(ValueError, core.DistributedContext, **{**self.ALONE, **wrong})

@@ -1,53 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who of how many processes this is, and what they say to each other.
 
-Everything that travels goes through a *plane*: an object with gather(), allgather() and
-broadcast(), for all processes and for those of one machine.  A single process has one of its
-own; the one for several comes with libdet's control plane, and is put in at _make_plane().
+What travels are pickles, over libdet's control plane (_det.Distributed): one connection from
+every process to rank 0, for all of them, and one star of the same kind on every machine.  It
+keeps strangers out, which pickles need, and tells everybody who died.
 """
 import json
 import os
+import pickle
 from typing import Any, List, Optional, Tuple
 
-from determined import errors
+from determined import _det
+
+# enum det_ranks_from
+_GIVEN = 0
+_TORCH = 1
+_LAUNCHER = 3
+
+_PORT = "INTER_TRAIN_PROCESS_COMM_PORT_1"
+_DEFAULT_PORT = 12360
 
 
-class _Alone:
-    """The plane of a single process."""
-
-    def gather(self, stuff: Any) -> List[Any]:
-        return [stuff]
-
-    allgather = gather
-
-    def broadcast(self, stuff: Any) -> Any:
-        return stuff
-
-    def close(self) -> None:
-        pass
+def _check_port(name: str, port: Optional[int]) -> None:
+    if port is None:
+        return
+    if isinstance(port, bool) or not isinstance(port, int):
+        raise TypeError(f"{name} is {port!r}; expected a port")
+    if not 1 <= port <= 65535:
+        raise ValueError(f"{name} is {port}; expected 1 to 65535")
 
 
-def _make_plane(size: int, what: str) -> _Alone:
-    if size == 1:
-        return _Alone()
-    raise errors.UnsupportedError(
-        f"{what} is {size}: several processes in one trial are not built yet; train with one "
-        "process, on one slot"
-    )
-
-
-def _variable(name: str) -> int:
-    text = os.environ.get(name)
-    if text is None:
-        raise ValueError(f"{name} is not set: was this process started by a launcher?")
+def _port(pub_port: Optional[int], pull_port: Optional[int], offset: int) -> int:
+    """The port of rank 0; 0: whichever the environment says.  A connection serves for both
+    directions, so that `pull_port` is checked and not needed."""
+    _check_port("pub_port", pub_port)
+    _check_port("pull_port", pull_port)
+    if pub_port is None and not offset:
+        return 0
+    text = os.environ.get(_PORT)
     try:
-        return int(text)
+        port = pub_port or int(text or _DEFAULT_PORT)
     except ValueError:
-        raise ValueError(f"{name} is '{text}'; expected a whole number") from None
+        raise ValueError(f"{_PORT} is '{text}'; expected a port") from None
+    _check_port("the port with its port_offset", port + offset)
+    return port + offset
 
 
 class DistributedContext:
-    """The place of this process among those that train together."""
+    """The place of this process among those that train together.
+
+    Making one joins the others, and returns when all are there.  From then on every process
+    calls the same methods in the same order; when one dies, leaves or calls another, all
+    others get an exception that names it, and nobody waits forever.
+
+    Ranks of one machine talk through a Unix socket that only processes of the same user get
+    in.  Elsewhere, and with `force_tcp`, they need a secret: a task has one, outside of tasks
+    it is `secret` or DET_DISTRIBUTED_SECRET, the same for all ranks.
+    """
 
     def __init__(
         self,
@@ -63,32 +72,41 @@ class DistributedContext:
         pull_port: Optional[int] = None,
         port_offset: int = 0,
         force_tcp: bool = False,
+        secret: Optional[str] = None,
     ) -> None:
-        for name, low, count in (
-            ("rank", rank, size),
-            ("local_rank", local_rank, local_size),
-            ("cross_rank", cross_rank, cross_size),
-        ):
-            if not 0 <= low < count:
-                raise ValueError(f"{name} is {low} of {count}; expected 0 to {count - 1}")
-        if local_size * cross_size != size:
-            raise ValueError(
-                f"{cross_size} machines of {local_size} processes each are not {size} processes"
+        self._join(
+            _det.distributed(
+                _GIVEN,
+                (rank, size, local_rank, local_size, cross_rank, cross_size),
+                chief_ip,
+                _port(pub_port, pull_port, port_offset),
+                tcp=force_tcp,
+                secret=secret,
             )
-        self.rank = rank
-        self.size = size
-        self.local_rank = local_rank
-        self.local_size = local_size
-        self.cross_rank = cross_rank
-        self.cross_size = cross_size
-        self._plane = _make_plane(size, "size")
-        self._local_plane = _make_plane(local_size, "local_size")
+        )
+
+    def _join(self, group: _det.Distributed) -> None:
+        self._group = group
+        (
+            self.rank,
+            self.size,
+            self.local_rank,
+            self.local_size,
+            self.cross_rank,
+            self.cross_size,
+        ) = group.ranks
 
     # ---- ways to be made
 
     @classmethod
     def _alone(cls) -> "DistributedContext":
         return cls(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)
+
+    @classmethod
+    def _from_environment(cls, launcher: int, chief_ip: Optional[str]) -> "DistributedContext":
+        self = cls.__new__(cls)
+        self._join(_det.distributed(launcher, chief=chief_ip))
+        return self
 
     @classmethod
     def from_horovod(cls, hvd: Any, chief_ip: Optional[str] = None) -> "DistributedContext":
@@ -100,59 +118,36 @@ class DistributedContext:
             local_size=hvd.local_size(),
             cross_rank=hvd.cross_rank(),
             cross_size=hvd.cross_size(),
-            chief_ip=chief_ip or os.environ.get("DET_CHIEF_IP"),
+            chief_ip=chief_ip,
         )
 
     @classmethod
     def from_deepspeed(cls, chief_ip: Optional[str] = None) -> "DistributedContext":
-        """From the variables that DeepSpeed's launcher sets."""
-        return cls(
-            rank=_variable("RANK"),
-            size=_variable("WORLD_SIZE"),
-            local_rank=_variable("LOCAL_RANK"),
-            local_size=_variable("LOCAL_SIZE"),
-            cross_rank=_variable("CROSS_RANK"),
-            cross_size=_variable("CROSS_SIZE"),
-            chief_ip=chief_ip or os.environ.get("DET_CHIEF_IP"),
-        )
+        """From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, CROSS_RANK and CROSS_SIZE, which
+        DeepSpeed's launcher sets, and `det launch mpi`."""
+        return cls._from_environment(_LAUNCHER, chief_ip)
 
     @classmethod
     def from_torch_distributed(cls, chief_ip: Optional[str] = None) -> "DistributedContext":
         """From the variables that `torch.distributed.run` sets."""
-        return cls(
-            rank=_variable("RANK"),
-            size=_variable("WORLD_SIZE"),
-            local_rank=_variable("LOCAL_RANK"),
-            local_size=_variable("LOCAL_WORLD_SIZE"),
-            cross_rank=_variable("GROUP_RANK"),
-            cross_size=_variable("GROUP_WORLD_SIZE"),
-            chief_ip=chief_ip or os.environ.get("DET_CHIEF_IP"),
-        )
+        return cls._from_environment(_TORCH, chief_ip)
 
     @classmethod
     def from_tf_config(cls) -> Tuple["DistributedContext", Any]:
         """From TF_CONFIG: the context, and the strategy of TensorFlow that fits it."""
-        workers, index = 1, 0
-        text = os.environ.get("TF_CONFIG")
-        if text:
-            try:
-                config = json.loads(text)
-                workers = len(config["cluster"]["worker"])
-                index = int(config["task"]["index"])
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(
-                    f"TF_CONFIG is '{text:.200}'; expected JSON with cluster.worker and task.index"
-                ) from None
+        workers, index = _tf_config()
+        count = max(len(workers), 1)
+        chief_ip = None if os.environ.get("DET_CHIEF_IP") or not workers else workers[0]
         context = cls(
             rank=index,
-            size=workers,
+            size=count,
             local_rank=0,
             local_size=1,
             cross_rank=index,
-            cross_size=workers,
-            chief_ip=os.environ.get("DET_CHIEF_IP"),
+            cross_size=count,
+            chief_ip=chief_ip,
         )
-        return context, _strategy(workers)
+        return context, _strategy(count)
 
     # ---- what is known
 
@@ -170,39 +165,77 @@ class DistributedContext:
 
     # ---- what travels
 
+    def _gather(self, stuff: Any, size: int, local: bool) -> Optional[List[Any]]:
+        if size == 1:
+            return [stuff]
+        parts = self._group.gather(pickle.dumps(stuff), local)
+        return None if parts is None else [pickle.loads(part) for part in parts]
+
+    def _allgather(self, stuff: Any, size: int, local: bool) -> List[Any]:
+        if size == 1:
+            return [stuff]
+        return [pickle.loads(part) for part in self._group.allgather(pickle.dumps(stuff), local)]
+
+    def _broadcast(self, stuff: Any, rank: int, size: int, local: bool) -> Any:
+        if size == 1:
+            return stuff
+        if rank == 0:
+            self._group.broadcast(pickle.dumps(stuff), local)
+            return stuff
+        return pickle.loads(self._group.broadcast(None, local))
+
     def gather(self, stuff: Any) -> Optional[List[Any]]:
         """What every process has, at rank 0; None elsewhere."""
-        return self._plane.gather(stuff)
+        return self._gather(stuff, self.size, False)
 
     def gather_local(self, stuff: Any) -> Optional[List[Any]]:
         """The same among the processes of this machine."""
-        return self._local_plane.gather(stuff)
+        return self._gather(stuff, self.local_size, True)
 
     def allgather(self, stuff: Any) -> List[Any]:
         """What every process has, everywhere."""
-        return self._plane.allgather(stuff)
+        return self._allgather(stuff, self.size, False)
 
     def allgather_local(self, stuff: Any) -> List[Any]:
         """The same among the processes of this machine."""
-        return self._local_plane.allgather(stuff)
+        return self._allgather(stuff, self.local_size, True)
 
     def broadcast(self, stuff: Any) -> Any:
         """What rank 0 has, everywhere."""
-        return self._plane.broadcast(stuff)
+        return self._broadcast(stuff, self.rank, self.size, False)
 
     def broadcast_local(self, stuff: Any = None) -> Any:
         """What the first process of this machine has, in all of them."""
-        return self._local_plane.broadcast(stuff)
+        return self._broadcast(stuff, self.local_rank, self.local_size, True)
 
     def close(self) -> None:
-        self._plane.close()
-        self._local_plane.close()
+        """Leaves.  The others are told when they call next."""
+        self._group.close()
 
     def __enter__(self) -> "DistributedContext":
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _tf_config() -> Tuple[List[str], int]:
+    """The hosts of the workers, the chief first, and which of them this is."""
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        return [], 0
+    try:
+        config = json.loads(text)
+        chiefs = list(config["cluster"].get("chief", []))
+        places = chiefs + list(config["cluster"]["worker"])
+        index = int(config["task"]["index"])
+        if config["task"].get("type") == "worker":
+            index += len(chiefs)
+        return [str(place).rsplit(":", 1)[0] for place in places], index
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"TF_CONFIG is '{text:.200}'; expected JSON with cluster.worker and task.index"
+        ) from None
 
 
 def _strategy(workers: int) -> Any:

@@ -367,6 +367,48 @@ TEST(a_chief_that_does_not_call_in_time_is_given_up_and_hears_of_it)
                     "rank 1 waited too long for rank 0 in barrier number 1");
 }
 
+static int is_tired(void *arg)
+{
+    return ++*(int *)arg >= 2;
+}
+
+TEST(a_rank_that_is_interrupted_waits_no_longer_and_the_others_are_told)
+{
+    for (int tired = 0; tired < 2; tired++) {
+        struct rank ranks[4];
+        char text[64];
+        int asked = 0;
+
+        ranks_init(ranks, 4, 1, 0);
+        ranks[tired].options.interrupted = is_tired;
+        ranks[tired].options.interrupted_arg = &asked;
+        ranks_run(ranks, 4, stay_away);
+        ranks[2].last = det_distributed_barrier(ranks[2].group);
+        snprintf(ranks[2].error, sizeof(ranks[2].error), "%s",
+                 det_distributed_error(ranks[2].group));
+        ranks_close(ranks, 4);
+        snprintf(text, sizeof(text), "rank %d was interrupted in barrier number 1",
+                 tired);
+        ranks_check_end(ranks, 4, DET_STATE, text);
+        CHECK_EQ(asked, 2);
+    }
+}
+
+TEST(joining_can_be_interrupted)
+{
+    for (int rank = 0; rank < 2; rank++) {
+        struct rank ranks[2];
+        int asked = 0;
+
+        ranks_init(ranks, 2, 1, 0);
+        ranks[rank].options.interrupted = is_tired;
+        ranks[rank].options.interrupted_arg = &asked;
+        rank_main(&ranks[rank]);
+        CHECK_EQ(ranks[rank].opened, DET_STATE);
+        CHECK_HAS(ranks[rank].error, "was interrupted before all ranks were there");
+    }
+}
+
 /* ---- joining --------------------------------------------------------------------- */
 
 TEST(strangers_at_the_door_neither_get_in_nor_hold_anybody_up)
