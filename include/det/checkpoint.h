@@ -65,8 +65,9 @@ enum det_checkpoint_flag {
     DET_CHECKPOINT_OVERLAPPED = 1
 };
 
-/* Says whether a path inside of a directory is wanted: 0 is no.  Directories end in a
- * slash; the answer for one says nothing about what is in it. */
+/* Says whether a path inside of a directory is wanted: 0 is no, and less than 0 fails
+ * the call (DET_FAILED).  Directories end in a slash; the answer for one says nothing
+ * about what is in it. */
 typedef int det_selector(void *self, const char *path);
 
 typedef struct det_checkpoint_options {
@@ -119,6 +120,8 @@ DET_API det_status det_checkpoint_commit(det_checkpoint *checkpoint);
 /* Removes it with all that was written.  Of a group every rank aborts, and nobody waits
  * for the others.  NULL does nothing. */
 DET_API void det_checkpoint_abort(det_checkpoint *checkpoint);
+/* The same, and tells the other ranks of its group why. */
+DET_API void det_checkpoint_give_up(det_checkpoint *checkpoint, const char *why);
 
 typedef struct det_checkpoint_outcome {
     size_t size;              /* sizeof(det_checkpoint_outcome) */

@@ -385,3 +385,12 @@ void det_checkpoint_abort(det_checkpoint *checkpoint)
         saver_leave(context);
     checkpoint_discard(checkpoint);
 }
+
+void det_checkpoint_give_up(det_checkpoint *checkpoint, const char *why)
+{
+    CONTEXT_ERR(err);
+
+    if (checkpoint && checkpoint->shard && why)
+        shard_failed(checkpoint->shard, err_set(&err, DET_FAILED, "%s", why), &err);
+    det_checkpoint_abort(checkpoint);
+}

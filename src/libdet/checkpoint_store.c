@@ -7,6 +7,12 @@
 #include "libdet/selection.h"
 #include "libdet/shard.h"
 
+/* Whoever does not want a file does not mind that it has one of the library's names. */
+static bool is_wanted(const struct selection *selection, const char *name)
+{
+    return !selection->selector || selection->selector(selection->self, name) > 0;
+}
+
 static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
                             const struct selection *selection, struct err *err)
 {
@@ -16,9 +22,9 @@ static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
 
     if (!st)
         st = selection_cut(selection, &all, err);
-    if (!st)
+    if (!st && is_wanted(selection, MANIFEST_NAME))
         st = checkpoint_check_taken(checkpoint, from, MANIFEST_NAME, err);
-    if (!st)
+    if (!st && is_wanted(selection, METADATA_NAME))
         st = checkpoint_check_taken(checkpoint, from, METADATA_NAME, err);
     return st ? st : selection_copy(io, &all, from, checkpoint->draft, err);
 }

@@ -28,16 +28,24 @@ static bool holds_file(const struct manifest *manifest, const char *directory)
     return false;
 }
 
-static det_status wants(const struct selection *selection, const char *path,
-                        bool *ret_wants, struct err *err)
+static det_status ask(const struct selection *selection, const char *path,
+                      bool *ret_wants, struct err *err)
+{
+    int answer = selection->selector(selection->self, path);
+
+    *ret_wants = answer > 0;
+    return answer < 0 ? err_set(err, DET_FAILED, "the selector failed at '%s'", path)
+                      : DET_OK;
+}
+
+static det_status ask_directory(const struct selection *selection, const char *path,
+                                bool *ret_wants, struct err *err)
 {
     CLEANUP(buf_done) struct buf name = BUF_INIT;
 
     buf_printf(&name, "%s/", path);
-    if (name.status)
-        return err_default(err, name.status);
-    *ret_wants = selection->selector(selection->self, name.data);
-    return DET_OK;
+    return name.status ? err_default(err, name.status)
+                       : ask(selection, name.data, ret_wants, err);
 }
 
 /* Innermost first, so that the way to a wanted directory is known to be one; then in
@@ -53,7 +61,7 @@ static det_status cut_directories(const struct selection *selection,
         const char *path = manifest->directories.at[i];
         bool is_wanted = false;
 
-        st = wants(selection, path, &is_wanted, err);
+        st = ask_directory(selection, path, &is_wanted, err);
         for (size_t k = kept; k < count && !is_wanted; k++)
             is_wanted = is_below(manifest->directories.at[k], path);
         if (!st && (is_wanted || holds_file(manifest, path)))
@@ -71,12 +79,17 @@ det_status selection_cut(const struct selection *selection, struct manifest *man
                          struct err *err)
 {
     size_t kept = 0;
+    bool is_wanted;
 
     if (!selection->selector)
         return DET_OK;
     manifest->size_bytes = 0;
     for (size_t i = 0; i < manifest->files.count; i++) {
-        if (!selection->selector(selection->self, manifest->files.at[i].path))
+        det_status st = ask(selection, manifest->files.at[i].path, &is_wanted, err);
+
+        if (st)
+            return st;
+        if (!is_wanted)
             continue;
         manifest->files.at[kept] = manifest->files.at[i];
         manifest->size_bytes += manifest->files.at[kept++].size_bytes;

@@ -61,7 +61,7 @@ class Context:
         self.info = info
         self.distributed = distributed
         self.train = TrainContext(det, values, master, is_manual)
-        self.checkpoint = CheckpointContext(det, values, distributed, master)
+        self.checkpoint = CheckpointContext(det, distributed)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed, config, on_cluster)
         self.profiler = ProfilerContext()
