@@ -234,10 +234,13 @@ static PyObject *checkpoint_uuid(struct checkpoint *self, void *unused)
     return text_or_none(det_checkpoint_uuid(self->det));
 }
 
+/* What is raised already stays so; what fails here has nobody to be told. */
 static void checkpoint_dealloc(struct checkpoint *self)
 {
+    PyObject *type, *value, *traceback;
     struct call call = {0};
 
+    PyErr_Fetch(&type, &value, &traceback);
     if (self->det && checkpoint_take(self, &call)) {
         PyObject *result;
 
@@ -247,7 +250,7 @@ static void checkpoint_dealloc(struct checkpoint *self)
         result = checkpoint_end(self, &call);
         Py_XDECREF(result);
     }
-    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
     give_back((PyObject *)self);
 }
 
