@@ -89,9 +89,10 @@ typedef struct det_checkpoint_options {
     void *selector_self;
 } det_checkpoint_options;
 
-/* The same with options.  What an earlier overlapped checkpoint failed with, and nobody
- * has been told of yet, is returned instead, once: then nothing was begun.  DET_STATE:
- * another overlapped one was begun and not committed. */
+/* Begins a checkpoint with options: one that overlaps training, or one of several
+ * ranks. What an earlier overlapped one failed with, and nobody has been told of yet,
+ * is returned instead, once: then nothing was begun.  DET_STATE: another overlapped one
+ * was begun and not committed. */
 DET_API det_status det_checkpoint_begin_with(det_context *context,
                                              const det_checkpoint_options *options,
                                              det_checkpoint **ret_checkpoint);
@@ -117,10 +118,11 @@ DET_API det_status det_checkpoint_put(det_checkpoint *checkpoint, const char *na
  * An overlapped one is handed over and gone; whatever fails is the outcome's.  Files
  * that you have written into det_checkpoint_path() must not be touched any more. */
 DET_API det_status det_checkpoint_commit(det_checkpoint *checkpoint);
-/* Removes it with all that was written.  Of a group every rank aborts, and nobody waits
- * for the others.  NULL does nothing. */
+/* Removes it with all that was written.  Of a group it meets the commit, or abort, of
+ * the other ranks and fails it; of an overlapped one they meet when they wait.  NULL
+ * does nothing. */
 DET_API void det_checkpoint_abort(det_checkpoint *checkpoint);
-/* The same, and tells the other ranks of its group why. */
+/* Aborts a checkpoint and tells the other ranks of its group why. */
 DET_API void det_checkpoint_give_up(det_checkpoint *checkpoint, const char *why);
 
 typedef struct det_checkpoint_outcome {
@@ -147,9 +149,9 @@ DET_API det_status det_checkpoint_wait(det_context *context, int64_t timeout_ms,
 DET_API det_status det_checkpoint_store(det_context *context, const char *directory,
                                         int64_t steps, const char *metadata,
                                         char ret_uuid[DET_UUID_SIZE]);
-/* The same with options: a selector, a group (then `directory` may be NULL: this rank
- * brings nothing).  A selected file brings the directories it lies in.  It is not
- * overlapped. */
+/* Saves a directory of your own with options: a selector, a group (then `directory` may
+ * be NULL: this rank brings nothing).  A selected file brings the directories it lies
+ * in.  It is not overlapped. */
 DET_API det_status det_checkpoint_store_with(det_context *context,
                                              const char *directory,
                                              const det_checkpoint_options *options,
@@ -184,7 +186,8 @@ typedef struct det_restore_options {
  * `size` bytes do not hold the path. */
 DET_API det_status det_checkpoint_restore(det_context *context, const char *uuid,
                                           unsigned flags, char *path, size_t size);
-/* The same with options. */
+/* The directory of a checkpoint with options: some files of it compared, or once for
+ * all ranks of a node. */
 DET_API det_status det_checkpoint_restore_with(det_context *context, const char *uuid,
                                                const det_restore_options *options,
                                                char *path, size_t size);
@@ -193,7 +196,8 @@ DET_API det_status det_checkpoint_restore_with(det_context *context, const char 
  * empty. */
 DET_API det_status det_checkpoint_download(det_context *context, const char *uuid,
                                            unsigned flags, const char *directory);
-/* The same with options. */
+/* Copies a checkpoint, or some of its files, into a directory; once for all ranks of a
+ * node where they have a group. */
 DET_API det_status det_checkpoint_download_with(det_context *context, const char *uuid,
                                                 const det_restore_options *options,
                                                 const char *directory);
