@@ -135,6 +135,8 @@ static void run(struct bed *bed, story_fn *story)
     }
     for (int i = 0; i < RANKS; i++) {
         CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
+        if (status && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+            fail_msg("rank %d ended with %d", i, status);
         if (bed->found[i].line)
             fail_msg("rank %d: line %d: %s", i, bed->found[i].line, bed->found[i].text);
     }
@@ -162,13 +164,14 @@ static void check_text(const struct bed *bed, const char *name, const char *text
 static void check_store(const struct bed *bed, size_t count)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const char *none[] = {NULL};
     const char **names;
     char path[100];
     size_t found = 0;
 
     snprintf(path, sizeof(path), "%s/store", bed->dir);
     if (io_list(io_system(), path, &mem, &names, NULL))
-        names = &(const char *){NULL};
+        names = none;
     for (; *names; names++, found++)
         if (**names == '.')
             fail_msg("'%s' is left", *names);
