@@ -71,7 +71,8 @@ typedef struct det_trial {
     det_status (*validated)(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count);
     /* After a checkpoint was reported: at the first batch boundary after that, when
-     * training has gone on. */
+     * training has gone on.  A training that is to resume exactly changes nothing here.
+     */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
 } det_trial;
 

@@ -33,6 +33,7 @@ enum { STRINGS = 1 << 30, CHUNK = 1 << 20, BEHIND = 8 << 20 };
 
 void checkpoint_free(det_checkpoint *checkpoint)
 {
+    det_timing_end(checkpoint->context, &checkpoint->timing, DET_TIMING_CHECKPOINT);
     manifest_done(&checkpoint->manifest);
     vec_done(&checkpoint->puts);
     vec_done(&checkpoint->copies);
@@ -99,6 +100,7 @@ det_status checkpoint_new(det_context *context, const det_checkpoint_options *op
     checkpoint->steps = options->steps;
     checkpoint->is_overlapped = options->flags & DET_CHECKPOINT_OVERLAPPED;
     checkpoint->memory_bytes = options->memory_bytes;
+    det_timing_begin(context, &checkpoint->timing);
     *ret_checkpoint = checkpoint;
     return DET_OK;
 }
@@ -353,6 +355,9 @@ det_status det_checkpoint_commit(det_checkpoint *checkpoint)
     if (st)
         return context_end(context, st, &err);
     if (checkpoint->is_overlapped) {
+        /* What training is held by ends here. */
+        det_timing_end(context, &checkpoint->timing, DET_TIMING_CHECKPOINT);
+        checkpoint->timing.begun_us = -1;
         saver_commit(context, checkpoint);
         return DET_OK;
     }

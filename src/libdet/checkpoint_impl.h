@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "det/checkpoint.h"
+#include "det/profiler.h"
 #include "libdet/context.h"
 #include "libdet/manifest.h"
 #include "libdet/storage.h"
@@ -44,6 +45,7 @@ struct det_checkpoint {
     uint64_t copied_bytes;
     uint64_t waited_bytes;
     uint64_t own_bytes; /* of the manifest */
+    det_timing timing;  /* since it was begun, as long as the caller is held */
     struct manifest manifest;
     VEC(struct manifest_file) puts; /* files whose sums are known */
     VEC(struct checkpoint_copy) copies;

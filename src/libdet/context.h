@@ -8,8 +8,9 @@
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
  *   preempt.c     the long poll in the background
+ *   profiler.c    what the machine does meanwhile (profiler.h)
  *   checkpoint.c  saving (see checkpoint_impl.h); restore.c the way back; manifest.c
- * what is in one
+ *                 what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
  * guards the failures' slots, `saver` and `latest`; the ring has its own;
@@ -31,6 +32,7 @@ struct io;
 struct json;
 struct net;
 struct preempt;
+struct profiler;
 struct ring;
 struct saver;
 
@@ -67,6 +69,7 @@ struct det_context {
     struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
     struct saver *saver; /* NULL: no checkpoint has overlapped training; see `lock` */
+    struct profiler *profiler; /* NULL: this task is no trial */
     atomic_int is_preempted;
     _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
     struct lock lock;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - the loop around the trainer's answers.
  *
- * One turn: train a batch, ask, and do what is due in this order: report, validate,
- * save. A validation comes before the checkpoint, so that the checkpoint's state says
- * that it was made, and a resumed run does not make it again.
+ * One turn: train a batch, ask, and do what is due in this order: report, validate, end
+ * the epoch, save.  What comes before the checkpoint is in it, also what the trial's
+ * functions change: a resumed run does not do it again, and has not missed it.
  *
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
  * trainer's text: no times and no ids, so that equal states are equal bytes. */
@@ -23,6 +23,7 @@
 #include "base/vec.h"
 #include "data/json.h"
 #include "libdet/context.h"
+#include "libdet/profiler.h"
 
 #define FIT_STATE "fit.det"
 
@@ -216,13 +217,17 @@ static det_status report_window(det_fit *fit)
 static det_status evaluate(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
+    det_timing timing;
     det_status st = DET_OK;
 
+    if (!trial->evaluate && !trial->evaluate_batch)
+        return DET_OK;
+    det_timing_begin(fit->context, &timing);
     if (trial->evaluate)
-        return trial->evaluate(fit->self, fit);
-    for (int64_t i = 0; trial->evaluate_batch && i < trial->evaluate_batches && !st;
-         i++)
+        st = trial->evaluate(fit->self, fit);
+    for (int64_t i = 0; !trial->evaluate && i < trial->evaluate_batches && !st; i++)
         st = trial->evaluate_batch(fit->self, fit, i);
+    det_timing_end(fit->context, &timing, DET_TIMING_VALIDATE);
     return st;
 }
 
@@ -389,10 +394,22 @@ static det_status do_due(det_fit *fit, unsigned todo)
         st = report_window(fit);
     if (!st && (todo & DET_VALIDATE))
         st = validate(fit, &todo);
-    if (!st && (todo & DET_CHECKPOINT))
-        st = save(fit);
     if (!st && (todo & DET_EPOCH_END) && fit->trial->epoch_end)
         st = fit->trial->epoch_end(fit->self, fit);
+    if (!st && (todo & DET_CHECKPOINT))
+        st = save(fit);
+    return st;
+}
+
+static det_status step(det_fit *fit)
+{
+    det_timing timing;
+    det_status st;
+
+    profiler_batches(fit->context, det_fit_batches(fit));
+    det_timing_begin(fit->context, &timing);
+    st = fit->trial->train_batch(fit->self, fit);
+    det_timing_end(fit->context, &timing, DET_TIMING_STEP);
     return st;
 }
 
@@ -408,7 +425,7 @@ static det_status train(det_fit *fit)
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)
             st = trial->epoch_begin(fit->self, fit);
         if (!st)
-            st = trial->train_batch(fit->self, fit);
+            st = step(fit);
         if (st)
             break;
         if (det_preempted(fit->context) || fit->has_had_enough)

@@ -64,7 +64,8 @@ class Context:
         self.checkpoint = CheckpointContext(det, distributed)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed, config, on_cluster)
-        self.profiler = ProfilerContext()
+        profiled = config if values["is_trial"] else None
+        self.profiler = ProfilerContext(det, distributed.local_rank, profiled)
         self.experimental = ExperimentalCoreContext()
 
     def start(self) -> None:

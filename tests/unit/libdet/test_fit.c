@@ -85,6 +85,17 @@ static det_status epoch_begin(void *self, det_fit *fit)
     return DET_OK;
 }
 
+/* As a schedule would, it changes what is trained next. */
+static det_status epoch_end(void *self, det_fit *fit)
+{
+    struct model *model = self;
+
+    for (int i = 0; i < WEIGHTS; i++)
+        model->weight[i] *= 0.5;
+    (void)fit;
+    return DET_OK;
+}
+
 static det_status validated(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count)
 {
@@ -103,6 +114,7 @@ static const det_trial trial = {
     .save = save,
     .load = load,
     .epoch_begin = epoch_begin,
+    .epoch_end = epoch_end,
     .validated = validated,
 };
 
