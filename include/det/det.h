@@ -10,6 +10,8 @@
  *   det/data.h        its data: sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
  *   det/distributed.h what the processes of one training tell one another
+ *   det/searcher.h    how long the search wants it to train
+ *   det/metadata.h    notes that a trial keeps about itself
  *   det/client.h      calls to the master, for everything else
  *   det/status.h      how a call can end
  *
@@ -26,6 +28,8 @@
 #include "det/distributed.h"
 #include "det/fit.h"
 #include "det/profiler.h"
+#include "det/metadata.h"
+#include "det/searcher.h"
 #include "det/status.h"
 #include "det/tensorboard.h"
 #include "det/trainer.h"

@@ -36,6 +36,7 @@
 #include <stdint.h>
 
 #include "det/status.h"
+#include "det/trial.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,6 +115,12 @@ DET_API det_status det_distributed_open(const det_distributed_options *options,
  * order therefore ends with a barrier.  NULL does nothing. */
 DET_API void det_distributed_close(det_distributed *group);
 
+/* Ends the group for all, because this rank cannot go on: each of the others gets
+ * `status` (not DET_OK) and "rank 2: WHY" in the operation that it is in or calls next.
+ * The handle is still to be closed.  Does nothing where the group has ended. */
+DET_API void det_distributed_fail(det_distributed *group, det_status status,
+                                  const char *why);
+
 /* Which of the processes this one is.  Lives as long as the handle; never NULL. */
 DET_API const det_ranks *det_distributed_ranks(const det_distributed *group);
 
@@ -168,6 +175,30 @@ DET_API det_status det_distributed_broadcast_local(det_distributed *group,
                                                    det_part *ret_part);
 /* Waits until every process of this node is here. */
 DET_API det_status det_distributed_barrier_local(det_distributed *group);
+
+/* ---- stopping together -----------------------------------------------------------
+ */
+
+/* Who asks whether the platform wants the slots back. */
+enum det_preempt_mode {
+    /* Every rank asks, equally often, and gets what rank 0 has heard: all stop at the
+     * same batch.  One broadcast. */
+    DET_WORKERS_ASK_CHIEF = 0,
+    /* Rank 0 asks and tells the others in a way of its own. */
+    DET_CHIEF_ONLY = 1,
+    /* Every rank looks for itself, whenever it likes: some may hear of it later than
+     * others.  Their contexts must not be DET_INIT_QUIET. */
+    DET_WORKERS_ASK_MASTER = 2
+};
+
+/* As det_preempted(), for several ranks: 1 or 0 in `ret_preempted`.  `group` NULL is a
+ * process alone; `context` may be NULL where rank 0 is asked and this is another.  Then
+ * save a checkpoint; rank 0 calls det_preempt_ack() (with DET_WORKERS_ASK_MASTER any
+ * that has heard it may), and all exit with 0.  DET_STATE: only rank 0 may ask in this
+ * mode; or as in every operation. */
+DET_API det_status det_distributed_preempted(det_distributed *group,
+                                             const det_context *context, int mode,
+                                             int *ret_preempted);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,13 @@
  * ends the training at the next batch boundary, with its sentence; the one before is
  * still the latest.
  *
+ * Several processes train together when the options have a group: each calls
+ * det_fit_run() and trains its share of every batch, all the same number of batches.
+ * Rank 0 reports the means over all ranks; evaluate_batch() is called for every batch
+ * once, on one of the ranks, and evaluate() on each; the numbers of all ranks become
+ * one, the same everywhere.  Whether to stop is decided by rank 0, or by any that calls
+ * det_fit_stop(), and all stop at the same batch.  What one fails with ends it for all.
+ *
  * On a cluster the experiment's configuration decides where it says something
  * (searcher.max_length, min_validation_period, min_checkpoint_period,
  * checkpoint_policy, perform_initial_validation, scheduling_unit, records_per_epoch,
@@ -36,6 +43,7 @@
 #include <stdint.h>
 
 #include "det/checkpoint.h"
+#include "det/distributed.h"
 #include "det/status.h"
 #include "det/trainer.h"
 #include "det/trial.h"
@@ -60,8 +68,9 @@ typedef struct det_trial {
     det_status (*evaluate_batch)(void *self, det_fit *fit, int64_t batch);
     int64_t evaluate_batches;
     /* Writes the state of the model with det_checkpoint_put() or into
-     * det_checkpoint_path(), and reads it back.  The checkpoint is an overlapped one:
-     * training goes on as soon as save() returns, and what was put was copied. */
+     * det_checkpoint_path(), and reads it back.  Of several ranks rank 0 writes, and
+     * all read.  Of a process alone the checkpoint is an overlapped one: training goes
+     * on as soon as save() returns, and what was put was copied. */
     det_status (*save)(void *self, det_checkpoint *checkpoint);
     det_status (*load)(void *self, const char *directory);
 
@@ -74,6 +83,10 @@ typedef struct det_trial {
      * training has gone on.  A training that is to resume exactly changes nothing here.
      */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
+
+    /* Makes the model and its data, once, before anything else is called:
+     * det_fit_context() has the hyperparameters, det_fit_group() the ranks. */
+    det_status (*build)(void *self, det_fit *fit);
 } det_trial;
 
 /* Trains.  `options` (NULL: none) as far as the configuration is silent.  DET_OK: the
@@ -95,7 +108,11 @@ DET_API int64_t det_fit_epoch_position(const det_fit *fit);
 /* The context that det_fit_run() was called with. */
 DET_API det_context *det_fit_context(const det_fit *fit);
 
-/* Random numbers that go on after a resume where they were: 64 bits, or 0 <= x < 1. */
+/* The processes that train together, as the options named them; NULL: none. */
+DET_API det_distributed *det_fit_group(const det_fit *fit);
+
+/* Random numbers that go on after a resume where they were: 64 bits, or 0 <= x < 1.
+ * Every rank has its own. */
 DET_API uint64_t det_fit_random(det_fit *fit);
 DET_API double det_fit_uniform(det_fit *fit);
 

@@ -37,6 +37,7 @@ extern "C" {
 #endif
 
 typedef struct det_trainer det_trainer;
+struct det_distributed;
 
 /* ---- lengths --------------------------------------------------------------------- */
 
@@ -67,6 +68,9 @@ typedef struct det_trainer_options {
     int keep;                  /* enum det_keep */
     int initial_validation;    /* validates before the first batch */
     int larger_is_better;      /* of the searcher's metric */
+    /* The processes that train together (det/distributed.h); NULL: this one alone.
+     * det_fit_run() looks at it, the trainer does not. */
+    struct det_distributed *group;
 } det_trainer_options;
 
 /* What is due; a set of bits. */
@@ -80,8 +84,8 @@ enum det_todo {
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-/* Makes a trainer.  `error` (may be NULL) gets a sentence when it fails.  DET_INVALID: a length in
- * records without records_per_batch, no max_length, a count below zero. */
+/* Makes a trainer.  `error` (may be NULL) gets a sentence when it fails.  DET_INVALID:
+ * a length in records without records_per_batch, no max_length, a count below zero. */
 DET_API det_status det_trainer_new(const det_trainer_options *options,
                                    det_trainer **ret_trainer, char *error,
                                    size_t error_size);

@@ -52,7 +52,17 @@ enum det_init_flag {
      * det_preempted() stays 0. */
     DET_INIT_QUIET = 1,
     /* DET_STATE outside a task, instead of a context without a master. */
-    DET_INIT_TASK_ONLY = 2
+    DET_INIT_TASK_ONLY = 2,
+    /* Outside a task: this is a further process of the run in `directory`, which
+     * another has begun: seed and number of the run are that one's.  For the ranks
+     * behind the first of det/distributed.h; inside a task it says nothing. */
+    DET_INIT_FOLLOW = 4,
+    /* Numbers of the groups training and validation are also written for TensorBoard,
+     * by a thread: see det_tensorboard_directory().  For one process of a trial. */
+    DET_INIT_TENSORBOARD = 8,
+    /* Outside a task: what the process prints is not kept, however DET_OFFLINE_LOGS is
+     * set. */
+    DET_INIT_NO_LOGS = 16
 };
 
 /* Directory, hyperparameters, configuration and storage count outside of a task only.
@@ -207,8 +217,10 @@ DET_API det_status det_report_progress(det_context *context, double progress);
 DET_API det_status det_set_status(det_context *context, const char *status);
 
 enum det_exit_reason {
-    DET_EXIT_INVALID_HP = 1,     /* these hyperparameters cannot be trained with */
-    DET_EXIT_INIT_INVALID_HP = 2 /* ... and it showed before training began */
+    DET_EXIT_INVALID_HP = 1,         /* these hyperparameters cannot be trained with */
+    DET_EXIT_INIT_INVALID_HP = 2,    /* ... and it showed before training began */
+    DET_EXIT_USER_REQUESTED_STOP = 3 /* it is done: nobody need be told, and the trial
+                                        counts as complete */
 };
 
 /* Tells that the trial ends before its time, and why.  Exit with 0 then: the searcher

@@ -14,9 +14,11 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors
+    from determined import core, errors, util
+    from determined._experiment_config import ExperimentConfig
     from determined._import import import_from_path
     from determined._info import ClusterInfo, TrialInfo, get_cluster_info
+    from determined._trial import LegacyTrial, TrialContext, TrialController
     from determined._units import Batches, Epochs, Records, TrainUnit
     from determined.errors import InvalidHP
 
@@ -31,12 +33,16 @@ _HOMES = {
     "TrialInfo": "determined._info",
     "InvalidHP": "determined.errors",
     "import_from_path": "determined._import",
+    "ExperimentConfig": "determined._experiment_config",
+    "LegacyTrial": "determined._trial",
+    "TrialContext": "determined._trial",
+    "TrialController": "determined._trial",
     "Epochs": "determined._units",
     "Batches": "determined._units",
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors")
+_MODULES = ("core", "errors", "util")
 _LATER = {
     "keras": "the Keras front end",
     "pytorch": "the PyTorch front end",

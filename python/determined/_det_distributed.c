@@ -175,6 +175,46 @@ static PyObject *distributed_barrier(struct distributed *self, PyObject *args)
     return status ? failed(self, status) : distributed_end(self, none());
 }
 
+/* (context, enum det_preempt_mode): whether to stop. */
+static PyObject *distributed_preempted(struct distributed *self, PyObject *args)
+{
+    struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+    struct context *context;
+    det_distributed *det;
+    int mode, is_preempted = 0;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "O!i:preempted", types->context, &context, &mode) ||
+        !enter(context))
+        return NULL;
+    det = distributed_take(self);
+    if (!det) {
+        leave(context);
+        return NULL;
+    }
+    self->thread = PyEval_SaveThread();
+    status = det_distributed_preempted(det, context->det, mode, &is_preempted);
+    PyEval_RestoreThread(self->thread);
+    leave(context);
+    return status ? failed(self, status)
+                  : distributed_end(self, PyBool_FromLong(is_preempted));
+}
+
+/* (sentence): ends the group for all. */
+static PyObject *distributed_fail(struct distributed *self, PyObject *args)
+{
+    const char *why;
+    det_distributed *det;
+
+    if (!PyArg_ParseTuple(args, "s:fail", &why))
+        return NULL;
+    det = distributed_take(self);
+    if (!det)
+        return NULL;
+    det_distributed_fail(det, DET_FAILED, why);
+    return distributed_end(self, none());
+}
+
 /* ---- coming and going ------------------------------------------------------------ */
 
 static PyObject *distributed_close(struct distributed *self, PyObject *unused)
@@ -263,6 +303,8 @@ static PyMethodDef distributed_methods[] = {
     METHOD("allgather", distributed_allgather, METH_VARARGS),
     METHOD("broadcast", distributed_broadcast, METH_VARARGS),
     METHOD("barrier", distributed_barrier, METH_VARARGS),
+    METHOD("preempted", distributed_preempted, METH_VARARGS),
+    METHOD("fail", distributed_fail, METH_VARARGS),
     METHOD("close", distributed_close, METH_NOARGS),
     {0},
 };

@@ -15,6 +15,8 @@ struct cli_invocation;
 RUN(experiment_create);
 RUN(experiment_continue);
 RUN(preview_search);
+/* proof.c */
+RUN(resume_proof);
 /* experiment.c */
 RUN(experiment_list);
 RUN(experiment_describe);
@@ -58,6 +60,10 @@ RUN(checkpoint_list);
 RUN(checkpoint_describe);
 RUN(checkpoint_download);
 RUN(checkpoint_delete);
+/* import.c */
+RUN(import);
+/* record.c */
+RUN(internal_record);
 /* cluster.c */
 RUN(agent_list);
 RUN(agent_enable);

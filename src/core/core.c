@@ -37,6 +37,7 @@ static handler_fn *const handlers[] = {
     HANDLES(SHARE_EXITED, allocation_share_exited),
     HANDLES(PREEMPT_ACKNOWLEDGED, allocation_acknowledged),
     HANDLES(PREEMPT_REQUESTED, allocation_preempt_requested),
+    HANDLES(RUN_KILL, allocation_run_kill),
     HANDLES(AGENT_JOINED, agent_joined),
     HANDLES(AGENT_SILENT, agent_heard),
     HANDLES(AGENT_HEARD, agent_heard),
@@ -47,6 +48,8 @@ static handler_fn *const handlers[] = {
     HANDLES(STARTED, started),
     HANDLES(CLOCK_JUMPED, clock_jumped),
     HANDLES(EXPERIMENT_CONTINUED, experiment_continued),
+    HANDLES(UNMANAGED_EXPERIMENT, unmanaged_experiment),
+    HANDLES(UNMANAGED_TRIAL, unmanaged_trial),
 };
 
 void core_fail(struct core *core, det_status status, const struct err *err)

@@ -26,6 +26,7 @@ enum core_event_kind {
     EVENT_SHARE_EXITED, /* journal: a task process ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
+    EVENT_RUN_KILL, /* a run is killed as by a crash; its trial goes on */
     EVENT_AGENT_JOINED,
     EVENT_AGENT_SILENT,      /* not heard for a while, or it signed off */
     EVENT_AGENT_HEARD,       /* heard again, same agent, nothing lost */
@@ -36,6 +37,8 @@ enum core_event_kind {
     EVENT_STARTED,      /* the master starts: while it was away nobody could be heard */
     EVENT_CLOCK_JUMPED, /* the wall clock was set: deadlines move with it */
     EVENT_EXPERIMENT_CONTINUED, /* one that had ended goes on */
+    EVENT_UNMANAGED_EXPERIMENT, /* one that somebody else runs: it only gets a number */
+    EVENT_UNMANAGED_TRIAL,      /* a trial of one */
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -114,6 +117,9 @@ struct core_event {
             int64_t allocation_id;
         } preempt; /* both kinds */
         struct {
+            int64_t allocation_id;
+        } run_kill;
+        struct {
             const char *name;
             const char *resource_pool;
             const char *devices;   /* JSON list */
@@ -158,6 +164,14 @@ struct core_event {
             const char *labels;
             bool takes_resources; /* of the configuration; else the row's stay */
         } continued;
+        struct {
+            const struct experiment *row; /* but for its id */
+            const char *name;             /* these four travel to the row */
+            const char *description;
+            const char *labels;
+            const char *external_id; /* NULL: none */
+        } unmanaged;
+        const struct trial *unmanaged_trial; /* but for its id */
     };
 };
 

@@ -93,6 +93,9 @@ struct json *json_set(struct arena *mem, struct json *object, const char *key,
                       struct json *value);
 bool json_remove(struct json *object, const char *key);
 struct json *json_copy(struct arena *mem, const struct json *value);
+/* Copies the members of `from` into `into`: objects that both have are merged,
+ * everything else replaces. */
+void json_merge(struct arena *mem, struct json *into, const struct json *from);
 
 /* ---- writing ----------------------------------------------------------------------
  * A sticky builder over a buffer: commas and quotes take care of themselves; the first

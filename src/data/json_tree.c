@@ -387,3 +387,15 @@ struct json *json_copy(struct arena *mem, const struct json *value)
     }
     return copy;
 }
+
+void json_merge(struct arena *mem, struct json *into, const struct json *from)
+{
+    json_each(item, from) {
+        struct json *old = json_get(into, item->key);
+
+        if (old && old->kind == JSON_OBJECT && item->kind == JSON_OBJECT)
+            json_merge(mem, old, item);
+        else
+            (void)json_set(mem, into, item->key, json_copy(mem, item));
+    }
+}

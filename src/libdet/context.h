@@ -7,8 +7,10 @@
  *   offline.c     a run without a master: its directory
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
- *   preempt.c     the long poll in the background
+ *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   profiler.c    what the machine does meanwhile (profiler.h)
+ *   run_call.c    other calls to the master: searcher.c, metadata.c
+ *   board.c       the same reports for TensorBoard; record.c what the process prints
  *   checkpoint.c  saving (see checkpoint_impl.h); restore.c the way back; manifest.c
  *                 what is in one
  *
@@ -28,6 +30,7 @@
 #include "base/task.h"
 #include "det/det.h"
 
+struct board;
 struct io;
 struct json;
 struct net;
@@ -35,6 +38,7 @@ struct preempt;
 struct profiler;
 struct ring;
 struct saver;
+struct watch;
 
 /* Where a context lives.  Borrowed; outlives it. */
 struct context_world {
@@ -65,8 +69,12 @@ struct det_context {
     const char *token;          /* of the session; NULL off a cluster */
     const char *master_file;    /* where it says that the master has moved, or NULL */
     const char *ring_dir;
-    const char *notes_dir; /* of latest.json; NULL: nowhere */
-    struct ring *ring;     /* NULL: this task is no trial */
+    const char *notes_dir;    /* of latest.json; NULL: nowhere */
+    struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct board *board;      /* board.c; NULL: nothing is written for TensorBoard */
+    const char *board_dir;    /* guarded by `lock`; NULL: nobody has asked yet */
+    struct watch *watch;      /* record.c; NULL: nobody looks */
+    struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;
     struct saver *saver; /* NULL: no checkpoint has overlapped training; see `lock` */
     struct profiler *profiler; /* NULL: this task is no trial */
@@ -89,6 +97,9 @@ det_status context_check(const det_context *context, struct err *err);
 det_status context_check_trial(const det_context *context, struct err *err);
 /* Keeps the sentence for det_context_error() and returns `status`. */
 det_status context_end(det_context *context, det_status status, const struct err *err);
+/* The sentence of this thread's last failure, if that was `status`; else the status's
+ * own. */
+const char *context_failure_text(const det_context *context, det_status status);
 /* An error to be filled; not cleared as a whole, which would cost more than a report.
  */
 #define CONTEXT_ERR(name)                                                              \
@@ -125,7 +136,20 @@ det_status latest_read(det_context *context, struct arena *mem, const char **ret
                        int64_t *ret_steps, struct err *err);
 det_status latest_forget(det_context *context, struct err *err);
 
-/* preempt.c */
+/* A JSON object in the run's directory; NULL in `ret_tree` when there is none yet. */
+det_status own_file_read(det_context *context, const char *name, struct arena *mem,
+                         struct json **ret_tree, struct err *err);
+det_status own_file_write(det_context *context, const char *name, struct buf *text,
+                          struct err *err);
+
+/* preempt.c: a client of the master that the task belongs to, as the task. */
+struct det_client;
+det_status context_client(const det_context *context, struct net *net, long timeout_ms,
+                          struct det_client **ret_client, struct err *err);
+/* run_call.c: one call as the task, and the tree it is answered with. */
+det_status context_call(det_context *context, const char *method, const char *path,
+                        const char *body, struct arena *mem, struct json **ret_tree,
+                        struct err *err);
 det_status preempt_start(det_context *context, struct err *err);
 void preempt_stop(det_context *context);
 

@@ -208,6 +208,18 @@ void det_distributed_close(det_distributed *group)
     mem_free(group);
 }
 
+void det_distributed_fail(det_distributed *group, det_status status, const char *why)
+{
+    struct err err = {0};
+
+    if (!group || !status || is_child(group))
+        return;
+    (void)err_set(&err, status, "rank %d: %s", group->ranks.rank,
+                  why && *why ? why : det_status_text(status));
+    star_fail(&group->node, &err);
+    star_fail(&group->all, &err);
+}
+
 const det_ranks *det_distributed_ranks(const det_distributed *group)
 {
     static const det_ranks alone = {0, 1, 0, 1, 0, 1};
@@ -223,6 +235,17 @@ const char *det_distributed_error(const det_distributed *group)
 }
 
 /* ---- operations ------------------------------------------------------------------ */
+
+det_status distributed_keep_error(det_distributed *group, det_status status,
+                                  const struct err *err)
+{
+    if (!status || !group || is_child(group))
+        return status;
+    group->last.status = status;
+    snprintf(group->last.text, sizeof(group->last.text), "%s",
+             err->text[0] ? err->text : det_status_text(status));
+    return status;
+}
 
 static det_status run(det_distributed *group, uint32_t kind, const det_part *own,
                       const det_part **ret_parts)
@@ -244,12 +267,7 @@ static det_status run(det_distributed *group, uint32_t kind, const det_part *own
         st = star_run(is_local && group->ranks.cross_size > 1 ? &group->node
                                                               : &group->all,
                       kind, own, ret_parts, &err);
-    if (st) {
-        group->last.status = st;
-        snprintf(group->last.text, sizeof(group->last.text), "%s",
-                 err.text[0] ? err.text : det_status_text(st));
-    }
-    return st;
+    return distributed_keep_error(group, st, &err);
 }
 
 static det_status bring(det_distributed *group, uint32_t kind, const void *bytes,

@@ -32,4 +32,8 @@ det_status distributed_open(const struct context_world *world,
                             const det_distributed_options *options,
                             det_distributed **ret_group, struct err *err);
 
+/* Keeps the sentence for det_distributed_error() and returns `status`. */
+det_status distributed_keep_error(det_distributed *group, det_status status,
+                                  const struct err *err);
+
 #endif

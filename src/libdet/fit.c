@@ -5,8 +5,12 @@
  * the epoch, save.  What comes before the checkpoint is in it, also what the trial's
  * functions change: a resumed run does not do it again, and has not missed it.
  *
+ * Several ranks run the same loop in step; fit_ranks.h says what they tell each other.
+ *
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
- * trainer's text: no times and no ids, so that equal states are equal bytes. */
+ * trainer's text: no times and no ids, so that equal states are equal bytes.  It is the
+ * first rank's; that of rank 2 of 4, whose generator and averages are others, is
+ * `fit-2-of-4.det`. */
 #include "det/fit.h"
 
 #include <inttypes.h>
@@ -19,23 +23,23 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "data/json.h"
 #include "libdet/context.h"
+#include "libdet/fit_ranks.h"
+#include "libdet/length.h"
 #include "libdet/profiler.h"
 
 #define FIT_STATE "fit.det"
 
 enum {
     PATH_BYTES = 4096,
+    NAME_BYTES = 48,
     STATE_BYTES = 1 << 20,
-};
-
-struct average {
-    const char *name; /* borrowed for the length of a validation */
-    double sum;
-    int64_t count;
+    COMMIT_TRIES = 30,
+    COMMIT_PAUSE_US = 1000000,
 };
 
 struct det_fit {
@@ -43,47 +47,29 @@ struct det_fit {
     const det_trial *trial;
     void *self;
     det_trainer *trainer;
+    det_distributed *group;
+    struct fit_ranks ranks;
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
+    bool has_had_enough; /* det_fit_stop() */
     bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
     bool has_told_wait; /* that memory was too short for the copy */
-    bool has_had_enough; /* det_fit_stop() */
-    struct arena mem;    /* of one validation */
-    VEC(struct average) averages;
-    VEC(det_metric) metrics; /* what is being reported */
+    struct fit_averages averages; /* of a window or a validation */
+    VEC(det_metric) metrics;      /* what is being reported */
 };
 
 /* ---- options --------------------------------------------------------------------- */
 
-/* {"epochs": 3}, or a number: batches. */
-static det_length length_of(const struct json *value)
-{
-    static const struct {
-        const char *name;
-        int unit;
-    } units[] = {
-        {"batches", DET_BATCHES}, {"records", DET_RECORDS}, {"epochs", DET_EPOCHS}};
-
-    if (!value || value->kind != JSON_OBJECT)
-        return (det_length){value && json_i64(value, -1) >= 0 ? DET_BATCHES
-                                                              : DET_NO_UNIT,
-                            json_i64(value, 0)};
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        const struct json *count = json_get(value, units[i].name);
-
-        if (count)
-            return (det_length){units[i].unit, json_i64(count, 0)};
-    }
-    return (det_length){0};
-}
-
-/* The configuration's word, where it has one that means something. */
+/* The configuration's word, where it has one that means something; a plain number is of
+ * batches. */
 static void prefer(det_length *length, const struct json *config, const char *path)
 {
-    det_length said = length_of(json_path(config, path));
+    det_length said = length_read(json_path(config, path));
 
-    if (said.unit != DET_NO_UNIT && said.count > 0)
+    if (said.unit == DET_NO_UNIT)
+        said.unit = DET_BATCHES;
+    if (said.count > 0)
         *length = said;
 }
 
@@ -129,23 +115,9 @@ static det_trainer_options merge(const det_context *context,
 
 /* ---- what the trial's functions call --------------------------------------------- */
 
-static det_status add_average(det_fit *fit, const char *name, double value)
-{
-    struct average average = {arena_strdup(&fit->mem, name), value, 1};
-
-    for (size_t i = 0; i < fit->averages.count; i++) {
-        if (!strcmp(fit->averages.at[i].name, name)) {
-            fit->averages.at[i].sum += value;
-            fit->averages.at[i].count++;
-            return DET_OK;
-        }
-    }
-    return average.name && vec_push(&fit->averages, average) ? DET_OK : DET_NOMEM;
-}
-
 det_status det_fit_metric(det_fit *fit, const char *name, double value)
 {
-    return fit->is_validating ? add_average(fit, name, value)
+    return fit->is_validating ? fit_averages_add(&fit->averages, name, value, 1)
                               : det_trainer_metric(fit->trainer, name, value);
 }
 
@@ -174,6 +146,11 @@ det_context *det_fit_context(const det_fit *fit)
     return fit->context;
 }
 
+det_distributed *det_fit_group(const det_fit *fit)
+{
+    return fit->group;
+}
+
 uint64_t det_fit_random(det_fit *fit)
 {
     return rng64_next(&fit->random);
@@ -193,25 +170,47 @@ static det_status tolerate(det_status status)
     return status == DET_BUSY ? DET_OK : status;
 }
 
+/* The numbers of all ranks as metrics: what is reported. */
+static det_status make_metrics(det_fit *fit, int place)
+{
+    det_status st =
+        fit_ranks_reduce(&fit->ranks, place, det_fit_batches(fit), &fit->averages);
+
+    vec_clear(&fit->metrics);
+    for (size_t i = 0; i < fit->averages.list.count && !st; i++) {
+        const struct fit_average *average = &fit->averages.list.at[i];
+        det_metric metric = {average->name, average->sum / (double)average->count};
+
+        st = vec_push(&fit->metrics, metric) ? DET_OK : DET_NOMEM;
+    }
+    return st;
+}
+
+/* Of several ranks the first reports. */
+static det_status report(det_fit *fit, const char *group)
+{
+    if (fit->ranks.rank || !fit->metrics.count)
+        return DET_OK;
+    return tolerate(det_report(fit->context, group, det_fit_batches(fit),
+                               fit->metrics.at, fit->metrics.count));
+}
+
 static det_status report_window(det_fit *fit)
 {
     const char *const *names;
     const double *means;
     size_t count = det_trainer_window(fit->trainer, &names, &means);
-    det_status st =
-        tolerate(det_report_progress(fit->context, det_trainer_progress(fit->trainer)));
+    det_status st = DET_OK;
 
-    vec_clear(&fit->metrics);
-    for (size_t i = 0; i < count; i++) {
-        det_metric metric = {names[i], means[i]};
-
-        if (!vec_push(&fit->metrics, metric))
-            return DET_NOMEM;
-    }
-    if (!st && count)
-        st = tolerate(det_report_training(fit->context, det_fit_batches(fit),
-                                          fit->metrics.at, count));
-    return st;
+    if (!fit->ranks.rank)
+        st = tolerate(
+            det_report_progress(fit->context, det_trainer_progress(fit->trainer)));
+    fit_averages_clear(&fit->averages);
+    for (size_t i = 0; i < count && !st; i++)
+        st = fit_averages_add(&fit->averages, names[i], means[i], 1);
+    if (!st)
+        st = make_metrics(fit, FIT_WINDOW);
+    return st ? st : report(fit, DET_GROUP_TRAINING);
 }
 
 static det_status evaluate(det_fit *fit)
@@ -225,7 +224,8 @@ static det_status evaluate(det_fit *fit)
     det_timing_begin(fit->context, &timing);
     if (trial->evaluate)
         st = trial->evaluate(fit->self, fit);
-    for (int64_t i = 0; !trial->evaluate && i < trial->evaluate_batches && !st; i++)
+    for (int64_t i = fit->ranks.rank;
+         !trial->evaluate && i < trial->evaluate_batches && !st; i += fit->ranks.size)
         st = trial->evaluate_batch(fit->self, fit, i);
     det_timing_end(fit->context, &timing, DET_TIMING_VALIDATE);
     return st;
@@ -247,21 +247,15 @@ static det_status validate(det_fit *fit, unsigned *todo)
 {
     det_status st;
 
-    vec_clear(&fit->averages);
+    fit_averages_clear(&fit->averages);
     vec_clear(&fit->metrics);
-    arena_clear(&fit->mem);
     fit->is_validating = true;
     st = evaluate(fit);
     fit->is_validating = false;
-    for (size_t i = 0; i < fit->averages.count && !st; i++) {
-        const struct average *average = &fit->averages.at[i];
-        det_metric metric = {average->name, average->sum / (double)average->count};
-
-        st = vec_push(&fit->metrics, metric) ? DET_OK : DET_NOMEM;
-    }
-    if (!st && fit->metrics.count)
-        st = tolerate(det_report_validation(fit->context, det_fit_batches(fit),
-                                            fit->metrics.at, fit->metrics.count));
+    if (!st)
+        st = make_metrics(fit, FIT_VALIDATION);
+    if (!st)
+        st = report(fit, DET_GROUP_VALIDATION);
     *todo |= det_trainer_validated(fit->trainer, searcher_value(fit));
     if (!st && fit->trial->validated)
         st = fit->trial->validated(fit->self, fit, fit->metrics.at, fit->metrics.count);
@@ -270,18 +264,49 @@ static det_status validate(det_fit *fit, unsigned *todo)
 
 /* ---- saving and loading ---------------------------------------------------------- */
 
-static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
+/* The name of a rank's state in a checkpoint. */
+static const char *state_name(const det_fit *fit, int rank, char name[NAME_BYTES])
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    if (!rank)
+        return FIT_STATE;
+    (void)snprintf(name, NAME_BYTES, "fit-%d-of-%d.det", rank, fit->ranks.size);
+    return name;
+}
+
+static det_status write_state(det_fit *fit, struct buf *text)
+{
     const char *trainer;
     det_status st = det_trainer_save(fit->trainer, &trainer);
 
     if (st)
         return st;
-    buf_printf(&text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
-    if (text.status)
-        return text.status;
-    return det_checkpoint_put(checkpoint, FIT_STATE, text.data, text.len);
+    buf_printf(text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
+    return text->status;
+}
+
+static det_status put_states(det_fit *fit, det_checkpoint *checkpoint,
+                             const det_part *states)
+{
+    char name[NAME_BYTES];
+    det_status st = DET_OK;
+
+    for (int i = 0; i < fit->ranks.size && !st; i++)
+        st = det_checkpoint_put(checkpoint, state_name(fit, i, name), states[i].data,
+                                states[i].len);
+    return st;
+}
+
+/* While the ring is full only the report is missing: it is tried for a while, then the
+ * checkpoint is given up, which costs less than the training. */
+static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
+{
+    det_status st = det_checkpoint_commit(checkpoint);
+
+    for (int i = 0; st == DET_BUSY && i < COMMIT_TRIES; i++) {
+        clock_pause(fit->context->world.clock, COMMIT_PAUSE_US);
+        st = det_checkpoint_commit(checkpoint);
+    }
+    return st;
 }
 
 /* Said once a run: training goes on, but slower than it could. */
@@ -319,30 +344,77 @@ static det_status collect(det_fit *fit, int64_t timeout_ms)
     return tolerate(st);
 }
 
-static det_status save(det_fit *fit)
+/* `states` are those of all ranks.  DET_BUSY: it was given up.  A process alone goes on
+ * training while it is written; several have to know whether it was kept. */
+static det_status save_here(det_fit *fit, const det_part *states,
+                            char uuid[DET_UUID_SIZE])
 {
+    bool is_overlapped = fit->ranks.size == 1;
     det_checkpoint_options options = {.size = sizeof(options),
-                                      .steps = det_fit_batches(fit),
-                                      .flags = DET_CHECKPOINT_OVERLAPPED};
+                                      .steps = det_fit_batches(fit)};
     det_checkpoint *checkpoint;
     det_status st = collect(fit, -1);
 
+    options.flags = is_overlapped ? DET_CHECKPOINT_OVERLAPPED : 0u;
     if (!st)
         st = det_checkpoint_begin_with(fit->context, &options, &checkpoint);
     if (st)
         return st;
-    st = put_state(fit, checkpoint);
+    (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
+    st = put_states(fit, checkpoint, states);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
-        st = det_checkpoint_commit(checkpoint);
-    if (st) {
+        st = commit(fit, checkpoint);
+    if (st)
         det_checkpoint_abort(checkpoint);
-        return tolerate(st);
+    else
+        fit->is_saving = is_overlapped;
+    return st;
+}
+
+/* Rank 0 saves, with the states of all; then all know whether it was kept. */
+static det_status save_by_first(det_fit *fit, det_part *parts, char uuid[DET_UUID_SIZE],
+                                bool *ret_kept)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    int64_t batches = det_fit_batches(fit);
+    struct fit_word before = {.place = FIT_SAVE, .number = batches};
+    struct fit_word after = {
+        .place = FIT_SAVED, .number = batches, .bytes = {uuid, DET_UUID_SIZE}};
+    unsigned flags = 0;
+    det_status st = write_state(fit, &text);
+
+    before.bytes = (det_part){text.data, text.len};
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &before, NULL, parts);
+    if (!st && !fit->ranks.rank) {
+        st = save_here(fit, parts, uuid);
+        after.flags = st ? 0u : FIT_KEPT;
+        st = tolerate(st);
     }
-    fit->is_saving = true;
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &after, &flags, parts);
+    *ret_kept = flags & FIT_KEPT;
+    if (!st && parts[0].len == DET_UUID_SIZE)
+        memmove(uuid, parts[0].data, DET_UUID_SIZE);
+    return st;
+}
+
+static det_status save(det_fit *fit)
+{
+    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
+    char uuid[DET_UUID_SIZE] = "";
+    bool is_kept = false;
+    det_status st = parts ? save_by_first(fit, parts, uuid, &is_kept) : DET_NOMEM;
+
+    mem_free(parts);
+    if (st || !is_kept)
+        return st;
     det_trainer_saved(fit->trainer);
-    return DET_OK;
+    if (fit->is_saving || !fit->trial->saved)
+        return DET_OK;
+    return fit->trial->saved(fit->self, fit, uuid);
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)
@@ -360,28 +432,56 @@ static det_status read_state(det_fit *fit, const char *text, struct err *err)
     return DET_OK;
 }
 
+/* Ranks behind the first have numbers of their own, which follow from the first's. */
+static void own_generator(det_fit *fit)
+{
+    struct rng64 other = {fit->random.state +
+                          (uint64_t)fit->ranks.rank * UINT64_C(0xd1342543de82ef95)};
+
+    if (fit->ranks.rank)
+        fit->random.state = rng64_next(&other);
+}
+
+/* This rank's state, where as many ranks have saved it; else that of the first, with a
+ * generator of its own. */
+static det_status load_state(det_fit *fit, const char *directory, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
+    char name[NAME_BYTES], path[PATH_BYTES + NAME_BYTES];
+    struct io *io = fit->context->world.io;
+    det_status st;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", directory,
+                   state_name(fit, fit->ranks.rank, name));
+    st = io_read_file(io, path, &text, err);
+    if (st != DET_NOT_FOUND || !fit->ranks.rank)
+        return st ? st : read_state(fit, text.data, err);
+    (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
+    st = io_read_file(io, path, &text, err);
+    if (!st)
+        st = read_state(fit, text.data, err);
+    own_generator(fit);
+    return st;
+}
+
 /* Where there is no checkpoint the training begins from the start. */
 static det_status load(det_fit *fit)
 {
-    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATE_BYTES);
-    char directory[PATH_BYTES], path[PATH_BYTES + sizeof(FIT_STATE)];
+    char directory[PATH_BYTES];
     CONTEXT_ERR(err);
     det_status st =
         det_checkpoint_restore(fit->context, NULL, 0, directory, sizeof(directory));
 
-    if (st == DET_NOT_FOUND)
+    if (st == DET_NOT_FOUND) {
+        own_generator(fit);
         return DET_OK;
+    }
     if (st)
         return st;
-    (void)snprintf(path, sizeof(path), "%s/" FIT_STATE, directory);
-    st = io_read_file(fit->context->world.io, path, &text, &err);
-    if (!st)
-        st = read_state(fit, text.data, &err);
-    if (!st && fit->trial->load)
-        st = fit->trial->load(fit->self, directory);
-    else if (st)
+    st = load_state(fit, directory, &err);
+    if (st)
         return context_end(fit->context, st, &err);
-    return st;
+    return fit->trial->load ? fit->trial->load(fit->self, directory) : DET_OK;
 }
 
 /* ---- the loop -------------------------------------------------------------------- */
@@ -413,10 +513,26 @@ static det_status step(det_fit *fit)
     return st;
 }
 
+/* Rank 0 knows what the platform wants; whoever has had enough speaks for all. */
+static det_status must_stop(det_fit *fit, bool *ret_stop)
+{
+    bool is_wanted = !fit->ranks.rank && det_preempted(fit->context);
+    struct fit_word word = {.place = FIT_BATCH,
+                            .number = det_fit_batches(fit),
+                            .flags = (fit->has_had_enough ? FIT_ENOUGH : 0u) |
+                                     (is_wanted ? FIT_PREEMPTED : 0u)};
+    unsigned flags = 0;
+    det_status st = fit_ranks_exchange(&fit->ranks, &word, &flags, NULL);
+
+    *ret_stop = flags != 0;
+    return st;
+}
+
 static det_status train(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
     unsigned todo = det_trainer_begin(fit->trainer);
+    bool is_last = false;
     det_status st = DET_OK;
 
     if (todo & DET_VALIDATE)
@@ -426,9 +542,11 @@ static det_status train(det_fit *fit)
             st = trial->epoch_begin(fit->self, fit);
         if (!st)
             st = step(fit);
+        if (!st)
+            st = must_stop(fit, &is_last);
         if (st)
             break;
-        if (det_preempted(fit->context) || fit->has_had_enough)
+        if (is_last)
             det_trainer_stop(fit->trainer);
         todo = det_trainer_batch_end(fit->trainer);
         st = collect(fit, 0);
@@ -437,9 +555,42 @@ static det_status train(det_fit *fit)
     }
     if (!st)
         st = collect(fit, -1);
-    if (!st && det_preempted(fit->context))
+    if (!st && !fit->ranks.rank && det_preempted(fit->context))
         st = det_preempt_ack(fit->context, 0);
     return st;
+}
+
+/* The seed of the first is that of all. */
+static det_status begin(det_fit *fit)
+{
+    struct fit_word word = {.place = FIT_BEGIN,
+                            .bytes = {&fit->random.state, sizeof(uint64_t)}};
+    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
+    det_status st = parts ? DET_OK : DET_NOMEM;
+
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &word, NULL, parts);
+    if (!st && parts[0].len == sizeof(uint64_t))
+        memmove(&fit->random.state, parts[0].data, sizeof(uint64_t));
+    mem_free(parts);
+    return st;
+}
+
+static det_status run(det_fit *fit)
+{
+    struct fit_word word = {.place = FIT_LOADED};
+    det_status st = begin(fit);
+
+    if (!st && fit->trial->build)
+        st = fit->trial->build(fit->self, fit);
+    if (!st)
+        st = load(fit);
+    word.number = det_fit_batches(fit);
+    if (!st)
+        st = fit_ranks_exchange(&fit->ranks, &word, NULL, NULL);
+    if (!st)
+        st = train(fit);
+    return fit_ranks_end(&fit->ranks, det_fit_batches(fit), st);
 }
 
 det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
@@ -462,15 +613,14 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
     st = det_trainer_new(&merged, &fit.trainer, err.text, sizeof(err.text));
     if (st)
         return context_end(context, st, &err);
-    fit.mem = (struct arena)ARENA_INIT(STATE_BYTES);
+    fit.averages.mem = (struct arena)ARENA_INIT(STATE_BYTES);
     fit.random.state = (uint64_t)context->info.seed;
     fit.metric = json_str(json_path(context->config, "searcher.metric"), NULL);
-    st = load(&fit);
-    if (!st)
-        st = train(&fit);
+    fit.group = merged.group;
+    fit_ranks_init(&fit.ranks, context, merged.group);
+    st = run(&fit);
     det_trainer_free(fit.trainer);
-    vec_done(&fit.averages);
     vec_done(&fit.metrics);
-    arena_done(&fit.mem);
+    fit_averages_done(&fit.averages);
     return st;
 }

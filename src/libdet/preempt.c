@@ -40,8 +40,8 @@ struct preempt {
 
 /* ---- calling --------------------------------------------------------------------- */
 
-static det_status open_client(const det_context *context, struct net *net,
-                              long timeout_ms, det_client **ret_client, struct err *err)
+det_status context_client(const det_context *context, struct net *net, long timeout_ms,
+                          det_client **ret_client, struct err *err)
 {
     struct client_world world = {
         .io = context->world.io,
@@ -151,7 +151,7 @@ static det_status start(struct preempt *preempt, struct err *err)
         net = preempt->net;
     }
     if (!st)
-        st = open_client(context, net, CALL_MS, &preempt->client, err);
+        st = context_client(context, net, CALL_MS, &preempt->client, err);
     if (!st)
         st = lane_new(exec, "det-preempt", 1, &preempt->lane, err);
     if (!st)
@@ -250,7 +250,7 @@ det_status det_preempt_ack(det_context *context, int64_t timeout_ms)
     deadline_us = clock_mono_us(context->world.clock) +
                   (timeout_ms > 0 ? MIN(timeout_ms, INT64_MAX / 2000) : ACK_MS) * 1000;
     net = context->preempt->net ? context->preempt->net : context->world.net;
-    st = open_client(context, net, 0, &client, &err);
+    st = context_client(context, net, 0, &client, &err);
     if (!st)
         st = acknowledge(context, client, deadline_us, &err);
     det_client_close(client);

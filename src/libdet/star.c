@@ -197,14 +197,13 @@ static void tell(struct star *star, uint32_t kind, const struct err *what)
 }
 
 /* The chief tells why, and stays for those who hear it later.  Of a worker the chief
- * needs to hear only that it has lost patience or was interrupted; an end speaks for
- * itself. */
+ * needs to hear only that it has lost patience, was interrupted or has failed; an end
+ * speaks for itself. */
 det_status star_broken(struct star *star, struct err *err)
 {
     if (!star->has_told) {
         star->has_told = true;
-        if (!star->config.rank || star->broken.status == DET_TIMEOUT ||
-            star->is_interrupted)
+        if (!star->config.rank || star->broken.status == DET_TIMEOUT || star->has_word)
             tell(star, STAR_ABORT, &star->broken);
         if (star->config.rank)
             stream_close(&star->peers[0].stream);
@@ -225,7 +224,16 @@ det_status star_stop(struct star *star, uint32_t kind, struct err *err)
 
     (void)err_set(&why, DET_STATE, "%s %d was interrupted %s", star->config.word,
                   star->config.rank, star_moment(star, kind, "in", moment));
+    star->has_word = true;
     return star_break(star, &why, err);
+}
+
+void star_fail(struct star *star, const struct err *why)
+{
+    if (!star->peers || star->broken.status)
+        return;
+    star->has_word = true;
+    (void)star_break(star, why, NULL);
 }
 
 void star_done(struct star *star, bool is_quiet)

@@ -98,6 +98,7 @@ struct star {
     struct err broken; /* DET_OK: it is whole */
     bool has_told;     /* the other ends that it is broken */
     bool is_interrupted;
+    bool has_word;      /* a worker that has to say why it is broken */
     uint64_t sum;       /* bytes of this operation so far */
     struct err refused; /* this operation; DET_OK: it is not */
 };
@@ -108,6 +109,10 @@ det_status star_join(struct star *star, const struct star_config *config,
                      struct err *err);
 /* `is_quiet`: a forked child, which says nothing to anybody. */
 void star_done(struct star *star, bool is_quiet);
+
+/* Ends it for all: everybody gets this sentence in the operation that they are in, or
+ * call next. */
+void star_fail(struct star *star, const struct err *why);
 
 /* One operation.  `ret_parts` points at `size` parts, of a broadcast at one, or is NULL
  * where there is nothing to give. */

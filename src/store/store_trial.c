@@ -92,6 +92,10 @@ det_status store_trial_put(struct db *db, const struct trial *row, struct err *e
     data_cache_drop_trial(db, row->id);
     if (!st && !db_changes(db))
         return none(row->id, err);
+    /* Later rows of the same run find nothing left to take back: what a run resumed
+     * from never lies behind what it has saved since. */
+    if (!st && row->run_id > 1 && row->latest_checkpoint)
+        st = metric_resumes(db, row->id, row->run_id, row->latest_steps, err);
     return st;
 }
 
@@ -120,18 +124,6 @@ det_status store_trial_set_log_policy(struct db *db, int64_t id, const char *nam
 }
 
 /* ---- metadata -------------------------------------------------------------------- */
-
-static void merge(struct arena *mem, struct json *into, const struct json *from)
-{
-    json_each(item, from) {
-        struct json *old = json_get(into, item->key);
-
-        if (old && old->kind == JSON_OBJECT && item->kind == JSON_OBJECT)
-            merge(mem, old, item);
-        else
-            (void)json_set(mem, into, item->key, json_copy(mem, item));
-    }
-}
 
 static det_status metadata_get(struct db *db, int64_t id, struct arena *mem,
                                struct json **ret_metadata, struct err *err)
@@ -165,7 +157,7 @@ det_status store_trial_merge_metadata(struct db *db, int64_t id,
     st = metadata_get(db, id, mem, &all, err);
     if (st)
         return st;
-    merge(mem, all, metadata);
+    json_merge(mem, all, metadata);
     text = json_text(mem, all);
     if (!text || mem->has_failed)
         return err_default(err, DET_NOMEM);

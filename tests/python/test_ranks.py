@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several processes in one trial: what they tell one another, and who is told of a death."""
-import os
-import signal
+import json
 import socket
 import unittest
 
@@ -216,6 +215,79 @@ class Contexts(Ranks):
         self.assertEqual(len(set(lines)), 1)
         for rank in range(4):
             self.assertIn(f"part{rank}", lines[0])
+
+
+class Errors(Ranks):
+    def told(self, body):
+        done = self.run_all(
+            """
+            import logging
+            logging.basicConfig(level=logging.INFO)
+            try:
+                with core.init(distributed=join()) as context:
+                    dist = context.distributed
+                    BODY
+            except errors.DetError as error:
+                print(error)
+            """.replace("BODY", body)
+        )
+        return [out.strip() for _, out, _ in done], done
+
+    def test_an_exception_of_one_is_told_to_all_others(self):
+        lines, done = self.told("1 / 0 if dist.rank == 2 else context.preempt.should_preempt()")
+        self.assertEqual(done[2][0], 1)
+        self.assertIn("ZeroDivisionError", done[2][2])
+        for rank in (0, 1, 3):
+            self.assertEqual(lines[rank], "rank 2: ZeroDivisionError: division by zero")
+
+    def test_invalid_hp_ends_with_0_and_others_are_told(self):
+        lines, done = self.told(
+            "raise det.InvalidHP('too wide') if dist.rank == 1 else dist.allgather(1)"
+        )
+        self.assertEqual(done[1][0], 0, done)
+        for rank in (0, 2, 3):
+            self.assertEqual(lines[rank], "rank 1: InvalidHP: too wide")
+        with open(self.path("run", "run.json")) as file:
+            self.assertEqual(json.load(file)["run_id"], 1)
+        self.assertIn(b"INVALID_HP", self.reported())
+
+    def test_only_rank_0_reports_the_curve(self):
+        script = """
+            with core.init(distributed=join()) as context:
+                train, rank = context.train, context.distributed.rank
+                calls = (
+                    lambda: train.report_training_metrics(1, {"loss": 1.0}),
+                    lambda: train.report_validation_metrics(1, {"loss": 1.0}),
+                    lambda: train.report_progress(0.5),
+                    lambda: next(context.searcher.operations()).report_progress(0.5),
+                    lambda: next(context.searcher.operations(core.SearcherMode.ChiefOnly)),
+                )
+                for call in calls:
+                    try:
+                        call()
+                        assert rank == 0
+                    except RuntimeError as error:
+                        assert rank != 0 and "only rank 0" in str(error), error
+                train.report_metrics(f"mine{rank}", 1, {"x": 1.0})
+                context.distributed.allgather(None)
+        """
+        self.outputs(script)
+        for rank in range(4):
+            self.assertIn(f"mine{rank}".encode(), self.reported())
+
+    def test_modes_of_preemption(self):
+        script = """
+            for mode in core.PreemptMode:
+                dist = join()
+                with core.init(distributed=dist, preempt_mode=mode) as context:
+                    try:
+                        assert context.preempt.should_preempt() is False
+                        assert dist.rank == 0 or mode is not core.PreemptMode.ChiefOnly
+                    except errors.StateError as error:
+                        assert "only rank 0 may ask" in str(error) and dist.rank, error
+                    dist.allgather(None)
+        """
+        self.outputs(script)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ import sys
 from types import TracebackType
 from typing import Any, Dict, Optional, Type, Union
 
-from determined import _det, errors
+from determined import _det, _logging, errors
 from determined._info import ClusterInfo, get_cluster_info
 from determined.core._checkpoint import CheckpointContext
 from determined.core._distributed import DistributedContext
-from determined.core._master import Master
 from determined.core._preempt import PreemptContext, PreemptMode
 from determined.core._profiler import ProfilerContext
 from determined.core._searcher import SearcherContext
@@ -34,11 +33,26 @@ class TensorboardMode(enum.Enum):
 class ExperimentalCoreContext:
     """What later versions may change."""
 
+    def __init__(self, train: TrainContext) -> None:
+        self._train = train
+
     def report_task_using_checkpoint(self, ckpt: Any) -> None:
-        raise errors.UnsupportedError("what uses a checkpoint is not recorded yet")
+        """Notes in the trial's metadata, under `uses`, that it works with this checkpoint: one of
+        the client's, or its uuid."""
+        uuid = getattr(ckpt, "uuid", ckpt)
+        if not isinstance(uuid, str) or not uuid:
+            raise TypeError(f"the checkpoint is {ckpt!r}; expected one with a uuid, or a uuid")
+        self._train.set_metadata({"uses": {"checkpoints": {uuid: True}}})
 
     def report_task_using_model_version(self, mv: Any) -> None:
-        raise errors.UnsupportedError("what uses a model's version is not recorded yet")
+        """The same of a version of a model, and of its checkpoint."""
+        version = getattr(mv, "model_version", getattr(mv, "version", None))
+        name = getattr(mv, "model_name", getattr(mv, "name", None))
+        checkpoint = getattr(mv, "checkpoint", None)
+        if version is None or checkpoint is None:
+            raise TypeError(f"the model's version is {mv!r}; expected one of the client's")
+        self._train.set_metadata({"uses": {"model_versions": {str(name or "?"): version}}})
+        self.report_task_using_checkpoint(checkpoint)
 
 
 class Context:
@@ -53,20 +67,17 @@ class Context:
         tensorboard_mode: TensorboardMode,
         info: Optional[ClusterInfo],
     ) -> None:
-        master = Master(values["master_url"])
-        on_cluster = values["is_on_cluster"]
-        config = json.loads(values["config"] or "{}")
         is_manual = tensorboard_mode is TensorboardMode.MANUAL
         self._det = det
         self.info = info
         self.distributed = distributed
-        self.train = TrainContext(det, values, master, is_manual)
+        self.train = TrainContext(det, values, distributed, is_manual)
         self.checkpoint = CheckpointContext(det, distributed)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
-        self.searcher = SearcherContext(det, distributed, config, on_cluster)
-        profiled = config if values["is_trial"] else None
+        self.searcher = SearcherContext(det, distributed)
+        profiled = json.loads(values["config"] or "{}") if values["is_trial"] else None
         self.profiler = ProfilerContext(det, distributed.local_rank, profiled)
-        self.experimental = ExperimentalCoreContext()
+        self.experimental = ExperimentalCoreContext(self.train)
 
     def start(self) -> None:
         """Nothing is left to be started: core.init() has done it."""
@@ -102,6 +113,8 @@ class Context:
             if is_invalid:
                 logger.info("these hyperparameters cannot be trained with: %s", exc or "InvalidHP")
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+            if exc is not None:
+                self.distributed._fail(exc)
         finally:
             self.close()
         if is_invalid:
@@ -149,6 +162,22 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
         )
 
 
+def _open(dist: DistributedContext, is_offline: bool, **options: Any) -> _det.Context:
+    """Several processes without a platform are one run, in the folder of rank 0."""
+    if dist.size == 1 or not is_offline:
+        return _det.open(**options)
+    if dist.rank == 0:
+        try:
+            det = _det.open(**options)
+        except BaseException as error:
+            dist._fail(error)
+            raise
+        dist.broadcast(det.info()["directory"])
+        return det
+    directory = dist.broadcast(None)
+    return _det.open(directory, follow=True, **options)
+
+
 def init(
     *,
     distributed: Optional[DistributedContext] = None,
@@ -172,8 +201,12 @@ def init(
     dist = distributed or DistributedContext._alone()
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
     storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
-    det = _det.open(
-        quiet=is_quiet, checkpoint_storage=None if storage is None else json.dumps(storage)
+    det = _open(
+        dist,
+        info is None,
+        quiet=is_quiet,
+        checkpoint_storage=None if storage is None else json.dumps(storage),
+        tensorboard=tensorboard_mode is TensorboardMode.AUTO and dist.rank == 0,
     )
     try:
         values = det.info()
@@ -183,6 +216,8 @@ def init(
         det.close()
         raise
     _print_stack_on_sigusr1()
+    if info is not None:
+        _logging.set_up(info.task_type == "TRIAL" and info.trial._debug)
     if not values["is_on_cluster"] and "DET_OFFLINE_DIR" not in os.environ:
         logger.info("no platform here; what is reported stays in '%s'", values["directory"])
     return context

@@ -10,7 +10,7 @@ import os
 import pickle
 from typing import Any, List, Optional, Tuple
 
-from determined import _det
+from determined import _det, errors
 
 # enum det_ranks_from
 _GIVEN = 0
@@ -207,6 +207,15 @@ class DistributedContext:
     def broadcast_local(self, stuff: Any = None) -> Any:
         """What the first process of this machine has, in all of them."""
         return self._broadcast(stuff, self.local_rank, self.local_size, True)
+
+    def _fail(self, error: BaseException) -> None:
+        """Tells the others why this process cannot go on."""
+        name = type(error).__name__
+        if self.size > 1:
+            try:
+                self._group.fail(f"{name}: {error}" if str(error) else name)
+            except errors.StateError:
+                pass  # it was closed
 
     def close(self) -> None:
         """Leaves.  The others are told when they call next."""

@@ -13,6 +13,14 @@ class PreemptMode(enum.Enum):
     WorkersAskMaster = "WORKERS_ASK_MASTER"
 
 
+# enum det_preempt_mode
+_MODES = {
+    PreemptMode.WorkersAskChief: 0,
+    PreemptMode.ChiefOnly: 1,
+    PreemptMode.WorkersAskMaster: 2,
+}
+
+
 class PreemptContext:
     """Whether the platform wants the slots back."""
 
@@ -25,20 +33,12 @@ class PreemptContext:
     def should_preempt(self, auto_ack: bool = True) -> bool:
         """True: save a checkpoint and exit with 0; the trial goes on from there later.
 
-        Costs one load from memory: ask after every batch.  With WorkersAskChief every
-        process must ask, equally often.  With `auto_ack` the master learns at once that the
-        request was heard; without it, call acknowledge_preemption_signal().
+        Costs one load from memory: ask after every batch.  With WorkersAskChief, where several
+        processes train together, every one of them must ask, equally often: rank 0 tells the
+        others.  With `auto_ack` the master learns at once that the request was heard; without
+        it, call acknowledge_preemption_signal().
         """
-        if self._mode is PreemptMode.WorkersAskMaster or self._dist.size == 1:
-            preempted = self._det.preempted()
-        elif self._dist.rank == 0:
-            preempted = self._det.preempted()
-            if self._mode is PreemptMode.WorkersAskChief:
-                self._dist.broadcast(preempted)
-        elif self._mode is PreemptMode.ChiefOnly:
-            raise RuntimeError("with PreemptMode.ChiefOnly only rank 0 calls should_preempt()")
-        else:
-            preempted = bool(self._dist.broadcast(None))
+        preempted = self._dist._group.preempted(self._det, _MODES[self._mode])
         if preempted and auto_ack and self._may_acknowledge() and not self._is_acknowledged:
             self.acknowledge_preemption_signal()
         return preempted

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import enum
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 from determined import _det
 from determined.core._distributed import DistributedContext
@@ -10,6 +10,10 @@ class Unit(enum.Enum):
     EPOCHS = "EPOCHS"
     RECORDS = "RECORDS"
     BATCHES = "BATCHES"
+
+
+# enum det_unit
+_UNITS = (None, Unit.BATCHES, Unit.RECORDS, Unit.EPOCHS)
 
 
 class SearcherMode(enum.Enum):
@@ -35,7 +39,7 @@ class SearcherOperation:
     def report_progress(self, length: float) -> None:
         """Tells how much of `length` is done."""
         self._need_chief("report_progress")
-        self._det.progress(min(max(float(length) / self._length, 0.0), 1.0))
+        self._det.searcher_progress(float(length))
 
     def report_completed(self, searcher_metric: Any) -> None:
         """Tells that the operation is done.  The searcher itself looks at the validation
@@ -50,38 +54,21 @@ class SearcherOperation:
             raise RuntimeError(f"only rank 0 calls {what}()")
 
 
-def _length_of(config: Dict[str, Any], is_on_cluster: bool) -> Optional[Tuple[int, Optional[Unit]]]:
-    """The length, and its unit where it has one; without a platform it is one epoch."""
-    length = (config.get("searcher") or {}).get("max_length")
-    if length is None:
-        return None if is_on_cluster else (1, Unit.EPOCHS)
-    if not isinstance(length, dict):
-        return int(length), None
-    unit, value = next(iter(length.items()))
-    return int(value), Unit[str(unit).upper()]
-
-
 class SearcherContext:
     """How long to train, where the experiment's configuration says so."""
 
-    def __init__(
-        self,
-        det: _det.Context,
-        dist: DistributedContext,
-        config: Dict[str, Any],
-        is_on_cluster: bool,
-    ) -> None:
+    def __init__(self, det: _det.Context, dist: DistributedContext) -> None:
         self._det = det
         self._dist = dist
-        self._length = _length_of(config, is_on_cluster)
 
     def _need_length(self) -> Tuple[int, Optional[Unit]]:
-        if self._length is None:
+        length = self._det.searcher_length()
+        if length is None:
             raise ValueError(
                 "the searcher of this experiment has no max_length: set searcher.max_length, or "
                 "train for as long as your program decides itself"
             )
-        return self._length
+        return length[0], _UNITS[length[1]]
 
     def operations(
         self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 import enum
+import json
+import logging
 import operator
-import os
 import pathlib
-import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from determined import _det, errors
 from determined.core import _metrics
-from determined.core._master import Master
+from determined.core._distributed import DistributedContext
+from determined.core._tensorboard import Board
+
+logger = logging.getLogger("determined.core")
 
 
 class EarlyExitReason(enum.Enum):
@@ -18,7 +21,8 @@ class EarlyExitReason(enum.Enum):
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
 
 
-_INVALID_HP = 1  # DET_EXIT_INVALID_HP
+# enum det_exit_reason
+_REASONS = {EarlyExitReason.INVALID_HP: 1, EarlyExitReason.USER_REQUESTED_STOP: 3}
 
 
 def _whole(steps: Any) -> int:
@@ -33,15 +37,26 @@ class TrainContext:
 
     A report is in a file of the task when the call returns, and reaches the master however
     long that is away; training is never held up.
+
+    Of several processes only rank 0 reports the metrics of training and validation, and the
+    progress: a trial has one curve.  Groups of another name are open to all.
     """
 
-    def __init__(self, det: _det.Context, info: Dict[str, Any], master: Master, manual: bool) -> None:
+    def __init__(
+        self, det: _det.Context, info: Dict[str, Any], dist: DistributedContext, manual: bool
+    ) -> None:
         self._det = det
         self._numbers = det.report_numbers
         self._info = info
-        self._master = master
-        self._manual = manual
-        self._notes: Dict[str, Any] = {}
+        self._rank = dist.rank
+        self._board = Board(det, info, manual, dist.rank)
+
+    def _need_chief(self, what: str) -> None:
+        if self._rank != 0:
+            raise RuntimeError(
+                f"only rank 0 reports {what}, and this is rank {self._rank}: ask for "
+                "core_context.distributed.rank == 0 before"
+            )
 
     def set_status(self, status: str) -> None:
         """Tells in a word what the trial is doing: "training", "validating", ..."""
@@ -54,6 +69,8 @@ class TrainContext:
         metrics: Mapping[str, Any],
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
     ) -> None:
+        if self._rank != 0 and group in ("training", "validation"):
+            self._need_chief(f"metrics of {group}")
         if not isinstance(steps_completed, int):
             steps_completed = _whole(steps_completed)
         if steps_completed < 0:
@@ -83,65 +100,48 @@ class TrainContext:
 
     def report_progress(self, progress: float) -> None:
         """Tells how far the trial is, from 0 to 1."""
+        self._need_chief("progress")
         self._det.progress(progress)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Tells that the trial ends before its time.  Exit with 0 then."""
+        """Tells that the trial ends before its time.  Exit with 0 then.  With
+        USER_REQUESTED_STOP the trial is COMPLETED when the program has ended."""
         if not isinstance(reason, EarlyExitReason):
             raise TypeError(f"the reason is {reason!r}; expected an EarlyExitReason")
+        self._det.early_exit(_REASONS[reason])
         if reason is EarlyExitReason.USER_REQUESTED_STOP:
-            raise errors.UnsupportedError(
-                "a trial that is done early need not say so: exit with 0, and it is COMPLETED"
-            )
-        self._det.early_exit(_INVALID_HP)
+            logger.info("the trial is complete when this program exits with 0")
 
     def get_metadata(self) -> Optional[Dict[str, Any]]:
         """The notes of this trial; None: there are none."""
-        if not self._info["is_on_cluster"]:
-            return dict(self._notes) or None
-        reply = self._master.call("GET", f"/api/v1/runs/{self._info['trial_id']}/metadata")
-        return reply.get("metadata") or None
+        return json.loads(self._det.metadata_get()) or None
 
     def set_metadata(self, metadata: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-        """Adds to the notes of this trial and returns all of them."""
+        """Adds to the notes of this trial and returns all of them.  They outlive the run:
+        without a platform they lie in its folder."""
         if not isinstance(metadata, dict):
             raise TypeError(f"the metadata is of type {type(metadata).__name__}; expected a dict")
-        if not self._info["is_on_cluster"]:
-            self._notes.update(metadata)
-            return dict(self._notes)
-        trial = self._info["trial_id"]
-        body = {"runId": trial, "metadata": metadata}
-        return self._master.call("POST", f"/api/v1/runs/{trial}/metadata", body).get("metadata")
+        notes: Dict[str, Any] = json.loads(self._det.metadata_set(json.dumps(metadata)))
+        return notes
 
     def get_experiment_best_validation(self) -> Optional[float]:
         """The searcher's best metric over all trials so far; None: none yet."""
-        if not self._info["is_on_cluster"]:
-            return None
-        experiment = self._info["experiment_id"]
-        path = f"/api/v1/experiments/{experiment}/searcher/best_searcher_validation_metric"
-        try:
-            metric = self._master.call("GET", path).get("metric")
-        except errors.NotFoundError:
-            return None
-        return None if metric is None else float(metric)
+        return self._det.searcher_best()
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A folder of this process for TensorBoard's files."""
-        name = f"tensorboard-{self._info['allocation_id'] or os.getpid()}-{self._info['rank']}"
-        path = pathlib.Path(self._info["directory"] or tempfile.gettempdir()) / name
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+        """The folder for TensorBoard's files of this process.
+
+        Of the chief in TensorboardMode.AUTO it is the trial's own, in the checkpoint storage;
+        otherwise upload_tensorboard_files() takes files from it.
+        """
+        return self._board.path()
 
     def upload_tensorboard_files(
         self,
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, rank: path,
     ) -> None:
-        """Not built yet; and only in TensorboardMode.MANUAL."""
-        if not self._manual:
-            raise RuntimeError(
-                "upload_tensorboard_files() needs core.init(tensorboard_mode=TensorboardMode.MANUAL)"
-            )
-        raise errors.UnsupportedError(
-            "TensorBoard's files are not uploaded yet: this comes with a later version"
-        )
+        """Copies files of get_tensorboard_path() into the trial's folder in the checkpoint storage:
+        those that `selector` wants, under the names that `mangler` gives them.  Both see paths
+        relative to the folder; `mangler` also the rank.  Only in TensorboardMode.MANUAL."""
+        self._board.upload(selector, mangler)

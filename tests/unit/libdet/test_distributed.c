@@ -367,6 +367,32 @@ TEST(a_chief_that_does_not_call_in_time_is_given_up_and_hears_of_it)
                     "rank 1 waited too long for rank 0 in barrier number 1");
 }
 
+static void give_up(struct rank *rank)
+{
+    if (rank->options.ranks.rank == *(const int *)rank->arg) {
+        det_distributed_fail(rank->group, DET_FULL, "there is no room");
+        rank->last = det_distributed_barrier_local(rank->group);
+    } else {
+        rank->last = det_distributed_barrier(rank->group);
+    }
+}
+
+TEST(a_rank_that_cannot_go_on_tells_the_others_why)
+{
+    for (int who = 0; who < 4; who++) {
+        struct rank ranks[4];
+        char text[64];
+
+        ranks_init(ranks, 4, who % 2 + 1, 0);
+        for (int i = 0; i < 4; i++)
+            ranks[i].arg = &who;
+        ranks_run(ranks, 4, give_up);
+        ranks_close(ranks, 4);
+        snprintf(text, sizeof(text), "rank %d: there is no room", who);
+        ranks_check_end(ranks, 4, DET_FULL, text);
+    }
+}
+
 static int is_tired(void *arg)
 {
     return ++*(int *)arg >= 2;

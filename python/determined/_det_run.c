@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _det_run.c - the trial for Python: what the search wants of it, and its notes. */
+#include "_det.h"
+
+enum { NOTES = 4096 }; /* at the first attempt */
+
+/* ---- the searcher ---------------------------------------------------------------- */
+
+/* (count, enum det_unit); None: the configuration says nothing. */
+PyObject *context_searcher_length(struct context *self, PyObject *unused)
+{
+    det_operation operation = {.size = sizeof(operation)};
+    det_status status;
+    PyObject *result;
+
+    (void)unused;
+    if (!enter(self))
+        return NULL;
+    status = det_searcher_operation(self->det, &operation);
+    if (status == DET_NOT_FOUND)
+        result = none();
+    else if (status)
+        result = fail(status, det_context_error(self->det));
+    else
+        result = Py_BuildValue("(Li)", (long long)operation.length.count,
+                               operation.length.unit);
+    leave(self);
+    return result;
+}
+
+PyObject *context_searcher_progress(struct context *self, PyObject *args)
+{
+    det_operation operation = {.size = sizeof(operation)};
+    det_status status;
+    double done;
+
+    if (!PyArg_ParseTuple(args, "d:searcher_progress", &done) || !enter(self))
+        return NULL;
+    status = det_searcher_operation(self->det, &operation);
+    if (!status)
+        status = det_operation_progress(self->det, &operation, done);
+    return end(self, status);
+}
+
+/* A float; None: there is none yet. */
+PyObject *context_searcher_best(struct context *self, PyObject *unused)
+{
+    det_context *det = enter(self);
+    double metric = 0;
+    det_status status;
+    PyObject *result;
+
+    (void)unused;
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_searcher_best(det, &metric);
+    Py_END_ALLOW_THREADS
+    if (status == DET_NOT_FOUND)
+        result = none();
+    else if (status)
+        result = fail(status, det_context_error(det));
+    else
+        result = PyFloat_FromDouble(metric);
+    leave(self);
+    return result;
+}
+
+/* ---- notes ----------------------------------------------------------------------- */
+
+/* The first call changes them, where `added` is not NULL; a second one, with enough
+ * room, only reads. */
+static PyObject *notes(struct context *self, const char *added)
+{
+    char few[NOTES] = "";
+    char *text = few;
+    size_t size = sizeof(few), len = 0;
+    det_context *det = enter(self);
+    PyObject *result;
+    det_status status;
+
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = added ? det_metadata_set(det, added, text, size, &len)
+                   : det_metadata_get(det, text, size, &len);
+    Py_END_ALLOW_THREADS
+    while (!status && text && len >= size) {
+        if (text != few)
+            PyMem_Free(text);
+        size = len + 1;
+        text = PyMem_Malloc(size);
+        if (!text)
+            break;
+        Py_BEGIN_ALLOW_THREADS
+        status = det_metadata_get(det, text, size, &len);
+        Py_END_ALLOW_THREADS
+    }
+    if (!text)
+        result = PyErr_NoMemory();
+    else if (status)
+        result = fail(status, det_context_error(det));
+    else
+        result = text_or_none(text);
+    if (text != few)
+        PyMem_Free(text);
+    leave(self);
+    return result;
+}
+
+PyObject *context_metadata_get(struct context *self, PyObject *unused)
+{
+    (void)unused;
+    return notes(self, NULL);
+}
+
+PyObject *context_metadata_set(struct context *self, PyObject *args)
+{
+    const char *added;
+
+    if (!PyArg_ParseTuple(args, "s:metadata_set", &added))
+        return NULL;
+    return notes(self, added);
+}
