@@ -16,6 +16,7 @@
 #include "libdet/profiler.h"
 #include "libdet/record.h"
 #include "libdet/ring.h"
+#include "libdet/saver.h"
 
 enum { STRINGS = 256 << 20 };
 
@@ -217,6 +218,7 @@ void det_close(det_context *context)
 {
     if (!context)
         return;
+    saver_end(context, is_child(context));
     board_stop(context);
     if (!is_child(context)) {
         profiler_close(context);

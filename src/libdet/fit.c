@@ -52,7 +52,9 @@ struct det_fit {
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
-    bool has_had_enough;          /* det_fit_stop() */
+    bool has_had_enough; /* det_fit_stop() */
+    bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
+    bool has_told_wait; /* that memory was too short for the copy */
     struct fit_averages averages; /* of a window or a validation */
     VEC(det_metric) metrics;      /* what is being reported */
 };
@@ -307,14 +309,55 @@ static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
     return st;
 }
 
-/* `states` are those of all ranks.  DET_BUSY: it was given up. */
+/* Said once a run: training goes on, but slower than it could. */
+static void tell_wait(det_fit *fit, const det_checkpoint_outcome *outcome)
+{
+    char text[200];
+
+    if (!outcome->waited_bytes || fit->has_told_wait)
+        return;
+    fit->has_told_wait = true;
+    (void)snprintf(
+        text, sizeof(text),
+        "%" PRIu64 " of %" PRIu64 " bytes did not fit into memory beside the "
+        "training, and were written while it waited",
+        outcome->waited_bytes, outcome->waited_bytes + outcome->copied_bytes);
+    (void)det_alert(fit->context, DET_ALERT_WARN, "checkpoints hold training up", text);
+}
+
+/* How the checkpoint went that was committed last; within `timeout_ms`, or later.  One
+ * of which only the report failed costs less than the training. */
+static det_status collect(det_fit *fit, int64_t timeout_ms)
+{
+    det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
+    det_status st;
+
+    if (!fit->is_saving)
+        return DET_OK;
+    st = det_checkpoint_wait(fit->context, timeout_ms, &outcome);
+    if (st == DET_TIMEOUT && timeout_ms >= 0)
+        return DET_OK;
+    fit->is_saving = false;
+    tell_wait(fit, &outcome);
+    if (!st && fit->trial->saved && outcome.uuid[0])
+        st = fit->trial->saved(fit->self, fit, outcome.uuid);
+    return tolerate(st);
+}
+
+/* `states` are those of all ranks.  DET_BUSY: it was given up.  A process alone goes on
+ * training while it is written; several have to know whether it was kept. */
 static det_status save_here(det_fit *fit, const det_part *states,
                             char uuid[DET_UUID_SIZE])
 {
+    bool is_overlapped = fit->ranks.size == 1;
+    det_checkpoint_options options = {.size = sizeof(options),
+                                      .steps = det_fit_batches(fit)};
     det_checkpoint *checkpoint;
-    det_status st =
-        det_checkpoint_begin(fit->context, det_fit_batches(fit), NULL, &checkpoint);
+    det_status st = collect(fit, -1);
 
+    options.flags = is_overlapped ? DET_CHECKPOINT_OVERLAPPED : 0u;
+    if (!st)
+        st = det_checkpoint_begin_with(fit->context, &options, &checkpoint);
     if (st)
         return st;
     (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
@@ -325,6 +368,8 @@ static det_status save_here(det_fit *fit, const det_part *states,
         st = commit(fit, checkpoint);
     if (st)
         det_checkpoint_abort(checkpoint);
+    else
+        fit->is_saving = is_overlapped;
     return st;
 }
 
@@ -367,7 +412,9 @@ static det_status save(det_fit *fit)
     if (st || !is_kept)
         return st;
     det_trainer_saved(fit->trainer);
-    return fit->trial->saved ? fit->trial->saved(fit->self, fit, uuid) : DET_OK;
+    if (fit->is_saving || !fit->trial->saved)
+        return DET_OK;
+    return fit->trial->saved(fit->self, fit, uuid);
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)
@@ -502,8 +549,12 @@ static det_status train(det_fit *fit)
         if (is_last)
             det_trainer_stop(fit->trainer);
         todo = det_trainer_batch_end(fit->trainer);
-        st = do_due(fit, todo);
+        st = collect(fit, 0);
+        if (!st)
+            st = do_due(fit, todo);
     }
+    if (!st)
+        st = collect(fit, -1);
     if (!st && !fit->ranks.rank && det_preempted(fit->context))
         st = det_preempt_ack(fit->context, 0);
     return st;
