@@ -529,7 +529,6 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
     struct tasks_config tasks = {.io = config->io,
-                                 .net = config->net,
                                  .root =
                                      place_path(&agent->mem, config->data_dir, "tasks"),
                                  .program = config->program,

@@ -69,7 +69,6 @@ struct tasks {
     struct lock lock; /* guards `entries` and what entries say is */
     struct map entries;
     struct io *io;
-    struct net *net;
     char *root;
     char *program;
     char *agent_id;
@@ -218,7 +217,6 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     if (!tasks)
         return err_default(err, DET_NOMEM);
     tasks->io = config->io;
-    tasks->net = config->net;
     tasks->mem = (struct arena)ARENA_INIT(SCRATCH);
     tasks->root = mem_strdup(config->root);
     tasks->program = mem_strdup(config->program);
