@@ -37,6 +37,7 @@
 #include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/doorway.h"
 #include "agent/task/drain.h"
 #include "agent/task/entrypoint.h"
 #include "agent/task/family.h"
@@ -46,6 +47,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "data/json.h"
 
 enum {
     READS_A_ROUND = 16, /* of one pipe, before the others have their turn */
@@ -202,6 +204,7 @@ static void reap(struct supervisor *s)
         if (pid != s->pid)
             continue;
         s->exit = exit_classify(status, s->was_asked, &s->mem);
+        doorway_explain(s->io, s->dir, &s->mem, &s->exit);
         s->exit.boot_id = s->boot_id;
         s->pid = 0;
     }
@@ -228,10 +231,25 @@ static bool is_there(struct supervisor *s, const char *name)
     return path && io_stat(s->io, path, &found, NULL) == DET_OK;
 }
 
+/* Behind the doorway `python3` is what the configuration asks for. */
+static const char *python_of(const struct task_spec *spec)
+{
+    const char *variable = spec_variable(spec, "DET_PYTHON_EXECUTABLE");
+
+    if (spec->python || !json_is_null(spec->requirements) || !variable)
+        return "python3";
+    return variable;
+}
+
 static det_status build_command(struct supervisor *s, struct child_config *config,
                                 struct err *err)
 {
-    const char *python = spec_variable(&s->spec, "DET_PYTHON_EXECUTABLE");
+    const char *code = steps_code(s->steps);
+    const struct doorway doorway = {.spec = &s->spec,
+                                    .dir = s->dir,
+                                    .program = s->program,
+                                    .code = code[0] ? code : NULL,
+                                    .who = steps_who(s->steps)};
     struct entrypoint_hooks hooks = {0};
     const char *const *inherited;
     const char **environment;
@@ -252,8 +270,10 @@ static det_status build_command(struct supervisor *s, struct child_config *confi
         status = world_environment(&s->spec, s->dir, s->program, inherited, &s->mem,
                                    &environment, err);
     if (!status)
-        status = entrypoint_argv(s->spec.entrypoint, python ? python : "python3",
-                                 &s->mem, &argv, err);
+        status = entrypoint_argv(s->spec.entrypoint, python_of(&s->spec), &s->mem,
+                                 &argv, err);
+    if (!status)
+        status = doorway_argv(&doorway, argv, &s->mem, &argv, err);
     if (status)
         return status;
     if (is_there(s, PLACE_HOOK))
