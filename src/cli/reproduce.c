@@ -387,6 +387,7 @@ static struct json *fixed(struct cli *cli, const struct json *hparams)
     return all;
 }
 
+/* "": it began from nothing. */
 static struct json *single(struct cli *cli, const struct json *searcher,
                            const char *checkpoint)
 {
@@ -400,7 +401,7 @@ static struct json *single(struct cli *cli, const struct json *searcher,
         if (!json_is_null(value))
             json_set(&cli->mem, now, kept[i], json_copy(&cli->mem, value));
     }
-    if (checkpoint)
+    if (*checkpoint)
         json_set(&cli->mem, now, "source_checkpoint_uuid",
                  json_new_str(&cli->mem, checkpoint));
     return now;
@@ -509,7 +510,7 @@ det_status run_trial_reproduce(struct cli *cli, const struct cli_invocation *in)
         return st;
     parent = json_i64(json_get(was, "experimentId"), 0);
     st = write_config(cli, id, was,
-                      json_str(json_path(trial, "trial.warmStartCheckpointUuid"), NULL),
+                      json_str(json_path(trial, "trial.warmStartCheckpointUuid"), ""),
                       &config);
     if (!st)
         st = submit(cli, parent, &config, &experiment);

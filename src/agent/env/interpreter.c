@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpreter.c - one line of JSON from a short script, kept in a file.
  *
- * The script runs in "/", lest a module in the task's folder takes the place of one of
- * its own.  Names and versions are read from the names of the .dist-info folders, which
- * costs nothing; only what is named otherwise is opened. */
+ * The script runs where the task does, which decides what the shims of version managers
+ * mean, but searches no modules there, lest one takes the place of those it needs.
+ * Names and versions are read from the names of the .dist-info folders, which costs
+ * nothing; only what is named otherwise is opened. */
 #include "agent/env/interpreter.h"
 
 #include <errno.h>
@@ -171,8 +172,7 @@ static det_status ask(const char *path, struct arena *mem, struct json **ret_tre
 {
     CLEANUP(hearing_done) struct hearing h = {.answer = BUF_LIMITED(ANSWER_MOST)};
     const char *argv[] = {path, "-c", script, NULL};
-    struct process process = {
-        .argv = argv, .directory = "/", .on_line = hear, .arg = &h};
+    struct process process = {.argv = argv, .on_line = hear, .arg = &h};
     int how = 0;
     det_status st = process_run(&process, &how, err);
 

@@ -158,6 +158,16 @@ void doorway_explain(struct io *io, const char *dir, struct arena *mem,
     exit->is_final = failure.is_final;
 }
 
+bool doorway_is_asking(struct io *io, const char *dir, struct arena *mem)
+{
+    const char *part = place_path(mem, dir, PLACE_RECORD ENTER_PART);
+    const char *whole = place_path(mem, dir, PLACE_RECORD);
+    struct io_stat found;
+
+    return part && whole && io_stat(io, part, &found, NULL) == DET_OK &&
+           io_stat(io, whole, &found, NULL) == DET_NOT_FOUND;
+}
+
 det_status doorway_record(struct io *io, const char *dir, bool is_last,
                           struct arena *mem, struct json **ret_record, struct err *err)
 {

@@ -40,6 +40,9 @@ det_status doorway_argv(const struct doorway *doorway, const char **argv,
 void doorway_explain(struct io *io, const char *dir, struct arena *mem,
                      struct task_exit *exit);
 
+/* Whether somebody is still asking what the run runs on. */
+bool doorway_is_asking(struct io *io, const char *dir, struct arena *mem);
+
 /* What the run ran on.  `is_last`: nothing more will come, so that a part is better
  * than nothing.  DET_NOT_FOUND: there is none (yet). */
 det_status doorway_record(struct io *io, const char *dir, bool is_last,

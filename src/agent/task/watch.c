@@ -53,6 +53,7 @@ enum {
     READS_A_ROUND = 16, /* of one pipe, before the others have their turn */
     TERM_US = 10 * 1000 * 1000,
     GRACE_US = 1000 * 1000,
+    ASK_US = 10 * 1000 * 1000,
     KILL_AGAIN_US = 20 * 1000,
     KILL_LAST_US = 30 * 1000 * 1000, /* processes that even SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
@@ -366,6 +367,15 @@ static void step_preparing(struct supervisor *s)
     }
 }
 
+/* How long what is left of a task may go on by itself: longer while the process that
+ * asks what it ran on is among that. */
+static int64_t grace_us(struct supervisor *s)
+{
+    if (s->stop == STOP_KILL)
+        return 0;
+    return doorway_is_asking(s->io, s->dir, &s->mem) ? ASK_US : GRACE_US;
+}
+
 static void step_running(struct supervisor *s)
 {
     struct err err = {0};
@@ -380,7 +390,7 @@ static void step_running(struct supervisor *s)
     s->phase = LEAVING;
     /* Asked to end, the whole family has its time, not only a shell that heads it. */
     if (s->stop != STOP_TERM)
-        s->kill_us = mono_us() + (s->stop == STOP_KILL ? 0 : GRACE_US);
+        s->kill_us = mono_us() + grace_us(s);
     s->deadline_us = mono_us() + KILL_LAST_US;
 }
 
