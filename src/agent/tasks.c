@@ -629,7 +629,8 @@ static det_status send_exit(struct tasks *tasks, const struct entry *entry,
     jw_str(&w, "exit", entry->exit.exit);
     jw_i64(&w, "code", entry->exit.code);
     jw_str(&w, "reason", entry->exit.reason);
-    jw_bool(&w, "isFinal", entry->exit.is_final);
+    if (entry->exit.is_final)
+        jw_bool(&w, "isFinal", true);
     jw_end_object(&w);
     if (path.status)
         return err_default(err, path.status);

@@ -208,45 +208,54 @@ det_status envs_finish(struct io *io, const char *dir, const struct buf *marker,
 
 typedef VEC(struct env) env_vec;
 
-static int64_t read_used(struct io *io, const char *path)
+static det_status read_used(struct io *io, const char *path, int64_t *ret_used_us)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
-    int64_t used_us = 0;
+    det_status st = io_read_file(io, path, &text, NULL);
 
-    if (io_read_file(io, path, &text, NULL) == DET_OK) {
-        buf_cut(&text, strcspn(text.data, " \n"));
-        if (!parse_i64(text.data, &used_us))
-            used_us = 0;
-    }
-    return used_us;
+    buf_cut(&text, strcspn(text.data, " \n"));
+    if (st || !parse_i64(text.data, ret_used_us))
+        *ret_used_us = 0;
+    return st == DET_NOMEM ? st : DET_OK;
 }
 
-static bool is_taken(struct io *io, const char *path)
+static det_status is_taken(struct io *io, const char *path, bool *ret_taken)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
+    det_status st = io_open(io, path, IO_WRITE, &file, NULL);
 
-    return io_open(io, path, IO_WRITE, &file, NULL) == DET_OK &&
-           io_lock(file, NULL) == DET_BUSY;
+    if (!st)
+        st = io_lock(file, NULL);
+    *ret_taken |= st == DET_BUSY;
+    return st == DET_NOMEM ? st : DET_OK;
 }
 
-static bool look_at(struct io *io, const char *envs, const char *name,
-                    struct arena *mem, env_vec *list)
+static det_status look_at(struct io *io, const char *envs, const char *name,
+                          struct arena *mem, env_vec *list)
 {
     struct env env = {.key = key_of(name, mem), .dir = join(mem, envs, name)};
     const char *use, *lock;
     struct json *marker;
+    det_status st;
 
     if (!env.key || !env.dir)
-        return !mem->has_failed;
+        return mem->has_failed ? DET_NOMEM : DET_OK;
     use = join(mem, env.dir, USE);
     lock = arena_printf(mem, "%s/%s" LOCK, envs, env.key);
     if (!use || !lock)
-        return false;
-    if (read_marker(io, env.dir, mem, &marker, NULL) == DET_OK)
-        env.marker = marker;
-    env.used_us = read_used(io, use);
-    env.is_in_use = is_taken(io, use) || (!env.marker && is_taken(io, lock));
-    return !mem->has_failed && vec_push(list, env);
+        return DET_NOMEM;
+    st = read_marker(io, env.dir, mem, &marker, NULL);
+    if (st == DET_NOMEM) /* it may be whole all the same */
+        return st;
+    env.marker = st ? NULL : marker;
+    st = read_used(io, use, &env.used_us);
+    if (!st)
+        st = is_taken(io, use, &env.is_in_use);
+    if (!st && !env.marker)
+        st = is_taken(io, lock, &env.is_in_use);
+    if (!st && !vec_push(list, env))
+        st = DET_NOMEM;
+    return st;
 }
 
 static det_status look_in(struct io *io, const char *envs, struct arena *mem,
@@ -262,8 +271,8 @@ static det_status look_in(struct io *io, const char *envs, struct arena *mem,
             const char *inner = join(mem, envs, *names);
 
             st = inner ? look_in(io, inner, mem, list, err) : DET_NOMEM;
-        } else if (!look_at(io, envs, *names, mem, list)) {
-            st = DET_NOMEM;
+        } else {
+            st = look_at(io, envs, *names, mem, list);
         }
     }
     return st ? err_default(err, st) : DET_OK;
@@ -287,30 +296,36 @@ det_status envs_list(struct io *io, const char *envs, struct arena *mem,
     return st;
 }
 
-/* The lock that says whether anybody has to do with it. */
-static const char *lock_of(const struct env *env, struct arena *mem)
+/* Takes a lock that may not be there; DET_BUSY as io_lock() has it. */
+static det_status take(struct io *io, const char *path, struct io_file **ret_lock,
+                       struct err *err)
 {
-    const char *slash = strrchr(env->dir, '/');
+    det_status st = io_open(io, path, IO_WRITE, ret_lock, err);
 
-    if (env->marker)
-        return join(mem, env->dir, USE);
-    return arena_printf(mem, "%.*s/%s" LOCK, (int)(slash - env->dir), env->dir,
-                        env->key);
+    if (st == DET_NOT_FOUND)
+        return DET_OK;
+    return st ? st : io_lock(*ret_lock, err);
 }
 
+/* Both locks, whatever it looked like when it was listed: nobody builds it and nobody
+ * uses it. */
 det_status envs_remove(struct io *io, const struct env *env, struct arena *mem,
                        struct err *err)
 {
     CLEANUP(io_closep) struct io_file *lock = NULL;
-    const char *path = lock_of(env, mem);
+    CLEANUP(io_closep) struct io_file *use = NULL;
+    const char *slash = strrchr(env->dir, '/');
+    const char *lock_path =
+        arena_printf(mem, "%.*s/%s" LOCK, (int)(slash - env->dir), env->dir, env->key);
+    const char *use_path = join(mem, env->dir, USE);
     const char *marker = join(mem, env->dir, ENVS_MARKER);
     det_status st;
 
-    if (!path || !marker)
+    if (!lock_path || !use_path || !marker)
         return err_default(err, DET_NOMEM);
-    st = io_open(io, path, IO_WRITE | (env->marker ? 0 : IO_CREATE), &lock, err);
+    st = take(io, lock_path, &lock, err);
     if (!st)
-        st = io_lock(lock, err);
+        st = take(io, use_path, &use, err);
     if (st == DET_BUSY)
         return err_set(err, DET_BUSY, "environment %s is in use", env->key);
     if (st)

@@ -264,7 +264,8 @@ static det_status step_exit(struct steps *steps, struct err *err)
     jw_str(&w, "exit", steps->exit.exit);
     jw_i64(&w, "code", steps->exit.code);
     jw_str(&w, "reason", steps->exit.reason);
-    jw_bool(&w, "isFinal", steps->exit.is_final);
+    if (steps->exit.is_final)
+        jw_bool(&w, "isFinal", true);
     jw_end_object(&w);
     return post(steps, "/exit", &body, err);
 }
