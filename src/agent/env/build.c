@@ -345,7 +345,7 @@ static det_status find_or_build(struct work *w, struct build *ret, struct err *e
 
     for (;;) {
         st = envs_find(c->io, c->envs, w->key->text, clock_wall_us(&clock_system),
-                       w->mem, &ret->env, &ret->use, err);
+                       w->mem, &ret->env, err);
         if (st != DET_NOT_FOUND)
             return st;
         if (!lock) {

@@ -23,9 +23,8 @@ struct build_config {
 };
 
 struct build {
-    struct env env;      /* in the arena */
-    struct io_file *use; /* as long as it is open, nobody removes the environment */
-    bool is_final;       /* of a failure: whoever tries again will fail again */
+    struct env env; /* in the arena; as long as its `use` is open, it stays */
+    bool is_final;  /* of a failure: whoever tries again will fail again */
 };
 
 /* May take minutes.  `ret_build->is_final` is set also when it fails. */

@@ -160,7 +160,7 @@ static det_status use_packages(struct enter *e, bool *ret_is_final, struct err *
         return err_default(err, DET_NOMEM);
     (void)unsetenv("PYTHONHOME");
     /* The lock lives as long as somebody has this descriptor. */
-    (void)fcntl(io_fd(e->build.use), F_SETFD, 0);
+    (void)fcntl(io_fd(e->build.env.use), F_SETFD, 0);
     return put_first(e, bin, err);
 }
 

@@ -58,8 +58,7 @@ static void note_use(struct io_file *use, int64_t now_us)
 }
 
 static det_status try_one(struct io *io, const char *dir, int64_t now_us,
-                          struct arena *mem, struct env *ret_env,
-                          struct io_file **ret_use, struct err *err)
+                          struct arena *mem, struct env *ret_env, struct err *err)
 {
     const char *path = join(mem, dir, USE);
     struct io_file *use = NULL;
@@ -81,13 +80,12 @@ static det_status try_one(struct io *io, const char *dir, int64_t now_us,
     ret_env->marker = marker;
     ret_env->used_us = now_us;
     ret_env->is_in_use = true;
-    *ret_use = use;
+    ret_env->use = use;
     return DET_OK;
 }
 
 det_status envs_find(struct io *io, const char *envs, const char *key, int64_t now_us,
-                     struct arena *mem, struct env *ret_env, struct io_file **ret_use,
-                     struct err *err)
+                     struct arena *mem, struct env *ret_env, struct err *err)
 {
     const char **names;
     det_status st = io_list(io, envs, mem, &names, err);
@@ -101,7 +99,7 @@ det_status envs_find(struct io *io, const char *envs, const char *key, int64_t n
         if (!theirs || strcmp(theirs, key) != 0)
             continue;
         ret_env->key = theirs;
-        st = try_one(io, dir, now_us, mem, ret_env, ret_use, NULL);
+        st = try_one(io, dir, now_us, mem, ret_env, NULL);
         if (!st || st == DET_NOMEM)
             return st ? err_default(err, st) : DET_OK;
         st = DET_OK;

@@ -39,13 +39,13 @@ struct env {
     const struct json *marker; /* NULL: it is not whole */
     int64_t used_us;           /* wall clock; 0: not known */
     bool is_in_use;            /* or being built */
+    struct io_file *use;       /* of envs_find(): who closes it uses it no longer */
 };
 
-/* The whole environment of that key, in use from now on as long as `ret_use` is open.
- * DET_NOT_FOUND: there is none.  All in `mem`. */
+/* The whole environment of that key, in use from now on as long as `ret_env->use` is
+ * open.  DET_NOT_FOUND: there is none.  All in `mem`. */
 det_status envs_find(struct io *io, const char *envs, const char *key, int64_t now_us,
-                     struct arena *mem, struct env *ret_env, struct io_file **ret_use,
-                     struct err *err);
+                     struct arena *mem, struct env *ret_env, struct err *err);
 
 /* The right to build KEY, until the file is closed.  DET_BUSY: somebody else does. */
 det_status envs_lock(struct io *io, const char *envs, const char *key,

@@ -15,24 +15,32 @@
 
 enum { PROC_MOST = 4 << 20 };
 
+/* What stands behind the separator in [at, end), without blanks and quotes around it.
+ */
+static const char *cut(const char *at, const char *end, struct arena *mem)
+{
+    const char *value;
+
+    at += strspn(at, " \t\"");
+    while (end > at && strchr(" \t\"", end[-1]))
+        end--;
+    value = end > at ? arena_strndup(mem, at, (size_t)(end - at)) : "";
+    return value ? value : "";
+}
+
 const char *machine_value(const char *text, const char *key, char separator,
                           struct arena *mem)
 {
     size_t len = strlen(key);
 
-    while (text && *text) {
+    while (*text) {
         const char *end = text + strcspn(text, "\n");
-        const char *at = text + len;
 
         if (strncmp(text, key, len) == 0) {
-            at += strspn(at, " \t");
-            if (*at == separator) {
-                at += 1 + strspn(at + 1, " \t\"");
-                while (end > at && strchr(" \t\"", end[-1]))
-                    end--;
-                at = arena_strndup(mem, at, (size_t)(end - at));
-                return at ? at : "";
-            }
+            const char *at = text + len + strspn(text + len, " \t");
+
+            if (*at == separator)
+                return cut(at + 1, end, mem);
         }
         text = *end ? end + 1 : end;
     }

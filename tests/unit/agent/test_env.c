@@ -175,8 +175,11 @@ static const char *build(struct bed *bed, const char *key, bool is_whole)
 static det_status find(struct bed *bed, const char *key, struct io_file **use)
 {
     struct env env = {0};
+    det_status st = envs_find(bed->io, "/envs", key, 7, &bed->mem, &env, &test_err);
 
-    return envs_find(bed->io, "/envs", key, 7, &bed->mem, &env, use, &test_err);
+    if (!st)
+        *use = env.use;
+    return st;
 }
 
 static struct envs_list list(struct bed *bed)
@@ -333,13 +336,12 @@ TEST(without_memory_an_environment_is_not_taken_for_missing)
 
     EACH_ALLOCATION_FAILS() {
         CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
-        struct io_file *use = NULL;
         struct env env = {0};
-        det_status st = envs_find(bed.io, "/envs", "aa", 7, &mem, &env, &use, NULL);
+        det_status st = envs_find(bed.io, "/envs", "aa", 7, &mem, &env, NULL);
 
         CHECK(st == DET_OK || (fault_fired() && st == DET_NOMEM));
         if (!st)
-            io_close(use);
+            io_close(env.use);
     }
 }
 
