@@ -41,6 +41,23 @@ static bool wants_packages(const struct enter_options *options)
 
 /* ---- the record ------------------------------------------------------------------ */
 
+/* Whole or not at all for who looks, but not durable: the task does not survive a loss
+ * of power either, and no start waits for a disk. */
+static det_status put_file(struct enter *e, const char *path, const struct buf *text,
+                           struct err *err)
+{
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    const char *draft = arena_printf(&e->mem, "%s.new", path);
+    det_status st;
+
+    if (!draft)
+        return err_default(err, DET_NOMEM);
+    st = io_open(e->io, draft, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, err);
+    if (!st)
+        st = io_write_at(file, 0, text->data, text->len, err);
+    return st ? st : io_rename(e->io, draft, path, err);
+}
+
 /* `python` NULL: there is none, or it was not asked yet. */
 static void write_record(struct enter *e, const struct interpreter *python,
                          const char *path)
@@ -65,8 +82,7 @@ static void write_record(struct enter *e, const struct interpreter *python,
         jw_json(&w, "packages", python->packages);
     }
     jw_end_object(&w);
-    if (text.status || e->mem.has_failed ||
-        io_replace(e->io, path, text.data, text.len, false, &err))
+    if (text.status || e->mem.has_failed || put_file(e, path, &text, &err))
         fprintf(stderr, "[det] what this ran on is not recorded: %s\n",
                 err.text[0] ? err.text : "out of memory");
 }
@@ -225,7 +241,7 @@ static int fail(struct enter *e, int code, bool is_final, const struct err *err)
     jw_bool(&w, "isFinal", is_final);
     jw_end_object(&w);
     if (!text.status)
-        (void)io_replace(e->io, e->options->failure, text.data, text.len, false, NULL);
+        (void)put_file(e, e->options->failure, &text, NULL);
     arena_done(&e->mem);
     return code;
 }

@@ -220,7 +220,7 @@ static det_status read_used(struct io *io, const char *path, int64_t *ret_used_u
 static det_status is_taken(struct io *io, const char *path, bool *ret_taken)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
-    det_status st = io_open(io, path, IO_WRITE, &file, NULL);
+    det_status st = io_open(io, path, IO_WRITE | IO_PLAIN, &file, NULL);
 
     if (!st)
         st = io_lock(file, NULL);
@@ -298,7 +298,7 @@ det_status envs_list(struct io *io, const char *envs, struct arena *mem,
 static det_status take(struct io *io, const char *path, struct io_file **ret_lock,
                        struct err *err)
 {
-    det_status st = io_open(io, path, IO_WRITE, ret_lock, err);
+    det_status st = io_open(io, path, IO_WRITE | IO_PLAIN, ret_lock, err);
 
     if (st == DET_NOT_FOUND)
         return DET_OK;
