@@ -517,10 +517,6 @@ const struct cli_command cli_commands[] = {
             .help = "There is something to show where the experiment's configuration "
                     "has profiling.enabled, or the program turns the profiler on."),
 
-<<<<<<< HEAD
-    COMMAND("checkpoint", "list", "", run_checkpoint_list,
-            CLI_CALLS | CLI_LOCAL | CLI_LISTS,
-=======
     COMMAND("trial", "environment", "ID", run_trial_environment, CLI_CALLS | CLI_SHOWS,
             "Show what a trial ran on: machine, packages, code, seeds",
             .help = "Every run of the trial has its record: version of det, system, "
@@ -538,8 +534,8 @@ const struct cli_command cli_commands[] = {
             .help = "Metrics are the same when they have the same bits.  The exit code "
                     "is 0 when all are, else 1."),
 
-    COMMAND("checkpoint", "list", "", run_checkpoint_list, CLI_CALLS | CLI_LISTS,
->>>>>>> fd870ca (Build environments from requirements, record what runs ran on, and do trials again)
+    COMMAND("checkpoint", "list", "", run_checkpoint_list,
+            CLI_CALLS | CLI_LOCAL | CLI_LISTS,
             "List checkpoints of an experiment or a trial",
             OPTS(checkpoint_list_opts, checkpoint_list_options), ALIAS("ls")),
     COMMAND("checkpoint", "describe", "UUID", run_checkpoint_describe,

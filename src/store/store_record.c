@@ -6,8 +6,8 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "data/sha256.h"
+#include "store/run_record.h"
 #include "store/store_impl.h"
-#include "store/views.h"
 
 enum { RECORD_PUT, RECORD_ID, RUN_RECORD_PUT, RUN_RECORDS_OF };
 

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "data/json.h"
 #include "master/api/api.h"
+#include "store/run_record.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs ran on: kept once where it is the same. */
+#include "store/run_record.h"
 #include "tests/unit/store/world.h"
 
 static void add_run(struct world *w, int64_t id, int64_t trial)

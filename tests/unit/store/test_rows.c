@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rows.c - experiments, trials, allocations, people, the journal: in and out
  * again. */
+#include "store/run_record.h"
 #include "tests/unit/store/world.h"
 
 TEST_ON_BOTH(an_experiment_comes_back_with_its_texts)
