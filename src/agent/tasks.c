@@ -604,6 +604,7 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         return;
     }
     end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
+    entry->exit.is_final = exit.is_final;
 }
 
 static det_status send_exit(struct tasks *tasks, const struct entry *entry,
@@ -626,6 +627,8 @@ static det_status send_exit(struct tasks *tasks, const struct entry *entry,
     jw_str(&w, "exit", entry->exit.exit);
     jw_i64(&w, "code", entry->exit.code);
     jw_str(&w, "reason", entry->exit.reason);
+    if (entry->exit.is_final)
+        jw_bool(&w, "isFinal", true);
     jw_end_object(&w);
     if (path.status)
         return err_default(err, path.status);

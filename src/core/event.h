@@ -112,6 +112,7 @@ struct core_event {
             enum exit_kind exit; /* CLEAN, FAILED, TRANSIENT or KILLED */
             int64_t code;
             const char *reason; /* may be NULL */
+            bool is_final;      /* whoever tries again will fail again */
         } share_exited;
         struct {
             int64_t allocation_id;
