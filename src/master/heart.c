@@ -138,10 +138,7 @@ static det_status write_counters(struct db *db, const struct core_counters *coun
 static det_status add_experiment(struct db *db, const struct core_effect *effect,
                                  struct err *err)
 {
-    bool adds = effect->kind == EFFECT_ADD_EXPERIMENT;
     const struct experiment_texts texts = {
-        .is_unmanaged = adds && effect->experiment.is_unmanaged,
-        .external_id = adds ? effect->experiment.external_id : NULL,
         .name = effect->experiment.name,
         .description = effect->experiment.description,
         .labels = effect->experiment.labels,
