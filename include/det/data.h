@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "det/status.h"
+#include "det/trial.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -134,6 +135,8 @@ typedef struct det_loader_options {
     int prefetch;       /* batches that workers prepare ahead; 0: two for each */
     int processes; /* workers are processes, forked from this one when the loader is
                       made; not for items of different lengths */
+    det_context *context; /* whose profiler counts how long batches are waited for
+                             (det/profiler.h); outlives the loader; NULL: nobody's */
 } det_loader_options;
 
 typedef struct det_batch_column {

@@ -6,6 +6,7 @@
  *   det/checkpoint.h  saving and restoring its state
  *   det/trainer.h     when to report, validate, save and stop
  *   det/fit.h         the training loop around it
+ *   det/profiler.h    what the machine does meanwhile, and where the time goes
  *   det/data.h        its data: sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
  *   det/distributed.h what the processes of one training tell one another
@@ -27,6 +28,7 @@
 #include "det/distributed.h"
 #include "det/fit.h"
 #include "det/metadata.h"
+#include "det/profiler.h"
 #include "det/searcher.h"
 #include "det/status.h"
 #include "det/tensorboard.h"

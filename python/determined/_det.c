@@ -624,6 +624,10 @@ static PyMethodDef context_methods[] = {
     METHOD("searcher_best", context_searcher_best, METH_NOARGS),
     METHOD("metadata_get", context_metadata_get, METH_NOARGS),
     METHOD("metadata_set", context_metadata_set, METH_VARARGS),
+    METHOD("profiler_on", context_profiler_on, METH_VARARGS),
+    METHOD("profiler_off", context_profiler_off, METH_NOARGS),
+    METHOD("timing_begin", context_timing_begin, METH_NOARGS),
+    METHOD("timing_end", context_timing_end, METH_VARARGS),
     {0},
 };
 

@@ -79,6 +79,12 @@ PyObject *distributed_end(struct distributed *self, PyObject *result);
 PyTypeObject *make_distributed_type(PyObject *module);
 PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
 
+/* _det_profiler.c */
+PyObject *context_profiler_on(struct context *self, PyObject *args);
+PyObject *context_profiler_off(struct context *self, PyObject *unused);
+PyObject *context_timing_begin(struct context *self, PyObject *unused);
+PyObject *context_timing_end(struct context *self, PyObject *args);
+
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \
     {                                                                                  \

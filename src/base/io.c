@@ -253,6 +253,14 @@ det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
     return io->ops->stat(io, path, ret_stat, err);
 }
 
+det_status io_space(struct io *io, const char *path, struct io_space *ret_space,
+                    struct err *err)
+{
+    if (fault_is_dark())
+        return dark(err, "look at", path);
+    return io->ops->space(io, path, ret_space, err);
+}
+
 det_status io_mkdir(struct io *io, const char *path, bool is_private, struct err *err)
 {
     struct strike strike = strike_at(FAULT_WRITE);

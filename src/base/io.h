@@ -125,6 +125,14 @@ void io_unmap(struct io_map *map); /* also of one that holds nothing */
 
 det_status io_stat(struct io *io, const char *path, struct io_stat *ret_stat,
                    struct err *err); /* does not follow links; DET_NOT_FOUND */
+/* How large the file system is that a path lies on, and how much of it its user may
+ * still fill.  One in memory without a limit has no size: DET_UNSUPPORTED. */
+struct io_space {
+    uint64_t size_bytes;
+    uint64_t free_bytes;
+};
+det_status io_space(struct io *io, const char *path, struct io_space *ret_space,
+                    struct err *err);
 det_status io_mkdir(struct io *io, const char *path, bool is_private,
                     struct err *err); /* with its parents; fine when it is there.
                                          Private: 0700, else 0755; parents 0755 */

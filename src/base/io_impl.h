@@ -31,6 +31,8 @@ struct io_ops {
 
     det_status (*stat)(struct io *io, const char *path, struct io_stat *ret_stat,
                        struct err *err);
+    det_status (*space)(struct io *io, const char *path, struct io_space *ret_space,
+                        struct err *err);
     det_status (*mkdir)(struct io *io, const char *path, bool is_private,
                         struct err *err);
     det_status (*rename)(struct io *io, const char *from, const char *to,

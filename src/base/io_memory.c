@@ -383,6 +383,21 @@ static det_status memory_stat(struct io *io, const char *path, struct io_stat *r
     return DET_OK;
 }
 
+static det_status memory_space(struct io *io, const char *path,
+                               struct io_space *ret_space, struct err *err)
+{
+    struct memory_io *fs = memory_of(io);
+    HOLD(fs);
+    int code = 0;
+
+    if (!disk_walk(&fs->disk, path, &code))
+        return io_fail(err, code, "look at", path);
+    if (!fs->limit_bytes)
+        return err_set(err, DET_UNSUPPORTED, "the disk of '%s' has no end", path);
+    *ret_space = (struct io_space){fs->limit_bytes, growth_left(fs)};
+    return DET_OK;
+}
+
 static det_status memory_mkdir(struct io *io, const char *path, bool is_private,
                                struct err *err)
 {
@@ -552,6 +567,7 @@ const struct io_ops io_memory_ops = {
     .unmap = memory_unmap,
     .fd = memory_fd,
     .stat = memory_stat,
+    .space = memory_space,
     .mkdir = memory_mkdir,
     .rename = memory_rename,
     .remove = memory_remove,

@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -299,6 +300,20 @@ static det_status system_stat(struct io *io UNUSED, const char *path,
     return DET_OK;
 }
 
+static det_status system_space(struct io *io UNUSED, const char *path,
+                               struct io_space *ret_space, struct err *err)
+{
+    struct statvfs st;
+
+    if (statvfs(path, &st))
+        return io_fail(err, errno, "look at", path);
+    *ret_space = (struct io_space){
+        .size_bytes = (uint64_t)st.f_blocks * st.f_frsize,
+        .free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
+    };
+    return DET_OK;
+}
+
 /* Whoever else makes the same directory at the same moment is welcome: what counts is
  * that it is there. */
 static int make_one(const char *path, mode_t mode)
@@ -553,6 +568,7 @@ static const struct io_ops system_ops = {
     .unmap = system_unmap,
     .fd = fd_of,
     .stat = system_stat,
+    .space = system_space,
     .mkdir = system_mkdir,
     .rename = system_rename,
     .remove = system_remove,

@@ -272,3 +272,15 @@ det_status chart_draw(const struct chart *chart, struct buf *out, struct err *er
         chart->width > taken + PLOT_LEAST ? chart->width - taken : PLOT_LEAST;
     return draw_on(chart, &b, &canvas, out, err);
 }
+
+void chart_spark(const double *point, size_t count, double top, struct buf *out)
+{
+    static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const double most = (double)ARRAY_LEN(steps) - 1;
+
+    for (size_t i = 0; i < count; i++) {
+        double share = top > 0 && point[i] > 0 ? MIN(point[i] / top, 1.0) : 0;
+
+        buf_puts(out, isfinite(point[i]) ? steps[(size_t)lround(share * most)] : " ");
+    }
+}

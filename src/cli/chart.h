@@ -37,6 +37,10 @@ struct chart {
  * chart without a single point says so. */
 det_status chart_draw(const struct chart *chart, struct buf *out, struct err *err);
 
+/* A curve as high as a line of text, a character a point: the lowest at 0, the highest
+ * at `top` and above. */
+void chart_spark(const double *point, size_t count, double top, struct buf *out);
+
 /* At most 6 significant digits: "0.0123", "1.5e-07", "NaN". */
 enum { CHART_NUMBER = 32 };
 void chart_number(double value, char text[CHART_NUMBER]);

@@ -446,6 +446,10 @@ const struct cli_command cli_commands[] = {
     COMMAND("trial", "metrics", "ID...", run_trial_metrics, CLI_CALLS | CLI_LISTS,
             "Draw the metrics of trials in the terminal",
             OPTS(metric_opts, metric_options)),
+    COMMAND("trial", "profile", "ID", run_trial_profile, CLI_CALLS | CLI_LISTS,
+            "Show what the machine did while a trial ran, and where its time went",
+            .help = "There is something to show where the experiment's configuration "
+                    "has profiling.enabled, or the program turns the profiler on."),
 
     COMMAND("checkpoint", "list", "", run_checkpoint_list, CLI_CALLS | CLI_LISTS,
             "List checkpoints of an experiment or a trial",

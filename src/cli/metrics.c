@@ -235,8 +235,17 @@ static const char *chart_title(struct cli *cli, const struct subject *subject,
     return arena_printf(&cli->mem, "%s (%s%s)", name, group, note);
 }
 
+/* A metric that is no number for any trial; then nothing is to be drawn. */
+static bool is_empty(const struct chart *chart)
+{
+    for (size_t i = 0; i < chart->count; i++)
+        if (chart->series[i].count)
+            return false;
+    return true;
+}
+
 static det_status draw(struct cli *cli, const struct subject *subject,
-                       const char *group, const char *name)
+                       const char *group, const char *name, size_t *drawn)
 {
     static const enum term_color colors[] = {COLOR_CYAN,    COLOR_YELLOW, COLOR_GREEN,
                                              COLOR_MAGENTA, COLOR_RED,    COLOR_BLUE};
@@ -271,7 +280,12 @@ static det_status draw(struct cli *cli, const struct subject *subject,
         if (st || chart.count >= subject->trials.count)
             break;
     }
-    return st ? st : chart_draw(&chart, &cli->out, cli->err);
+    /* Who asks for it by name is told that there is nothing. */
+    if (st || (!options->names.count && !options->group && is_empty(&chart)))
+        return st;
+    if ((*drawn)++)
+        cli_put(cli, "\n");
+    return chart_draw(&chart, &cli->out, cli->err);
 }
 
 static det_status draw_all(struct cli *cli, const struct subject *subject,
@@ -291,9 +305,7 @@ static det_status draw_all(struct cli *cli, const struct subject *subject,
             left++;
             continue;
         }
-        if (drawn++)
-            cli_put(cli, "\n");
-        st = draw(cli, subject, group, name);
+        st = draw(cli, subject, group, name, &drawn);
         if (!st)
             st = cli_flush(cli);
         if (st)

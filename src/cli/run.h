@@ -49,6 +49,8 @@ RUN(task_logs);
 /* metrics.c */
 RUN(experiment_metrics);
 RUN(trial_metrics);
+/* profile.c */
+RUN(trial_profile);
 /* trial.c */
 RUN(trial_describe);
 /* checkpoint.c */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/ctx.h"
+#include "cli/profile.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/table.h"
@@ -72,6 +73,8 @@ static det_status put_metrics(struct cli *cli, const struct json *summary)
         json_each(metric, group) {
             const struct json *last = json_get(metric, "last");
 
+            if (profile_is_report(name, last))
+                continue; /* `det trial profile` shows those */
             table_add(&table, metric->key);
             table_add(&table, name);
             table_add(&table, *cli_number(cli, last) ? cli_number(cli, last)

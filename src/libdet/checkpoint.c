@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "data/json.h"
 #include "data/text.h"
+#include "det/profiler.h"
 #include "libdet/context.h"
 #include "libdet/manifest.h"
 #include "libdet/storage.h"
@@ -45,6 +46,7 @@ struct det_checkpoint {
     const char *final;  /* what it will be called */
     bool is_named;      /* renamed already: a sync and the report are missing */
     bool has_own_names; /* metadata and manifest there are the library's */
+    det_timing timing;  /* since it was begun */
     struct manifest manifest;
     VEC(struct manifest_file) puts; /* files whose sums are known */
 };
@@ -53,6 +55,7 @@ struct det_checkpoint {
 
 static void checkpoint_free(det_checkpoint *checkpoint)
 {
+    det_timing_end(checkpoint->context, &checkpoint->timing, DET_TIMING_CHECKPOINT);
     manifest_done(&checkpoint->manifest);
     vec_done(&checkpoint->puts);
     arena_done(&checkpoint->mem);
@@ -113,6 +116,7 @@ static det_status begin(det_context *context, int64_t steps, const char *metadat
     checkpoint->context = context;
     checkpoint->mem = (struct arena)ARENA_INIT(STRINGS);
     checkpoint->steps = steps;
+    det_timing_begin(context, &checkpoint->timing);
     st = read_metadata(checkpoint, metadata, err);
     if (!st)
         st = make_draft(checkpoint, err);

@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "libdet/profiler.h"
 #include "libdet/ring.h"
 
 enum { STRINGS = 256 << 20 };
@@ -158,6 +159,8 @@ static det_status set_up(det_context *context, const det_init_options *options,
         st = open_ring(context, err);
     if (!st && is_task && context->ring && !(options->flags & DET_INIT_QUIET))
         st = preempt_start(context, err);
+    if (!st && context->ring)
+        st = profiler_open(context, options->flags & DET_INIT_QUIET, err);
     return st;
 }
 
@@ -208,8 +211,10 @@ void det_close(det_context *context)
 {
     if (!context)
         return;
-    if (!is_child(context))
+    if (!is_child(context)) {
+        profiler_close(context);
         preempt_stop(context);
+    }
     lock_done(&context->lock);
     ring_close(context->ring);
     fork_mark_done(&context->mark);

@@ -9,6 +9,7 @@
  *   reports.c     records for the ring
  *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   run_call.c    other calls to the master: searcher.c, metadata.c
+ *   profiler.c    what the machine does meanwhile (profiler.h)
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
@@ -30,6 +31,7 @@ struct io;
 struct json;
 struct net;
 struct preempt;
+struct profiler;
 struct ring;
 
 /* Where a context lives.  Borrowed; outlives it. */
@@ -64,6 +66,7 @@ struct det_context {
     const char *notes_dir; /* of latest.json; NULL: nowhere */
     struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
+    struct profiler *profiler; /* NULL: this task is no trial */
     atomic_int is_preempted;
     _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
     struct lock lock;

@@ -30,6 +30,7 @@
 #include "libdet/context.h"
 #include "libdet/fit_ranks.h"
 #include "libdet/length.h"
+#include "libdet/profiler.h"
 
 #define FIT_STATE "fit.det"
 
@@ -213,14 +214,18 @@ static det_status report_window(det_fit *fit)
 static det_status evaluate(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
+    det_timing timing;
     det_status st = DET_OK;
 
+    if (!trial->evaluate && !trial->evaluate_batch)
+        return DET_OK;
+    det_timing_begin(fit->context, &timing);
     if (trial->evaluate)
-        return trial->evaluate(fit->self, fit);
+        st = trial->evaluate(fit->self, fit);
     for (int64_t i = fit->ranks.rank;
-         trial->evaluate_batch && i < trial->evaluate_batches && !st;
-         i += fit->ranks.size)
+         !trial->evaluate && i < trial->evaluate_batches && !st; i += fit->ranks.size)
         st = trial->evaluate_batch(fit->self, fit, i);
+    det_timing_end(fit->context, &timing, DET_TIMING_VALIDATE);
     return st;
 }
 
@@ -464,6 +469,18 @@ static det_status must_stop(det_fit *fit, bool *ret_stop)
     return st;
 }
 
+static det_status step(det_fit *fit)
+{
+    det_timing timing;
+    det_status st;
+
+    profiler_batches(fit->context, det_fit_batches(fit));
+    det_timing_begin(fit->context, &timing);
+    st = fit->trial->train_batch(fit->self, fit);
+    det_timing_end(fit->context, &timing, DET_TIMING_STEP);
+    return st;
+}
+
 static det_status train(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
@@ -477,7 +494,7 @@ static det_status train(det_fit *fit)
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)
             st = trial->epoch_begin(fit->self, fit);
         if (!st)
-            st = trial->train_batch(fit->self, fit);
+            st = step(fit);
         if (!st)
             st = must_stop(fit, &is_last);
         if (st)

@@ -34,6 +34,7 @@
 #include "base/permute.h"
 #include "base/shared.h"
 #include "base/task.h"
+#include "det/profiler.h"
 #include "libdet/crew.h"
 #include "libdet/dataset.h"
 
@@ -67,6 +68,7 @@ struct slot {
 
 struct det_loader {
     const det_dataset *dataset;
+    det_context *context; /* whose profiler counts the waits; NULL: nobody's */
     struct plan plan;
     struct fork_mark mark;
     struct slot *slots;
@@ -437,6 +439,7 @@ det_status loader_open(det_dataset *dataset, const det_loader_options *options,
     if (!loader)
         return err_default(err, DET_NOMEM);
     loader->dataset = dataset;
+    loader->context = copy.context;
     st = make_loader(loader, &copy, exec, err);
     if (st) {
         det_loader_free(loader);
@@ -493,6 +496,25 @@ static det_status check_ours(det_loader *loader)
         "of your own with det_loader_new()");
 }
 
+/* What training waits for: the batch at `position`, whoever makes it. */
+static void have_made(det_loader *loader, struct slot *slot)
+{
+    det_timing timing;
+
+    det_timing_begin(loader->context, &timing);
+    if (loader->exec || loader->crew)
+        post_ahead(loader);
+    if (loader->crew) {
+        take_from_crew(loader, slot);
+    } else if (loader->exec) {
+        wait_for(loader, slot);
+    } else {
+        slot->position = loader->position;
+        fill_slot(slot);
+    }
+    det_timing_end(loader->context, &timing, DET_TIMING_DATA);
+}
+
 det_status det_loader_next(det_loader *loader, const det_batch **ret_batch)
 {
     struct slot *slot;
@@ -505,16 +527,7 @@ det_status det_loader_next(det_loader *loader, const det_batch **ret_batch)
         return DET_OK;
     }
     slot = slot_at(loader, loader->position);
-    if (loader->exec || loader->crew)
-        post_ahead(loader);
-    if (loader->crew) {
-        take_from_crew(loader, slot);
-    } else if (loader->exec) {
-        wait_for(loader, slot);
-    } else {
-        slot->position = loader->position;
-        fill_slot(slot);
-    }
+    have_made(loader, slot);
     if (slot->status) {
         loader->has_failed = true;
         loader->err = slot->err;

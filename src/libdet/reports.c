@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "data/json.h"
 #include "libdet/context.h"
+#include "libdet/profiler.h"
 #include "libdet/ring.h"
 
 enum {
@@ -42,12 +43,19 @@ static det_status put_metrics(det_context *context, const char *group, int64_t s
                               const struct report_metrics *more, struct err *err)
 {
     struct report_metrics metrics = *more;
+    det_timing timing;
+    det_status st;
 
     metrics.group = group;
     metrics.group_len = strlen(group);
     metrics.steps = steps;
-    return ring_put_metrics(context->ring, (uint32_t)context->info.run_id,
-                            clock_wall_us(context->world.clock), &metrics, err);
+    det_timing_begin(context, &timing);
+    st = ring_put_metrics(context->ring, (uint32_t)context->info.run_id,
+                          clock_wall_us(context->world.clock), &metrics, err);
+    det_timing_end(context, &timing, DET_TIMING_REPORT);
+    if (steps >= 0)
+        profiler_batches(context, steps);
+    return st;
 }
 
 static det_status fill(const det_metric *metrics, size_t count,

@@ -141,6 +141,20 @@ static size_t count_of(struct bed *bed, const char *kind)
                : 0;
 }
 
+/* How often a text is in the answer, all lines of it. */
+static size_t times_in(struct bed *bed, const char *path, const char *part)
+{
+    struct step step = GET("counted", path, 200, NULL);
+    const char *at = bed_step(bed, &step).text;
+    size_t count = 0;
+
+    while ((at = strstr(at, part)) != NULL) {
+        at += strlen(part);
+        count++;
+    }
+    return count;
+}
+
 /* ---- once each ------------------------------------------------------------------- */
 
 TEST(a_batch_is_stored_and_answered_with_its_last_number)
@@ -580,4 +594,40 @@ TEST(a_deleted_experiment_takes_its_marks_with_it)
     await_experiment(bed, share.experiment, "COMPLETED");
     bed_play(bed, steps);
     CHECK_EQ(send_as(&batch, TASK, share.allocation).status, 401);
+}
+
+/* ---- what the machine did -------------------------------------------------------- */
+
+TEST(reports_without_steps_are_all_read_back_however_many_there_are)
+{
+    enum { MANY = 1203 }; /* more than a stream sends at a time */
+    static const struct report_value value = {
+        .name = "a1",
+        .name_len = 2,
+        .type = REPORT_JSON,
+        .json = "{\"cpu_util_simple\": 12.5, \"/\": {\"disk_util\": 3}}",
+        .json_len =
+            sizeof("{\"cpu_util_simple\": 12.5, \"/\": {\"disk_util\": 3}}") - 1};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+    BATCH(b);
+    const char *all = "/api/v1/trials/metrics/trial_metrics?trialIds=${share.trial}";
+    const char *one =
+        "/api/v1/trials/metrics/trial_metrics?group=cpu&trialIds=${share.trial}";
+
+    batch_begin(&b, &share, 1);
+    add_loss(&b, "training", 1, 0.5);
+    for (int i = 0; i < MANY; i++) {
+        add_values(&b, "cpu", -1, &value, 1);
+        if (i % 2)
+            add_values(&b, "network", -1, &value, 1);
+    }
+    (void)send(&b, 0);
+    CHECK_EQ(times_in(bed, one, "\"cpu_util_simple\":12.5"), MANY);
+    CHECK_EQ(times_in(bed, all, "\"cpu_util_simple\":12.5"), MANY + MANY / 2);
+    CHECK_EQ(times_in(bed, all, "\"loss\":0.5"), 1);
+    CHECK_EQ(
+        times_in(bed, "/api/v1/trials/${share.trial}", "\"totalBatchesProcessed\":1"),
+        1);
 }

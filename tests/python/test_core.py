@@ -244,12 +244,6 @@ class Rest(Core):
         self.assertRaises(ValueError, searcher.operations)
         self.assertRaises(ValueError, searcher.get_configured_units)
 
-    def test_the_profiler_says_that_it_is_not_built(self):
-        profiler = self.open().profiler
-        self.assertRaises(ValueError, profiler.on, sampling_interval=0.01)
-        self.assertRaises(NotImplementedError, profiler.on)
-        profiler.off()
-
     def test_alerts_have_levels(self):
         context = self.open()
         context.alert(title="look", description="at this", level="warn")

@@ -14,9 +14,15 @@ GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gui
 class Guide(Offline):
     def test_every_script_of_the_core_api_page_runs(self):
         os.environ["DET_EXPERIMENT_CONFIG"] = '{"searcher": {"max_length": {"batches": 200}}}'
-        with open(os.path.join(GUIDE, "core-api-in-python.md")) as file:
+        self.run_scripts("core-api-in-python.md", 3)
+
+    def test_every_script_of_the_profiling_page_runs(self):
+        self.run_scripts("profiling.md", 1)
+
+    def run_scripts(self, page, least):
+        with open(os.path.join(GUIDE, page)) as file:
             scripts = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-        self.assertGreaterEqual(len(scripts), 3)
+        self.assertGreaterEqual(len(scripts), least)
         for script in scripts:
             done = subprocess.run(
                 [sys.executable, "-c", script], cwd=self.folder, capture_output=True, text=True

@@ -77,7 +77,8 @@ class Context:
         self.checkpoint = CheckpointContext(det, values, distributed, master)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed)
-        self.profiler = ProfilerContext()
+        profiled = json.loads(values["config"] or "{}") if values["is_trial"] else None
+        self.profiler = ProfilerContext(det, distributed.local_rank, profiled)
         self.experimental = ExperimentalCoreContext(self.train)
 
     def start(self) -> None:

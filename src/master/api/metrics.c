@@ -325,10 +325,13 @@ static det_status next_reports(struct request *req, struct buf *out,
         buf_putc(out, '\n');
     }
     if (count == REPORTS_AT_ONCE) {
+        const struct metric_row *last = &rows[count - 1];
+
         query->has_cursor = true;
-        query->after_run = rows[count - 1].run_id;
-        query->after_steps = rows[count - 1].steps;
-        query->after_group = arena_strdup(&req->mem, rows[count - 1].group);
+        query->after_run = last->run_id;
+        query->after_steps = last->has_steps ? last->steps : -1;
+        query->after_id = last->id;
+        query->after_group = arena_strdup(&req->mem, last->group);
         if (!query->after_group)
             return DET_NOMEM;
     } else {

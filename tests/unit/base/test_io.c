@@ -653,3 +653,19 @@ TEST(plain_files_are_neither_links_nor_pipes)
     io_close(file);
     CHECK_OK(io_remove_tree(io_system(), root, &test_err));
 }
+
+ON_BOTH(a_disk_says_how_large_it_is_and_what_is_free)
+{
+    struct io_space space;
+
+    if (io_is_memory(io)) {
+        CHECK_EQ(io_space(io, root, &space, &test_err), DET_UNSUPPORTED);
+        io_memory_limit(io, 1000);
+        put(io, below(root, "f"), "0123456789");
+    }
+    CHECK_OK(io_space(io, root, &space, &test_err));
+    CHECK(space.size_bytes > 0 && space.free_bytes <= space.size_bytes);
+    if (io_is_memory(io))
+        CHECK_EQ(space.free_bytes, 990);
+    CHECK_EQ(io_space(io, below(root, "nowhere"), &space, &test_err), DET_NOT_FOUND);
+}

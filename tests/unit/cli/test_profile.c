@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/profile.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "cli/chart.h"
+#include "data/json.h"
+#include "tests/support/test.h"
+
+static void add(struct profile *profile, const char *group, const char *text)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct json *report;
+
+    CHECK_OK(json_parse(text, strlen(text), &mem, &report, &test_err));
+    CHECK_OK(profile_add(profile, group, report, &test_err));
+}
+
+static const struct profile_line *line(const struct profile *profile, size_t at,
+                                       const char *name)
+{
+    CHECK(at < profile->lines.count);
+    CHECK_STR(profile->lines.at[at]->name, name);
+    return profile->lines.at[at];
+}
+
+TEST(every_number_is_a_line_by_agent_group_and_name)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+
+    add(&profile, "disk", "{\"b\":{\"disk_iops\":1,\"/\":{\"disk_util\":27.5}}}");
+    add(&profile, "cpu", "{\"a\":{\"cpu_util_simple\":10}}");
+    add(&profile, "cpu", "{\"a\":{\"cpu_util_simple\":40}}");
+    add(&profile, "cpu", "{\"a\":{\"cpu_util_simple\":25}}");
+    profile_sort(&profile);
+    CHECK_EQ(profile.lines.count, 3);
+    CHECK_STR(line(&profile, 0, "cpu_util_simple")->agent, "a");
+    CHECK(profile.lines.at[0]->last == 25 && profile.lines.at[0]->max == 40);
+    CHECK(profile.lines.at[0]->sum == 75 && profile.lines.at[0]->count == 3);
+    CHECK(line(&profile, 1, "/.disk_util")->last == 27.5);
+    CHECK(line(&profile, 2, "disk_iops")->max == 1);
+}
+
+TEST(timings_add_up_and_what_takes_longest_comes_first)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+
+    add(&profile, "timing",
+        "{\"a\":{\"seconds\":10,\"data\":{\"seconds\":2,\"count\":4},"
+        "\"step\":{\"seconds\":7,\"count\":4}}}");
+    add(&profile, "timing", "{\"a\":{\"seconds\":10,\"step\":{\"seconds\":11}}}");
+    profile_sort(&profile);
+    CHECK(profile_seconds(&profile, "a") == 20);
+    CHECK(profile_seconds(&profile, "b") == 0);
+    CHECK(line(&profile, 0, "step")->seconds == 18);
+    CHECK(profile.lines.at[0]->last == 100); /* it had begun before */
+    CHECK_EQ(profile.lines.at[0]->events, 4);
+    CHECK(line(&profile, 1, "data")->seconds == 2);
+}
+
+TEST(what_is_no_report_of_a_profiler_is_passed_over)
+{
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "7",
+        "{\"a\":1}",
+        "{\"a\":[1,2]}",
+        "{\"a\":{\"x\":\"word\",\"y\":null,\"z\":\"NaN\",\"l\":[1]}}",
+        "{\"a\":{\"x\":{\"y\":{\"z\":1}},\"seconds\":\"Infinity\"}}",
+    };
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        add(&profile, "cpu", texts[i]);
+        add(&profile, "timing", texts[i]);
+    }
+    profile_sort(&profile);
+    CHECK_EQ(profile.lines.count, 0);
+}
+
+TEST(a_value_of_a_profilers_group_is_its_own_only_when_it_is_an_object)
+{
+    struct json object = {.kind = JSON_OBJECT}, number = {.kind = JSON_INT};
+
+    CHECK(profile_is_report("cpu", &object));
+    CHECK(!profile_is_report("cpu", &number));
+    CHECK(!profile_is_report("cpu", NULL));
+    CHECK(!profile_is_report("mine", &object));
+}
+
+TEST(a_curve_keeps_its_form_however_long_it_is)
+{
+    struct profile_curve curve = {0};
+
+    for (int i = 0; i < 100000; i++)
+        profile_curve_add(&curve, i);
+    CHECK(curve.count > PROFILE_CURVE / 2 - 1 && curve.count <= PROFILE_CURVE);
+    for (uint32_t i = 1; i < curve.count; i++)
+        CHECK(curve.point[i] > curve.point[i - 1]);
+    CHECK(curve.point[0] < 5000 && curve.point[curve.count - 1] > 90000);
+}
+
+TEST(a_curve_fits_into_a_line)
+{
+    static const double points[] = {0, 1, 50, 100, 1000, -5};
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    chart_spark(points, 6, 100, &out);
+    CHECK_STR(out.data, "▁▁▅██▁");
+    buf_clear(&out);
+    chart_spark(points, 2, 0, &out);
+    CHECK_STR(out.data, "▁▁");
+}
+
+TEST(without_memory_a_report_is_refused)
+{
+    static const char text[] =
+        "{\"a\":{\"cpu_util_simple\":1,\"/\":{\"disk_util\":2}}}";
+
+    EACH_ALLOCATION_FAILS() {
+        int64_t armed = fault_state.left[FAULT_MEMORY];
+        CLEANUP(arena_done) struct arena tree = ARENA_INIT(1 << 20);
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+        struct json *report;
+        det_status st;
+
+        fault_state.left[FAULT_MEMORY] = 0;
+        CHECK_OK(json_parse(text, strlen(text), &tree, &report, &test_err));
+        fault_state.left[FAULT_MEMORY] = armed;
+        st = profile_add(&profile, "disk", report, &test_err);
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+    }
+}
