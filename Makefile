@@ -20,7 +20,7 @@ bench: all ## figures beside their limits; PEERS=1 also measures MLflow and the 
 	@tools/setup bench
 	@tools/bench $(if $(PEERS),--peers)
 
-soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign quiet sim fuzz"
+soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof quiet sim fuzz"
 	@tools/setup test
 	@tools/soak
 

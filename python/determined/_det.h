@@ -62,6 +62,12 @@ PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
 
+/* _det_profiler.c */
+PyObject *context_profiler_on(struct context *self, PyObject *args);
+PyObject *context_profiler_off(struct context *self, PyObject *unused);
+PyObject *context_timing_begin(struct context *self, PyObject *unused);
+PyObject *context_timing_end(struct context *self, PyObject *args);
+
 /* _det_run.c */
 PyObject *context_searcher_length(struct context *self, PyObject *unused);
 PyObject *context_searcher_progress(struct context *self, PyObject *args);
@@ -78,12 +84,6 @@ det_distributed *distributed_take(struct distributed *self);
 PyObject *distributed_end(struct distributed *self, PyObject *result);
 PyTypeObject *make_distributed_type(PyObject *module);
 PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
-
-/* _det_profiler.c */
-PyObject *context_profiler_on(struct context *self, PyObject *args);
-PyObject *context_profiler_off(struct context *self, PyObject *unused);
-PyObject *context_timing_begin(struct context *self, PyObject *unused);
-PyObject *context_timing_end(struct context *self, PyObject *args);
 
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \

@@ -250,6 +250,19 @@ static det_status check_source(struct cli *cli, const char *uuid,
     return cli_hint(cli, "'det checkpoint delete %s' forgets one that is gone", uuid);
 }
 
+det_status checkpoint_directory(struct cli *cli, const struct json *c,
+                                const char **ret_path)
+{
+    struct place place = {0};
+    det_status st = place_of(cli, c, &place);
+
+    if (!st)
+        st = check_source(cli, json_str(json_get(c, "uuid"), ""), &place);
+    if (!st)
+        *ret_path = place.path;
+    return st;
+}
+
 /* Where files are copied to first: beside a folder that is to be made, inside of one
  * that is there (it may be a mount, or where somebody's shell is).  So what is in the
  * folder is whole, and a copy that failed does not stand in the way of the next. */

@@ -152,6 +152,22 @@ static const struct cli_opt metric_opts[] = {
            "draw at most N trials, the best ones", .def = "6"),
     NUMBER(0, "height", metric_options, height, "ROWS", 3, 100, "height of a chart",
            .def = "12"),
+    FLAG(0, "lost", metric_options, lost,
+         "also what was lost and redone; for --csv and --json"),
+    END,
+};
+
+static const struct cli_opt proof_opts[] = {
+    NUMBER('n', "kills", proof_options, kills, "N", 1, 100000,
+           "kill it that many times", .def = "20"),
+    NUMBER(0, "seed", proof_options, seed, "N", 0, INT64_MAX,
+           "of the moments (default: others each time)"),
+    PAIRS(0, "config", proof_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    TEXTS(0, "ignore-metric", proof_options, ignored_metrics, "PATTERN",
+          "leave out metrics: 'seconds', 'training.*_time'; may be repeated"),
+    TEXTS(0, "ignore-file", proof_options, ignored_files, "PATTERN",
+          "leave out files of the checkpoint: '*.log'; may be repeated"),
     END,
 };
 
@@ -340,6 +356,7 @@ const struct cli_noun cli_nouns[] = {
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
     {"preview-search", NULL, NULL},
+    {"resume-proof", NULL, NULL},
     {"report", NULL, NULL},
     {"hparam", NULL, NULL},
     {"preempted", NULL, NULL},
@@ -543,6 +560,23 @@ const struct cli_command cli_commands[] = {
             OPTS(stop_opts, stop_options)),
     COMMAND("preview-search", NULL, "CONFIG", run_preview_search, CLI_LISTS,
             "Show what a search would run, without running it"),
+    COMMAND("resume-proof", NULL, "CONFIG [CONTEXT]", run_resume_proof,
+            CLI_CALLS | CLI_SHOWS,
+            "Prove that an experiment resumes exactly where it was killed",
+            OPTS(proof_opts, proof_options),
+            .help =
+                "Runs the experiment twice with the same seed: once undisturbed, and "
+                "once killed (SIGKILL, all its processes) at random moments and "
+                "resumed from its latest checkpoint each time.  Then compares the "
+                "final checkpoints file by file and byte by byte, and all metrics "
+                "value by value, and names what differs.  Of a search one trial is "
+                "run.  Kills spend none of max_restarts, and a failure of the program "
+                "itself ends the proof.  The experiments are labelled 'resume-proof' "
+                "and archived; 'det experiment list -a' shows them.\n\n"
+                "Exits 0 when everything is the same after all N kills, and 1 when "
+                "something differs, fewer kills could be placed, or none came "
+                "behind a checkpoint.  The checkpoint "
+                "storage must be visible here."),
 
     COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
             "Inside a task: report metrics", OPTS(report_opts, report_options),

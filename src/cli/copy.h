@@ -13,6 +13,7 @@
 #include "base/err.h"
 
 struct arena;
+struct cli;
 struct io;
 struct json;
 
@@ -27,5 +28,10 @@ struct copy_result {
 det_status copy_checkpoint(struct io *io, const char *from, const char *to,
                            const struct json *resources, struct arena *mem,
                            struct copy_result *ret_result, struct err *err);
+
+/* Where the checkpoint (as the API shows it) lies, if it can be seen from here
+ * (checkpoint.c). */
+det_status checkpoint_directory(struct cli *cli, const struct json *checkpoint,
+                                const char **ret_path);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create.c - `det experiment create`: from a file and a folder to a running experiment.
  */
+#include "cli/create.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -154,9 +156,7 @@ static det_status check_config(struct cli *cli, const struct field_strs *pairs,
                                             ret_config, cli->err);
 }
 
-/* `text` as `name` has it, or as its options make it; says what is `at_least` so bad.
- */
-static det_status take_config(struct cli *cli, const char *name,
+det_status create_take_config(struct cli *cli, const char *name,
                               const struct field_strs *pairs,
                               enum config_severity at_least, struct buf *text,
                               struct experiment_config *ret_config)
@@ -178,14 +178,15 @@ static det_status take_config(struct cli *cli, const char *name,
     return st;
 }
 
-static det_status load_config(struct cli *cli, const char *path,
+det_status create_load_config(struct cli *cli, const char *path,
                               const struct field_strs *pairs, struct buf *text,
                               struct experiment_config *ret_config)
 {
     const char *name = strcmp(path, "-") ? path : "standard input";
     det_status st = cli_read_config(cli, path, text);
 
-    return st ? st : take_config(cli, name, pairs, CONFIG_NOTICE, text, ret_config);
+    return st ? st
+              : create_take_config(cli, name, pairs, CONFIG_NOTICE, text, ret_config);
 }
 
 /* ---- forks ----------------------------------------------------------------------- */
@@ -205,7 +206,7 @@ static det_status fork_config(struct cli *cli, int64_t id,
     if (!name || text->status)
         return cli_nomem(cli);
     /* Nobody wrote this text: what is noteworthy in it was said before. */
-    return take_config(cli, name, pairs, CONFIG_ERROR, text, ret_config);
+    return create_take_config(cli, name, pairs, CONFIG_ERROR, text, ret_config);
 }
 
 /* What --checkpoint means, behind the pairs of --config. */
@@ -241,7 +242,7 @@ static det_status find_config(struct cli *cli, const struct cli_invocation *in,
     if (st)
         return st;
     if (in->arg_count)
-        return load_config(cli, in->args[0], &pairs, text, &checked);
+        return create_load_config(cli, in->args[0], &pairs, text, &checked);
     if (options->fork != CLI_UNSET)
         return fork_config(cli, options->fork, &pairs, text, &checked);
     (void)cli_fail(cli, DET_INVALID, "'det experiment create' needs CONFIG");
@@ -337,7 +338,7 @@ static det_status write_body(struct cli *cli, const struct buf *config,
     return st;
 }
 
-static void show_warnings(struct cli *cli, const struct json *reply)
+void create_show_warnings(struct cli *cli, const struct json *reply)
 {
     json_each(warning, json_get(reply, "warnings")) {
         const char *text = json_str(warning, "");
@@ -370,7 +371,7 @@ static det_status send(struct cli *cli, const struct buf *config, const char *fo
     if (st)
         return st;
     *ret_id = json_i64(json_path(reply, "experiment.id"), 0);
-    show_warnings(cli, reply);
+    create_show_warnings(cli, reply);
     cli_put(cli, "Created experiment %" PRId64 "\n", *ret_id);
     if (!options->paused)
         cli_put(cli, "Activated experiment %" PRId64 "\n", *ret_id);
@@ -461,7 +462,7 @@ det_status run_experiment_continue(struct cli *cli, const struct cli_invocation 
     st = cli_send(cli, "POST", body.data, &reply, "/api/v1/experiments/continue");
     if (st)
         return st;
-    show_warnings(cli, reply);
+    create_show_warnings(cli, reply);
     cli_put(cli, "Continued experiment %" PRId64 "\n", id);
     st = cli_flush(cli);
     return !st && options->follow ? follow(cli, id) : st;
@@ -496,7 +497,7 @@ det_status run_preview_search(struct cli *cli, const struct cli_invocation *in)
     const struct field_strs none = {0};
     struct experiment_config config;
     struct json *trials;
-    det_status st = load_config(cli, in->args[0], &none, &text, &config);
+    det_status st = create_load_config(cli, in->args[0], &none, &text, &config);
 
     if (!st)
         st = searcher_preview(config.searcher, config.hyperparameters, &cli->mem,

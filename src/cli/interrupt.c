@@ -64,6 +64,26 @@ bool interrupt_wait_for_input(const struct interrupt *hold)
     return second_is_ready(hold->fd, STDIN_FILENO);
 }
 
+void interrupt_let_stop(struct interrupt *hold)
+{
+    sigset_t stop, held;
+
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    held_signals(&held);
+    sigdelset(&held, SIGTSTP);
+    if (hold->fd >= 0) /* else a SIGTSTP from before would count as one of these */
+        (void)signalfd(hold->fd, &held, 0);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+}
+
+bool interrupt_pause(const struct interrupt *hold, int64_t us)
+{
+    struct pollfd end = {.fd = hold->fd, .events = POLLIN};
+
+    return poll(&end, 1, (int)((us + 999) / 1000)) > 0;
+}
+
 /* ---- last words ------------------------------------------------------------------ */
 
 struct farewell {

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -28,6 +29,11 @@ const sigset_t *interrupt_usual(const struct interrupt *hold);
 /* Reads of stdin wait here: true when there is something to read, false when a signal
  * came first. */
 bool interrupt_wait_for_input(const struct interrupt *hold);
+
+/* From now on Ctrl-Z stops us at once; what would end us still waits. */
+void interrupt_let_stop(struct interrupt *hold);
+/* Waits so long, or until a signal waits: then it returns true. */
+bool interrupt_pause(const struct interrupt *hold, int64_t us);
 
 /* Until farewell_end(): a signal that ends the process prints `text` (copied) and a
  * line break on stderr first.  NULL in *ret_farewell, and no harm done, where that

@@ -348,6 +348,7 @@ static void put_csv_rows(struct rows *rows, const struct json *report,
 {
     const struct metric_options *options = rows->cli->in->options;
     struct buf *out = &rows->cli->out;
+    bool is_lost = json_bool(json_get(report, "archived"), false);
 
     json_each(value, values) {
         const char *text = json_str(value, NULL);
@@ -366,6 +367,8 @@ static void put_csv_rows(struct rows *rows, const struct json *report,
         if (!text)
             text = json_text(&rows->mem, value);
         put_csv_text(out, text ? text : "");
+        if (options->lost)
+            buf_puts(out, is_lost ? ",true" : ",false");
         buf_putc(out, '\n');
     }
 }
@@ -417,6 +420,8 @@ static det_status stream_rows(struct rows *rows, const struct subject *subject,
     buf_puts(&path, "/api/v1/trials/metrics/trial_metrics?");
     if (options->group)
         buf_printf(&path, "group=%s", cli_url(cli, options->group));
+    if (options->lost)
+        buf_puts(&path, "&withArchived=true");
     for (size_t i = from; i < end; i++)
         buf_printf(&path, "&trialIds=%" PRId64, subject->trials.at[i]);
     if (path.status)
@@ -427,11 +432,13 @@ static det_status stream_rows(struct rows *rows, const struct subject *subject,
 
 static det_status print_rows(struct cli *cli, const struct subject *subject)
 {
+    const struct metric_options *options = cli->in->options;
     struct rows rows = {.cli = cli, .mem = ARENA_INIT(REPORT_TREE)};
     det_status st = DET_OK;
 
     if (cli->in->format == CLI_CSV)
-        cli_put(cli, "trial,run,batches,time,group,name,value\n");
+        cli_put(cli, "trial,run,batches,time,group,name,value%s\n",
+                options->lost ? ",lost" : "");
     for (size_t i = 0; i < subject->trials.count && !st; i += TRIALS_AT_ONCE)
         st = stream_rows(&rows, subject, i);
     arena_done(&rows.mem);
@@ -444,11 +451,16 @@ static det_status print_rows(struct cli *cli, const struct subject *subject)
 
 static det_status show(struct cli *cli, const struct subject *subject)
 {
+    const struct metric_options *options = cli->in->options;
     struct json *reply;
     const struct json *there;
-    det_status st =
-        cli_get(cli, &reply, "/api/v1/det/experiments/%" PRId64 "/metric-names",
-                subject->experiment_id);
+    det_status st;
+
+    if (options->lost && cli->in->format == CLI_TEXT)
+        return cli_fail(cli, DET_INVALID,
+                        "--lost needs --csv or --json: charts show what survived");
+    st = cli_get(cli, &reply, "/api/v1/det/experiments/%" PRId64 "/metric-names",
+                 subject->experiment_id);
 
     if (st)
         return st;

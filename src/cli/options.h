@@ -62,6 +62,15 @@ struct metric_options {
     struct field_strs names;
     int64_t trials;
     int64_t height;
+    bool lost;
+};
+
+struct proof_options {
+    int64_t kills;
+    int64_t seed;             /* CLI_UNSET: chance */
+    struct field_strs config; /* "key=value" */
+    struct field_strs ignored_metrics;
+    struct field_strs ignored_files;
 };
 
 struct checkpoint_options {

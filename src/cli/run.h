@@ -15,6 +15,8 @@ struct cli_invocation;
 RUN(experiment_create);
 RUN(experiment_continue);
 RUN(preview_search);
+/* proof.c */
+RUN(resume_proof);
 /* experiment.c */
 RUN(experiment_list);
 RUN(experiment_describe);

@@ -552,3 +552,22 @@ det_status allocation_preempt_requested(struct core *core,
         allocation_preempt(core, it, "its node asked for it");
     return st;
 }
+
+/* Not as a crash of the program, which would count as a restart: the trial goes on from
+ * its latest checkpoint, as often as anybody likes. */
+det_status allocation_run_kill(struct core *core, const struct core_event *event,
+                               struct err *err)
+{
+    int64_t id = event->run_kill.allocation_id;
+    det_status st;
+    struct live_allocation *it = find_live(core, id, &st, err);
+
+    if (st)
+        return st;
+    if (!it)
+        return err_set(err, DET_STATE, "allocation %" PRId64 " is over", id);
+    if (it->row.state == ALLOCATION_PENDING)
+        return err_set(err, DET_STATE, "allocation %s has not begun", it->row.name);
+    allocation_kill(core, it, "somebody killed this run");
+    return DET_OK;
+}

@@ -37,6 +37,7 @@ static handler_fn *const handlers[] = {
     HANDLES(SHARE_EXITED, allocation_share_exited),
     HANDLES(PREEMPT_ACKNOWLEDGED, allocation_acknowledged),
     HANDLES(PREEMPT_REQUESTED, allocation_preempt_requested),
+    HANDLES(RUN_KILL, allocation_run_kill),
     HANDLES(AGENT_JOINED, agent_joined),
     HANDLES(AGENT_SILENT, agent_heard),
     HANDLES(AGENT_HEARD, agent_heard),

@@ -183,6 +183,8 @@ det_status allocation_acknowledged(struct core *core, const struct core_event *e
 det_status allocation_preempt_requested(struct core *core,
                                         const struct core_event *event,
                                         struct err *err);
+det_status allocation_run_kill(struct core *core, const struct core_event *event,
+                               struct err *err);
 
 /* ---- agent.c --------------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ enum core_event_kind {
     EVENT_SHARE_EXITED, /* journal: a task process ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
+    EVENT_RUN_KILL, /* a run is killed as by a crash; its trial goes on */
     EVENT_AGENT_JOINED,
     EVENT_AGENT_SILENT,      /* not heard for a while, or it signed off */
     EVENT_AGENT_HEARD,       /* heard again, same agent, nothing lost */
@@ -113,6 +114,9 @@ struct core_event {
         struct {
             int64_t allocation_id;
         } preempt; /* both kinds */
+        struct {
+            int64_t allocation_id;
+        } run_kill;
         struct {
             const char *name;
             const char *resource_pool;

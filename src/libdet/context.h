@@ -8,8 +8,8 @@
  *   hparam.c      paths into the hyperparameters
  *   reports.c     records for the ring
  *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
- *   run_call.c    other calls to the master: searcher.c, metadata.c
  *   profiler.c    what the machine does meanwhile (profiler.h)
+ *   run_call.c    other calls to the master: searcher.c, metadata.c
  *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`

@@ -454,6 +454,18 @@ static det_status do_due(det_fit *fit, unsigned todo)
     return st;
 }
 
+static det_status step(det_fit *fit)
+{
+    det_timing timing;
+    det_status st;
+
+    profiler_batches(fit->context, det_fit_batches(fit));
+    det_timing_begin(fit->context, &timing);
+    st = fit->trial->train_batch(fit->self, fit);
+    det_timing_end(fit->context, &timing, DET_TIMING_STEP);
+    return st;
+}
+
 /* Rank 0 knows what the platform wants; whoever has had enough speaks for all. */
 static det_status must_stop(det_fit *fit, bool *ret_stop)
 {
@@ -466,18 +478,6 @@ static det_status must_stop(det_fit *fit, bool *ret_stop)
     det_status st = fit_ranks_exchange(&fit->ranks, &word, &flags, NULL);
 
     *ret_stop = flags != 0;
-    return st;
-}
-
-static det_status step(det_fit *fit)
-{
-    det_timing timing;
-    det_status st;
-
-    profiler_batches(fit->context, det_fit_batches(fit));
-    det_timing_begin(fit->context, &timing);
-    st = fit->trial->train_batch(fit->self, fit);
-    det_timing_end(fit->context, &timing, DET_TIMING_STEP);
     return st;
 }
 

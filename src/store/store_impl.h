@@ -100,6 +100,10 @@ det_status sweep_allocation(struct db *db, int64_t allocation_id, struct err *er
 /* Beside the trial's own: the checkpoint at those steps learns its metric. */
 det_status checkpoint_validated(struct db *db, int64_t trial_id, int64_t steps,
                                 double metric, struct err *err);
+/* The trial's next run goes on from a checkpoint of `steps`: what earlier runs reported
+ * beyond it was lost with them and is archived. */
+det_status metric_resumes(struct db *db, int64_t trial_id, int64_t run_id,
+                          int64_t steps, struct err *err);
 /* Works best and latest out again from the validations that were not taken back. */
 det_status trial_revalidate(struct db *db, int64_t trial_id, struct err *err);
 /* The metric that decides in this trial's validation `metrics`: *ret_has false: none.

@@ -2,9 +2,11 @@
 /* store_metric.c - a report becomes a row of the tail.
  *
  * What is usual costs one look at the trial's row and one insert: names, groups and how
- * far blocks reach are remembered (data_cache.h).  What is rare costs more: the first
- * report of a run takes back what older runs did beyond it; a report that repeats a key
- * is merged into its row, which is fetched out of its block first. */
+ * far blocks reach are remembered (data_cache.h).  What is rare costs more: a run
+ * that goes on from a checkpoint takes back what older runs did beyond it, and so does
+ * its first report (a program may go back further than its checkpoint, or have none); a
+ * report that repeats a key is merged into its row, which is fetched out of its block
+ * first. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 #include "store/store_impl.h"
 #include "wire/report.h"
 
-enum { ID_STRETCH = 4096 };
+enum { ID_STRETCH = 4096, RESUME_BYTES = 64 << 20, NO_GROUP = -1 };
 
 enum {
     TRIAL_RUN,
@@ -550,20 +552,21 @@ struct cut {
     int64_t cut;
 };
 
-/* The stretches that this report takes back, in `mem`. */
-static det_status cut_runs(struct db *db, const struct metric_report *report,
-                           int64_t group_id, struct arena *mem, struct cut **ret_cuts,
+/* The stretches that lie behind `at` and are of earlier runs; of the group itself also
+ * what has the very same steps.  In `mem`. */
+static det_status cut_runs(struct db *db, const struct metric_key *at, int64_t steps,
+                           struct arena *mem, struct cut **ret_cuts,
                            uint32_t *ret_count, struct err *err)
 {
     CLEANUP(db_query_done) struct db_query q = db_query(db, &metric_sql[RUN_CUT], err);
     VEC(struct cut) cuts = {0};
 
-    db_bind_i64(&q, report->trial_id);
-    db_bind_i64(&q, report->run_id);
-    db_bind_i64(&q, group_id);
-    db_bind_i64(&q, report->steps);
+    db_bind_i64(&q, at->trial_id);
+    db_bind_i64(&q, at->run_id);
+    db_bind_i64(&q, at->group_id);
+    db_bind_i64(&q, steps);
     while (db_next(&q)) {
-        struct cut cut = {.key.trial_id = report->trial_id};
+        struct cut cut = {.key.trial_id = at->trial_id};
 
         cut.key.group_id = db_col_i64(&q);
         cut.key.run_id = db_col_i64(&q);
@@ -581,19 +584,13 @@ static det_status cut_runs(struct db *db, const struct metric_report *report,
     return q.status;
 }
 
-/* Everything older that lies behind this report is taken back.  Later reports of this
- * run with more steps cannot take back more: `floor` lets them pass. */
-static det_status roll_back(struct db *db, struct metric_trial *trial,
-                            const struct metric_report *report, int64_t group_id,
+static det_status take_back(struct db *db, const struct metric_key *at, int64_t steps,
                             struct arena *mem, struct err *err)
 {
     struct cut *cuts = NULL;
     uint32_t count = 0;
-    det_status st;
+    det_status st = cut_runs(db, at, steps, mem, &cuts, &count, err);
 
-    if (!report->has_steps || report->steps > trial->floor)
-        return DET_OK;
-    st = cut_runs(db, report, group_id, mem, &cuts, &count, err);
     for (uint32_t i = 0; i < count && !st; i++) {
         int64_t top = -1;
 
@@ -602,10 +599,35 @@ static det_status roll_back(struct db *db, struct metric_trial *trial,
             st = set_top(db, &cuts[i].key, top, err);
     }
     if (!st && count)
-        st = trial_revalidate(db, report->trial_id, err);
+        st = trial_revalidate(db, at->trial_id, err);
+    return st;
+}
+
+/* Everything older that lies behind this report is taken back.  Later reports of this
+ * run with more steps cannot take back more: `floor` lets them pass. */
+static det_status roll_back(struct db *db, struct metric_trial *trial,
+                            const struct metric_report *report,
+                            const struct metric_key *at, struct arena *mem,
+                            struct err *err)
+{
+    det_status st;
+
+    if (!report->has_steps || report->steps > trial->floor)
+        return DET_OK;
+    st = take_back(db, at, report->steps, mem, err);
     if (!st)
         trial->floor = report->steps;
     return st;
+}
+
+det_status metric_resumes(struct db *db, int64_t trial_id, int64_t run_id,
+                          int64_t steps, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(RESUME_BYTES);
+    struct metric_key at = {
+        .trial_id = trial_id, .group_id = NO_GROUP, .run_id = run_id};
+
+    return take_back(db, &at, steps, &mem, err);
 }
 
 /* ---- adding ---------------------------------------------------------------------- */
@@ -703,7 +725,7 @@ det_status store_metric_add(struct db *db, const struct metric_report *report,
     if (!st)
         st = group_of(db, trial, &key, report->group, &to.group, err);
     if (!st)
-        st = roll_back(db, trial, report, key.group_id, mem, err);
+        st = roll_back(db, trial, report, &key, mem, err);
     if (!st)
         st = add_row(&to, cache, report, ret_is_new, err);
     return st;

@@ -92,6 +92,10 @@ det_status store_trial_put(struct db *db, const struct trial *row, struct err *e
     data_cache_drop_trial(db, row->id);
     if (!st && !db_changes(db))
         return none(row->id, err);
+    /* Later rows of the same run find nothing left to take back: what a run resumed
+     * from never lies behind what it has saved since. */
+    if (!st && row->run_id > 1 && row->latest_checkpoint)
+        st = metric_resumes(db, row->id, row->run_id, row->latest_steps, err);
     return st;
 }
 

@@ -84,6 +84,8 @@ const struct field logs_query_fields[] = {
 const struct field metrics_query_fields[] = {
     FIELD(I64S, metrics_query, trial_ids, "of these trials"),
     FIELD(STR, metrics_query, group, "of this group"),
+    FIELD(BOOL, metrics_query, with_archived,
+          "also what was lost and redone; `archived` says which"),
     FIELD_END,
 };
 

@@ -92,6 +92,7 @@ extern const struct field logs_query_fields[];
 struct metrics_query {
     struct field_i64s trial_ids;
     const char *group;
+    bool with_archived;
 };
 extern const struct field metrics_query_fields[];
 

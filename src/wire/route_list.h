@@ -86,6 +86,7 @@ ROUTE(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{uuid}/metadata", USE
 
 /* allocations and tasks */
 ROUTE(get_allocation, GET, "/api/v1/allocations/{id}", USER, none, none, "allocation", "Show an allocation")
+ROUTE(kill_allocation, POST, "/api/v1/allocations/{id}/kill", USER, none, none, "nothing", "Kill the processes of one run; its trial goes on from its latest checkpoint")
 ROUTE(get_preemption, GET, "/api/v1/allocations/{id}/signals/preemption", TASK, preemption_query, none, "preempt", "Wait to be told to stop")
 ROUTE(ack_preemption, POST, "/api/v1/allocations/{id}/signals/ack_preemption", TASK, none, none, "nothing", "The task will stop")
 ROUTE(pend_preemption, POST, "/api/v1/allocations/{id}/signals/pending_preemption", TASK, none, none, "nothing", "The task asks to be stopped")

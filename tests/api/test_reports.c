@@ -126,6 +126,48 @@ TEST(a_new_run_rolls_back_what_lies_behind_its_checkpoint)
     bed_play(bed, steps);
 }
 
+TEST(what_a_killed_run_did_behind_its_checkpoint_is_marked_when_it_resumes)
+{
+    static const struct step killed[] = {
+        POST("kill", "/api/v1/allocations/${share.allocation}/kill", NULL, 200, NULL),
+        POST("unknown", "/api/v1/allocations/1.x.9/kill", NULL, 404, NULL), END_STEPS};
+    static const struct step over[] = {
+        POST("over", "/api/v1/allocations/${share.allocation}/kill", NULL, 400,
+             "error.error~is over"),
+        END_STEPS};
+    static const struct step resumed[] = {
+        GET("what counts", "/api/v1/trials/metrics/trial_metrics?trialIds=1", 200,
+            "result.metrics#2; result.metrics.0.totalBatches=10"),
+        GET("everything",
+            "/api/v1/trials/metrics/trial_metrics?trialIds=1&withArchived=true", 200,
+            "result.metrics#4; result.metrics.1.archived=false; "
+            "result.metrics.2.totalBatches=15; result.metrics.2.archived=true; "
+            "result.metrics.3.archived=true"),
+        GET("trial", "/api/v1/trials/1", 200,
+            "trial.restarts=0; trial.totalBatchesProcessed=10; "
+            "trial.bestValidation.totalBatches=10; "
+            "trial.summaryMetrics.avg_metrics.loss.count=1"),
+        GET("series",
+            "/api/v1/trials/time-series?trialIds=1&metricNames=loss&group=training",
+            200, "trials.0.metrics.0.data#1"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    share_report(&share, "training", 10, "{'loss': 9}", 200);
+    share_report(&share, "validation", 10, "{'loss': 9}", 200);
+    share_checkpoint(&share, uuid_a, 10);
+    share_report(&share, "training", 15, "{'loss': 8}", 200);
+    share_report(&share, "validation", 20, "{'loss': 1}", 200);
+    bed_play(bed, killed);
+    share_await_kill(&share);
+    share_exit(&share, "KILLED", 137);
+    bed_play(bed, over);
+    (void)agent_run(&agent);
+    bed_play(bed, resumed);
+}
+
 TEST(metrics_are_read_back_in_streams_and_series)
 {
     static const struct step steps[] = {

@@ -5,10 +5,10 @@
  *   experiments   every one that somebody was told exists
  *   checkpoints   every one that a process was told is kept
  *                 (deleted or not: what is left is exactly what the rule protects)
- *   metrics       every acknowledged report, unless a later run trained over it; each
- *                 (run, group, steps) once, with the value that was sent
- *   records       of rings: every acknowledged one, each once
- *   lines         every acknowledged line, no line twice, each process's in order */
+ *   metrics       every acknowledged report, marked when a later run trained over it;
+ * each (run, group, steps) once, with the value that was sent records       of rings:
+ * every acknowledged one, each once lines         every acknowledged line, no line
+ * twice, each process's in order */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,20 +168,62 @@ static bool is_report(const struct json *row, const struct process *p,
            !strcmp(group, m->is_validation ? "validation" : "training");
 }
 
-/* A later run of the trial sent a report at or before these steps. */
+/* A later run of the trial sent a report that takes this one back: one with fewer
+ * steps, or with the same in the same group.  `must_be_acked`: it is known to have
+ * arrived. */
 static bool is_trained_over(const struct world *w, const struct process *p,
-                            int64_t steps)
+                            const struct metric *m, bool must_be_acked)
 {
     for (uint32_t i = 0; i < w->processes; i++) {
         const struct process *later = w->process[i];
 
         if (later->trial != p->trial || later->run <= p->run)
             continue;
-        for (uint32_t k = 0; k < later->metrics; k++)
-            if (later->metric[k].steps <= steps)
+        for (uint32_t k = 0; k < later->metrics; k++) {
+            const struct metric *other = &later->metric[k];
+
+            if ((other->is_acked || !must_be_acked) &&
+                (other->steps < m->steps || (other->steps == m->steps &&
+                                             other->is_validation == m->is_validation)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A run up to that one saved these steps or later ones, and was told so: nothing that
+ * resumes afterwards begins before them. */
+static bool is_saved(const struct world *w, const struct process *p, int64_t steps)
+{
+    for (uint32_t i = 0; i < w->processes; i++) {
+        const struct process *earlier = w->process[i];
+
+        if (earlier->trial != p->trial || earlier->run > p->run)
+            continue;
+        for (uint32_t k = 0; k < earlier->saves; k++)
+            if (earlier->saved[k].is_acked && earlier->saved[k].steps >= steps)
                 return true;
     }
     return false;
+}
+
+/* Taken back is what was lost, and nothing else. */
+static void check_line(struct reader *r, const struct json *row,
+                       const struct process *p, const struct metric *m)
+{
+    bool is_archived = json_bool(json_get(row, "archived"), false);
+
+    if (!is_archived && is_trained_over(r->w, p, m, true))
+        world_fail(r->w,
+                   "trial %" PRId64 " run %" PRId64 " steps %" PRId64
+                   " was trained over and still counts",
+                   p->trial, p->run, m->steps);
+    if (is_archived && is_saved(r->w, p, m->steps) &&
+        !is_trained_over(r->w, p, m, false))
+        world_fail(r->w,
+                   "trial %" PRId64 " run %" PRId64 " steps %" PRId64
+                   " was saved and counts no more",
+                   p->trial, p->run, m->steps);
 }
 
 static void check_metric(struct reader *r, const struct json *rows,
@@ -201,13 +243,14 @@ static void check_metric(struct reader *r, const struct json *rows,
         found = row;
     }
     if (!found) {
-        if (m->is_acked && !is_trained_over(r->w, p, m->steps))
+        if (m->is_acked)
             world_fail(r->w,
                        "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                        " was acknowledged and is not there",
                        p->trial, p->run, m->steps);
         return;
     }
+    check_line(r, found, p, m);
     value =
         json_i64(json_path(found, m->is_validation ? "metrics.validation_metrics.loss"
                                                    : "metrics.avg_metrics.loss"),
@@ -224,7 +267,9 @@ static struct json *read_reports(struct reader *r, int64_t trial)
 {
     struct arena *mem = &r->actor->mem;
     struct json *reply = read_path(
-        r, arena_printf(mem, "/api/v1/trials/metrics/trial_metrics?trialIds=%" PRId64,
+        r, arena_printf(mem,
+                        "/api/v1/trials/metrics/trial_metrics?withArchived=true"
+                        "&trialIds=%" PRId64,
                         trial));
     struct json *rows = json_new(mem, JSON_ARRAY);
 

@@ -86,7 +86,14 @@ static void interfere(struct person *person)
                              verbs[roll(w, ARRAY_LEN(verbs))]),
                 NULL);
 
-    if (one_in(w, 5)) {
+    if (one_in(w, 5) && w->processes) {
+        const struct process *p = w->process[roll(w, w->processes)];
+
+        call = as_user(
+            person, NET_POST,
+            arena_printf(&actor->mem, "/api/v1/allocations/%s/kill", p->allocation),
+            NULL);
+    } else if (one_in(w, 5)) {
         call = as_user(person, NET_POST, "/api/v1/experiments/continue",
                        arena_printf(&actor->mem, "{\"id\":%" PRId64 "}", id));
         for (uint32_t i = 0; i < w->wishes; i++)

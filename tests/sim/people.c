@@ -130,9 +130,12 @@ static void meddle(struct world *w, struct message *message)
     static const enum experiment_action actions[] = {
         ACTION_PAUSE,    ACTION_PAUSE,    ACTION_PAUSE,  ACTION_ACTIVATE,
         ACTION_ACTIVATE, ACTION_ACTIVATE, ACTION_CANCEL, ACTION_KILL};
-    uint64_t what = world_below(w, 12);
+    uint64_t what = world_below(w, 13);
 
-    if (what >= 10) {
+    if (what >= 12) {
+        event->kind = EVENT_RUN_KILL;
+        event->run_kill.allocation_id = some_id(w, w->store.counters.next_allocation);
+    } else if (what >= 10) {
         event->kind = EVENT_EXPERIMENT_CONTINUED;
         message->number = some_id(w, w->store.counters.next_experiment);
     } else if (what < 5) {

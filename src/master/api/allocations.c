@@ -109,6 +109,20 @@ det_status api_pend_preemption(struct request *req)
     return preempt_event(req, EVENT_PREEMPT_REQUESTED);
 }
 
+det_status api_kill_allocation(struct request *req)
+{
+    struct core_event event = {.kind = EVENT_RUN_KILL};
+    struct allocation row;
+    det_status st = find_allocation(req, &row);
+
+    if (st)
+        return st;
+    if (row.state == ALLOCATION_TERMINATED)
+        return err_set(req->err, DET_STATE, "allocation %s is over", row.name);
+    event.run_kill.allocation_id = row.id;
+    return request_event(req, &event, NULL);
+}
+
 /* ---- states and exits of shares -------------------------------------------------- */
 
 static det_status state_event(struct request *req, int64_t rank,

@@ -359,6 +359,7 @@ static det_status stream_reports(struct request *req, const char *group)
     }
     reading->trials = in->trial_ids;
     reading->query.group = group && *group ? group : NULL;
+    reading->query.with_archived = in->with_archived;
     reading->query.with_batch = true;
     reading->query.limit = REPORTS_AT_ONCE;
     req->state = reading;

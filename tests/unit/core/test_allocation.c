@@ -206,6 +206,47 @@ TEST(a_task_may_ask_to_be_preempted)
     CHECK_EQ(bed.trial[1].state, TRIAL_ACTIVE);
 }
 
+static det_status kill_run(struct bed *bed, int64_t run)
+{
+    struct core_event event = {.kind = EVENT_RUN_KILL};
+
+    event.run_kill.allocation_id = run;
+    return bed_try(bed, &event);
+}
+
+TEST(a_run_that_is_killed_comes_again_for_free)
+{
+    BED(bed);
+    int64_t run = running(&bed, &(struct job){.slots = 1, .max_restarts = 0});
+
+    for (int i = 1; i <= 3; i++) {
+        CHECK_EQ(kill_run(&bed, run), DET_OK);
+        CHECK_EQ(bed_count(&bed, EFFECT_KILL), 1);
+        CHECK_EQ(kill_run(&bed, run), DET_OK); /* it is on its way */
+        CHECK_EQ(bed_count(&bed, EFFECT_KILL), 0);
+        bed_exit(&bed, run, 0, EXIT_KILLED);
+
+        CHECK_EQ(bed.allocation[run].exit, EXIT_KILLED);
+        CHECK_EQ(bed.trial[1].state, TRIAL_ACTIVE);
+        CHECK_EQ(bed.trial[1].restarts, 0);
+        CHECK_EQ(bed.trial[1].run_id, i + 1);
+        CHECK_EQ(kill_run(&bed, run), DET_STATE);
+        run++;
+        bed_start(&bed, run);
+    }
+    CHECK_EQ(kill_run(&bed, 99), DET_NOT_FOUND);
+}
+
+TEST(a_run_that_waits_can_not_be_killed)
+{
+    BED(bed);
+
+    (void)running(&bed, &(struct job){.slots = 8});
+    bed_submit(&bed, &(struct job){.slots = 1});
+    CHECK_EQ(kill_run(&bed, 2), DET_STATE);
+    CHECK_EQ(bed.trial[2].run_id, 1);
+}
+
 TEST(an_acknowledgement_nobody_asked_for_means_nothing)
 {
     BED(bed);

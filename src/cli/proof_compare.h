@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proof_compare.h - two checkpoints byte by byte, two curves value by value. */
+#ifndef CLI_PROOF_COMPARE_H
+#define CLI_PROOF_COMPARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "model/field.h"
+
+struct arena;
+struct io;
+struct json;
+
+/* What is not the same.  Texts lie in the arena of whoever compared. */
+struct proof_difference {
+    const char *name;        /* of the file or metric; NULL: the report itself */
+    int64_t place;           /* the first byte, or the batches, where it differs */
+    const char *undisturbed; /* a value or a size with all digits; NULL: not there */
+    const char *killed;
+    uint64_t count; /* reports that differ; 1 for files */
+};
+
+/* A checkpoint, or the reports of a group. */
+struct proof_part {
+    const char *group; /* NULL: the checkpoint */
+    uint64_t items;    /* files or reports */
+    uint64_t size_bytes;
+    uint64_t left_out;     /* files or values that were not to be compared */
+    uint64_t unplaced;     /* reports without batches: nothing says which were lost */
+    int64_t experiment_id; /* the killed one; for whoever shows it */
+    VEC(struct proof_difference) differences;
+};
+
+struct proof_parts {
+    VEC(struct proof_part) all;
+};
+void proof_parts_done(struct proof_parts *parts);
+bool proof_is_same(const struct proof_parts *parts);
+
+/* Compares what lies below two directories and adds a part.  `ignored` are patterns of
+ * paths, as of fnmatch(3). */
+det_status proof_compare_files(struct io *io, const char *undisturbed,
+                               const char *killed, const struct field_strs *ignored,
+                               struct arena *mem, struct proof_parts *parts,
+                               struct err *err);
+
+struct proof_report {
+    const char *group;
+    int64_t steps;
+    const struct json *values; /* name to value */
+    uint64_t order;            /* as it came */
+};
+struct proof_reports {
+    VEC(struct proof_report) all;
+};
+
+/* Compares two curves and adds a part for each group; sorts both.  Numbers are the same
+ * when all their bits are.  `ignored` are patterns of names: "seconds",
+ * "training.seconds", "time*". */
+det_status proof_compare_reports(struct proof_reports *undisturbed,
+                                 struct proof_reports *killed,
+                                 const struct field_strs *ignored, struct arena *mem,
+                                 struct proof_parts *parts, struct err *err);
+
+#endif

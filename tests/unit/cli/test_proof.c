@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When `det resume-proof` kills, and what it compares. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "cli/proof.h"
+#include "data/json.h"
+#include "tests/support/test.h"
+
+/* ---- the plan -------------------------------------------------------------------- */
+
+/* Loads for 1 s, then 10 steps a second, reported each second. */
+static struct proof_timeline steady(int64_t seconds)
+{
+    struct proof_timeline timeline = {0};
+
+    for (int64_t i = 1; i <= seconds; i++)
+        CHECK(proof_timeline_see(&timeline, 1000000 + i * 1000000, i * 10));
+    timeline.end_us = (seconds + 1) * 1000000;
+    return timeline;
+}
+
+TEST(a_timeline_knows_when_it_was_where)
+{
+    struct proof_timeline timeline = steady(5);
+
+    CHECK(proof_timeline_see(&timeline, 9000000, 50)); /* no news */
+    CHECK_EQ(timeline.points.count, 5);
+    CHECK_EQ(proof_timeline_startup_us(&timeline), 1000000);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 0), 1000000);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 10), 2000000);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 25), 3500000);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 50), 6000000);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 900), 6000000);
+    proof_timeline_done(&timeline);
+}
+
+TEST(a_timeline_of_silence_is_only_as_long_as_it_is)
+{
+    struct proof_timeline timeline = {.end_us = 500};
+    struct proof_kill kill[4];
+
+    CHECK_EQ(proof_timeline_startup_us(&timeline), 0);
+    CHECK_EQ(proof_timeline_time_of(&timeline, 7), 0);
+    proof_plan(&timeline, 1, kill, 4);
+    for (int i = 0; i < 4; i++)
+        CHECK(kill[i].at_us >= 0 && kill[i].at_us < 500);
+}
+
+TEST(kills_are_spread_over_the_whole_run_and_a_seed_repeats_them)
+{
+    struct proof_timeline timeline = steady(20);
+    struct proof_kill kill[200], again[200];
+    int64_t last_us = 0;
+    int early = 0;
+
+    proof_plan(&timeline, 7, kill, 200);
+    proof_plan(&timeline, 7, again, 200);
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(kill[i].at_us, again[i].at_us);
+        if (kill[i].is_early) {
+            CHECK(kill[i].at_us >= 0 && kill[i].at_us <= 1000000);
+            early++;
+            continue;
+        }
+        CHECK(kill[i].at_us >= last_us && kill[i].at_us < timeline.end_us);
+        CHECK(kill[i].at_us >= 1000000);
+        last_us = kill[i].at_us;
+    }
+    CHECK(early > 5 && early < 60);
+    CHECK(last_us > 19 * INT64_C(1000000));
+    proof_plan(&timeline, 8, again, 200);
+    CHECK(memcmp(kill, again, sizeof(kill)) != 0);
+    proof_timeline_done(&timeline);
+}
+
+TEST(a_kill_is_due_where_the_run_is_and_not_when)
+{
+    struct proof_timeline timeline = steady(10);
+    struct proof_kill kill = {.at_us = 5500000};
+    struct proof_run run = {.began_us = 100, .seen_us = 100};
+    int64_t s = 1000000;
+
+    /* nothing was reported yet: the clock decides, once it has loaded */
+    CHECK(!proof_is_due(&timeline, &kill, &run, 100 + 5 * s));
+    CHECK(proof_is_due(&timeline, &kill, &run, 100 + 5500000));
+    /* slower than it was: where it is decides */
+    run.seen_steps = 20;
+    run.seen_us = 9 * s;
+    CHECK(!proof_is_due(&timeline, &kill, &run, 9 * s));
+    CHECK(proof_is_due(&timeline, &kill, &run, 9 * s + 2500000));
+    /* resumed far ahead: due at once, but not before it has loaded */
+    run = (struct proof_run){.began_us = 0, .from_steps = 40, .seen_steps = 40};
+    CHECK(!proof_is_due(&timeline, &kill, &run, s));
+    CHECK(proof_is_due(&timeline, &kill, &run, 2 * s));
+    kill = (struct proof_kill){.is_early = true, .at_us = s / 2};
+    CHECK(!proof_is_due(&timeline, &kill, &run, s / 4));
+    CHECK(proof_is_due(&timeline, &kill, &run, s / 2));
+    proof_timeline_done(&timeline);
+}
+
+/* ---- files ----------------------------------------------------------------------- */
+
+struct place {
+    struct io *io;
+    struct arena mem;
+    struct proof_parts parts;
+};
+
+static void put(struct place *p, const char *path, const char *text)
+{
+    CHECK_OK(io_replace(p->io, path, text, strlen(text), false, &test_err));
+}
+
+static void place_make(struct place *p)
+{
+    *p = (struct place){.mem = ARENA_INIT(64 << 20)};
+    CHECK_OK(io_memory_new(&p->io, &test_err));
+    CHECK_OK(io_mkdir(p->io, "/a/sub", false, &test_err));
+    CHECK_OK(io_mkdir(p->io, "/b/sub", false, &test_err));
+    put(p, "/a/same", "1234");
+    put(p, "/b/same", "1234");
+    put(p, "/a/sub/deep", "12345678");
+    put(p, "/b/sub/deep", "12345678");
+    put(p, "/a/manifest.det.json", "{}"); /* says nothing that the files do not */
+}
+
+static void place_done(struct place *p)
+{
+    proof_parts_done(&p->parts);
+    arena_done(&p->mem);
+    io_free(p->io);
+}
+
+static det_status compare_files(struct place *p, const struct field_strs *ignored)
+{
+    static const struct field_strs none = {0};
+
+    return proof_compare_files(p->io, "/a", "/b", ignored ? ignored : &none, &p->mem,
+                               &p->parts, &test_err);
+}
+
+TEST(equal_directories_are_the_same)
+{
+    struct place p;
+
+    place_make(&p);
+    CHECK_OK(compare_files(&p, NULL));
+    CHECK(proof_is_same(&p.parts));
+    CHECK_EQ(p.parts.all.count, 1);
+    CHECK_EQ(p.parts.all.at[0].items, 2);
+    CHECK_EQ(p.parts.all.at[0].size_bytes, 12);
+    place_done(&p);
+}
+
+TEST(what_differs_in_files_is_named_with_its_first_byte)
+{
+    struct place p;
+    const struct proof_difference *it;
+
+    place_make(&p);
+    put(&p, "/b/sub/deep", "12345x78");
+    put(&p, "/b/same", "123456");
+    put(&p, "/a/only", "x");
+    put(&p, "/b/too", "xy");
+    CHECK_OK(compare_files(&p, NULL));
+    CHECK(!proof_is_same(&p.parts));
+    CHECK_EQ(p.parts.all.at[0].items, 4);
+    CHECK_EQ(p.parts.all.at[0].differences.count, 4);
+    it = p.parts.all.at[0].differences.at;
+    CHECK_STR(it[0].name, "only");
+    CHECK_STR(it[0].undisturbed, "1 bytes");
+    CHECK(!it[0].killed);
+    CHECK_STR(it[1].name, "same");
+    CHECK_EQ(it[1].place, 4);
+    CHECK_STR(it[1].killed, "6 bytes");
+    CHECK_STR(it[2].name, "sub/deep");
+    CHECK_EQ(it[2].place, 5);
+    CHECK_STR(it[3].name, "too");
+    CHECK(!it[3].undisturbed);
+    place_done(&p);
+}
+
+TEST(files_that_are_longer_than_a_chunk_are_compared_to_their_end)
+{
+    enum { LENGTH = 600000 };
+    static char text[LENGTH + 1];
+    struct place p;
+
+    memset(text, 'x', LENGTH);
+    place_make(&p);
+    put(&p, "/a/long", text);
+    text[LENGTH - 1] = 'y';
+    put(&p, "/b/long", text);
+    CHECK_OK(compare_files(&p, NULL));
+    CHECK_EQ(p.parts.all.at[0].differences.count, 1);
+    CHECK_EQ(p.parts.all.at[0].differences.at[0].place, LENGTH - 1);
+    place_done(&p);
+}
+
+TEST(files_may_be_left_out)
+{
+    const char *patterns[] = {"*.log", "sub/*"};
+    struct field_strs ignored = {.at = patterns, .count = 2};
+    struct place p;
+
+    place_make(&p);
+    put(&p, "/b/sub/deep", "other");
+    put(&p, "/b/a.log", "only here");
+    CHECK_OK(compare_files(&p, &ignored));
+    CHECK(proof_is_same(&p.parts));
+    CHECK_EQ(p.parts.all.at[0].left_out, 2);
+    CHECK_EQ(p.parts.all.at[0].items, 1);
+    place_done(&p);
+}
+
+TEST(a_directory_that_is_gone_is_an_error)
+{
+    struct place p;
+
+    place_make(&p);
+    CHECK_OK(io_remove_tree(p.io, "/b", &test_err));
+    CHECK(compare_files(&p, NULL) != DET_OK);
+    place_done(&p);
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+static void report(struct proof_reports *reports, struct arena *mem, const char *group,
+                   int64_t steps, const char *values)
+{
+    struct proof_report row = {
+        .group = group, .steps = steps, .order = reports->all.count};
+    struct json *tree = NULL;
+
+    CHECK_OK(json_parse(values, strlen(values), mem, &tree, &test_err));
+    row.values = tree;
+    CHECK(vec_push(&reports->all, row));
+}
+
+struct curves {
+    struct arena mem;
+    struct proof_reports a;
+    struct proof_reports b;
+    struct proof_parts parts;
+};
+
+static void curves_done(struct curves *c)
+{
+    vec_done(&c->a.all);
+    vec_done(&c->b.all);
+    proof_parts_done(&c->parts);
+    arena_done(&c->mem);
+}
+
+static void compare_reports(struct curves *c, const char *pattern)
+{
+    struct field_strs ignored = {.at = &pattern, .count = pattern ? 1 : 0};
+
+    CHECK_OK(
+        proof_compare_reports(&c->a, &c->b, &ignored, &c->mem, &c->parts, &test_err));
+}
+
+TEST(curves_are_the_same_in_whatever_order_their_reports_came)
+{
+    struct curves c = {.mem = ARENA_INIT(1 << 20)};
+
+    report(&c.a, &c.mem, "training", 10, "{\"loss\":0.1,\"x\":\"NaN\"}");
+    report(&c.a, &c.mem, "training", 20, "{\"loss\":0.05}");
+    report(&c.a, &c.mem, "validation", 20, "{\"loss\":0.2}");
+    report(&c.b, &c.mem, "validation", 20, "{\"loss\":0.2}");
+    report(&c.b, &c.mem, "training", 20, "{\"loss\":0.05}");
+    report(&c.b, &c.mem, "training", 10, "{\"x\":\"NaN\",\"loss\":0.1}");
+    compare_reports(&c, NULL);
+    CHECK(proof_is_same(&c.parts));
+    CHECK_EQ(c.parts.all.count, 2);
+    CHECK_STR(c.parts.all.at[0].group, "training");
+    CHECK_EQ(c.parts.all.at[0].items, 2);
+    CHECK_EQ(c.parts.all.at[1].items, 1);
+    curves_done(&c);
+}
+
+TEST(the_first_difference_of_each_metric_is_named_with_all_digits)
+{
+    struct curves c = {.mem = ARENA_INIT(1 << 20)};
+    const struct proof_difference *it;
+
+    report(&c.a, &c.mem, "training", 10, "{\"loss\":0.1,\"zero\":0.0}");
+    report(&c.a, &c.mem, "training", 20, "{\"loss\":0.1,\"zero\":0.0}");
+    report(&c.a, &c.mem, "training", 30, "{\"loss\":0.3,\"zero\":1}");
+    report(&c.a, &c.mem, "training", 40, "{\"loss\":0.3}");
+    report(&c.b, &c.mem, "training", 10, "{\"loss\":0.1,\"zero\":0.0}");
+    report(&c.b, &c.mem, "training", 20,
+           "{\"loss\":0.10000000000000002,\"zero\":-0.0}");
+    report(&c.b, &c.mem, "training", 30, "{\"loss\":0.4,\"new\":true,\"zero\":1}");
+    compare_reports(&c, NULL);
+    CHECK_EQ(c.parts.all.at[0].items, 4);
+    CHECK_EQ(c.parts.all.at[0].differences.count, 4);
+    it = c.parts.all.at[0].differences.at;
+    CHECK_STR(it[0].name, "loss");
+    CHECK_EQ(it[0].place, 20);
+    CHECK_STR(it[0].undisturbed, "0.10000000000000001");
+    CHECK_STR(it[0].killed, "0.10000000000000002");
+    CHECK_EQ(it[0].count, 2);
+    CHECK_STR(it[1].name, "zero"); /* all bits count */
+    CHECK_STR(it[2].name, "new");
+    CHECK(!it[2].undisturbed);
+    CHECK_STR(it[2].killed, "true");
+    CHECK(!it[3].name); /* a report that is not there at all */
+    CHECK_EQ(it[3].place, 40);
+    CHECK(!it[3].killed);
+    curves_done(&c);
+}
+
+TEST(metrics_may_be_left_out_by_name_and_by_group)
+{
+    struct curves c = {.mem = ARENA_INIT(1 << 20)};
+
+    report(&c.a, &c.mem, "training", 1, "{\"seconds\":1,\"loss\":1}");
+    report(&c.b, &c.mem, "training", 1, "{\"seconds\":2,\"loss\":1}");
+    compare_reports(&c, "sec*");
+    CHECK(proof_is_same(&c.parts));
+    CHECK_EQ(c.parts.all.at[0].left_out, 1);
+    proof_parts_done(&c.parts);
+    c.parts = (struct proof_parts){0};
+    compare_reports(&c, "validation.seconds");
+    CHECK(!proof_is_same(&c.parts));
+    proof_parts_done(&c.parts);
+    c.parts = (struct proof_parts){0};
+    compare_reports(&c, "training.seconds");
+    CHECK(proof_is_same(&c.parts));
+    curves_done(&c);
+}
+
+TEST(reports_without_batches_are_counted_and_not_compared)
+{
+    struct curves c = {.mem = ARENA_INIT(1 << 20)};
+
+    report(&c.a, &c.mem, "notes", 0, "{\"n\":1}");
+    report(&c.b, &c.mem, "notes", 0, "{\"n\":1}");
+    report(&c.b, &c.mem, "notes", 0, "{\"n\":1}"); /* said again after a kill */
+    report(&c.a, &c.mem, "notes", 5, "{\"n\":2}");
+    report(&c.b, &c.mem, "notes", 5, "{\"n\":2}");
+    compare_reports(&c, NULL);
+    CHECK(proof_is_same(&c.parts));
+    CHECK_EQ(c.parts.all.at[0].unplaced, 2);
+    CHECK_EQ(c.parts.all.at[0].items, 1);
+    curves_done(&c);
+}
+
+TEST(counts_have_commas)
+{
+    static const struct {
+        int64_t count;
+        const char *text;
+    } rows[] = {{0, "0"},          {999, "999"},   {1000, "1,000"},
+                {-1234, "-1,234"}, {-123, "-123"}, {12345678, "12,345,678"}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char text[PROOF_COUNT];
+
+        proof_count(rows[i].count, text);
+        CHECK_STR(text, rows[i].text);
+    }
+}
+
+TEST(comparing_survives_each_failing_allocation)
+{
+    EACH_ALLOCATION_FAILS() {
+        int64_t nth = fault_state.left[FAULT_MEMORY];
+        struct curves c = {.mem = ARENA_INIT(1 << 20)};
+        struct field_strs none = {0};
+        struct place p;
+        det_status st;
+
+        fault_disarm(FAULT_MEMORY);
+        place_make(&p);
+        put(&p, "/b/same", "other");
+        put(&p, "/b/too", "more");
+        report(&c.a, &c.mem, "training", 1, "{\"loss\":1}");
+        report(&c.b, &c.mem, "training", 1, "{\"loss\":2}");
+        fault_arm(FAULT_MEMORY, nth);
+        st = proof_compare_files(p.io, "/a", "/b", &none, &p.mem, &p.parts, NULL);
+        if (!st)
+            st = proof_compare_reports(&c.a, &c.b, &none, &p.mem, &p.parts, NULL);
+        if (!fault_fired())
+            CHECK_EQ(st, DET_OK);
+        if (st) { /* some do without: threads that are not needed, ... */
+            CHECK_EQ(st, DET_NOMEM);
+        } else {
+            CHECK_EQ(p.parts.all.at[0].differences.count, 2);
+            CHECK_EQ(p.parts.all.at[1].differences.count, 1);
+        }
+        nth = fault_state.left[FAULT_MEMORY];
+        fault_state.left[FAULT_MEMORY] = 0;
+        curves_done(&c);
+        place_done(&p);
+        fault_state.left[FAULT_MEMORY] = nth;
+    }
+}
