@@ -22,7 +22,9 @@
  * when det/trainer.h says so, and stops when the platform wants the slots back.  Killed
  * at any moment and run again, it does what an undisturbed run does, batch for batch:
  * its place, its averages and its random numbers are in every checkpoint, beside what
- * save() puts there.
+ * save() puts there.  A checkpoint that could not be written, because the disk is full,
+ * ends the training at the next batch boundary, with its sentence; the one before is
+ * still the latest.
  *
  * Several processes train together when the options have a group: each calls
  * det_fit_run() and trains its share of every batch, all the same number of batches.
@@ -66,8 +68,11 @@ typedef struct det_trial {
     det_status (*evaluate_batch)(void *self, det_fit *fit, int64_t batch);
     int64_t evaluate_batches;
     /* Writes the state of the model with det_checkpoint_put() or into
-     * det_checkpoint_path(), and reads it back.  Of several ranks rank 0 writes, and
-     * all read. */
+     * det_checkpoint_path(), and reads it back.  The checkpoint is an overlapped one:
+     * training goes on as soon as save() returns, and what was put was copied.  Every
+     * rank saves, and the checkpoint holds the files of all: what several of them put
+     * under one name must be the same, so that of a model that all have only rank 0
+     * need put it. */
     det_status (*save)(void *self, det_checkpoint *checkpoint);
     det_status (*load)(void *self, const char *directory);
 
@@ -76,8 +81,9 @@ typedef struct det_trial {
     /* After a validation was reported. */
     det_status (*validated)(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count);
-    /* After a checkpoint was reported.  What it changes is not in that checkpoint: a
-     * training that is to resume exactly changes nothing here. */
+    /* After a checkpoint was reported: at the first batch boundary after that, when
+     * training has gone on.  A training that is to resume exactly changes nothing here.
+     */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
 
     /* Makes the model and its data, once, before anything else is called:

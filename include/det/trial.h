@@ -48,7 +48,7 @@ typedef struct det_context det_context;
 /* ---- beginning and end ----------------------------------------------------------- */
 
 enum det_init_flag {
-    /* Nobody asks the master whether to stop, and no thread is started:
+    /* Nobody asks the master whether to stop, and no thread is started for that:
      * det_preempted() stays 0. */
     DET_INIT_QUIET = 1,
     /* DET_STATE outside a task, instead of a context without a master. */
@@ -82,7 +82,8 @@ typedef struct det_init_options {
 DET_API det_status det_init(const det_init_options *options, det_context **ret_context);
 
 /* Ends a context.  Does not wait for the master: what was accepted is sent by the
- * supervisor.  NULL does nothing. */
+ * supervisor.  Waits for a checkpoint that is being written; how that went is told by
+ * det_checkpoint_wait() only.  NULL does nothing. */
 DET_API void det_close(det_context *context);
 
 /* One plain sentence about the last failure of a call by this thread; "" when there was
@@ -237,7 +238,8 @@ DET_API det_status det_alert(det_context *context, enum det_alert_level level,
  * refused a report of this context since the last call, its status (DET_EXISTS: other
  * values for the same steps) and its sentence are returned, once; of many only the last
  * few are known here, all are in the trial's log.  Outside a task it is where it stays,
- * and the call returns at once. */
+ * and the call returns at once.  A checkpoint that is being written is waited for
+ * everywhere, and what it failed with is returned as by det_checkpoint_wait(). */
 DET_API det_status det_flush(det_context *context, int64_t timeout_ms);
 
 /* ---- stopping ---------------------------------------------------------------------
@@ -249,7 +251,9 @@ DET_API int det_preempted(const det_context *context);
 
 /* Tells the master that the request to stop was heard, so that the end of the program
  * counts as an interruption and not as the end of the trial.  Tries for `timeout_ms`
- * (0: a minute) while the master is away.  DET_STATE: nobody has asked. */
+ * (0: a minute) while the master is away.  DET_STATE: nobody has asked.  First waits for
+ * a checkpoint that is being written; what that failed with is returned, once, and
+ * nothing acknowledged. */
 DET_API det_status det_preempt_ack(det_context *context, int64_t timeout_ms);
 
 #ifdef __cplusplus

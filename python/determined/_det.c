@@ -619,6 +619,7 @@ static PyMethodDef context_methods[] = {
     METHOD("checkpoint_restore", context_checkpoint_restore, METH_VARARGS),
     METHOD("checkpoint_download", context_checkpoint_download, METH_VARARGS),
     METHOD("checkpoint_metadata", context_checkpoint_metadata, METH_VARARGS),
+    METHOD("checkpoint_delete", context_checkpoint_delete, METH_VARARGS),
     METHOD("profiler_on", context_profiler_on, METH_VARARGS),
     METHOD("profiler_off", context_profiler_off, METH_NOARGS),
     METHOD("timing_begin", context_timing_begin, METH_NOARGS),

@@ -26,7 +26,8 @@ struct context {
 struct checkpoint {
     PyObject_HEAD
     struct context *owner;
-    det_checkpoint *det; /* NULL: committed or aborted */
+    struct distributed *group; /* NULL: of this process alone */
+    det_checkpoint *det;       /* NULL: committed or aborted */
     int is_busy;
 };
 
@@ -35,8 +36,9 @@ struct distributed {
     det_distributed *det;
     PyThreadState *thread; /* of the call that waits */
     int is_busy;
-    int is_closed;      /* no more calls begin */
-    int is_interrupted; /* an exception is set */
+    int is_closed;        /* no more calls begin */
+    int is_interrupted;   /* an exception is set */
+    unsigned checkpoints; /* under way: the group lives until they are gone */
 };
 
 /* Raises what determined.errors has for the status; returns NULL. */
@@ -61,6 +63,19 @@ PyObject *context_checkpoint_store(struct context *self, PyObject *args);
 PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
+PyObject *context_checkpoint_delete(struct context *self, PyObject *args);
+
+/* _det_distributed.c */
+/* The group for a call that waits for other ranks; NULL and an exception.  Around the
+ * call itself, which must not hold the GIL, the thread goes into `thread`:
+ *     self->thread = PyEval_SaveThread(); ...; PyEval_RestoreThread(self->thread);
+ * `result` is dropped, and NULL returned, where a signal raised meanwhile. */
+det_distributed *distributed_take(struct distributed *self);
+/* The same for a checkpoint under way, which may end though the group is closed. */
+det_distributed *distributed_take_again(struct distributed *self);
+PyObject *distributed_end(struct distributed *self, PyObject *result);
+PyTypeObject *make_distributed_type(PyObject *module);
+PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* _det_profiler.c */
 PyObject *context_profiler_on(struct context *self, PyObject *args);

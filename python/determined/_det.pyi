@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 _Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -20,16 +20,36 @@ class Context:
     def flush(self, timeout_ms: int = -1, /) -> None: ...
     def preempted(self) -> bool: ...
     def preempt_ack(self, timeout_ms: int = 0, /) -> None: ...
-    def checkpoint_begin(self, steps: int, metadata: Optional[str] = None, /) -> Checkpoint: ...
+    def checkpoint_begin(
+        self, steps: int, metadata: Optional[str] = None, group: Optional[Distributed] = None, /
+    ) -> Checkpoint: ...
     def checkpoint_store(
-        self, directory: _Path, steps: int, metadata: Optional[str] = None, /
+        self,
+        directory: Optional[_Path],
+        steps: int,
+        metadata: Optional[str] = None,
+        selector: Optional[Callable[[str], bool]] = None,
+        group: Optional[Distributed] = None,
+        /,
     ) -> str: ...
     def checkpoint_restore(
-        self, uuid: Optional[str] = None, unchecked: bool = False, /
+        self,
+        uuid: Optional[str] = None,
+        flags: int = 0,
+        selector: Optional[Callable[[str], bool]] = None,
+        group: Optional[Distributed] = None,
+        /,
     ) -> str: ...
     def checkpoint_download(
-        self, uuid: Optional[str], directory: _Path, unchecked: bool = False, /
+        self,
+        uuid: Optional[str],
+        directory: _Path,
+        flags: int = 0,
+        selector: Optional[Callable[[str], bool]] = None,
+        group: Optional[Distributed] = None,
+        /,
     ) -> None: ...
+    def checkpoint_delete(self, uuid: str, /) -> None: ...
     def checkpoint_metadata(self, uuid: Optional[str] = None, /) -> str: ...
     def profiler_on(
         self, interval_ms: int = 0, samples_per_report: int = 0, configured: bool = False, /
@@ -49,7 +69,7 @@ class Checkpoint:
     @property
     def uuid(self) -> str: ...
     def commit(self) -> None: ...
-    def abort(self) -> None: ...
+    def abort(self, why: Optional[str] = None, /) -> None: ...
 
 class Client:
     def call(self, method: str, path: str, body: Optional[str] = None, /) -> str: ...

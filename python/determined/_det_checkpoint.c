@@ -7,44 +7,151 @@
 
 enum { METADATA = 4096 }; /* of a checkpoint, at the first attempt */
 
+/* ---- calls that may wait for ranks, or ask Python -------------------------------- */
+
+/* One call without the GIL.  The group's thread, where there is one, is also that of
+ * the look for signals. */
+struct call {
+    struct distributed *group; /* NULL: none */
+    PyThreadState *own;
+    PyObject *selector;                 /* NULL: none */
+    PyObject *type, *value, *traceback; /* what the selector raised */
+};
+
+static PyThreadState **thread_of(struct call *call)
+{
+    return call->group ? &call->group->thread : &call->own;
+}
+
+static void call_begin(struct call *call)
+{
+    *thread_of(call) = PyEval_SaveThread();
+}
+
+static void call_end(struct call *call)
+{
+    PyEval_RestoreThread(*thread_of(call));
+}
+
+/* Asks Python; what it raises is kept until the call is over. */
+static int select_path(void *self, const char *path)
+{
+    struct call *call = self;
+    PyObject *answer;
+    int is_wanted = -1;
+
+    call_end(call);
+    answer =
+        PyObject_CallFunction(call->selector, "N", PyUnicode_DecodeFSDefault(path));
+    if (answer)
+        is_wanted = PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (is_wanted < 0)
+        PyErr_Fetch(&call->type, &call->value, &call->traceback);
+    call_begin(call);
+    return is_wanted;
+}
+
+/* Takes what Python has passed: None, or a callable and a group. */
+static int call_open(struct call *call, struct context *self, PyObject *selector,
+                     PyObject *group)
+{
+    struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+
+    if (selector && selector != Py_None && !PyCallable_Check(selector)) {
+        PyErr_SetString(PyExc_TypeError, "the selector is not callable");
+        return 0;
+    }
+    if (group && group != Py_None && !PyObject_TypeCheck(group, types->distributed)) {
+        PyErr_SetString(PyExc_TypeError, "the group is no _det.Distributed");
+        return 0;
+    }
+    call->selector = selector == Py_None ? NULL : selector;
+    call->group = group == Py_None ? NULL : (struct distributed *)group;
+    return !call->group || distributed_take(call->group) != NULL;
+}
+
+static det_distributed *call_group(const struct call *call)
+{
+    return call->group ? call->group->det : NULL;
+}
+
+/* `result`, or what was raised meanwhile: by a signal, or by the selector. */
+static PyObject *call_close(struct call *call, PyObject *result)
+{
+    if (call->type) {
+        Py_CLEAR(result);
+        PyErr_Clear();
+    }
+    if (call->group)
+        result = distributed_end(call->group, result);
+    if (call->type && !PyErr_Occurred())
+        PyErr_Restore(call->type, call->value, call->traceback);
+    return result;
+}
+
+/* The failure of the call; where something was raised already that is told instead. */
+static PyObject *call_fail(struct call *call, det_status status, struct context *self)
+{
+    if (call->type || (call->group && call->group->is_interrupted))
+        return NULL;
+    return fail(status, det_context_error(self->det));
+}
+
 /* ---- checkpoints under way ------------------------------------------------------- */
 
 PyObject *context_checkpoint_begin(struct context *self, PyObject *args)
 {
     struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
-    const char *metadata = NULL;
+    det_checkpoint_options options = {.size = sizeof(options)};
+    struct call call = {0};
+    PyObject *group = NULL;
     long long steps;
     struct checkpoint *made;
     det_checkpoint *det = NULL;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "L|z:checkpoint_begin", &steps, &metadata))
+    if (!PyArg_ParseTuple(args, "L|zO:checkpoint_begin", &steps, &options.metadata,
+                          &group) ||
+        !call_open(&call, self, NULL, group))
         return NULL;
     made = (struct checkpoint *)PyType_GenericAlloc(types->checkpoint, 0);
     if (!made || !enter(self)) {
         Py_XDECREF((PyObject *)made);
-        return NULL;
+        return call_close(&call, NULL);
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = det_checkpoint_begin(self->det, steps, metadata, &det);
-    Py_END_ALLOW_THREADS
+    options.steps = steps;
+    options.group = call_group(&call);
+    call_begin(&call);
+    status = det_checkpoint_begin_with(self->det, &options, &det);
+    call_end(&call);
     if (status) {
         Py_DECREF((PyObject *)made);
-        return end(self, status);
+        call_fail(&call, status, self);
+        leave(self);
+        return call_close(&call, NULL);
     }
     /* It stays inside of the context until it is committed or aborted. */
     made->owner = (struct context *)Py_NewRef((PyObject *)self);
     made->det = det;
-    return (PyObject *)made;
+    if (call.group) {
+        made->group = (struct distributed *)Py_NewRef((PyObject *)call.group);
+        made->group->checkpoints++;
+    }
+    return call_close(&call, (PyObject *)made);
 }
 
-static det_checkpoint *checkpoint_take(struct checkpoint *self)
+/* The checkpoint, and its group, for one call. */
+static det_checkpoint *checkpoint_take(struct checkpoint *self, struct call *call)
 {
     if (!self->det || self->is_busy) {
         fail(DET_STATE, self->is_busy ? "this checkpoint is in use by another thread"
                                       : "this checkpoint is committed or aborted");
         return NULL;
     }
+    if (self->group && !distributed_take_again(self->group))
+        return NULL;
+    call->group = self->group;
     self->is_busy = 1;
     return self->det;
 }
@@ -52,41 +159,63 @@ static det_checkpoint *checkpoint_take(struct checkpoint *self)
 static void checkpoint_drop(struct checkpoint *self)
 {
     self->det = NULL;
+    if (self->group)
+        self->group->checkpoints--;
+    Py_CLEAR(self->group);
     leave(self->owner);
     Py_CLEAR(self->owner);
 }
 
+/* The end of one; its group, which `call` holds, outlives it. */
+static PyObject *checkpoint_end(struct checkpoint *self, struct call *call)
+{
+    PyObject *group = (PyObject *)call->group;
+    PyObject *result;
+
+    Py_XINCREF(group);
+    checkpoint_drop(self);
+    result = call_close(call, none());
+    Py_XDECREF(group);
+    return result;
+}
+
 static PyObject *checkpoint_commit(struct checkpoint *self, PyObject *unused)
 {
-    det_checkpoint *det = checkpoint_take(self);
+    struct call call = {0};
+    det_checkpoint *det = checkpoint_take(self, &call);
     det_status status;
 
     (void)unused;
     if (!det)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    call_begin(&call);
     status = det_checkpoint_commit(det);
-    Py_END_ALLOW_THREADS
+    call_end(&call);
     self->is_busy = 0;
-    if (status)
-        return fail(status, det_context_error(self->owner->det));
-    checkpoint_drop(self);
-    return none();
+    if (!status)
+        return checkpoint_end(self, &call);
+    call_fail(&call, status, self->owner);
+    return call_close(&call, NULL);
 }
 
-static PyObject *checkpoint_abort(struct checkpoint *self, PyObject *unused)
+static PyObject *checkpoint_abort(struct checkpoint *self, PyObject *args)
 {
-    det_checkpoint *det = self->det ? checkpoint_take(self) : NULL;
+    struct call call = {0};
+    const char *why = NULL;
+    det_checkpoint *det;
 
-    (void)unused;
+    if (!PyArg_ParseTuple(args, "|z:abort", &why))
+        return NULL;
+    if (!self->det)
+        return none();
+    det = checkpoint_take(self, &call);
     if (!det)
-        return self->det ? NULL : none();
-    Py_BEGIN_ALLOW_THREADS
-    det_checkpoint_abort(det);
-    Py_END_ALLOW_THREADS
+        return NULL;
+    call_begin(&call);
+    det_checkpoint_give_up(det, why);
+    call_end(&call);
     self->is_busy = 0;
-    checkpoint_drop(self);
-    return none();
+    return checkpoint_end(self, &call);
 }
 
 static PyObject *checkpoint_path(struct checkpoint *self, void *unused)
@@ -105,85 +234,148 @@ static PyObject *checkpoint_uuid(struct checkpoint *self, void *unused)
     return text_or_none(det_checkpoint_uuid(self->det));
 }
 
+/* What is raised already stays so; what fails here has nobody to be told. */
 static void checkpoint_dealloc(struct checkpoint *self)
 {
-    if (self->det) {
+    PyObject *type, *value, *traceback;
+    struct call call = {0};
+
+    PyErr_Fetch(&type, &value, &traceback);
+    if (self->det && checkpoint_take(self, &call)) {
+        PyObject *result;
+
+        call_begin(&call);
         det_checkpoint_abort(self->det);
-        checkpoint_drop(self);
+        call_end(&call);
+        result = checkpoint_end(self, &call);
+        Py_XDECREF(result);
     }
+    PyErr_Restore(type, value, traceback);
     give_back((PyObject *)self);
 }
 
 /* ---- checkpoints that are whole -------------------------------------------------- */
 
+/* None, or a path; false: an exception is set. */
+static int path_or_none(PyObject *given, PyObject **ret_path)
+{
+    *ret_path = NULL;
+    return given == Py_None || PyUnicode_FSConverter(given, ret_path);
+}
+
 PyObject *context_checkpoint_store(struct context *self, PyObject *args)
 {
-    PyObject *directory = NULL;
-    const char *metadata = NULL;
+    det_checkpoint_options options = {.size = sizeof(options)};
+    PyObject *given, *directory, *selector = NULL, *group = NULL, *result = NULL;
     char uuid[DET_UUID_SIZE] = "";
-    PyObject *result = NULL;
+    struct call call = {0};
     long long steps;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "O&L|z:checkpoint_store", PyUnicode_FSConverter,
-                          &directory, &steps, &metadata))
+    if (!PyArg_ParseTuple(args, "OL|zOO:checkpoint_store", &given, &steps,
+                          &options.metadata, &selector, &group) ||
+        !path_or_none(given, &directory))
         return NULL;
+    if (!call_open(&call, self, selector, group)) {
+        Py_XDECREF(directory);
+        return NULL;
+    }
     if (enter(self)) {
-        const char *path = PyBytes_AsString(directory);
+        const char *path = directory ? PyBytes_AsString(directory) : NULL;
 
-        Py_BEGIN_ALLOW_THREADS
-        status = det_checkpoint_store(self->det, path, steps, metadata, uuid);
-        Py_END_ALLOW_THREADS
-        result =
-            status ? fail(status, det_context_error(self->det)) : text_or_none(uuid);
+        options.steps = steps;
+        options.group = call_group(&call);
+        options.selector = call.selector ? select_path : NULL;
+        options.selector_self = &call;
+        call_begin(&call);
+        status = det_checkpoint_store_with(self->det, path, &options, uuid);
+        call_end(&call);
+        result = status ? call_fail(&call, status, self) : text_or_none(uuid);
         leave(self);
     }
-    Py_DECREF(directory);
-    return result;
+    Py_XDECREF(directory);
+    return call_close(&call, result);
+}
+
+static det_restore_options restore_options(struct call *call, unsigned flags)
+{
+    return (det_restore_options){
+        .size = sizeof(det_restore_options),
+        .flags = flags,
+        .group = call_group(call),
+        .selector = call->selector ? select_path : NULL,
+        .selector_self = call,
+    };
 }
 
 PyObject *context_checkpoint_restore(struct context *self, PyObject *args)
 {
     char path[PATH_MAX + 1] = "";
+    PyObject *selector = NULL, *group = NULL, *result = NULL;
     const char *uuid = NULL;
-    int is_unchecked = 0;
-    PyObject *result;
+    unsigned flags = 0;
+    struct call call = {0};
+    det_restore_options options;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "|zp:checkpoint_restore", &uuid, &is_unchecked) ||
-        !enter(self))
+    if (!PyArg_ParseTuple(args, "|zIOO:checkpoint_restore", &uuid, &flags, &selector,
+                          &group) ||
+        !call_open(&call, self, selector, group))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = det_checkpoint_restore(
-        self->det, uuid, is_unchecked ? DET_RESTORE_UNCHECKED : 0, path, sizeof(path));
-    Py_END_ALLOW_THREADS
-    result = status ? fail(status, det_context_error(self->det))
-                    : PyUnicode_DecodeFSDefault(path);
-    leave(self);
-    return result;
+    options = restore_options(&call, flags);
+    if (enter(self)) {
+        call_begin(&call);
+        status =
+            det_checkpoint_restore_with(self->det, uuid, &options, path, sizeof(path));
+        call_end(&call);
+        result =
+            status ? call_fail(&call, status, self) : PyUnicode_DecodeFSDefault(path);
+        leave(self);
+    }
+    return call_close(&call, result);
 }
 
 PyObject *context_checkpoint_download(struct context *self, PyObject *args)
 {
-    PyObject *directory = NULL, *result = NULL;
+    PyObject *directory = NULL, *selector = NULL, *group = NULL, *result = NULL;
     const char *uuid = NULL;
-    int is_unchecked = 0;
+    unsigned flags = 0;
+    struct call call = {0};
+    det_restore_options options;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "zO&|p:checkpoint_download", &uuid,
-                          PyUnicode_FSConverter, &directory, &is_unchecked))
+    if (!PyArg_ParseTuple(args, "zO&|IOO:checkpoint_download", &uuid,
+                          PyUnicode_FSConverter, &directory, &flags, &selector, &group))
         return NULL;
+    if (!call_open(&call, self, selector, group)) {
+        Py_DECREF(directory);
+        return NULL;
+    }
+    options = restore_options(&call, flags);
     if (enter(self)) {
         const char *path = PyBytes_AsString(directory);
 
-        Py_BEGIN_ALLOW_THREADS
-        status = det_checkpoint_download(
-            self->det, uuid, is_unchecked ? DET_RESTORE_UNCHECKED : 0, path);
-        Py_END_ALLOW_THREADS
-        result = end(self, status);
+        call_begin(&call);
+        status = det_checkpoint_download_with(self->det, uuid, &options, path);
+        call_end(&call);
+        result = status ? call_fail(&call, status, self) : none();
+        leave(self);
     }
     Py_DECREF(directory);
-    return result;
+    return call_close(&call, result);
+}
+
+PyObject *context_checkpoint_delete(struct context *self, PyObject *args)
+{
+    const char *uuid;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "s:checkpoint_delete", &uuid) || !enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_checkpoint_delete(self->det, uuid);
+    Py_END_ALLOW_THREADS
+    return end(self, status);
 }
 
 /* The text grows between two calls only when somebody writes into the checkpoint. */
@@ -223,7 +415,7 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
 
 static PyMethodDef checkpoint_methods[] = {
     METHOD("commit", checkpoint_commit, METH_NOARGS),
-    METHOD("abort", checkpoint_abort, METH_NOARGS),
+    METHOD("abort", checkpoint_abort, METH_VARARGS),
     {0},
 };
 

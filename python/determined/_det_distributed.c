@@ -20,15 +20,23 @@ static int look_for_signals(void *arg)
     return self->is_interrupted;
 }
 
-det_distributed *distributed_take(struct distributed *self)
+det_distributed *distributed_take_again(struct distributed *self)
 {
-    if (self->is_closed || !self->det || self->is_busy) {
+    if (!self->det || self->is_busy) {
         fail(DET_STATE, self->is_busy ? "the group is in use by another thread"
                                       : "the group of processes is closed");
         return NULL;
     }
     self->is_busy = 1;
     return self->det;
+}
+
+det_distributed *distributed_take(struct distributed *self)
+{
+    if (!self->is_closed)
+        return distributed_take_again(self);
+    fail(DET_STATE, "the group of processes is closed");
+    return NULL;
 }
 
 static void end_group(struct distributed *self)
@@ -44,7 +52,7 @@ static void end_group(struct distributed *self)
 PyObject *distributed_end(struct distributed *self, PyObject *result)
 {
     self->is_busy = 0;
-    if (self->is_closed)
+    if (self->is_closed && !self->checkpoints)
         end_group(self);
     if (!self->is_interrupted)
         return result;
@@ -213,7 +221,7 @@ static PyObject *distributed_close(struct distributed *self, PyObject *unused)
 {
     (void)unused;
     self->is_closed = 1;
-    if (!self->is_busy)
+    if (!self->is_busy && !self->checkpoints)
         end_group(self);
     return none();
 }

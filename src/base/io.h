@@ -87,12 +87,16 @@ det_status io_lock(struct io_file *file, struct err *err);
  * other gives it up for this one, and somebody may come in between (DET_BUSY: then
  * neither is held). */
 det_status io_lock_shared(struct io_file *file, struct err *err);
-/* Says that these bytes may be written to disk already, so that a later sync has less to
- * do.  Promises nothing and cannot fail. */
+/* Says that these bytes may be written to disk already, so that a later sync has less
+ * to do.  Promises nothing and cannot fail. */
 void io_write_behind(struct io_file *file, uint64_t offset, uint64_t len);
 /* Makes an empty file the twin of another without copying bytes, where the file system
  * can share them.  False: it cannot; copy. */
 bool io_clone(struct io_file *from, struct io_file *to);
+/* Copies all bytes into an empty file without bringing them to this process: a file
+ * server may do it alone.  False: it cannot, or there is no room; copy, from the
+ * beginning. */
+bool io_copy(struct io_file *from, struct io_file *to);
 /* The descriptor, for poll and for children; -1 in a memory file system. */
 int io_fd(const struct io_file *file);
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "libdet/profiler.h"
 #include "libdet/ring.h"
+#include "libdet/saver.h"
 
 enum { STRINGS = 256 << 20 };
 
@@ -211,6 +212,7 @@ void det_close(det_context *context)
 {
     if (!context)
         return;
+    saver_end(context, is_child(context));
     if (!is_child(context)) {
         profiler_close(context);
         preempt_stop(context);

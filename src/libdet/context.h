@@ -10,11 +10,13 @@
  *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   profiler.c    what the machine does meanwhile (profiler.h)
  *   run_call.c    other calls to the master: searcher.c, metadata.c
- *   checkpoint.c  saving; restore.c the way back; manifest.c what is in one
+ *   checkpoint.c  saving (see checkpoint_impl.h); restore.c the way back; manifest.c
+ *                 what is in one
  *
  * Threading: what is set by context_open() is never changed and needs no lock; `lock`
- * guards the failures' slots and `latest`; the ring has its own; `is_preempted` is
- * atomic.  In a forked child nothing but `mark` and `strings` may be touched. */
+ * guards the failures' slots, `saver` and `latest`; the ring has its own;
+ * `is_preempted` is atomic.  In a forked child nothing but `mark` and `strings` may be
+ * touched. */
 #ifndef LIBDET_CONTEXT_H
 #define LIBDET_CONTEXT_H
 
@@ -33,6 +35,7 @@ struct net;
 struct preempt;
 struct profiler;
 struct ring;
+struct saver;
 
 /* Where a context lives.  Borrowed; outlives it. */
 struct context_world {
@@ -66,6 +69,7 @@ struct det_context {
     const char *notes_dir; /* of latest.json; NULL: nowhere */
     struct ring *ring;     /* NULL: this task is no trial */
     struct preempt *preempt;
+    struct saver *saver; /* NULL: no checkpoint has overlapped training; see `lock` */
     struct profiler *profiler; /* NULL: this task is no trial */
     atomic_int is_preempted;
     _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
@@ -123,6 +127,7 @@ det_status latest_write(det_context *context, const char *uuid, int64_t steps,
                         struct err *err);
 det_status latest_read(det_context *context, struct arena *mem, const char **ret_uuid,
                        int64_t *ret_steps, struct err *err);
+det_status latest_forget(det_context *context, struct err *err);
 
 /* A JSON object in the run's directory; NULL in `ret_tree` when there is none yet. */
 det_status own_file_read(det_context *context, const char *name, struct arena *mem,

@@ -38,8 +38,6 @@ enum {
     PATH_BYTES = 4096,
     NAME_BYTES = 48,
     STATE_BYTES = 1 << 20,
-    COMMIT_TRIES = 30,
-    COMMIT_PAUSE_US = 1000000,
 };
 
 struct det_fit {
@@ -52,6 +50,8 @@ struct det_fit {
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
+    bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
+    bool has_told_wait; /* that memory was too short for the copy */
     bool has_had_enough;          /* det_fit_stop() */
     struct fit_averages averages; /* of a window or a validation */
     VEC(det_metric) metrics;      /* what is being reported */
@@ -282,92 +282,79 @@ static det_status write_state(det_fit *fit, struct buf *text)
     return text->status;
 }
 
-static det_status put_states(det_fit *fit, det_checkpoint *checkpoint,
-                             const det_part *states)
+static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
 {
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
     char name[NAME_BYTES];
-    det_status st = DET_OK;
-
-    for (int i = 0; i < fit->ranks.size && !st; i++)
-        st = det_checkpoint_put(checkpoint, state_name(fit, i, name), states[i].data,
-                                states[i].len);
-    return st;
-}
-
-/* While the ring is full only the report is missing: it is tried for a while, then the
- * checkpoint is given up, which costs less than the training. */
-static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
-{
-    det_status st = det_checkpoint_commit(checkpoint);
-
-    for (int i = 0; st == DET_BUSY && i < COMMIT_TRIES; i++) {
-        clock_pause(fit->context->world.clock, COMMIT_PAUSE_US);
-        st = det_checkpoint_commit(checkpoint);
-    }
-    return st;
-}
-
-/* `states` are those of all ranks.  DET_BUSY: it was given up. */
-static det_status save_here(det_fit *fit, const det_part *states,
-                            char uuid[DET_UUID_SIZE])
-{
-    det_checkpoint *checkpoint;
-    det_status st =
-        det_checkpoint_begin(fit->context, det_fit_batches(fit), NULL, &checkpoint);
+    det_status st = write_state(fit, &text);
 
     if (st)
         return st;
-    (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
-    st = put_states(fit, checkpoint, states);
+    return det_checkpoint_put(checkpoint, state_name(fit, fit->ranks.rank, name),
+                              text.data, text.len);
+}
+
+/* Said once a run: training goes on, but slower than it could. */
+static void tell_wait(det_fit *fit, const det_checkpoint_outcome *outcome)
+{
+    char text[200];
+
+    if (!outcome->waited_bytes || fit->has_told_wait)
+        return;
+    fit->has_told_wait = true;
+    (void)snprintf(
+        text, sizeof(text),
+        "%" PRIu64 " of %" PRIu64 " bytes did not fit into memory beside the "
+        "training, and were written while it waited",
+        outcome->waited_bytes, outcome->waited_bytes + outcome->copied_bytes);
+    (void)det_alert(fit->context, DET_ALERT_WARN, "checkpoints hold training up", text);
+}
+
+/* How the checkpoint went that was committed last; within `timeout_ms`, or later.  One
+ * of which only the report failed costs less than the training. */
+static det_status collect(det_fit *fit, int64_t timeout_ms)
+{
+    det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
+    det_status st;
+
+    if (!fit->is_saving)
+        return DET_OK;
+    st = det_checkpoint_wait(fit->context, timeout_ms, &outcome);
+    if (st == DET_TIMEOUT && timeout_ms >= 0)
+        return DET_OK;
+    fit->is_saving = false;
+    tell_wait(fit, &outcome);
+    if (!st && fit->trial->saved && outcome.uuid[0])
+        st = fit->trial->saved(fit->self, fit, outcome.uuid);
+    return tolerate(st);
+}
+
+/* Of several ranks each puts its own state, and they become one checkpoint. */
+static det_status save(det_fit *fit)
+{
+    det_checkpoint_options options = {.size = sizeof(options),
+                                      .steps = det_fit_batches(fit),
+                                      .flags = DET_CHECKPOINT_OVERLAPPED,
+                                      .group = fit->ranks.group};
+    det_checkpoint *checkpoint;
+    det_status st = collect(fit, -1);
+
+    if (!st)
+        st = det_checkpoint_begin_with(fit->context, &options, &checkpoint);
+    if (st)
+        return st;
+    st = put_state(fit, checkpoint);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
-        st = commit(fit, checkpoint);
-    if (st)
+        st = det_checkpoint_commit(checkpoint);
+    if (st) {
         det_checkpoint_abort(checkpoint);
-    return st;
-}
-
-/* Rank 0 saves, with the states of all; then all know whether it was kept. */
-static det_status save_by_first(det_fit *fit, det_part *parts, char uuid[DET_UUID_SIZE],
-                                bool *ret_kept)
-{
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
-    int64_t batches = det_fit_batches(fit);
-    struct fit_word before = {.place = FIT_SAVE, .number = batches};
-    struct fit_word after = {
-        .place = FIT_SAVED, .number = batches, .bytes = {uuid, DET_UUID_SIZE}};
-    unsigned flags = 0;
-    det_status st = write_state(fit, &text);
-
-    before.bytes = (det_part){text.data, text.len};
-    if (!st)
-        st = fit_ranks_exchange(&fit->ranks, &before, NULL, parts);
-    if (!st && !fit->ranks.rank) {
-        st = save_here(fit, parts, uuid);
-        after.flags = st ? 0u : FIT_KEPT;
-        st = tolerate(st);
+        return tolerate(st);
     }
-    if (!st)
-        st = fit_ranks_exchange(&fit->ranks, &after, &flags, parts);
-    *ret_kept = flags & FIT_KEPT;
-    if (!st && parts[0].len == DET_UUID_SIZE)
-        memmove(uuid, parts[0].data, DET_UUID_SIZE);
-    return st;
-}
-
-static det_status save(det_fit *fit)
-{
-    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
-    char uuid[DET_UUID_SIZE] = "";
-    bool is_kept = false;
-    det_status st = parts ? save_by_first(fit, parts, uuid, &is_kept) : DET_NOMEM;
-
-    mem_free(parts);
-    if (st || !is_kept)
-        return st;
+    fit->is_saving = true;
     det_trainer_saved(fit->trainer);
-    return fit->trial->saved ? fit->trial->saved(fit->self, fit, uuid) : DET_OK;
+    return DET_OK;
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)
@@ -502,8 +489,12 @@ static det_status train(det_fit *fit)
         if (is_last)
             det_trainer_stop(fit->trainer);
         todo = det_trainer_batch_end(fit->trainer);
-        st = do_due(fit, todo);
+        st = collect(fit, 0);
+        if (!st)
+            st = do_due(fit, todo);
     }
+    if (!st)
+        st = collect(fit, -1);
     if (!st && !fit->ranks.rank && det_preempted(fit->context))
         st = det_preempt_ack(fit->context, 0);
     return st;

@@ -98,6 +98,13 @@ static int by_path(const void *a, const void *b)
     return strcmp(one->path, other->path);
 }
 
+void manifest_order(struct manifest *manifest)
+{
+    if (manifest->files.count)
+        qsort(manifest->files.at, manifest->files.count, sizeof(*manifest->files.at),
+              by_path);
+}
+
 det_status manifest_walk(struct io *io, const char *root, struct arena *mem,
                          struct manifest *ret_manifest, struct err *err)
 {
@@ -110,8 +117,7 @@ det_status manifest_walk(struct io *io, const char *root, struct arena *mem,
         manifest_done(&all);
         return st;
     }
-    if (all.files.count)
-        qsort(all.files.at, all.files.count, sizeof(*all.files.at), by_path);
+    manifest_order(&all);
     *ret_manifest = all;
     return DET_OK;
 }

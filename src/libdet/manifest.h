@@ -45,6 +45,9 @@ void manifest_done(struct manifest *manifest);
 det_status manifest_walk(struct io *io, const char *root, struct arena *mem,
                          struct manifest *ret_manifest, struct err *err);
 
+/* Sorts the files by path, as everything else expects them. */
+void manifest_order(struct manifest *manifest);
+
 enum manifest_work { MANIFEST_SYNC = 1, MANIFEST_SUM = 2 };
 /* Syncs every file, or reads it for its checksum where it has none, or both at once;
  * several at a time where there is much to do. */

@@ -251,3 +251,18 @@ det_status latest_read(det_context *context, struct arena *mem, const char **ret
     *ret_steps = json_i64(json_get(latest, "steps_completed"), 0);
     return DET_OK;
 }
+
+det_status latest_forget(det_context *context, struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    det_status st;
+
+    if (!context->notes_dir)
+        return DET_OK;
+    buf_printf(&path, "%s/" LATEST_NAME, context->notes_dir);
+    st = path.status ? err_default(err, path.status)
+                     : io_remove(context->world.io, path.data, err);
+    if (!st)
+        st = io_sync_dir(context->world.io, context->notes_dir, err);
+    return st;
+}

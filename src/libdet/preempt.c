@@ -13,6 +13,7 @@
 #include "data/text.h"
 #include "libdet/client_impl.h"
 #include "libdet/context.h"
+#include "libdet/saver.h"
 
 enum {
     POLL_S = 60,
@@ -238,6 +239,12 @@ det_status det_preempt_ack(det_context *context, int64_t timeout_ms)
 
     if (!st && !det_preempted(context))
         st = err_set(&err, DET_STATE, "nobody has asked this program to stop");
+    /* What is acknowledged ends, and goes on from what was saved: that must be known.
+     */
+    if (!st) {
+        (void)saver_is_quiet(context, 0);
+        st = saver_collect(context, NULL, &err);
+    }
     if (st)
         return context_end(context, st, &err);
     deadline_us = clock_mono_us(context->world.clock) +

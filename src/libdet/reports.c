@@ -13,6 +13,7 @@
 #include "libdet/context.h"
 #include "libdet/profiler.h"
 #include "libdet/ring.h"
+#include "libdet/saver.h"
 
 enum {
     ON_STACK = 64,   /* metrics of a report that need no memory */
@@ -412,6 +413,18 @@ static det_status say_refused(det_context *context, struct err *err)
                    refusal.text);
 }
 
+/* A checkpoint that is being written will be reported. */
+static det_status wait_saved(det_context *context, int64_t timeout_ms, struct err *err)
+{
+    int64_t deadline_us = 0;
+
+    if (timeout_ms >= 0 && timeout_ms < INT64_MAX / 2000)
+        deadline_us = clock_mono_us(&clock_system) + timeout_ms * 1000;
+    if (!saver_is_quiet(context, deadline_us))
+        return err_set(err, DET_TIMEOUT, "a checkpoint is still being written");
+    return saver_collect(context, NULL, err);
+}
+
 det_status det_flush(det_context *context, int64_t timeout_ms)
 {
     uint64_t accepted, stored;
@@ -419,6 +432,8 @@ det_status det_flush(det_context *context, int64_t timeout_ms)
     CONTEXT_ERR(err);
     det_status st = context_check_trial(context, &err);
 
+    if (!st)
+        st = wait_saved(context, timeout_ms, &err);
     if (st || !context->info.is_on_cluster)
         return context_end(context, st, &err);
     ring_numbers(context->ring, &accepted, &stored);

@@ -6,11 +6,15 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "data/json.h"
+#include "libdet/client.h"
 #include "libdet/context.h"
 #include "libdet/manifest.h"
+#include "libdet/saver.h"
+#include "libdet/selection.h"
 #include "libdet/storage.h"
+#include "net/net.h"
 
-enum { STRINGS = 1 << 30, METADATA_BYTES = 64 << 20 };
+enum { STRINGS = 1 << 30, METADATA_BYTES = 64 << 20, FLUSH_MS = 60000 };
 
 /* Of this process, else of others in this run, else the one the run began from. */
 static det_status find_latest(det_context *context, struct arena *mem,
@@ -52,87 +56,134 @@ static det_status which(det_context *context, const char *uuid, struct arena *me
 
 /* The trial's own must be there: that it is not is damage, and not "none yet", upon
  * which a program would begin from nothing. */
-static det_status say_gone(const char *uuid, bool is_latest, const char *root,
-                           struct err *err)
-{
-    if (is_latest)
-        return err_set(err, DET_CORRUPT,
-                       "checkpoint %s, which this trial goes on from, is not in '%s': "
-                       "it was removed, or the storage is not mounted here",
-                       uuid, root);
-    return err_set(err, DET_NOT_FOUND, "there is no checkpoint %s in '%s'", uuid, root);
-}
-
-/* Nothing is made on the way: an empty directory in the place of a storage that is not
- * mounted would hide that. */
 static det_status find(det_context *context, const char *uuid, struct arena *mem,
                        const char **ret_path, struct err *err)
 {
     const char *name = NULL;
-    const char *root, *path;
-    struct io_stat found;
+    struct storage storage;
     det_status st = which(context, uuid, mem, &name, err);
 
     if (!st)
-        st = storage_place(context, mem, &root, err);
-    if (st)
-        return st;
-    path = arena_printf(mem, "%s/%s", root, name);
-    if (!path)
-        return err_default(err, DET_NOMEM);
-    st = io_stat(context->world.io, path, &found, err);
-    if (st == DET_NOT_FOUND || (!st && found.kind != IO_DIRECTORY))
-        return say_gone(name, uuid == NULL, root, err);
-    *ret_path = path;
+        st = storage_open(context, mem, &storage, err);
+    if (!st)
+        st = storage.ops->find(&storage, name, mem, ret_path, err);
+    if (st == DET_NOT_FOUND && !uuid && name)
+        return err_set(err, DET_CORRUPT,
+                       "checkpoint %s, which this trial goes on from, is not in '%s': "
+                       "it was removed, or the storage is not mounted here",
+                       name, storage.root);
     return st;
 }
 
-static det_status read_manifest(struct io *io, const char *path, struct arena *mem,
-                                struct manifest *ret_manifest, struct err *err)
+/* What is not wanted is not read; that the rest of the list is true is the manifest's
+ * own check. */
+static det_status check(struct io *io, const char *path,
+                        const det_restore_options *options, struct arena *mem,
+                        struct err *err)
 {
-    det_status st = manifest_read(io, path, mem, ret_manifest, err);
+    CLEANUP(manifest_done) struct manifest manifest = {0};
+    struct selection selection = {options->selector, options->selector_self};
+    det_status st = manifest_read(io, path, mem, &manifest, err);
 
+    if (st == DET_NOT_FOUND && options->flags & DET_RESTORE_FOREIGN)
+        return DET_OK;
     if (st == DET_NOT_FOUND)
         return err_set(err, DET_CORRUPT,
                        "'%s/" MANIFEST_NAME "' is missing: it was lost, or another "
                        "program wrote this checkpoint, which can only be taken "
                        "unchecked",
                        path);
-    return st;
-}
-
-static det_status check(struct io *io, const char *path, struct arena *mem,
-                        struct err *err)
-{
-    CLEANUP(manifest_done) struct manifest manifest = {0};
-    det_status st = read_manifest(io, path, mem, &manifest, err);
-
+    if (!st)
+        st = selection_cut(&selection, &manifest, err);
     return st ? st : manifest_verify(io, path, &manifest, true, err);
 }
 
-static det_status locate(det_context *context, const char *uuid, unsigned flags,
-                         struct arena *mem, const char **ret_path, struct err *err)
+/* What is still being written may be the latest. */
+static det_status locate(det_context *context, const char *uuid,
+                         const det_restore_options *options, struct arena *mem,
+                         const char **ret_path, struct err *err)
 {
-    det_status st = context_check_trial(context, err);
+    det_status st;
 
-    if (!st)
-        st = find(context, uuid, mem, ret_path, err);
-    if (!st && !(flags & DET_RESTORE_UNCHECKED)) {
-        st = check(context->world.io, *ret_path, mem, err);
+    (void)saver_is_quiet(context, 0);
+    st = find(context, uuid, mem, ret_path, err);
+    if (!st && !(options->flags & DET_RESTORE_UNCHECKED)) {
+        st = check(context->world.io, *ret_path, options, mem, err);
         if (st && st != DET_NOMEM)
             (void)err_prefix(err, "checkpoint %s", strrchr(*ret_path, '/') + 1);
     }
     return st;
 }
 
-det_status det_checkpoint_restore(det_context *context, const char *uuid,
-                                  unsigned flags, char *path, size_t size)
+/* ---- the ranks of a node --------------------------------------------------------- */
+
+/* What local rank 0 found: a status, then a path or a sentence. */
+static det_status tell_node(det_distributed *group, det_status status, const char *path,
+                            struct arena *mem, const char **ret_path, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    det_part part;
+    det_status st;
+
+    buf_putc(&text, (char)status);
+    buf_puts(&text, status ? err->text : path);
+    st = det_distributed_broadcast_local(group, text.status ? "" : text.data,
+                                         text.status ? 0 : text.len, &part);
+    if (st)
+        return err_set(err, st, "%s", det_distributed_error(group));
+    if (!part.len)
+        return err_default(err, DET_NOMEM);
+    path = arena_strndup(mem, (const char *)part.data + 1, part.len - 1);
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    status = (det_status) * (const unsigned char *)part.data;
+    if (status)
+        return err_set(err, status, "%s", path);
+    *ret_path = path;
+    return DET_OK;
+}
+
+static bool is_shared(const det_restore_options *options)
+{
+    return det_distributed_ranks(options->group)->local_size > 1;
+}
+
+/* Whether this process does the work. */
+static bool is_worker(const det_restore_options *options)
+{
+    return !det_distributed_ranks(options->group)->local_rank;
+}
+
+static det_status take_options(det_context *context, const det_restore_options *given,
+                               det_restore_options *ret_options, struct err *err)
+{
+    det_status st = context_check_trial(context, err);
+
+    *ret_options = (det_restore_options){.size = sizeof(*ret_options)};
+    if (!st && (!given || !given->size || given->size > sizeof(*ret_options)))
+        st = err_set(err, DET_INVALID,
+                     "the options of a restore do not say how large they are");
+    if (!st)
+        memcpy(ret_options, given, given->size);
+    return st;
+}
+
+det_status det_checkpoint_restore_with(det_context *context, const char *uuid,
+                                       const det_restore_options *options, char *path,
+                                       size_t size)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
-    const char *found;
+    const char *found = "";
+    det_restore_options all;
     CONTEXT_ERR(err);
-    det_status st = locate(context, uuid, flags, &mem, &found, &err);
+    det_status st = take_options(context, options, &all, &err);
 
+    if (st)
+        return context_end(context, st, &err);
+    if (is_worker(&all))
+        st = locate(context, uuid, &all, &mem, &found, &err);
+    if (is_shared(&all))
+        st = tell_node(all.group, st, found, &mem, &found, &err);
     if (!st && (!path || strlen(found) >= size))
         st = err_set(&err, DET_TOO_LARGE, "the path '%s' does not fit into %zu bytes",
                      found, path ? size : 0);
@@ -141,28 +192,15 @@ det_status det_checkpoint_restore(det_context *context, const char *uuid,
     return context_end(context, st, &err);
 }
 
-/* ---- copies ---------------------------------------------------------------------- */
-
-static det_status copy_out(struct io *io, const char *from, const char *to,
-                           struct arena *mem, struct err *err)
+det_status det_checkpoint_restore(det_context *context, const char *uuid,
+                                  unsigned flags, char *path, size_t size)
 {
-    CLEANUP(manifest_done) struct manifest all = {0};
-    det_status st = manifest_walk(io, from, mem, &all, err);
+    det_restore_options options = {.size = sizeof(options), .flags = flags};
 
-    for (size_t i = 0; !st && i < all.directories.count; i++) {
-        const char *path = arena_printf(mem, "%s/%s", to, all.directories.at[i]);
-
-        st = path ? io_mkdir(io, path, false, err) : err_default(err, DET_NOMEM);
-    }
-    for (size_t i = 0; !st && i < all.files.count; i++) {
-        const char *source = arena_printf(mem, "%s/%s", from, all.files.at[i].path);
-        const char *path = arena_printf(mem, "%s/%s", to, all.files.at[i].path);
-
-        st = source && path ? storage_copy(io, source, path, err)
-                            : err_default(err, DET_NOMEM);
-    }
-    return st;
+    return det_checkpoint_restore_with(context, uuid, &options, path, size);
 }
+
+/* ---- copies ---------------------------------------------------------------------- */
 
 /* A mixture of two states is neither. */
 static det_status make_empty(struct io *io, const char *directory, struct arena *mem,
@@ -197,24 +235,67 @@ static void make_empty_again(struct io *io, const char *directory)
     }
 }
 
-det_status det_checkpoint_download(det_context *context, const char *uuid,
-                                   unsigned flags, const char *directory)
+static det_status copy_out(struct io *io, const char *from, const char *to,
+                           const det_restore_options *options, struct arena *mem,
+                           struct err *err)
+{
+    CLEANUP(manifest_done) struct manifest all = {0};
+    struct selection selection = {options->selector, options->selector_self};
+    det_status st = manifest_walk(io, from, mem, &all, err);
+
+    if (!st)
+        st = selection_cut(&selection, &all, err);
+    return st ? st : selection_copy(io, &all, from, to, err);
+}
+
+/* The manifest is not among what was walked, so that it is left out: a copy of some
+ * files would not fit it, and the copy of all was compared. */
+static det_status download(det_context *context, const char *uuid,
+                           const det_restore_options *options, const char *directory,
+                           struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    struct io *io = context->world.io;
     const char *found;
+    det_status st = locate(context, uuid, options, &mem, &found, err);
+
+    if (!st)
+        st = make_empty(io, directory, &mem, err);
+    if (st)
+        return st;
+    st = copy_out(io, found, directory, options, &mem, err);
+    if (st)
+        make_empty_again(io, directory);
+    return st;
+}
+
+det_status det_checkpoint_download_with(det_context *context, const char *uuid,
+                                        const det_restore_options *options,
+                                        const char *directory)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    const char *unused;
+    det_restore_options all;
     CONTEXT_ERR(err);
-    det_status st = locate(context, uuid, flags, &mem, &found, &err);
+    det_status st = take_options(context, options, &all, &err);
 
     if (!st && !directory)
         st = err_set(&err, DET_INVALID, "a directory to copy into is missing");
-    if (!st)
-        st = make_empty(context->world.io, directory, &mem, &err);
     if (st)
         return context_end(context, st, &err);
-    st = copy_out(context->world.io, found, directory, &mem, &err);
-    if (st)
-        make_empty_again(context->world.io, directory);
+    if (is_worker(&all))
+        st = download(context, uuid, &all, directory, &err);
+    if (is_shared(&all))
+        st = tell_node(all.group, st, "", &mem, &unused, &err);
     return context_end(context, st, &err);
+}
+
+det_status det_checkpoint_download(det_context *context, const char *uuid,
+                                   unsigned flags, const char *directory)
+{
+    det_restore_options options = {.size = sizeof(options), .flags = flags};
+
+    return det_checkpoint_download_with(context, uuid, &options, directory);
 }
 
 det_status det_checkpoint_metadata(det_context *context, const char *uuid, char *text,
@@ -222,10 +303,14 @@ det_status det_checkpoint_metadata(det_context *context, const char *uuid, char 
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
     CLEANUP(buf_done) struct buf bytes = BUF_LIMITED(METADATA_BYTES);
+    static const det_restore_options unchecked = {.size = sizeof(unchecked),
+                                                  .flags = DET_RESTORE_UNCHECKED};
     const char *found, *path;
     CONTEXT_ERR(err);
-    det_status st = locate(context, uuid, DET_RESTORE_UNCHECKED, &mem, &found, &err);
+    det_status st = context_check_trial(context, &err);
 
+    if (!st)
+        st = locate(context, uuid, &unchecked, &mem, &found, &err);
     if (!st) {
         path = arena_printf(&mem, "%s/" METADATA_NAME, found);
         st = path ? io_read_file(context->world.io, path, &bytes, &err)
@@ -240,4 +325,92 @@ det_status det_checkpoint_metadata(det_context *context, const char *uuid, char 
     if (ret_len)
         *ret_len = bytes.len;
     return DET_OK;
+}
+
+/* ---- deleting -------------------------------------------------------------------- */
+
+/* As the user: a task may not delete what is kept.  The master may not have heard of
+ * the checkpoint yet. */
+static det_status ask_master(det_context *context, const char *uuid, struct err *err)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct client_world world = {.io = context->world.io,
+                                 .net = context->world.net,
+                                 .master_file = context->master_file,
+                                 .cluster = context->info.cluster_id};
+    det_client_options options = {.size = sizeof(options),
+                                  .master = context->info.master_url,
+                                  .identity = DET_AS_USER};
+    struct net *own_net = NULL;
+    det_client *client;
+    det_status st = det_flush(context, FLUSH_MS);
+
+    if (st)
+        return err_set(err, st, "%s", det_context_error(context));
+    if (!world.net)
+        st = net_system_new(NULL, &own_net, err);
+    if (own_net)
+        world.net = own_net;
+    jw_object(&w, NULL);
+    jw_array(&w, "checkpointUuids");
+    jw_str(&w, NULL, uuid);
+    jw_end_array(&w);
+    jw_end_object(&w);
+    if (!st)
+        st = body.status ? err_default(err, body.status)
+                         : client_open(&world, &options, &client, err);
+    if (!st) {
+        st = det_call(client, "DELETE", "/api/v1/checkpoints", body.data, NULL);
+        if (st)
+            (void)err_set(err, st, "%s", det_error_text(client));
+        det_client_close(client);
+    }
+    if (own_net)
+        net_free(own_net);
+    return st;
+}
+
+/* Where it was the latest there is none now: the next run begins from the start. */
+static det_status remove_own(det_context *context, const char *uuid, struct arena *mem,
+                             struct err *err)
+{
+    const char *latest = NULL;
+    struct storage storage;
+    int64_t steps;
+    det_status st = storage_open(context, mem, &storage, err);
+
+    if (!st)
+        st = storage.ops->remove(&storage, uuid, err);
+    if (!st)
+        st = latest_read(context, mem, &latest, &steps, err);
+    if (!st && latest && !strcmp(latest, uuid))
+        st = latest_forget(context, err);
+    if (st)
+        return st;
+    lock_take(&context->lock);
+    if (!strcmp(context->latest, uuid))
+        context->latest[0] = '\0';
+    lock_give(&context->lock);
+    return DET_OK;
+}
+
+det_status det_checkpoint_delete(det_context *context, const char *uuid)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
+    const char *found;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && !uuid)
+        st = err_set(&err, DET_INVALID, "a checkpoint to be deleted is missing");
+    if (st)
+        return context_end(context, st, &err);
+    (void)saver_is_quiet(context, 0);
+    st = find(context, uuid, &mem, &found, &err);
+    if (!st && context->info.is_on_cluster)
+        st = ask_master(context, uuid, &err);
+    else if (!st)
+        st = remove_own(context, uuid, &mem, &err);
+    return context_end(context, st, &err);
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "data/json.h"
@@ -72,39 +74,6 @@ static det_status make_durable(struct io *io, const char *path, struct err *err)
     return st;
 }
 
-det_status storage_place(const det_context *context, struct arena *mem,
-                         const char **ret_root, struct err *err)
-{
-    const char *root = NULL;
-    det_status st = DET_OK;
-
-    if (context->info.directory && !context->storage)
-        root = arena_printf(mem, "%s/checkpoints", context->info.directory);
-    else
-        st = configured(context->storage
-                            ? context->storage
-                            : json_get(context->config, "checkpoint_storage"),
-                        mem, &root, err);
-    if (!st && !root)
-        st = err_default(err, DET_NOMEM);
-    if (!st)
-        *ret_root = root;
-    return st;
-}
-
-det_status storage_root(const det_context *context, struct arena *mem,
-                        const char **ret_root, struct err *err)
-{
-    const char *root;
-    det_status st = storage_place(context, mem, &root, err);
-
-    if (!st)
-        st = make_durable(context->world.io, root, err);
-    if (!st)
-        *ret_root = root;
-    return st;
-}
-
 /* ---- drafts ---------------------------------------------------------------------- */
 
 static const char *trial_part(const det_context *context, struct arena *mem)
@@ -114,16 +83,6 @@ static const char *trial_part(const det_context *context, struct arena *mem)
 
     return arena_printf(mem, ".det-%.*s-%" PRId64 "-", CLUSTER_CHARS, cluster,
                         context->info.trial_id);
-}
-
-const char *storage_draft(const det_context *context, const char *uuid,
-                          struct arena *mem)
-{
-    const char *trial = trial_part(context, mem);
-
-    return trial ? arena_printf(mem, "%s%" PRId64 "-%s", trial, context->info.run_id,
-                                uuid)
-                 : NULL;
 }
 
 /* Of this trial, of a run before this one. */
@@ -139,9 +98,10 @@ static bool is_stale(const char *name, const char *trial, int64_t run_id)
     return *name == '-' && run < run_id;
 }
 
-det_status storage_clean(const det_context *context, const char *root,
-                         struct arena *mem, struct err *err)
+static det_status clean(const struct storage *storage, struct arena *mem,
+                        struct err *err)
 {
+    const det_context *context = storage->context;
     const char *trial = trial_part(context, mem);
     const char **names;
     det_status st;
@@ -150,7 +110,7 @@ det_status storage_clean(const det_context *context, const char *root,
      * one place, nobody knows whose a draft is. */
     if (context->storage)
         return DET_OK;
-    st = trial ? io_list(context->world.io, root, mem, &names, err)
+    st = trial ? io_list(context->world.io, storage->root, mem, &names, err)
                : err_default(err, DET_NOMEM);
 
     for (size_t i = 0; !st && names[i]; i++) {
@@ -158,10 +118,140 @@ det_status storage_clean(const det_context *context, const char *root,
 
         if (!is_stale(names[i], trial, context->info.run_id))
             continue;
-        path = arena_printf(mem, "%s/%s", root, names[i]);
+        path = arena_printf(mem, "%s/%s", storage->root, names[i]);
         st = path ? io_remove_tree(context->world.io, path, err)
                   : err_default(err, DET_NOMEM);
     }
+    return st;
+}
+
+/* ---- directories ----------------------------------------------------------------- */
+
+static det_status directory_prepare(const struct storage *storage, struct arena *mem,
+                                    struct err *err)
+{
+    det_status st = make_durable(storage->context->world.io, storage->root, err);
+
+    return st ? st : clean(storage, mem, err);
+}
+
+static det_status directory_draft(const struct storage *storage, const char *uuid,
+                                  struct arena *mem, const char **ret_path,
+                                  struct err *err)
+{
+    const char *trial = trial_part(storage->context, mem);
+    const char *path = trial ? arena_printf(mem, "%s/%s%" PRId64 "-%s", storage->root,
+                                            trial, storage->context->info.run_id, uuid)
+                             : NULL;
+    det_status st = path ? io_mkdir(storage->context->world.io, path, false, err)
+                         : err_default(err, DET_NOMEM);
+
+    if (!st)
+        *ret_path = path;
+    return st;
+}
+
+static det_status directory_join(const struct storage *storage, const char *part,
+                                 const char *draft, const char *path, struct err *err)
+{
+    CLEANUP(buf_done) struct buf from = BUF_INIT;
+    CLEANUP(buf_done) struct buf to = BUF_INIT;
+
+    buf_printf(&from, "%s/%s", part, path);
+    buf_printf(&to, "%s/%s", draft, path);
+    if (from.status || to.status)
+        return err_default(err, DET_NOMEM);
+    return io_rename(storage->context->world.io, from.data, to.data, err);
+}
+
+static det_status directory_publish(const struct storage *storage, const char *draft,
+                                    const char *uuid, bool *is_named, struct err *err)
+{
+    CLEANUP(buf_done) struct buf final = BUF_INIT;
+    struct io *io = storage->context->world.io;
+    det_status st = DET_OK;
+
+    buf_printf(&final, "%s/%s", storage->root, uuid);
+    if (final.status)
+        return err_default(err, final.status);
+    if (!*is_named)
+        st = io_rename(io, draft, final.data, err);
+    if (st)
+        return st;
+    *is_named = true;
+    return io_sync_dir(io, storage->root, err);
+}
+
+static void directory_discard(const struct storage *storage, const char *draft)
+{
+    (void)io_remove_tree(storage->context->world.io, draft, NULL);
+}
+
+static det_status directory_find(const struct storage *storage, const char *uuid,
+                                 struct arena *mem, const char **ret_path,
+                                 struct err *err)
+{
+    const char *path = arena_printf(mem, "%s/%s", storage->root, uuid);
+    struct io_stat found;
+    det_status st = path ? io_stat(storage->context->world.io, path, &found, err)
+                         : err_default(err, DET_NOMEM);
+
+    if (st == DET_NOT_FOUND || (!st && found.kind != IO_DIRECTORY))
+        return err_set(err, DET_NOT_FOUND, "there is no checkpoint %s in '%s'", uuid,
+                       storage->root);
+    if (!st)
+        *ret_path = path;
+    return st;
+}
+
+/* First another name, so that nobody finds half of it. */
+static det_status directory_remove(const struct storage *storage, const char *uuid,
+                                   struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct io *io = storage->context->world.io;
+    const char *path;
+    const char *trash = arena_printf(&mem, "%s/.det-trash-%s", storage->root, uuid);
+    det_status st = directory_find(storage, uuid, &mem, &path, err);
+
+    if (!st && !trash)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
+        st = io_remove_tree(io, trash, err); /* of an earlier try */
+    if (!st)
+        st = io_rename(io, path, trash, err);
+    if (!st)
+        st = io_remove_tree(io, trash, err);
+    return st ? st : io_sync_dir(io, storage->root, err);
+}
+
+static const struct storage_ops directory_ops = {
+    .prepare = directory_prepare,
+    .draft = directory_draft,
+    .join = directory_join,
+    .publish = directory_publish,
+    .discard = directory_discard,
+    .find = directory_find,
+    .remove = directory_remove,
+};
+
+det_status storage_open(const det_context *context, struct arena *mem,
+                        struct storage *ret_storage, struct err *err)
+{
+    const char *root = NULL;
+    det_status st = DET_OK;
+
+    if (context->info.directory && !context->storage)
+        root = arena_printf(mem, "%s/checkpoints", context->info.directory);
+    else
+        st = configured(context->storage
+                            ? context->storage
+                            : json_get(context->config, "checkpoint_storage"),
+                        mem, &root, err);
+    if (!st && !root)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
+        *ret_storage = (struct storage){&directory_ops, context, root};
     return st;
 }
 
@@ -196,7 +286,7 @@ det_status storage_copy(struct io *io, const char *from, const char *to,
 
     if (!st)
         st = io_open(io, to, IO_WRITE | IO_CREATE | IO_TRUNCATE, &target, err);
-    if (!st && !io_clone(source, target))
+    if (!st && !io_clone(source, target) && !io_copy(source, target))
         st = copy_bytes(source, target, err);
     return st;
 }

@@ -202,6 +202,31 @@ class Checkpoints(Core):
                 pass
         self.assertRaises(errors.CorruptError, context.checkpoint.download, uuid, self.path("x"))
 
+    def test_what_another_program_wrote_has_no_manifest_and_is_taken(self):
+        context = self.open()
+        uuid = self.save(context)
+        with context.checkpoint.restore_path(uuid) as path:
+            os.unlink(path / "manifest.det.json")
+            (path / "deep" / "file").write_text("hullo")
+        with context.checkpoint.restore_path(uuid) as path:
+            self.assertEqual((path / "deep" / "file").read_text(), "hullo")
+        context.checkpoint.download(uuid, self.path("x"))
+        self.assertTrue(os.path.exists(self.path("x", "deep", "file")))
+        (path / "manifest.det.json").write_text("{}")
+        self.assertRaises(errors.CorruptError, context.checkpoint.download, uuid, self.path("y"))
+
+    def test_what_a_selector_raises_comes_through(self):
+        checkpoint = self.open().checkpoint
+        self.write("model/a", "x")
+        with self.assertRaises(ZeroDivisionError):
+            checkpoint.upload(
+                self.path("model"), {"steps_completed": 1}, selector=lambda path: 1 / 0
+            )
+        self.assertRaises(
+            TypeError, checkpoint.upload, self.path("model"), {"steps_completed": 1}, selector=3
+        )
+        self.assertEqual(os.listdir(self.path("run", "checkpoints")), [])
+
     def test_a_checkpoint_can_be_deleted(self):
         context = self.open()
         uuid = self.save(context)

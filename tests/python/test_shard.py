@@ -1,84 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that several processes write together: threads stand for processes."""
+"""Checkpoints that several processes write together."""
 import os
-import threading
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 
+import ranks
 from place import Offline
 
-from determined import _det, core
-from determined.core._checkpoint import CheckpointContext
+from determined import core
 
-
-class Threads:
-    """A distributed context among threads."""
-
-    def __init__(self, rank, size, barrier, board):
-        self.rank = self.local_rank = rank
-        self.size = self.local_size = size
-        self.barrier = barrier
-        self.board = board
-
-    def allgather(self, stuff):
-        self.board[self.rank] = stuff
-        self.barrier.wait(30)
-        found = [self.board[rank] for rank in range(self.size)]
-        self.barrier.wait(30)
-        return found
-
-    def broadcast(self, stuff=None):
-        return self.allgather(stuff)[0]
-
-    broadcast_local = broadcast
+PRELUDE = """
+import pathlib
+dist = join()
+os.environ["DET_OFFLINE_DIR"] += os.environ["RANK"]
+context = core.init(distributed=dist, checkpoint_storage=os.environ["STORE"])
+checkpoint, rank = context.checkpoint, dist.rank
+"""
 
 
 class Sharded(Offline):
     SIZE = 3
 
-    def everywhere(self, work):
-        """work(rank, CheckpointContext) in all of them; what each returned or raised."""
-        det = _det.open()
-        self.addCleanup(det.close)
-        barrier, board = threading.Barrier(self.SIZE), {}
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path("store"))
 
-        def one(rank):
-            dist = Threads(rank, self.SIZE, barrier, board)
-            try:
-                return work(rank, CheckpointContext(det, det.info(), dist, None))
-            except Exception as error:
-                return error
+    def run_all(self, script):
+        """(code, output, errors) of each; the script has `checkpoint`, `rank`, `dist`."""
+        lines = [line[12:] for line in script.splitlines()]
+        done = ranks.run(
+            PRELUDE + "\n".join(lines) + "\n", self.SIZE, self.folder, STORE=self.path("store")
+        )
+        return [(code, out.strip(), errors) for code, out, errors in done]
 
-        with ThreadPoolExecutor(self.SIZE) as pool:
-            return list(pool.map(one, range(self.SIZE)))
+    def outputs(self, script):
+        done = self.run_all(script)
+        for rank, (code, _, errors) in enumerate(done):
+            self.assertEqual(code, 0, f"rank {rank}: {errors}")
+        return [out for _, out, _ in done]
 
     def files(self, uuid):
-        root = self.path("run", "checkpoints", uuid)
+        root = self.path("store", uuid)
         return sorted(
             os.path.relpath(os.path.join(where, name), root)
             for where, _, names in os.walk(root)
             for name in names
         )
 
-    def checkpoints(self):
-        path = self.path("run", "checkpoints")
-        return os.listdir(path) if os.path.exists(path) else []
-
     def test_the_checkpoint_holds_the_files_of_all(self):
-        def work(rank, checkpoint):
-            metadata = {"steps_completed": 4, f"rank{rank}": rank}
+        uuids = self.outputs(
+            """
+            metadata = {f"rank{rank}": rank, **({"steps_completed": 4} if rank != 1 else {})}
             with checkpoint.store_path(metadata, shard=True) as (path, uuid):
                 (path / f"part{rank}").write_text(str(rank))
                 (path / "same").write_text("the same everywhere")
-            return uuid
-
-        uuids = self.everywhere(work)
+            assert checkpoint.get_metadata(uuid)["rank2"] == 2
+            print(uuid)
+            """
+        )
         self.assertEqual(len(set(uuids)), 1)
         self.assertEqual(
             self.files(uuids[0]),
             ["manifest.det.json", "metadata.json", "part0", "part1", "part2", "same"],
         )
-        with core.init() as context:
+        with core.init(checkpoint_storage=self.path("store")) as context:
             metadata = context.checkpoint.get_metadata(uuids[0])
         self.assertEqual(metadata, {"steps_completed": 4, "rank0": 0, "rank1": 1, "rank2": 2})
 
@@ -86,72 +70,117 @@ class Sharded(Offline):
         for rank in (0, 2):
             self.write(f"own{rank}/deep/part{rank}", "x")
             self.write(f"own{rank}/left-out", str(rank))
-
-        def work(rank, checkpoint):
-            return checkpoint.upload(
-                None if rank == 1 else self.path(f"own{rank}"),
-                {"steps_completed": 1},
-                shard=True,
-                selector=lambda path: path != "left-out",
-            )
-
-        uuids = self.everywhere(work)
+        uuids = self.outputs(
+            f"""
+            folder = None if rank == 1 else f"{self.folder}/own{{rank}}"
+            print(checkpoint.upload(folder, {{"steps_completed": 1}}, shard=True,
+                                    selector=lambda path: path != "left-out"))
+            """
+        )
         self.assertEqual(
             self.files(uuids[0]), ["deep/part0", "deep/part2", "manifest.det.json", "metadata.json"]
         )
 
+    def check_all_fail(self, script, sentence):
+        for rank, (code, _, errors) in enumerate(self.run_all(script)):
+            self.assertEqual(code, 1, f"rank {rank}")
+            self.assertIn(sentence, errors)
+        self.assertEqual(os.listdir(self.path("store")), [])
+
     def test_files_that_differ_are_a_conflict_everywhere(self):
-        def work(rank, checkpoint):
+        self.check_all_fail(
+            """
             with checkpoint.store_path({"steps_completed": 1}, shard=True) as (path, _):
                 (path / "model").write_text(str(min(rank, 1)))
-
-        for error in self.everywhere(work):
-            self.assertIsInstance(error, RuntimeError)
-            self.assertIn("'model' with different content", str(error))
-        self.assertEqual(self.checkpoints(), [])
+            """,
+            "ranks 0 and 1 save 'model' with different content",
+        )
 
     def test_metadata_that_differs_is_a_conflict_everywhere(self):
-        def work(rank, checkpoint):
-            with checkpoint.store_path({"steps_completed": rank}, shard=True):
+        self.check_all_fail(
+            """
+            with checkpoint.store_path({"steps_completed": 1, "lr": rank // 2}, shard=True):
                 pass
-
-        for error in self.everywhere(work):
-            self.assertIn("'steps_completed' in its metadata", str(error))
+            """,
+            "rank 0 has 'lr' in its metadata as 0, rank 2 as 1",
+        )
 
     def test_one_that_fails_takes_all_with_it(self):
-        def work(rank, checkpoint):
+        done = self.run_all(
+            """
             with checkpoint.store_path({"steps_completed": 1}, shard=True):
                 if rank == 1:
                     raise KeyError("lost")
-
-        found = self.everywhere(work)
-        self.assertIsInstance(found[1], KeyError)
+            """
+        )
+        self.assertEqual([code for code, _, _ in done], [1, 1, 1])
+        self.assertIn("KeyError: 'lost'", done[1][2])
+        self.assertNotIn("rank 1:", done[1][2])
         for rank in (0, 2):
-            self.assertIn("rank 1 failed to save its part", str(found[rank]))
-        self.assertEqual(self.checkpoints(), [])
+            self.assertIn("rank 1: KeyError: 'lost'", done[rank][2])
+        self.assertEqual(os.listdir(self.path("store")), [])
+
+    def test_a_selector_that_raises_takes_all_with_it(self):
+        self.write("own/file", "x")
+        done = self.run_all(
+            f"""
+            def selector(path):
+                return 1 / (rank - 2)
+            checkpoint.upload("{self.folder}/own", {{"steps_completed": 1}}, shard=True,
+                              selector=selector)
+            """
+        )
+        self.assertIn("ZeroDivisionError", done[2][2])
+        for rank in (0, 1):
+            self.assertIn("rank 2: the selector failed at 'file'", done[rank][2])
+
+    def test_one_that_dies_is_named_and_nobody_waits(self):
+        done = self.run_all(
+            """
+            with checkpoint.store_path({"steps_completed": 1}, shard=True):
+                if rank == 2:
+                    os.kill(os.getpid(), 9)
+            """
+        )
+        for rank in (0, 1):
+            self.assertIn("UnreachableError", done[rank][2])
+            self.assertIn("rank 2", done[rank][2])
 
     def test_without_shard_only_rank_0_saves(self):
         self.write("own/file", "x")
-
-        def work(rank, checkpoint):
-            return checkpoint.upload(self.path("own"), {"steps_completed": 1})
-
-        found = self.everywhere(work)
-        self.assertIsInstance(found[0], str)
+        found = self.outputs(
+            f"""
+            try:
+                print(checkpoint.upload("{self.folder}/own", {{"steps_completed": 1}}))
+            except RuntimeError as error:
+                print(error)
+            """
+        )
+        self.assertEqual(len(found[0]), 36)
         for rank in (1, 2):
-            self.assertIn("only rank 0", str(found[rank]))
+            self.assertIn("only rank 0", found[rank])
 
     def test_one_downloads_for_all(self):
         self.write("own/file", "x")
-        with core.init() as context:
+        self.write("own/other", "y")
+        with core.init(checkpoint_storage=self.path("store")) as context:
             uuid = context.checkpoint.upload(self.path("own"), {"steps_completed": 1})
-        found = self.everywhere(lambda rank, c: c.download(uuid, self.path("got")))
-        self.assertEqual(found, [None] * 3)
-        self.assertTrue(os.path.exists(self.path("got", "file")))
-        os.unlink(self.path("run", "checkpoints", uuid, "file"))
-        found = self.everywhere(lambda rank, c: c.download(uuid, self.path("again")))
-        for error in found:
-            self.assertIsInstance(error, RuntimeError)
+        got = self.path("got")
+        self.outputs(
+            f"""
+            checkpoint.download("{uuid}", "{got}", selector=lambda path: path == "file")
+            assert os.listdir("{got}") == ["file"]
+            with checkpoint.restore_path("{uuid}") as path:
+                assert (path / "other").read_text() == "y"
+            alone = core.DownloadMode.NoSharedDownload
+            checkpoint.download("{uuid}", f"{got}-{{rank}}", alone)
+            assert sorted(os.listdir(f"{got}-{{rank}}")) == ["file", "metadata.json", "other"]
+            """
+        )
+        os.unlink(self.path("store", uuid, "file"))
+        for code, _, errors in self.run_all(f'            checkpoint.download("{uuid}", "{got}-x")'):
+            self.assertEqual(code, 1)
+            self.assertIn("'file' of the checkpoint is missing", errors)
 
 
 if __name__ == "__main__":

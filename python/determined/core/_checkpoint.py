@@ -4,18 +4,16 @@ import enum
 import json
 import os
 import pathlib
-import shutil
-import tempfile
-from typing import Any, Dict, Iterator, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from determined import _det
-from determined.core import _shard
 from determined.core._distributed import DistributedContext
-from determined.core._master import Master
-from determined.core._shard import Selector
 
 _Path = Union[str, "os.PathLike[str]"]
-_FLUSH_MS = 60000
+Selector = Callable[[str], bool]
+
+# enum det_restore_flag: what another program wrote has no manifest, and is taken as it is
+_FOREIGN = 2
 
 
 class DownloadMode(enum.Enum):
@@ -25,10 +23,12 @@ class DownloadMode(enum.Enum):
     NoSharedDownload = "NO_SHARED_DOWNLOAD"
 
 
-def _steps_of(metadata: Optional[Dict[str, Any]]) -> int:
+def _steps_of(metadata: Optional[Dict[str, Any]], is_shared: bool) -> int:
     if metadata is not None and not isinstance(metadata, dict):
         raise TypeError(f"the metadata is of type {type(metadata).__name__}; expected a dict")
     steps = (metadata or {}).get("steps_completed")
+    if steps is None and is_shared:
+        return -1  # another rank says it
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise ValueError(
             "the metadata of a checkpoint needs 'steps_completed', a whole number: how many "
@@ -44,23 +44,19 @@ class CheckpointContext:
     What is listed is whole: it is reported when every file is on disk, with its checksum.
     """
 
-    def __init__(
-        self, det: _det.Context, info: Dict[str, Any], dist: DistributedContext, master: Master
-    ) -> None:
+    def __init__(self, det: _det.Context, dist: DistributedContext) -> None:
         self._det = det
-        self._info = info
         self._dist = dist
-        self._master = master
 
     # ---- saving
 
-    def _check_rank(self, shard: bool, what: str) -> None:
+    def _group(self, shard: bool, what: str) -> Optional[_det.Distributed]:
+        """With whom a checkpoint is saved; None: alone."""
+        if shard and self._dist.size > 1:
+            return self._dist._group
         if not shard and self._dist.rank != 0:
             raise RuntimeError(f"only rank 0 calls {what} with shard=False")
-
-    def _begin(self, metadata: Optional[Dict[str, Any]]) -> _det.Checkpoint:
-        steps = _steps_of(metadata)
-        return self._det.checkpoint_begin(steps, json.dumps(metadata))
+        return None
 
     def upload(
         self,
@@ -76,64 +72,14 @@ class CheckpointContext:
         one everything is saved.  With `shard` every process calls it with a folder of its
         own (or None), and the checkpoint holds the files of all.
         """
-        self._check_rank(shard, "upload()")
-        if shard and self._dist.size > 1:
-            return self._upload_shard(ckpt_dir, metadata, selector)
-        if ckpt_dir is None:
+        group = self._group(shard, "upload()")
+        if ckpt_dir is None and group is None:
             raise ValueError("ckpt_dir is None; expected the folder to be saved")
-        folder = os.fspath(ckpt_dir)
-        steps = _steps_of(metadata)
-        if selector is None:
-            return self._det.checkpoint_store(folder, steps, json.dumps(metadata))
-        if not os.path.isdir(folder):
-            raise NotADirectoryError(f"'{folder}' is not a folder that could be saved")
-        with self.store_path(metadata) as (path, storage_id):
-            _shard.copy_files(folder, str(path), _shard.list_files(folder, selector))
-        return storage_id
-
-    def _upload_shard(
-        self,
-        ckpt_dir: Optional[_Path],
-        metadata: Optional[Dict[str, Any]],
-        selector: Optional[Selector],
-    ) -> str:
         folder = None if ckpt_dir is None else os.fspath(ckpt_dir)
-        with self._shared_draft(metadata) as (draft, storage_id):
-            _shard.write_part(self._dist, folder, draft, selector)
-        return storage_id
-
-    @contextlib.contextmanager
-    def _shared_draft(self, metadata: Optional[Dict[str, Any]]) -> Iterator[Tuple[str, str]]:
-        """One draft for all ranks; rank 0 begins it, and commits when all are done."""
-        dist = self._dist
-        merged = _shard.merge_metadata(dist.allgather(metadata))
-        checkpoint: Optional[_det.Checkpoint] = None
-
-        def begin() -> Optional[Tuple[str, str]]:
-            nonlocal checkpoint
-            if dist.rank != 0:
-                return None
-            checkpoint = self._begin(merged)
-            return checkpoint.path, checkpoint.uuid
-
-        try:
-            yield _shard.together(dist, begin)[0]
-            _shard.together(dist, lambda: checkpoint.commit() if checkpoint else None)
-        finally:
-            if checkpoint:
-                checkpoint.abort()  # does nothing to what was committed
-
-    @contextlib.contextmanager
-    def _store_shard(self, metadata: Optional[Dict[str, Any]]) -> Iterator[Tuple[pathlib.Path, str]]:
-        with self._shared_draft(metadata) as (draft, storage_id):
-            with tempfile.TemporaryDirectory() as own:
-                failure: Optional[BaseException] = None
-                try:
-                    yield pathlib.Path(own), storage_id
-                except BaseException as error:  # the others must hear of it
-                    failure = error
-                _shard.together(self._dist, lambda: _shard.raise_it(failure))
-                _shard.write_part(self._dist, own, draft, None)
+        steps = _steps_of(metadata, group is not None)
+        return self._det.checkpoint_store(
+            folder, steps, json.dumps(metadata or {}), selector, group
+        )
 
     @contextlib.contextmanager
     def store_path(
@@ -144,14 +90,15 @@ class CheckpointContext:
 
         With `shard` every process has a folder of its own, and the checkpoint holds the
         files of all."""
-        self._check_rank(shard, "store_path()")
-        if shard and self._dist.size > 1:
-            with self._store_shard(metadata) as both:
-                yield both
-            return
-        checkpoint = self._begin(metadata)
+        group = self._group(shard, "store_path()")
+        steps = _steps_of(metadata, group is not None)
+        checkpoint = self._det.checkpoint_begin(steps, json.dumps(metadata or {}), group)
         try:
             yield pathlib.Path(checkpoint.path), checkpoint.uuid
+        except BaseException as error:  # the others must hear of it
+            checkpoint.abort(f"{type(error).__name__}: {error}")
+            raise
+        try:
             checkpoint.commit()
         finally:
             checkpoint.abort()  # does nothing to what was committed
@@ -164,6 +111,11 @@ class CheckpointContext:
             raise TypeError(f"the storage id is {storage_id!r}; expected a string")
         return storage_id
 
+    def _sharing(self, mode: DownloadMode) -> Optional[_det.Distributed]:
+        if mode is DownloadMode.LocalWorkersShareDownload and self._dist.local_size > 1:
+            return self._dist._group
+        return None
+
     def download(
         self,
         storage_id: str,
@@ -172,32 +124,18 @@ class CheckpointContext:
         *,
         selector: Optional[Selector] = None,
     ) -> None:
-        """Copies a checkpoint into a folder; every file is compared with its checksum.
+        """Copies a checkpoint into a folder; every file is compared with its checksum, where
+        the checkpoint has any.
 
         With LocalWorkersShareDownload every process of a machine calls it with the same
         folder, and one of them copies."""
-        shares = download_mode is DownloadMode.LocalWorkersShareDownload
-        failure: Optional[Exception] = None
-        if not shares or self._dist.local_rank == 0:
-            try:
-                self._download(self._check_id(storage_id), os.fspath(ckpt_dir), selector)
-            except Exception as error:
-                failure = error
-        sentence = None if failure is None else str(failure)
-        if shares and self._dist.local_size > 1:
-            sentence = self._dist.broadcast_local(sentence)
-        if failure is not None:
-            raise failure
-        if sentence is not None:
-            raise RuntimeError(f"the download failed: {sentence}")
-
-    def _download(self, storage_id: str, folder: str, selector: Optional[Selector]) -> None:
-        if selector is None:
-            self._det.checkpoint_download(storage_id, folder)
-            return
-        source = self._det.checkpoint_restore(storage_id)
-        os.makedirs(folder, exist_ok=True)
-        _shard.copy_files(source, folder, _shard.list_files(source, selector))
+        self._det.checkpoint_download(
+            self._check_id(storage_id),
+            os.fspath(ckpt_dir),
+            _FOREIGN,
+            selector,
+            self._sharing(download_mode),
+        )
 
     @contextlib.contextmanager
     def restore_path(
@@ -207,10 +145,18 @@ class CheckpointContext:
         *,
         selector: Optional[Selector] = None,
     ) -> Iterator[pathlib.Path]:
-        """The folder of a checkpoint, to be read only; every file was compared with its
-        checksum.  Where the storage is a file system it is the checkpoint itself, whatever
-        `selector` says."""
-        yield pathlib.Path(self._det.checkpoint_restore(self._check_id(storage_id)))
+        """The folder of a checkpoint, to be read only; the files that `selector` wants were
+        compared with their checksums, where the checkpoint has any.  Where the storage is a
+        file system it is the checkpoint itself, with all its files.
+
+        With LocalWorkersShareDownload every process of a machine calls it, and one of them
+        compares."""
+        group = self._sharing(download_mode)
+        yield pathlib.Path(
+            self._det.checkpoint_restore(
+                self._check_id(storage_id), _FOREIGN, selector, group
+            )
+        )
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
         """The metadata that the checkpoint was saved with."""
@@ -222,10 +168,4 @@ class CheckpointContext:
     def delete(self, storage_id: str) -> None:
         """Removes a checkpoint.  On a cluster the master keeps a note of it, refuses what
         somebody still needs, and has an agent remove the files."""
-        path = self._det.checkpoint_restore(self._check_id(storage_id), True)
-        if not self._info["is_on_cluster"]:
-            shutil.rmtree(path)
-            return
-        self._det.flush(_FLUSH_MS)  # the master may not have heard of it yet
-        body = {"checkpointUuids": [storage_id]}
-        self._master.call("DELETE", "/api/v1/checkpoints", body, as_task=False)
+        self._det.checkpoint_delete(self._check_id(storage_id))

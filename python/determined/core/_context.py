@@ -13,7 +13,6 @@ from determined import _det, _logging, errors
 from determined._info import ClusterInfo, get_cluster_info
 from determined.core._checkpoint import CheckpointContext
 from determined.core._distributed import DistributedContext
-from determined.core._master import Master
 from determined.core._preempt import PreemptContext, PreemptMode
 from determined.core._profiler import ProfilerContext
 from determined.core._searcher import SearcherContext
@@ -68,13 +67,12 @@ class Context:
         tensorboard_mode: TensorboardMode,
         info: Optional[ClusterInfo],
     ) -> None:
-        master = Master(values["master_url"])
         is_manual = tensorboard_mode is TensorboardMode.MANUAL
         self._det = det
         self.info = info
         self.distributed = distributed
         self.train = TrainContext(det, values, distributed, is_manual)
-        self.checkpoint = CheckpointContext(det, values, distributed, master)
+        self.checkpoint = CheckpointContext(det, distributed)
         self.preempt = PreemptContext(det, distributed, preempt_mode)
         self.searcher = SearcherContext(det, distributed)
         profiled = json.loads(values["config"] or "{}") if values["is_trial"] else None

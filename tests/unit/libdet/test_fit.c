@@ -287,3 +287,55 @@ TEST(a_damaged_state_is_named)
     CHECK_EQ(fit(&w, &model), DET_CORRUPT); /* its manifest says so already */
     world_end(&w);
 }
+
+/* ---- checkpoints behind the training's back -------------------------------------- */
+
+/* The disk is full from the second checkpoint on. */
+static det_status save_then_full(void *self, det_checkpoint *checkpoint)
+{
+    struct model *model = self;
+
+    if (strstr(model->story, "save"))
+        io_memory_limit(the_context->world.io, 1);
+    return save(self, checkpoint);
+}
+
+static det_status saved(void *self, det_fit *fit, const char *uuid)
+{
+    char word[64];
+
+    (void)snprintf(word, sizeof(word), "saved@%d", (int)det_fit_batches(fit));
+    CHECK_EQ(strlen(uuid), DET_UUID_SIZE - 1);
+    tell(self, word);
+    return DET_OK;
+}
+
+TEST(a_full_disk_ends_the_training_at_the_next_boundary_with_one_sentence)
+{
+    struct world calm, w;
+    struct model undisturbed = {0}, model = {.dies_at = -1};
+    det_trial full = trial;
+    det_context *context;
+
+    world_begin(&calm);
+    fit_through(&calm, &undisturbed, -1);
+    world_end(&calm);
+
+    world_begin(&w);
+    full.save = save_then_full;
+    full.saved = saved;
+    context = the_context = world_open(&w);
+    CHECK_EQ(det_fit_run(context, &full, &model, &options), DET_FULL);
+    CHECK_HAS(det_context_error(context), " was not saved: ");
+    /* Saved after 4 and 5, heard of after 5 and 6. */
+    CHECK_EQ(model.trained, 6);
+    CHECK_HAS(model.story, "saved@5");
+    io_memory_limit(w.io, 0);
+    det_close(context);
+
+    memset(model.weight, 0, sizeof(model.weight));
+    fit_through(&w, &model, -1); /* from the one before */
+    CHECK_EQ(model.loads, 1);
+    CHECK(!memcmp(model.weight, undisturbed.weight, sizeof(model.weight)));
+    world_end(&w);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_store.c - a directory of the user's, or some of its files, as a
+ * checkpoint. */
+#include <string.h>
+
+#include "libdet/checkpoint_impl.h"
+#include "libdet/selection.h"
+#include "libdet/shard.h"
+
+/* Whoever does not want a file does not mind that it has one of the library's names. */
+static bool is_wanted(const struct selection *selection, const char *name)
+{
+    return !selection->selector || selection->selector(selection->self, name) > 0;
+}
+
+static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
+                            const struct selection *selection, struct err *err)
+{
+    CLEANUP(manifest_done) struct manifest all = {0};
+    struct io *io = checkpoint->context->world.io;
+    det_status st = manifest_walk(io, from, &checkpoint->mem, &all, err);
+
+    if (!st)
+        st = selection_cut(selection, &all, err);
+    if (!st && is_wanted(selection, MANIFEST_NAME))
+        st = checkpoint_check_taken(checkpoint, from, MANIFEST_NAME, err);
+    if (!st && is_wanted(selection, METADATA_NAME))
+        st = checkpoint_check_taken(checkpoint, from, METADATA_NAME, err);
+    return st ? st : selection_copy(io, &all, from, checkpoint->draft, err);
+}
+
+/* Of a group the end is a meeting: a rank that has failed goes there too. */
+static det_status fill_and_commit(det_checkpoint *checkpoint, const char *directory,
+                                  const struct selection *selection)
+{
+    det_context *context = checkpoint->context;
+    CONTEXT_ERR(err);
+    det_status st =
+        directory ? copy_tree(checkpoint, directory, selection, &err) : DET_OK;
+
+    if (st && checkpoint->shard)
+        shard_failed(checkpoint->shard, st, &err);
+    if (st && !checkpoint->shard)
+        return context_end(context, st, &err);
+    return det_checkpoint_commit(checkpoint);
+}
+
+det_status det_checkpoint_store_with(det_context *context, const char *directory,
+                                     const det_checkpoint_options *options,
+                                     char ret_uuid[DET_UUID_SIZE])
+{
+    det_checkpoint_options all = {.size = sizeof(all)};
+    struct selection selection;
+    char uuid[UUID_TEXT];
+    det_checkpoint *checkpoint;
+    CONTEXT_ERR(err);
+    det_status st = context_check_trial(context, &err);
+
+    if (!st && (!options || !options->size || options->size > sizeof(all)))
+        st = err_set(&err, DET_INVALID,
+                     "the options of a checkpoint do not say how large they are");
+    if (!st)
+        memcpy(&all, options, options->size);
+    if (!st && !directory && det_distributed_ranks(all.group)->size == 1)
+        st = err_set(&err, DET_INVALID, "a directory to be saved is missing");
+    if (st)
+        return context_end(context, st, &err);
+    all.flags &= ~(unsigned)DET_CHECKPOINT_OVERLAPPED;
+    selection = (struct selection){all.selector, all.selector_self};
+    st = det_checkpoint_begin_with(context, &all, &checkpoint);
+    if (st)
+        return st;
+    memcpy(uuid, checkpoint->uuid, UUID_TEXT);
+    st = fill_and_commit(checkpoint, directory, &selection);
+    if (st)
+        det_checkpoint_abort(checkpoint);
+    else if (ret_uuid)
+        memcpy(ret_uuid, uuid, UUID_TEXT);
+    return st;
+}
+
+det_status det_checkpoint_store(det_context *context, const char *directory,
+                                int64_t steps, const char *metadata,
+                                char ret_uuid[DET_UUID_SIZE])
+{
+    det_checkpoint_options options = {
+        .size = sizeof(options), .steps = steps, .metadata = metadata};
+
+    return det_checkpoint_store_with(context, directory, &options, ret_uuid);
+}
