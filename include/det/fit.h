@@ -68,9 +68,11 @@ typedef struct det_trial {
     det_status (*evaluate_batch)(void *self, det_fit *fit, int64_t batch);
     int64_t evaluate_batches;
     /* Writes the state of the model with det_checkpoint_put() or into
-     * det_checkpoint_path(), and reads it back.  Of several ranks rank 0 writes, and
-     * all read.  Of a process alone the checkpoint is an overlapped one: training goes
-     * on as soon as save() returns, and what was put was copied. */
+     * det_checkpoint_path(), and reads it back.  The checkpoint is an overlapped one:
+     * training goes on as soon as save() returns, and what was put was copied.  Every
+     * rank saves, and the checkpoint holds the files of all: what several of them put
+     * under one name must be the same, so that of a model that all have only rank 0
+     * need put it. */
     det_status (*save)(void *self, det_checkpoint *checkpoint);
     det_status (*load)(void *self, const char *directory);
 

@@ -38,8 +38,6 @@ enum {
     PATH_BYTES = 4096,
     NAME_BYTES = 48,
     STATE_BYTES = 1 << 20,
-    COMMIT_TRIES = 30,
-    COMMIT_PAUSE_US = 1000000,
 };
 
 struct det_fit {
@@ -52,9 +50,9 @@ struct det_fit {
     struct rng64 random;
     const char *metric; /* the searcher's; NULL: the only one, or the loss */
     bool is_validating;
-    bool has_had_enough; /* det_fit_stop() */
     bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
     bool has_told_wait; /* that memory was too short for the copy */
+    bool has_had_enough;          /* det_fit_stop() */
     struct fit_averages averages; /* of a window or a validation */
     VEC(det_metric) metrics;      /* what is being reported */
 };
@@ -284,29 +282,16 @@ static det_status write_state(det_fit *fit, struct buf *text)
     return text->status;
 }
 
-static det_status put_states(det_fit *fit, det_checkpoint *checkpoint,
-                             const det_part *states)
+static det_status put_state(det_fit *fit, det_checkpoint *checkpoint)
 {
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
     char name[NAME_BYTES];
-    det_status st = DET_OK;
+    det_status st = write_state(fit, &text);
 
-    for (int i = 0; i < fit->ranks.size && !st; i++)
-        st = det_checkpoint_put(checkpoint, state_name(fit, i, name), states[i].data,
-                                states[i].len);
-    return st;
-}
-
-/* While the ring is full only the report is missing: it is tried for a while, then the
- * checkpoint is given up, which costs less than the training. */
-static det_status commit(det_fit *fit, det_checkpoint *checkpoint)
-{
-    det_status st = det_checkpoint_commit(checkpoint);
-
-    for (int i = 0; st == DET_BUSY && i < COMMIT_TRIES; i++) {
-        clock_pause(fit->context->world.clock, COMMIT_PAUSE_US);
-        st = det_checkpoint_commit(checkpoint);
-    }
-    return st;
+    if (st)
+        return st;
+    return det_checkpoint_put(checkpoint, state_name(fit, fit->ranks.rank, name),
+                              text.data, text.len);
 }
 
 /* Said once a run: training goes on, but slower than it could. */
@@ -344,77 +329,32 @@ static det_status collect(det_fit *fit, int64_t timeout_ms)
     return tolerate(st);
 }
 
-/* `states` are those of all ranks.  DET_BUSY: it was given up.  A process alone goes on
- * training while it is written; several have to know whether it was kept. */
-static det_status save_here(det_fit *fit, const det_part *states,
-                            char uuid[DET_UUID_SIZE])
+/* Of several ranks each puts its own state, and they become one checkpoint. */
+static det_status save(det_fit *fit)
 {
-    bool is_overlapped = fit->ranks.size == 1;
     det_checkpoint_options options = {.size = sizeof(options),
-                                      .steps = det_fit_batches(fit)};
+                                      .steps = det_fit_batches(fit),
+                                      .flags = DET_CHECKPOINT_OVERLAPPED,
+                                      .group = fit->ranks.group};
     det_checkpoint *checkpoint;
     det_status st = collect(fit, -1);
 
-    options.flags = is_overlapped ? DET_CHECKPOINT_OVERLAPPED : 0u;
     if (!st)
         st = det_checkpoint_begin_with(fit->context, &options, &checkpoint);
     if (st)
         return st;
-    (void)snprintf(uuid, DET_UUID_SIZE, "%s", det_checkpoint_uuid(checkpoint));
-    st = put_states(fit, checkpoint, states);
+    st = put_state(fit, checkpoint);
     if (!st && fit->trial->save)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
-        st = commit(fit, checkpoint);
-    if (st)
+        st = det_checkpoint_commit(checkpoint);
+    if (st) {
         det_checkpoint_abort(checkpoint);
-    else
-        fit->is_saving = is_overlapped;
-    return st;
-}
-
-/* Rank 0 saves, with the states of all; then all know whether it was kept. */
-static det_status save_by_first(det_fit *fit, det_part *parts, char uuid[DET_UUID_SIZE],
-                                bool *ret_kept)
-{
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
-    int64_t batches = det_fit_batches(fit);
-    struct fit_word before = {.place = FIT_SAVE, .number = batches};
-    struct fit_word after = {
-        .place = FIT_SAVED, .number = batches, .bytes = {uuid, DET_UUID_SIZE}};
-    unsigned flags = 0;
-    det_status st = write_state(fit, &text);
-
-    before.bytes = (det_part){text.data, text.len};
-    if (!st)
-        st = fit_ranks_exchange(&fit->ranks, &before, NULL, parts);
-    if (!st && !fit->ranks.rank) {
-        st = save_here(fit, parts, uuid);
-        after.flags = st ? 0u : FIT_KEPT;
-        st = tolerate(st);
+        return tolerate(st);
     }
-    if (!st)
-        st = fit_ranks_exchange(&fit->ranks, &after, &flags, parts);
-    *ret_kept = flags & FIT_KEPT;
-    if (!st && parts[0].len == DET_UUID_SIZE)
-        memmove(uuid, parts[0].data, DET_UUID_SIZE);
-    return st;
-}
-
-static det_status save(det_fit *fit)
-{
-    det_part *parts = mem_array((size_t)fit->ranks.size, sizeof(*parts));
-    char uuid[DET_UUID_SIZE] = "";
-    bool is_kept = false;
-    det_status st = parts ? save_by_first(fit, parts, uuid, &is_kept) : DET_NOMEM;
-
-    mem_free(parts);
-    if (st || !is_kept)
-        return st;
+    fit->is_saving = true;
     det_trainer_saved(fit->trainer);
-    if (fit->is_saving || !fit->trial->saved)
-        return DET_OK;
-    return fit->trial->saved(fit->self, fit, uuid);
+    return DET_OK;
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)

@@ -59,8 +59,8 @@ static bool read_message(const det_part *part, struct message *ret_message)
 static const char *place_name(uint32_t place)
 {
     static const char *const names[] = {
-        "the beginning", "the beginning", "the end of a batch", "a report",
-        "a validation",  "a checkpoint",  "a checkpoint",       "the end",
+        "the beginning", "the beginning", "the end of a batch",
+        "a report",      "a validation",  "the end",
     };
 
     return place < ARRAY_LEN(names) ? names[place] : "an unknown place";

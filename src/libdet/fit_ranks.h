@@ -30,12 +30,10 @@ enum fit_place {
     FIT_BATCH,
     FIT_WINDOW,
     FIT_VALIDATION,
-    FIT_SAVE,
-    FIT_SAVED,
     FIT_END,
 };
 
-enum fit_flag { FIT_ENOUGH = 1, FIT_PREEMPTED = 2, FIT_KEPT = 4 };
+enum fit_flag { FIT_ENOUGH = 1, FIT_PREEMPTED = 2 };
 
 struct fit_ranks {
     det_context *context;
@@ -55,8 +53,8 @@ struct fit_word {
     det_part bytes;
 };
 
-/* Tells, and hears the others: those flags that any rank has set, but FIT_PREEMPTED and
- * FIT_KEPT of rank 0 only; and the bytes by rank, which live until the next exchange
+/* Tells, and hears the others: those flags that any rank has set, but FIT_PREEMPTED of
+ * rank 0 only; and the bytes by rank, which live until the next exchange
  * (`ret_parts` may be NULL).  DET_OK at once where there is no group: `parts` is then
  * the caller's own. */
 det_status fit_ranks_exchange(struct fit_ranks *ranks, const struct fit_word *word,

@@ -63,7 +63,7 @@ has_reported() { det t metrics "$1" --csv | grep -q "$2"; }
 soon 'it trains' has_reported 1 ,training,weight,
 ok 'it is paused' det e pause 1
 soon 'and rests' is_state PAUSED 1
-same 'one checkpoint was saved' 1 "$(det e list-checkpoints 1 --csv | grep -c ,COMPLETED,)"
+soon 'one checkpoint was saved' sh -c '[ "$(det e list-checkpoints 1 --csv | grep -c ,COMPLETED,)" = 1 ]'
 det c list --trial 1 --json | jq -r '.[0].resources | keys[]' >"$OUT"
 says_line rank0.json
 says_line rank3.json
@@ -219,7 +219,7 @@ entrypoint: det launch mpi -n 4 -- ./fit
 resources: {slots_per_trial: 1}
 reproducibility: {experiment_seed: 7}
 searcher: {name: single, metric: loss}
-scheduling_unit: 40
+scheduling_unit: 50
 max_restarts: 0
 END
 ok 'an undisturbed run' create fit -f
@@ -237,6 +237,6 @@ result $? 'the weights are known to the bit'
 same 'both ended with the same bits, on all ranks' "$(bits "$calm")" "$(bits "$rough")"
 rows() { det t metrics "$1" --csv | grep -o '\(training\|validation\),.*' | sort; }
 same 'and the same curves' "$(rows "$calm")" "$(rows "$rough")"
-same 'one curve of four ranks' 10 "$(det t metrics "$rough" --csv | grep -c ,training,loss,)"
+same 'one curve of four ranks' 8 "$(det t metrics "$rough" --csv | grep -c ,training,loss,)"
 det t logs "$rough" >"$OUT"
 same 'all four went on' 4 "$(grep -c 'goes on' "$OUT")"

@@ -4,6 +4,7 @@
 #include "det/searcher.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/fault.h"
 #include "base/task.h"
