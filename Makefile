@@ -16,7 +16,7 @@ test: ## everything that must pass; prints the time of each suite
 	@tools/setup test
 	@tools/run-tests
 
-bench: all ## figures beside their limits; PEERS=1 also measures MLflow and the official client
+bench: all ## figures beside their limits; PEERS=1 also measures MLflow, the official client, torch's and TensorFlow's loaders
 	@tools/setup bench
 	@tools/bench $(if $(PEERS),--peers)
 

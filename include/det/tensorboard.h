@@ -42,6 +42,15 @@ extern "C" {
 
 typedef struct det_events det_events;
 
+/* ---- where they belong ----------------------------------------------------------- */
+
+/* The folder for this trial's files, made when it is not there: in the experiment's
+ * checkpoint storage, CLUSTER/tensorboard/experiment/N/trial/M, or, outside a task,
+ * `tensorboard` in the run's own folder.  `tensorboard --logdir` shows what is in it.
+ * Lives as long as the context.  NULL: it cannot be made; det_context_error() says why.
+ */
+DET_API const char *det_tensorboard_directory(det_context *context);
+
 /* ---- a file of events ------------------------------------------------------------ */
 
 typedef struct det_events_options {

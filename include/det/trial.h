@@ -56,7 +56,13 @@ enum det_init_flag {
     /* Outside a task: this is a further process of the run in `directory`, which
      * another has begun: seed and number of the run are that one's.  For the ranks
      * behind the first of det/distributed.h; inside a task it says nothing. */
-    DET_INIT_FOLLOW = 4
+    DET_INIT_FOLLOW = 4,
+    /* Numbers of the groups training and validation are also written for TensorBoard,
+     * by a thread: see det_tensorboard_directory().  For one process of a trial. */
+    DET_INIT_TENSORBOARD = 8,
+    /* Outside a task: what the process prints is not kept, however DET_OFFLINE_LOGS is
+     * set. */
+    DET_INIT_NO_LOGS = 16
 };
 
 /* Directory, hyperparameters, configuration and storage count outside of a task only.

@@ -109,23 +109,24 @@ PyObject *end(struct context *self, det_status status)
 static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
-                            "quiet",     "task_only", "follow", NULL};
+                            "quiet",     "task_only", "follow", "tensorboard",
+                            NULL};
     struct types *types = PyModule_GetState(module);
     char error[SENTENCE] = "";
     det_init_options options = {
         .size = sizeof(options), .error = error, .error_size = sizeof(error)};
-    int is_quiet = 0, is_task_only = 0, is_follower = 0;
+    int is_quiet = 0, is_task_only = 0, is_follower = 0, has_board = 0;
     struct context *self;
     det_status status;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|zzzz$ppp:open", names,
-                                     &options.directory, &options.hparams,
-                                     &options.config, &options.checkpoint_storage,
-                                     &is_quiet, &is_task_only, &is_follower))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "|zzzz$pppp:open", names, &options.directory,
+            &options.hparams, &options.config, &options.checkpoint_storage, &is_quiet,
+            &is_task_only, &is_follower, &has_board))
         return NULL;
-    options.flags = (is_quiet ? DET_INIT_QUIET : 0u) |
-                    (is_task_only ? DET_INIT_TASK_ONLY : 0u) |
-                    (is_follower ? DET_INIT_FOLLOW : 0u);
+    options.flags =
+        (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u) |
+        (is_follower ? DET_INIT_FOLLOW : 0u) | (has_board ? DET_INIT_TENSORBOARD : 0u);
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;
@@ -485,6 +486,24 @@ static PyObject *context_alert(struct context *self, PyObject *args)
 }
 
 /* In slices, so that Ctrl-C is heard. */
+static PyObject *context_tensorboard(struct context *self, PyObject *unused)
+{
+    det_context *det = enter(self);
+    const char *path;
+    PyObject *result;
+
+    (void)unused;
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    path = det_tensorboard_directory(det);
+    Py_END_ALLOW_THREADS
+    result = path ? PyUnicode_DecodeFSDefault(path)
+                  : fail(DET_FAILED, det_context_error(det));
+    leave(self);
+    return result;
+}
+
 static PyObject *context_flush(struct context *self, PyObject *args)
 {
     long long left_ms = -1;
@@ -612,6 +631,7 @@ static PyMethodDef context_methods[] = {
     METHOD("early_exit", context_early_exit, METH_VARARGS),
     METHOD("alert", context_alert, METH_VARARGS),
     METHOD("flush", context_flush, METH_VARARGS),
+    METHOD("tensorboard_directory", context_tensorboard, METH_NOARGS),
     METHOD("preempted", context_preempted, METH_NOARGS),
     METHOD("preempt_ack", context_preempt_ack, METH_VARARGS),
     METHOD("checkpoint_begin", context_checkpoint_begin, METH_VARARGS),

@@ -475,47 +475,16 @@ static const char *clean_up(struct tasks *tasks, const struct entry *entry)
     return vanished;
 }
 
-/* What a dead supervisor worked with. */
-struct leavings {
-    struct arena mem;
-    struct task_spec spec;
-    struct talk *talk;
-};
-
-static void leavings_done(struct leavings *left)
-{
-    talk_free(left->talk);
-    arena_done(&left->mem);
-}
-
-static det_status leavings_find(struct tasks *tasks, const struct entry *entry,
-                                struct leavings *left, struct err *err)
-{
-    det_status status = spec_load(tasks->io, entry->dir, &left->mem, &left->spec, err);
-
-    if (status)
-        return status;
-    status =
-        talk_new(tasks->net, tasks->master_url, TALK_TASK,
-                 spec_variable(&left->spec, "DET_SESSION_TOKEN"), &left->talk, err);
-    if (!status)
-        talk_expect(left->talk, spec_variable(&left->spec, "DET_CLUSTER_ID"));
-    return status;
-}
-
-static det_status ship_spools(struct tasks *tasks, const struct entry *entry,
+static det_status ship_spools(const struct entry *entry, struct talk *talk,
                               struct spool *spool[SHIP_STREAMS], struct err *err)
 {
-    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
-    struct ship_config config = {.spool = {spool[0], spool[1]},
-                                 .allocation = entry->allocation,
-                                 .rank = entry->rank};
+    const struct ship_config config = {.spool = {spool[0], spool[1]},
+                                       .talk = talk,
+                                       .allocation = entry->allocation,
+                                       .rank = entry->rank};
     struct ship *ship = NULL;
-    det_status status = leavings_find(tasks, entry, &left, err);
+    det_status status = ship_new(&config, &ship, err);
 
-    config.talk = left.talk;
-    if (!status)
-        status = ship_new(&config, &ship, err);
     if (!status)
         status = ship_rest(ship, err);
     ship_free(ship);
@@ -523,26 +492,25 @@ static det_status ship_spools(struct tasks *tasks, const struct entry *entry,
 }
 
 static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
-                             struct spool *log, struct err *err)
+                             struct talk *talk, struct spool *log, struct err *err)
 {
-    CLEANUP(leavings_done) struct leavings left = {.mem = ARENA_INIT(SPEC_MEM)};
-    struct drain_config config = {
-        .io = tasks->io, .allocation = entry->allocation, .rank = entry->rank};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    struct drain_config config = {.io = tasks->io,
+                                  .talk = talk,
+                                  .allocation = entry->allocation,
+                                  .rank = entry->rank};
     struct drain *drain = NULL;
     char text[ERR_TEXT_SIZE];
     struct io_stat found;
     det_status status;
 
-    config.dir = place_path(&left.mem, entry->dir, PLACE_REPORTS);
+    config.dir = place_path(&mem, entry->dir, PLACE_REPORTS);
     if (!config.dir)
         return err_default(err, DET_NOMEM);
     status = io_stat(tasks->io, config.dir, &found, err);
     if (status)
         return status == DET_NOT_FOUND ? DET_OK : status; /* it never began */
-    status = leavings_find(tasks, entry, &left, err);
-    config.talk = left.talk;
-    if (!status)
-        status = drain_new(&config, &drain, err);
+    status = drain_new(&config, &drain, err);
     if (!status)
         status = drain_rest(drain, err);
     while (drain && drain_take_note(drain, text)) {
@@ -556,17 +524,22 @@ static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
     return status;
 }
 
-/* A refusal is no reason to keep what is left. */
+/* A refusal is no reason to keep what is left; but a wrong token is the agent's
+ * trouble. */
 static det_status retry_or_lose(const struct entry *entry, const char *what,
                                 det_status status, const struct err *err)
 {
-    if (status && !talk_may_retry(status))
+    if (talk_may_retry(status) || status == DET_UNAUTHENTICATED)
+        return status;
+    if (status)
         log_warn("the end of the %s of %s was lost: %s", what, entry->name, err->text);
-    return talk_may_retry(status) ? status : DET_OK;
+    return DET_OK;
 }
 
-/* Sends the reports and the output that the supervisor could not. */
-static det_status ship_left(struct tasks *tasks, const struct entry *entry)
+/* Sends the reports and the output that the supervisor could not, with the agent's own
+ * token: the task's may be the reason. */
+static det_status ship_left(struct tasks *tasks, const struct entry *entry,
+                            struct talk *talk)
 {
     struct spool_config config = {.io = tasks->io, .dir = entry->dir};
     struct spool *spool[SHIP_STREAMS] = {NULL};
@@ -580,14 +553,14 @@ static det_status ship_left(struct tasks *tasks, const struct entry *entry)
         config.name = ship_streams[i];
         status = spool_open(&config, &spool[i], &err);
     }
-    drained = drain_ring(tasks, entry, spool[1], &why);
+    drained = drain_ring(tasks, entry, talk, spool[1], &why);
     drained = retry_or_lose(entry, "reports", drained, &why);
     for (size_t i = 0; !status && !drained && i < SHIP_STREAMS; i++) {
         spool_end(spool[i], 0);
         is_empty = is_empty && spool_end_offset(spool[i]) == 0;
     }
     if (!status && !drained && !is_empty)
-        status = ship_spools(tasks, entry, spool, &err);
+        status = ship_spools(entry, talk, spool, &err);
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         spool_close(spool[i]);
     return drained ? drained : retry_or_lose(entry, "output", status, &err);
@@ -722,7 +695,7 @@ static bool look_at(struct tasks *tasks, struct entry *entry, struct talk *talk)
         look_for_end(tasks, entry);
     if (state_of(tasks, entry) != ENDED)
         return true;
-    if (entry->has_output && ship_left(tasks, entry))
+    if (entry->has_output && ship_left(tasks, entry, talk))
         return false;
     entry->has_output = false;
     return report(tasks, entry, talk);

@@ -8,6 +8,7 @@
 
 #include "cli/ctx.h"
 #include "cli/help.h"
+#include "cli/offline.h"
 #include "cli/run.h"
 #include "cli/table_of_commands.h"
 
@@ -68,6 +69,7 @@ static int run_invocation(const struct cli_invocation *in, struct err *err)
         st = flushed;
     }
     det_client_close(cli.client);
+    local_master_close(cli.local);
     buf_done(&cli.out);
     arena_done(&cli.mem);
     return st ? cli_report(st, err) : cli.exit_code;

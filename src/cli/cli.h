@@ -33,6 +33,7 @@ struct cli_globals {
     bool wants_version;
     bool wants_json;
     bool wants_csv;
+    const char *local; /* NULL: not given; "": where runs usually lie */
 };
 
 /* A command line that was understood.  Lives in its own arena; borrows argv. */

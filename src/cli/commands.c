@@ -66,6 +66,9 @@ const struct cli_opt cli_global_opts[] = {
     FLAG(0, "version", cli_globals, wants_version, "print the version and exit"),
     FLAG(0, "json", cli_globals, wants_json, "print JSON"),
     FLAG(0, "csv", cli_globals, wants_csv, "print comma-separated values"),
+    TEXT(0, "local", cli_globals, local, "DIR",
+         "runs without a master, in DIR or where they usually lie",
+         .is_optional = true),
     END,
 };
 
@@ -199,6 +202,12 @@ static const struct cli_opt gc_opts[] = {
     NUMBER(0, "save-trial-latest", gc_options, save_trial_latest, "N", 0, COUNT_MOST,
            "keep the latest N checkpoints of each trial"),
     FLAG('y', "yes", gc_options, yes, "do not ask"),
+    END,
+};
+
+static const struct cli_opt import_opts[] = {
+    FLAG(0, "in-place", import_options, in_place,
+         "leave checkpoints where they are, as the experiment's storage"),
     END,
 };
 
@@ -355,6 +364,7 @@ const struct cli_noun cli_nouns[] = {
     {"config", NULL, "Configuration files: check, explain, defaults"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
+    {"import", NULL, NULL},
     {"preview-search", NULL, NULL},
     {"resume-proof", NULL, NULL},
     {"report", NULL, NULL},
@@ -394,11 +404,11 @@ const struct cli_command cli_commands[] = {
               "the trials begin from what any trial has saved.\n\n"
               "With --follow the exit code says how the experiment ended: 0 when it "
               "COMPLETED, else 1."),
-    E("list", "", run_experiment_list, CLI_LISTS, "List experiments",
+    E("list", "", run_experiment_list, CLI_LISTS | CLI_LOCAL, "List experiments",
       OPTS(list_opts, list_options), ALIAS("ls")),
-    E("describe", "ID...", run_experiment_describe, CLI_LISTS,
+    E("describe", "ID...", run_experiment_describe, CLI_LISTS | CLI_LOCAL,
       "Show experiments with their trials"),
-    E("config", "ID", run_experiment_config, CLI_SHOWS,
+    E("config", "ID", run_experiment_config, CLI_SHOWS | CLI_LOCAL,
       "Print the complete configuration"),
     E("pause", "ID...", run_experiment_pause, 0,
       "Pause: trials save their state and give their slots back"),
@@ -424,14 +434,14 @@ const struct cli_command cli_commands[] = {
     E("wait", "ID", run_experiment_wait, 0, "Wait until an experiment ends",
       OPTS(wait_opts, wait_options),
       .help = "The exit code is 0 when it COMPLETED, else 1."),
-    E("logs", "ID", run_experiment_logs, CLI_SHOWS, "Print the first trial's logs",
-      OPTS(log_opts, log_options)),
-    E("metrics", "ID", run_experiment_metrics, CLI_LISTS,
+    E("logs", "ID", run_experiment_logs, CLI_SHOWS | CLI_LOCAL,
+      "Print the first trial's logs", OPTS(log_opts, log_options)),
+    E("metrics", "ID", run_experiment_metrics, CLI_LISTS | CLI_LOCAL,
       "Draw an experiment's metrics in the terminal",
       OPTS(metric_opts, metric_options)),
-    E("list-trials", "ID", run_experiment_list_trials, CLI_LISTS,
+    E("list-trials", "ID", run_experiment_list_trials, CLI_LISTS | CLI_LOCAL,
       "List an experiment's trials", ALIAS("lt")),
-    E("list-checkpoints", "ID", run_experiment_list_checkpoints, CLI_LISTS,
+    E("list-checkpoints", "ID", run_experiment_list_checkpoints, CLI_LISTS | CLI_LOCAL,
       "List an experiment's checkpoints", OPTS(checkpoint_opts, checkpoint_options),
       ALIAS("lc")),
     E("label add", "ID LABEL", run_experiment_label_add, 0, "Add a label"),
@@ -454,13 +464,14 @@ const struct cli_command cli_commands[] = {
       "Fetch the files it was submitted with", OPTS(download_opts, download_options),
       ALIAS("download-code")),
 
-    COMMAND("trial", "describe", "ID...", run_trial_describe, CLI_CALLS | CLI_LISTS,
-            "Show trials"),
-    COMMAND("trial", "logs", "ID", run_trial_logs, CLI_CALLS | CLI_SHOWS,
+    COMMAND("trial", "describe", "ID...", run_trial_describe,
+            CLI_CALLS | CLI_LOCAL | CLI_LISTS, "Show trials"),
+    COMMAND("trial", "logs", "ID", run_trial_logs, CLI_CALLS | CLI_LOCAL | CLI_SHOWS,
             "Print a trial's logs", OPTS(log_opts, log_options)),
     COMMAND("trial", "kill", "ID...", run_trial_kill, CLI_CALLS,
             "Kill trials and free their slots"),
-    COMMAND("trial", "metrics", "ID...", run_trial_metrics, CLI_CALLS | CLI_LISTS,
+    COMMAND("trial", "metrics", "ID...", run_trial_metrics,
+            CLI_CALLS | CLI_LOCAL | CLI_LISTS,
             "Draw the metrics of trials in the terminal",
             OPTS(metric_opts, metric_options)),
     COMMAND("trial", "profile", "ID", run_trial_profile, CLI_CALLS | CLI_LISTS,
@@ -468,13 +479,14 @@ const struct cli_command cli_commands[] = {
             .help = "There is something to show where the experiment's configuration "
                     "has profiling.enabled, or the program turns the profiler on."),
 
-    COMMAND("checkpoint", "list", "", run_checkpoint_list, CLI_CALLS | CLI_LISTS,
+    COMMAND("checkpoint", "list", "", run_checkpoint_list,
+            CLI_CALLS | CLI_LOCAL | CLI_LISTS,
             "List checkpoints of an experiment or a trial",
             OPTS(checkpoint_list_opts, checkpoint_list_options), ALIAS("ls")),
     COMMAND("checkpoint", "describe", "UUID", run_checkpoint_describe,
-            CLI_CALLS | CLI_SHOWS, "Show a checkpoint and its files"),
-    COMMAND("checkpoint", "download", "UUID", run_checkpoint_download, CLI_CALLS,
-            "Copy a checkpoint's files into a folder",
+            CLI_CALLS | CLI_LOCAL | CLI_SHOWS, "Show a checkpoint and its files"),
+    COMMAND("checkpoint", "download", "UUID", run_checkpoint_download,
+            CLI_CALLS | CLI_LOCAL, "Copy a checkpoint's files into a folder",
             OPTS(checkpoint_download_opts, download_options),
             .help = "Reads the storage directory itself, which must be visible here.  "
                     "Every file is compared with what was reported, and with the "
@@ -558,6 +570,15 @@ const struct cli_command cli_commands[] = {
                     "'det stop' ends it, and what it runs."),
     COMMAND("stop", NULL, "", NULL, CLI_ROLE, "Stop the platform that runs here",
             OPTS(stop_opts, stop_options)),
+    COMMAND("import", NULL, "DIR...", run_import, CLI_CALLS | CLI_SHOWS,
+            "Bring runs without a master into one", OPTS(import_opts, import_options),
+            .help = "DIR is the folder of a run, or one with such folders in it.  Each "
+                    "run becomes an experiment with one trial, which nobody schedules: "
+                    "its metrics, its output, its checkpoints and how it ended.  "
+                    "Checkpoints are copied into the experiment's checkpoint storage, "
+                    "which must be visible here, and compared with their manifests.  "
+                    "What is there already is not brought again: an import that was "
+                    "interrupted is repeated, and a run that went on brings the rest."),
     COMMAND("preview-search", NULL, "CONFIG", run_preview_search, CLI_LISTS,
             "Show what a search would run, without running it"),
     COMMAND("resume-proof", NULL, "CONFIG [CONTEXT]", run_resume_proof,
@@ -625,6 +646,8 @@ const struct cli_command cli_commands[] = {
     COMMAND("version", NULL, "", run_version, CLI_SHOWS, "Print the version"),
     COMMAND("internal", "rank", "COMMAND...", run_internal_rank, CLI_HIDDEN,
             "One rank of det launch"),
+    COMMAND("internal", "record", "DIR WAY...", run_internal_record, CLI_HIDDEN,
+            "Keep what a run without a master prints"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

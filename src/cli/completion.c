@@ -147,7 +147,7 @@ static void skipped_options(struct buf *out)
     const char *between = "";
 
     for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++) {
-        if (!opt->value)
+        if (!opt->value || opt->is_optional)
             continue;
         buf_printf(out, "%s-%c | --%s", between, opt->letter, opt->name);
         between = " | ";
@@ -228,7 +228,7 @@ static void fish_functions(struct buf *out)
                   "        switch $word\n"
                   "            case");
     for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++)
-        if (opt->value)
+        if (opt->value && !opt->is_optional)
             buf_printf(out, " -%c --%s", opt->letter, opt->name);
     buf_puts(out, "\n"
                   "                set skips yes\n"
@@ -272,7 +272,7 @@ static void fish_option(struct buf *out, const struct cli_opt *opt)
     buf_printf(out, " -l %s", opt->name);
     if (opt->letter)
         buf_printf(out, " -s %c", opt->letter);
-    if (opt->value)
+    if (opt->value && !opt->is_optional)
         buf_puts(out, is_file ? " -r -F" : " -x");
     buf_puts(out, " -d ");
     fish_text(out, opt->help);

@@ -15,6 +15,7 @@
 #include "cli/ctx.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"
+#include "cli/offline.h"
 
 enum {
     CALL_TIMEOUT_MS = 120 * 1000,
@@ -176,6 +177,8 @@ det_status cli_connect(struct cli *cli)
 
     if (cli->client)
         return DET_OK;
+    if (cli->in->globals.local)
+        return local_master_open(cli);
     if (master || (named && *named))
         return open_client(cli, master);
     st = open_client(cli, NULL);

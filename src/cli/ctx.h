@@ -19,17 +19,19 @@
 #include "data/json.h"
 #include "det/det.h"
 
+struct local_master;
 struct table;
 
 struct cli {
     struct arena mem; /* dies with the command */
     struct err *err;
     const struct cli_invocation *in;
-    det_client *client;   /* NULL: not needed yet */
-    int identity;         /* enum det_identity of `client` */
-    const char *password; /* asked for; NULL: not yet */
-    struct buf out;       /* for stdout; flushed at the end, or by cli_flush() */
-    struct term term;     /* of stdout */
+    det_client *client;         /* NULL: not needed yet */
+    int identity;               /* enum det_identity of `client` */
+    const char *password;       /* asked for; NULL: not yet */
+    struct buf out;             /* for stdout; flushed at the end, or by cli_flush() */
+    struct term term;           /* of stdout */
+    struct local_master *local; /* of --local; NULL: none */
     int exit_code; /* for commands whose result is one; used when all went well */
 };
 

@@ -62,7 +62,7 @@ static void option_names(struct buf *out, const struct cli_opt *opt)
         buf_puts(out, "    ");
     buf_printf(out, "--%s", opt->name);
     if (opt->value)
-        buf_printf(out, " %s", opt->value);
+        buf_printf(out, opt->is_optional ? "[=%s]" : " %s", opt->value);
 }
 
 static void option_line(struct buf *out, const struct cli_opt *opt)

@@ -58,7 +58,7 @@ static void option(struct buf *out, const struct cli_opt *opt)
     escape(out, opt->name);
     buf_puts(out, "\\fR");
     if (opt->value)
-        buf_printf(out, " \\fI%s\\fR", opt->value);
+        buf_printf(out, opt->is_optional ? "[=\\fI%s\\fR]" : " \\fI%s\\fR", opt->value);
     buf_putc(out, '\n');
     escape(out, opt->help);
     if (opt->def) {

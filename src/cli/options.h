@@ -89,6 +89,10 @@ struct gc_options {
     bool yes;
 };
 
+struct import_options {
+    bool in_place;
+};
+
 struct retention_options {
     int64_t days;
     bool forever;

@@ -48,6 +48,8 @@ bool cli_global_applies(const struct cli_opt *opt, const struct cli_command *com
         return flags & (CLI_LISTS | CLI_SHOWS);
     if (!strcmp(opt->name, "csv"))
         return flags & CLI_LISTS;
+    if (!strcmp(opt->name, "local"))
+        return flags & CLI_LOCAL;
     return !command; /* --version */
 }
 
@@ -380,6 +382,8 @@ static const struct cli_opt *find_option(struct parser *p, const char *name, siz
 static det_status take_option(struct parser *p, const struct cli_opt *opt,
                               void *options, const char *value)
 {
+    if (opt->is_optional && !value)
+        value = "";
     if (opt->kind != OPT_FLAG && !value) {
         if (p->at >= p->argc)
             return err_set(p->err, DET_INVALID, "--%s needs a value: %s", opt->name,
@@ -533,6 +537,8 @@ static det_status check_format(struct parser *p)
         return unknown_option(p, "--json");
     if (globals->wants_csv && !(command->flags & CLI_LISTS))
         return unknown_option(p, "--csv");
+    if (globals->local && !(command->flags & CLI_LOCAL))
+        return unknown_option(p, "--local");
     if (globals->wants_csv && globals->wants_json)
         return err_set(p->err, DET_INVALID, "--json and --csv exclude each other");
     p->in->format = globals->wants_csv    ? CLI_CSV

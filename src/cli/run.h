@@ -60,6 +60,10 @@ RUN(checkpoint_list);
 RUN(checkpoint_describe);
 RUN(checkpoint_download);
 RUN(checkpoint_delete);
+/* import.c */
+RUN(import);
+/* record.c */
+RUN(internal_record);
 /* cluster.c */
 RUN(agent_list);
 RUN(agent_enable);

@@ -25,6 +25,7 @@ struct cli_opt {
     char letter;       /* 0: none */
     const char *name;  /* without the dashes */
     const char *value; /* what the value is called in help: "DIR"; NULL for flags */
+    bool is_optional;  /* the value comes behind a '=' or not at all: then it is "" */
     const char *def;   /* NULL: none */
     const char *help;  /* one line */
     uint32_t offset;   /* in the command's options struct */
@@ -40,6 +41,7 @@ enum cli_command_flag {
     CLI_LISTS = 4,  /* takes --json and --csv */
     CLI_SHOWS = 8,  /* takes --json */
     CLI_CALLS = 16, /* talks to a master: takes -m and -u */
+    CLI_LOCAL = 32, /* also shows runs without a master: takes --local */
 };
 
 typedef det_status cli_fn(struct cli *cli, const struct cli_invocation *in);

@@ -13,12 +13,15 @@
 #include "cli/chart.h"
 #include "cli/ctx.h"
 #include "cli/interrupt.h"
+#include "cli/offline.h"
 #include "data/text.h"
 
 /* ---- reading --------------------------------------------------------------------- */
 
 det_status cli_id(struct cli *cli, const char *what, const char *word, int64_t *ret_id)
 {
+    if (cli->in->globals.local)
+        return local_master_id(cli, word, ret_id);
     if (!parse_i64(word, ret_id) || *ret_id <= 0)
         return cli_fail(cli, DET_INVALID, "'%s' is not the number of %s %s", word,
                         strchr("aeiou", what[0]) ? "an" : "a", what);

@@ -48,6 +48,8 @@ static handler_fn *const handlers[] = {
     HANDLES(STARTED, started),
     HANDLES(CLOCK_JUMPED, clock_jumped),
     HANDLES(EXPERIMENT_CONTINUED, experiment_continued),
+    HANDLES(UNMANAGED_EXPERIMENT, unmanaged_experiment),
+    HANDLES(UNMANAGED_TRIAL, unmanaged_trial),
 };
 
 void core_fail(struct core *core, det_status status, const struct err *err)

@@ -5,6 +5,7 @@
  *   out.c         what an event writes: effects, rows, lines in task logs; the dead
  *   experiment.c  submission, actions, place in the queue
  *   continue.c    an experiment that had ended goes on
+ *   unmanaged.c   experiments that somebody else runs: numbers, and nothing more
  *   search.c      the searcher's inputs and what it wants; an experiment's end
  *   trial.c       what a trial does next: ask, stop, restart, end; its reports
  *   allocation.c  one run on its shares: assigned, ready, preempted, killed, over
@@ -93,6 +94,13 @@ bool trial_continue(struct core *core, struct live_experiment *experiment,
 /* When all inputs are fed: true when the search of a continued experiment needs more.
  */
 bool continuing_queue_more(struct core *core);
+
+/* ---- unmanaged.c ----------------------------------------------------------------- */
+
+det_status unmanaged_experiment(struct core *core, const struct core_event *event,
+                                struct err *err);
+det_status unmanaged_trial(struct core *core, const struct core_event *event,
+                           struct err *err);
 
 /* ---- search.c -------------------------------------------------------------------- */
 

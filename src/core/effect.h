@@ -64,6 +64,8 @@ struct core_effect {
             const void *files;
             uint64_t files_len;
             int64_t was_end_us; /* CONTINUE_ */
+            bool is_unmanaged;  /* ADD_: the heart forgets it at once */
+            const char *external_id;
         } experiment;           /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
                                    the two configurations, which never change */
         struct trial trial;     /* ADD_, PUT_TRIAL */

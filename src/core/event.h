@@ -37,6 +37,8 @@ enum core_event_kind {
     EVENT_STARTED,      /* the master starts: while it was away nobody could be heard */
     EVENT_CLOCK_JUMPED, /* the wall clock was set: deadlines move with it */
     EVENT_EXPERIMENT_CONTINUED, /* one that had ended goes on */
+    EVENT_UNMANAGED_EXPERIMENT, /* one that somebody else runs: it only gets a number */
+    EVENT_UNMANAGED_TRIAL,      /* a trial of one */
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -162,6 +164,14 @@ struct core_event {
             const char *labels;
             bool takes_resources; /* of the configuration; else the row's stay */
         } continued;
+        struct {
+            const struct experiment *row; /* but for its id */
+            const char *name;             /* these four travel to the row */
+            const char *description;
+            const char *labels;
+            const char *external_id; /* NULL: none */
+        } unmanaged;
+        const struct trial *unmanaged_trial; /* but for its id */
     };
 };
 

@@ -423,9 +423,16 @@ static det_status exchange_as(det_client *client, struct net_call *call,
 det_status det_call(det_client *client, const char *method, const char *path,
                     const char *body, det_reply **ret_reply)
 {
+    return client_call_bytes(client, method, path, body, body ? strlen(body) : 0,
+                             ret_reply);
+}
+
+det_status client_call_bytes(det_client *client, const char *method, const char *path,
+                             const void *body, size_t len, det_reply **ret_reply)
+{
     struct net_call call = {.path = path,
                             .body = body,
-                            .body_len = body ? strlen(body) : 0,
+                            .body_len = len,
                             .timeout_ms = client->timeout_ms};
     det_reply *reply;
     struct net_reply into;

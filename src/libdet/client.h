@@ -24,6 +24,10 @@ det_status client_open(const struct client_world *world,
                        const det_client_options *options, det_client **ret_client,
                        struct err *err);
 
+/* As det_call(), with a body of any bytes. */
+det_status client_call_bytes(det_client *client, const char *method, const char *path,
+                             const void *body, size_t len, det_reply **ret_reply);
+
 /* What an HTTP status other than 2xx means; `grpc` is the code in the body, or 0. */
 det_status client_status_of(int http, int grpc);
 

@@ -12,7 +12,9 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "libdet/board.h"
 #include "libdet/profiler.h"
+#include "libdet/record.h"
 #include "libdet/ring.h"
 #include "libdet/saver.h"
 
@@ -162,6 +164,8 @@ static det_status set_up(det_context *context, const det_init_options *options,
         st = preempt_start(context, err);
     if (!st && context->ring)
         st = profiler_open(context, options->flags & DET_INIT_QUIET, err);
+    if (!st && context->ring && options->flags & DET_INIT_TENSORBOARD)
+        st = board_start(context, err);
     return st;
 }
 
@@ -198,6 +202,8 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
     if (options)
         memcpy(&all, options, options->size);
     st = context_open(&world, &all, ret_context, &err);
+    if (!st && (*ret_context)->info.directory && !(all.flags & DET_INIT_FOLLOW))
+        record_begin(*ret_context, !(all.flags & (DET_INIT_NO_LOGS | DET_INIT_QUIET)));
     if (st && all.error && all.error_size)
         snprintf(all.error, all.error_size, "%s",
                  err.text[0] ? err.text : det_status_text(st));
@@ -213,10 +219,13 @@ void det_close(det_context *context)
     if (!context)
         return;
     saver_end(context, is_child(context));
+    board_stop(context);
     if (!is_child(context)) {
         profiler_close(context);
         preempt_stop(context);
+        record_close(context);
     }
+    io_close(context->run_lock);
     lock_done(&context->lock);
     ring_close(context->ring);
     fork_mark_done(&context->mark);

@@ -10,6 +10,7 @@
  *   preempt.c     the long poll in the background; preempt_ranks.c of several processes
  *   profiler.c    what the machine does meanwhile (profiler.h)
  *   run_call.c    other calls to the master: searcher.c, metadata.c
+ *   board.c       the same reports for TensorBoard; record.c what the process prints
  *   checkpoint.c  saving (see checkpoint_impl.h); restore.c the way back; manifest.c
  *                 what is in one
  *
@@ -29,6 +30,7 @@
 #include "base/task.h"
 #include "det/det.h"
 
+struct board;
 struct io;
 struct json;
 struct net;
@@ -36,6 +38,7 @@ struct preempt;
 struct profiler;
 struct ring;
 struct saver;
+struct watch;
 
 /* Where a context lives.  Borrowed; outlives it. */
 struct context_world {
@@ -66,8 +69,12 @@ struct det_context {
     const char *token;          /* of the session; NULL off a cluster */
     const char *master_file;    /* where it says that the master has moved, or NULL */
     const char *ring_dir;
-    const char *notes_dir; /* of latest.json; NULL: nowhere */
-    struct ring *ring;     /* NULL: this task is no trial */
+    const char *notes_dir;    /* of latest.json; NULL: nowhere */
+    struct io_file *run_lock; /* held while the run is under way; NULL: in a task */
+    struct board *board;      /* board.c; NULL: nothing is written for TensorBoard */
+    const char *board_dir;    /* guarded by `lock`; NULL: nobody has asked yet */
+    struct watch *watch;      /* record.c; NULL: nobody looks */
+    struct ring *ring;        /* NULL: this task is no trial */
     struct preempt *preempt;
     struct saver *saver; /* NULL: no checkpoint has overlapped training; see `lock` */
     struct profiler *profiler; /* NULL: this task is no trial */

@@ -31,6 +31,7 @@
 #include "data/json.h"
 #include "data/png.h"
 #include "data/utf8.h"
+#include "libdet/board.h"
 #include "libdet/context.h"
 
 enum {
@@ -184,11 +185,11 @@ static det_status settle(det_events *events, size_t len, int64_t at_us, struct e
     return DET_OK;
 }
 
-static det_status add_numbers(det_events *events, int64_t step,
+static det_status add_numbers(det_events *events, int64_t wall_us, int64_t step,
                               const det_metric *metrics, size_t count, struct err *err)
 {
     int64_t at_us = now_us(events);
-    struct event_stamp stamp = stamp_at(at_us, step);
+    struct event_stamp stamp = stamp_at(wall_us ? wall_us : at_us, step);
     size_t len;
     det_status st;
 
@@ -413,7 +414,7 @@ det_status det_events_scalar(det_events *events, const char *tag, int64_t step,
     det_status st = check(events, tag, step, &err);
 
     if (!st)
-        st = add_numbers(events, step, &metric, 1, &err);
+        st = add_numbers(events, 0, step, &metric, 1, &err);
     return end(events, st, &err);
 }
 
@@ -430,8 +431,14 @@ det_status det_events_scalars(det_events *events, int64_t step,
     for (size_t i = 0; !st && i < count; i++)
         st = check_tag(metrics[i].name, &err);
     if (!st && count)
-        st = add_numbers(events, step, metrics, count, &err);
+        st = add_numbers(events, 0, step, metrics, count, &err);
     return end(events, st, &err);
+}
+
+det_status events_scalars_at(det_events *events, int64_t wall_us, int64_t step,
+                             const det_metric *metrics, size_t count, struct err *err)
+{
+    return add_numbers(events, wall_us, step, metrics, count, err);
 }
 
 det_status det_events_text(det_events *events, const char *tag, int64_t step,

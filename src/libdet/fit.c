@@ -559,8 +559,10 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
     fit.group = merged.group;
     fit_ranks_init(&fit.ranks, context, merged.group);
     st = run(&fit);
+    if (st) /* also where a function of the trial gave nothing but a status */
+        (void)err_set(&err, st, "%s", context_failure_text(context, st));
     det_trainer_free(fit.trainer);
     vec_done(&fit.metrics);
     fit_averages_done(&fit.averages);
-    return st;
+    return context_end(context, st, &err);
 }

@@ -2,7 +2,10 @@
 /* offline.c - a run without a master.
  *
  *   DIR/run.json      what runs here: how often it was begun, its seed, hyperparameters
+ *   DIR/run.lock      held by whoever runs
+ *   DIR/state.json    how the last run ended, said by itself (record.c)
  *   DIR/reports/      the ring, never sent from: what the run has reported
+ *   DIR/logs/         what it printed (record.c)
  *   DIR/checkpoints/  its checkpoints
  *   DIR/metadata.json the trial's notes (metadata.c)
  *   DIR/latest.json   the one the next run begins from; in a task it lies in the
@@ -18,11 +21,17 @@
 #include "data/json.h"
 #include "data/text.h"
 #include "libdet/context.h"
+#include "libdet/record.h"
 #include "libdet/runfile.h"
 
 #define LATEST_NAME "latest.json"
 
-enum { FILE_BYTES = 64 << 20, SEED_MOST = 0x7fffffff };
+enum {
+    FILE_BYTES = 64 << 20,
+    SEED_MOST = 0x7fffffff,
+    LOCK_TRIES = 200,
+    LOCK_PAUSE_US = 5000,
+};
 
 /* ---- its files ------------------------------------------------------------------- */
 
@@ -127,19 +136,52 @@ static det_status choose_seed(det_context *context, const struct json *before,
     return st;
 }
 
-static det_status write_run(det_context *context, struct err *err)
+/* The same in every run: by it a master knows what it has already. */
+static det_status choose_uuid(const struct json *before, char uuid[UUID_TEXT],
+                              struct err *err)
+{
+    const char *known = json_str(json_get(before, "uuid"), "");
+    unsigned char random[16];
+    det_status st = DET_OK;
+
+    if (uuid_is_valid(known)) {
+        memcpy(uuid, known, UUID_TEXT);
+        return DET_OK;
+    }
+    st = rng_secret(random, sizeof(random), err);
+    if (!st)
+        uuid_format(random, uuid);
+    return st;
+}
+
+static det_status write_run(det_context *context, const struct json *before,
+                            struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
     const det_info *info = &context->info;
+    const struct json *created = json_get(before, "created");
+    char uuid[UUID_TEXT];
+    det_status st = choose_uuid(before, uuid, err);
 
+    if (st)
+        return st;
     jw_object(&w, NULL);
     jw_i64(&w, "format", 1);
+    jw_str(&w, "uuid", uuid);
+    if (!created)
+        created = json_get(before, "begun");
+    if (created)
+        jw_json(&w, "created", created);
+    else
+        jw_time(&w, "created", clock_wall_us(context->world.clock));
     jw_i64(&w, "run_id", info->run_id);
     jw_i64(&w, "seed", info->seed);
     jw_time(&w, "begun", clock_wall_us(context->world.clock));
     jw_json(&w, "hparams", context->hparams);
     jw_json(&w, "config", context->config);
+    if (context->storage)
+        jw_json(&w, "checkpoint_storage", context->storage);
     jw_end_object(&w);
     buf_putc(&text, '\n');
     return own_file_write(context, "run.json", &text, err);
@@ -178,7 +220,26 @@ static det_status describe(det_context *context, const det_init_options *options
     if (st)
         return st;
     info->run_id = json_i64(json_get(before, "run_id"), 0) + !is_follower;
-    return is_follower ? DET_OK : write_run(context, err);
+    return is_follower ? DET_OK : write_run(context, before, err);
+}
+
+/* Shared: a run may have several processes.  That one is under way is all it says. */
+static det_status hold_lock(det_context *context, struct err *err)
+{
+    const char *path =
+        arena_printf(&context->strings, "%s/" RECORD_LOCK, context->info.directory);
+    det_status st;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    st =
+        io_open(context->world.io, path, IO_WRITE | IO_CREATE, &context->run_lock, err);
+    for (int i = 0; !st && i < LOCK_TRIES; i++) {
+        if (!io_lock_shared(context->run_lock, NULL))
+            return DET_OK;
+        clock_pause(context->world.clock, LOCK_PAUSE_US); /* somebody looks at it */
+    }
+    return st ? st : err_set(err, DET_BUSY, "'%s' is held by another program", path);
 }
 
 static det_status choose_storage(det_context *context, const char *given,
@@ -204,9 +265,11 @@ det_status offline_open(det_context *context, const det_init_options *options,
         st = io_mkdir(context->world.io, info->directory, false, err);
     context->notes_dir = info->directory;
     if (!st)
-        st = describe(context, options, err);
+        st = hold_lock(context, err);
     if (!st && options->checkpoint_storage)
         st = choose_storage(context, options->checkpoint_storage, err);
+    if (!st)
+        st = describe(context, options, err);
     if (st)
         return st;
     context->ring_dir = arena_printf(&context->strings, "%s/reports", info->directory);

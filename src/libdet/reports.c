@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "data/json.h"
+#include "libdet/board.h"
 #include "libdet/context.h"
 #include "libdet/profiler.h"
 #include "libdet/ring.h"
@@ -44,6 +45,7 @@ static det_status put_metrics(det_context *context, const char *group, int64_t s
                               const struct report_metrics *more, struct err *err)
 {
     struct report_metrics metrics = *more;
+    int64_t now_us = clock_wall_us(context->world.clock);
     det_timing timing;
     det_status st;
 
@@ -51,8 +53,10 @@ static det_status put_metrics(det_context *context, const char *group, int64_t s
     metrics.group_len = strlen(group);
     metrics.steps = steps;
     det_timing_begin(context, &timing);
-    st = ring_put_metrics(context->ring, (uint32_t)context->info.run_id,
-                          clock_wall_us(context->world.clock), &metrics, err);
+    st = ring_put_metrics(context->ring, (uint32_t)context->info.run_id, now_us,
+                          &metrics, err);
+    if (!st && context->board)
+        board_note(context, now_us, &metrics);
     det_timing_end(context, &timing, DET_TIMING_REPORT);
     if (steps >= 0)
         profiler_batches(context, steps);

@@ -135,8 +135,8 @@ static det_status write_counters(struct db *db, const struct core_counters *coun
     return store_journal_drop(db, counters->journal_seq, err);
 }
 
-static det_status write_row(struct heart *heart, struct db *db,
-                            const struct core_effect *effect, struct err *err)
+static det_status add_experiment(struct db *db, const struct core_effect *effect,
+                                 struct err *err)
 {
     const struct experiment_texts texts = {
         .name = effect->experiment.name,
@@ -144,11 +144,25 @@ static det_status write_row(struct heart *heart, struct db *db,
         .labels = effect->experiment.labels,
         .files = effect->experiment.files,
         .files_len = effect->experiment.files_len,
+        .is_unmanaged = effect->experiment.is_unmanaged,
+        .external_id = effect->experiment.external_id,
+    };
+
+    return store_experiment_add(db, &effect->experiment.row, &texts, err);
+}
+
+static det_status write_row(struct heart *heart, struct db *db,
+                            const struct core_effect *effect, struct err *err)
+{
+    const struct experiment_texts texts = {
+        .name = effect->experiment.name,
+        .description = effect->experiment.description,
+        .labels = effect->experiment.labels,
     };
 
     switch (effect->kind) {
     case EFFECT_ADD_EXPERIMENT:
-        return store_experiment_add(db, &effect->experiment.row, &texts, err);
+        return add_experiment(db, effect, err);
     case EFFECT_PUT_EXPERIMENT:
         return store_experiment_put(db, &effect->experiment.row, err);
     case EFFECT_CONTINUE_EXPERIMENT:

@@ -83,6 +83,8 @@ struct experiment_texts {
     const char *labels; /* JSON list */
     const void *files;
     uint64_t files_len;
+    bool is_unmanaged;       /* the heart does not know it */
+    const char *external_id; /* NULL: none */
 };
 det_status store_experiment_add(struct db *db, const struct experiment *row,
                                 const struct experiment_texts *texts, struct err *err);

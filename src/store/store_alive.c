@@ -6,7 +6,8 @@
 #include "store/views.h"
 
 #define EXPERIMENT_IS_ALIVE                                                            \
-    "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')"
+    "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')"   \
+    " AND NOT e.is_unmanaged"
 
 enum { ALIVE_EXPERIMENTS, ALIVE_TRIALS, ALIVE_SHARES, ALIVE_SNAPSHOTS, ALIVE_INPUTS };
 
@@ -24,8 +25,9 @@ static const struct sql alive_sql[] = {
         "  restarts, run_id, start_us, end_us, latest_checkpoint, latest_steps,"
         "  warm_start, is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled,"
         "  blocked_agents, progress"
-        "  FROM trials WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY "
-        "id"),
+        "  FROM trials WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
+        "  AND NOT (SELECT e.is_unmanaged FROM experiments e"
+        "   WHERE e.id = experiment_id) ORDER BY id"),
     SQL(ALIVE_SHARES,
         "SELECT s.allocation_id, s.rank, s.agent_id, s.agent, s.container_id, s.slots,"
         "  s.is_running, s.has_exited, s.exit, s.exit_code"

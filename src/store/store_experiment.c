@@ -30,9 +30,9 @@ static const struct sql experiment_sql[] = {
         "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"
         "  progress, trials, search_seq, snapshot_seq, name, description, labels,"
         "  searcher_type, searcher_metric, smaller_is_better, log_retention_days,"
-        "  files_size)"
+        "  files_size, is_unmanaged, external_id)"
         " VALUES ($1, $2, $3, $4, $5, $6, $9, $10, $11, $12, $13, $14, $15, $16, $17,"
-        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)"),
+        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)"),
     SQL(EXPERIMENT_ADD_CONFIG,
         "INSERT INTO experiment_configs (id, config, original_config)"
         " VALUES ($1, $2, $3)"),
@@ -94,6 +94,8 @@ static det_status add_row(struct db *db, const struct experiment *row,
     db_bind_i64(&q,
                 json_i64(json_path(config, "retention_policy.log_retention_days"), -2));
     db_bind_i64(&q, (int64_t)texts->files_len);
+    db_bind_bool(&q, texts->is_unmanaged);
+    db_bind_str(&q, texts->external_id);
     return db_run(&q);
 }
 
@@ -167,6 +169,8 @@ static const struct field view_fields[] = {
     FIELD(I64, experiment_view, checkpoint_count, "its checkpoints"),
     FIELD(I64, experiment_view, checkpoint_size, "their bytes"),
     FIELD(I64, experiment_view, files_size, "bytes of its files"),
+    FIELD(BOOL, experiment_view, is_unmanaged, "somebody else runs it"),
+    FIELD(STR, experiment_view, external_id, "what they call it"),
     FIELD_END,
 };
 
@@ -184,9 +188,12 @@ static void build_view(struct build *b, bool with_config)
     build_columns(b, "e", view_fields);
     buf_puts(
         &b->text,
-        ", COALESCE(u.username, ''), COALESCE(u.display_name, ''), e.trials,"
+        ", COALESCE(u.username, ''), COALESCE(u.display_name, ''),"
+        " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
+        "  WHERE n.experiment_id = e.id) ELSE e.trials END,"
         " t.id, t.best_metric,"
-        " CASE WHEN e.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
+        " CASE WHEN e.is_unmanaged AND e.state = 'ACTIVE' THEN 4 WHEN e.state = "
+        "'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
         "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
         "  ELSE 1 END) FROM allocations a"
         "  WHERE a.experiment_id = e.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"

@@ -25,6 +25,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(continue_sql_table)                                                              \
     X(trial_sql_table)                                                                 \
     X(trial_view_sql_table)                                                            \
+    X(unmanaged_sql_table)                                                             \
     X(allocation_sql_table)                                                            \
     X(search_sql_table)                                                                \
     X(report_sql_table)                                                                \

@@ -23,6 +23,7 @@ static const struct sql job_sql[] = {
         " WHERE a.state <> 'TERMINATED'"
         " GROUP BY e.id, u.username ORDER BY e.priority, e.submitted_us, e.id"),
     SQL(JOB_FIND, "SELECT id FROM experiments WHERE job_id = $1"
+                  " AND NOT is_unmanaged"
                   " AND state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETING',"
                   "  'DELETE_FAILED')"),
 };

@@ -75,10 +75,13 @@ static void build_view(struct build *b)
     buf_puts(&b->text,
              ", " TOTAL_BATCHES ","
              " CASE WHEN t.end_us > 0 THEN t.end_us - t.start_us ELSE 0 END,"
-             " CASE WHEN t.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
+             " CASE WHEN t.state = 'ACTIVE' AND (SELECT e.is_unmanaged"
+             "  FROM experiments e WHERE e.id = t.experiment_id) THEN 4"
+             " WHEN t.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
              "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
              "  ELSE 1 END) FROM allocations a WHERE a.experiment_id = t.experiment_id"
-             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
+             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END,"
+             " (SELECT e.is_unmanaged FROM experiments e WHERE e.id = t.experiment_id)"
              " FROM trials t");
 }
 
@@ -99,6 +102,7 @@ static det_status views_get(struct db_query *q, int64_t count, struct arena *mem
         row->total_batches = db_col_i64(q);
         row->wall_clock_us = db_col_i64(q);
         row->live_state = (uint32_t)db_col_i64(q);
+        row->is_unmanaged = db_col_bool(q);
     }
     *ret_rows = rows;
     *ret_count = at;

@@ -42,6 +42,8 @@ struct experiment_view {
     int64_t checkpoint_count;
     int64_t checkpoint_size;
     int64_t files_size;
+    bool is_unmanaged;
+    const char *external_id;
     uint32_t live_state; /* ACTIVE refined: QUEUED, PULLING, STARTING, RUNNING */
 };
 
@@ -131,6 +133,7 @@ struct trial_view {
     int64_t wall_clock_us; /* from start to end; 0 while it runs */
     const char *log_policy_matched;
     uint32_t live_state;
+    bool is_unmanaged;
 };
 struct trial_query {
     int64_t experiment_id;

@@ -57,6 +57,37 @@ const struct field create_experiment_body_fields[] = {
     FIELD_END,
 };
 
+const struct field put_experiment_body_fields[] = {
+    FIELD_OF(RECORD, put_experiment_body, create_experiment_request,
+             create_experiment_body_fields, struct create_experiment_body,
+             "what it is, unless it is there already"),
+    FIELD(STR, put_experiment_body, external_experiment_id, "as in the path"),
+    FIELD_END,
+};
+
+const struct field create_trial_body_fields[] = {
+    FIELD_REQUIRED(I64, create_trial_body, experiment_id, "an unmanaged experiment"),
+    FIELD(TREE, create_trial_body, hparams, "its hyperparameters"),
+    FIELD(BOOL, create_trial_body, unmanaged, "somebody else runs it"),
+    FIELD_END,
+};
+
+const struct field put_trial_body_fields[] = {
+    FIELD_OF(RECORD, put_trial_body, create_trial_request, create_trial_body_fields,
+             struct create_trial_body, "what it is, unless it is there already"),
+    FIELD_REQUIRED(STR, put_trial_body, external_trial_id, "what its runner calls it"),
+    FIELD_END,
+};
+
+const struct field patch_trial_body_fields[] = {
+    FIELD(I64, patch_trial_body, trial_id, "as in the path"),
+    FIELD(STR, patch_trial_body, state, "how it is: STATE_RUNNING, STATE_COMPLETED"),
+    FIELD(TIME, patch_trial_body, start_time, "when it began"),
+    FIELD(TIME, patch_trial_body, end_time, "when it ended"),
+    FIELD(I64, patch_trial_body, trial_run_id, "its latest run"),
+    FIELD_END,
+};
+
 const struct field continue_experiment_body_fields[] = {
     FIELD_REQUIRED(I64, continue_experiment_body, id, "the experiment"),
     FIELD(STR, continue_experiment_body, override_config,

@@ -74,6 +74,34 @@ struct create_experiment_body {
 };
 extern const struct field create_experiment_body_fields[];
 
+struct put_experiment_body {
+    struct create_experiment_body create_experiment_request;
+    const char *external_experiment_id;
+};
+extern const struct field put_experiment_body_fields[];
+
+struct create_trial_body {
+    int64_t experiment_id;
+    const struct json *hparams;
+    bool unmanaged;
+};
+extern const struct field create_trial_body_fields[];
+struct put_trial_body {
+    struct create_trial_body create_trial_request;
+    const char *external_trial_id;
+};
+extern const struct field put_trial_body_fields[];
+
+/* The times and the run are additions of ours. */
+struct patch_trial_body {
+    int64_t trial_id;
+    const char *state; /* STATE_RUNNING, STATE_COMPLETED, STATE_ERROR, STATE_CANCELED */
+    int64_t start_time;
+    int64_t end_time;
+    int64_t trial_run_id;
+};
+extern const struct field patch_trial_body_fields[];
+
 struct continue_experiment_body {
     int64_t id;
     const char *override_config;

@@ -31,6 +31,7 @@ ROUTE(set_password, POST, "/api/v1/users/{id}/password", USER, none, none, "user
 /* experiments */
 ROUTE(list_experiments, GET, "/api/v1/experiments", USER, experiments_query, none, "experiments", "List experiments")
 ROUTE(create_experiment, POST, "/api/v1/experiments", USER, none, create_experiment_body, "experiment and config", "Submit an experiment")
+ROUTE(put_experiment, PUT, "/api/v1/experiments/by-external-id/{name}", USER, none, put_experiment_body, "experiment and config", "Find or make an unmanaged experiment")
 ROUTE(get_experiment, GET, "/api/v1/experiments/{id}", USER, none, none, "experiment", "Show an experiment")
 ROUTE(patch_experiment, PATCH, "/api/v1/experiments/{id}", USER, none, patch_experiment_body, "experiment", "Change name, notes, labels, resources or retention")
 ROUTE(delete_experiment, DELETE, "/api/v1/experiments/{id}", USER, none, none, "nothing", "Delete an experiment that is over, with its checkpoints")
@@ -53,7 +54,10 @@ ROUTE(preview_gc, GET, "/experiments/{id}/preview_gc", USER, preview_gc_query, n
 ROUTE(preview_search, POST, "/api/v1/preview-hp-search", USER, none, none, "summary", "What a search would run")
 
 /* trials */
+ROUTE(create_trial, POST, "/api/v1/trials", USER, none, create_trial_body, "trial", "Make a trial of an unmanaged experiment")
+ROUTE(put_trial, PUT, "/api/v1/trials", USER, none, put_trial_body, "trial", "Find or make a trial of an unmanaged experiment")
 ROUTE(get_trial, GET, "/api/v1/trials/{id}", TASK, none, none, "trial", "Show a trial")
+ROUTE(patch_trial, PATCH, "/api/v1/trials/{id}", USER, none, patch_trial_body, "trial", "Say how an unmanaged trial is")
 ROUTE(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, none, none, "nothing", "Kill a trial and free its slots")
 ROUTE(trial_logs, GET, "/api/v1/trials/{id}/logs", USER, logs_query, none, "stream of lines", "A trial's logs")
 ROUTE(trial_logs_fields, GET, "/api/v1/trials/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
@@ -112,6 +116,10 @@ ROUTE(disable_slot, POST, "/api/v1/agents/{agent}/slots/{slot}/disable", ADMIN, 
 ROUTE(list_jobs, GET, "/api/v1/job-queues-v2", USER, jobs_query, none, "jobs", "The queue")
 ROUTE(update_jobs, POST, "/api/v1/job-queues", USER, none, none, "nothing", "Change priority, weight or pool of jobs")
 ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resourcePools", "List resource pools")
+
+/* our own: what was recorded without a master */
+ROUTE(trial_reports, POST, "/api/v1/det/trials/{id}/reports", USER, none, bytes_body, "stored and refused", "Reports of an unmanaged trial, as they lie in its ring")
+ROUTE(trial_output, POST, "/api/v1/det/trials/{id}/output", USER, none, share_logs_body, "offset", "A stretch of an unmanaged trial's output")
 
 /* our own: agents and supervisors */
 ROUTE(agent_hello, POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, agent_hello_body, "epoch", "An agent joins, with the tasks it has")

@@ -548,6 +548,28 @@ TEST(only_the_allocation_itself_reports_in_batches)
     CHECK_EQ(send(&batch, 0), 1);
 }
 
+TEST(an_agent_reports_in_a_tasks_stead)
+{
+    BED(bed, NULL);
+    BATCH(batch);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+    struct reply reply;
+
+    batch_begin(&batch, &share, 1);
+    add_loss(&batch, "training", 1, 1);
+    reply = send_as(&batch, AGENT, share.allocation);
+    CHECK_EQ(reply.status, 200);
+    CHECK_EQ(json_i64(json_get(reply.json, "stored"), -1), 1);
+    CHECK_EQ(count_of(bed, "training_metrics"), 1);
+    CHECK_EQ(send_as(&batch, AGENT, "9.nobody.1").status, 404);
+    share_exit(&share, "CLEAN", 0);
+    add_loss(&batch, "training", 2, 1);
+    reply = send_as(&batch, AGENT, share.allocation);
+    CHECK_EQ(reply.status, 400); /* what is over is over for it, too */
+    CHECK_HAS(reply.text, "\"code\":9");
+}
+
 TEST(a_run_whose_end_was_reported_reports_no_more)
 {
     BED(bed, NULL);

@@ -74,8 +74,6 @@ TEST(a_configuration_that_is_wrong_says_where)
 TEST(what_is_not_there_yet_says_so)
 {
     static const struct step steps[] = {
-        POST("unmanaged", "/api/v1/experiments",
-             "{'config': $[single], 'unmanaged': true}", 501, NULL),
         POST("template", "/api/v1/experiments",
              "{'config': $[single], 'template': 't'}", 501, NULL),
         POST("project", "/api/v1/experiments", "{'config': $[single], 'projectId': 7}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers, in a virtual environment of their own: MLflow's server and the official client."""
+"""The peers, in a virtual environment of their own: MLflow's server, the official client, the frameworks' loaders."""
 import http.client
 import json
 import os
@@ -10,20 +10,26 @@ import time
 
 from cluster import descendants, free_port, status, wait_for
 
-PACKAGES = ["mlflow", "determined==0.38.1"]
+PACKAGES = ["mlflow", "determined==0.38.1", "torch==2.13.0", "tensorflow-cpu==2.21.0"]
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def install(directory):
     """The environment's bin directory, and what is in it."""
-    pip = directory + "/bin/pip"
-    if not os.path.exists(directory + "/bin/mlflow"):
+    pip, stamp = directory + "/bin/pip", directory + "/installed"
+    wanted = "\n".join(PACKAGES)
+    if not os.path.exists(stamp) or open(stamp).read() != wanted:
         print("installing", *PACKAGES, "into", directory, flush=True)
         subprocess.run(["python3", "-m", "venv", directory], check=True)
-        subprocess.run([pip, "install", "--quiet", *PACKAGES], check=True, stderr=subprocess.DEVNULL)
+        done = subprocess.run([pip, "install", "--quiet", *PACKAGES], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise RuntimeError("the peers could not be installed:\n" + done.stderr[-2000:])
+        with open(stamp, "w") as f:
+            f.write(wanted)
     listed = json.loads(subprocess.run([pip, "list", "--format", "json"], stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL, check=True).stdout)
     names = [package.split("==")[0] for package in PACKAGES]
-    return directory + "/bin", ", ".join(f"{p['name']} {p['version']}" for p in listed if p["name"] in names)
+    return directory + "/bin", ", ".join(f"{p['name']} {p['version']}" for p in listed if p["name"].replace("_", "-") in names)
 
 
 class MLflow:
@@ -79,6 +85,13 @@ class MLflow:
                               "/api/2.0/mlflow/runs/log-batch", "-", body], stdout=subprocess.PIPE, text=True,
                              check=True).stdout
         return float(out.split()[0])
+
+
+def loader_gbs(bin_directory, which, items):
+    """GB/s of torch's or TensorFlow's own loader."""
+    out = subprocess.run([bin_directory + "/python", HERE + "/loaders.py", which, str(items)], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    return float(out.split()[-1])
 
 
 def measure(bin_directory, directory, load):

@@ -7,6 +7,7 @@ import subprocess
 
 import peers
 
+MLFLOW = {"idle", "start", "reports"}  # sections that stand beside its server
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -30,7 +31,8 @@ class Bench:
         if args.peers:
             self.bin, what = peers.install(self.build + "/venv-peers")
             print("peers:", what)
-            self.peer = peers.measure(self.bin, self.work + "/mlflow", self.program("bench_http"))
+            if not args.section or MLFLOW & set(args.section):
+                self.peer.update(peers.measure(self.bin, self.work + "/mlflow", self.program("bench_http")))
             self.mark = ""
 
     def remember(self):

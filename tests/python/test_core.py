@@ -126,10 +126,48 @@ class Metrics(Core):
         self.assertEqual(again.set_metadata({"deep": {"x": 2}})["deep"], {"x": 2, "words": "y" * 10000})
         self.assertEqual(again.get_metadata()["a"], 1)
 
-    def test_tensorboard_has_a_folder(self):
+    def test_notes_are_there_in_the_next_run(self):
+        context = self.open()
+        context.train.set_metadata({"a": 1})
+        context.close()
         train = self.open().train
-        self.assertTrue(train.get_tensorboard_path().is_dir())
-        self.assertRaises(RuntimeError, train.upload_tensorboard_files)
+        self.assertEqual(train.set_metadata({"b": 2}), {"a": 1, "b": 2})
+
+    def test_numbers_are_written_for_tensorboard(self):
+        context = self.open()
+        folder = context.train.get_tensorboard_path()
+        self.assertEqual(str(folder), self.path("run", "tensorboard"))
+        self.assertRaises(RuntimeError, context.train.upload_tensorboard_files)
+        context.train.report_training_metrics(1, {"loss": 0.5, "text": "no curve"})
+        context.train.report_validation_metrics(1, {"acc": 1})
+        context.train.report_metrics("other", 1, {"hidden": 1.0})
+        context.close()
+        (file,) = folder.iterdir()
+        found = file.read_bytes()
+        self.assertIn(b"training/loss", found)
+        self.assertIn(b"validation/acc", found)
+        self.assertNotIn(b"text", found)
+        self.assertNotIn(b"hidden", found)
+
+    def test_files_for_tensorboard_are_copied_on_demand(self):
+        context = core.init(tensorboard_mode=core.TensorboardMode.MANUAL)
+        self.addCleanup(context.close)
+        context.train.report_training_metrics(1, {"loss": 0.5})
+        folder = context.train.get_tensorboard_path()
+        (folder / "deep").mkdir()
+        (folder / "deep" / "a").write_text("one")
+        (folder / "b").write_text("two")
+        context.train.upload_tensorboard_files(
+            lambda path: path.name == "a", lambda path, rank: path.with_name(f"{path.name}#{rank}")
+        )
+        there = pathlib.Path(self.path("run", "tensorboard"))
+        self.assertEqual([str(path.relative_to(there)) for path in there.rglob("*")], ["deep", "deep/a#0"])
+        (folder / "deep" / "a").write_text("longer")
+        context.train.upload_tensorboard_files()
+        self.assertEqual((there / "deep" / "a").read_text(), "longer")
+        self.assertEqual((there / "b").read_text(), "two")
+        with self.assertRaisesRegex(ValueError, "inside of the folder"):
+            context.train.upload_tensorboard_files(mangler=lambda path, rank: pathlib.Path("../x"))
 
 
 class Checkpoints(Core):

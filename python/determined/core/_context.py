@@ -162,22 +162,20 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
         )
 
 
-def _open(
-    dist: DistributedContext, is_quiet: bool, storage: Optional[str], is_offline: bool
-) -> _det.Context:
+def _open(dist: DistributedContext, is_offline: bool, **options: Any) -> _det.Context:
     """Several processes without a platform are one run, in the folder of rank 0."""
     if dist.size == 1 or not is_offline:
-        return _det.open(quiet=is_quiet, checkpoint_storage=storage)
+        return _det.open(**options)
     if dist.rank == 0:
         try:
-            det = _det.open(quiet=is_quiet, checkpoint_storage=storage)
+            det = _det.open(**options)
         except BaseException as error:
             dist._fail(error)
             raise
         dist.broadcast(det.info()["directory"])
         return det
     directory = dist.broadcast(None)
-    return _det.open(directory, quiet=is_quiet, checkpoint_storage=storage, follow=True)
+    return _det.open(directory, follow=True, **options)
 
 
 def init(
@@ -203,7 +201,13 @@ def init(
     dist = distributed or DistributedContext._alone()
     is_quiet = dist.rank != 0 and preempt_mode is not PreemptMode.WorkersAskMaster
     storage = None if checkpoint_storage is None else _storage_config(checkpoint_storage)
-    det = _open(dist, is_quiet, None if storage is None else json.dumps(storage), info is None)
+    det = _open(
+        dist,
+        info is None,
+        quiet=is_quiet,
+        checkpoint_storage=None if storage is None else json.dumps(storage),
+        tensorboard=tensorboard_mode is TensorboardMode.AUTO and dist.rank == 0,
+    )
     try:
         values = det.info()
         _check_storage(storage, values)

@@ -3,14 +3,13 @@ import enum
 import json
 import logging
 import operator
-import os
 import pathlib
-import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from determined import _det, errors
 from determined.core import _metrics
 from determined.core._distributed import DistributedContext
+from determined.core._tensorboard import Board
 
 logger = logging.getLogger("determined.core")
 
@@ -50,7 +49,7 @@ class TrainContext:
         self._numbers = det.report_numbers
         self._info = info
         self._rank = dist.rank
-        self._manual = manual
+        self._board = Board(det, info, manual, dist.rank)
 
     def _need_chief(self, what: str) -> None:
         if self._rank != 0:
@@ -130,22 +129,19 @@ class TrainContext:
         return self._det.searcher_best()
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A folder of this process for TensorBoard's files."""
-        name = f"tensorboard-{self._info['allocation_id'] or os.getpid()}-{self._info['rank']}"
-        path = pathlib.Path(self._info["directory"] or tempfile.gettempdir()) / name
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+        """The folder for TensorBoard's files of this process.
+
+        Of the chief in TensorboardMode.AUTO it is the trial's own, in the checkpoint storage;
+        otherwise upload_tensorboard_files() takes files from it.
+        """
+        return self._board.path()
 
     def upload_tensorboard_files(
         self,
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, rank: path,
     ) -> None:
-        """Not built yet; and only in TensorboardMode.MANUAL."""
-        if not self._manual:
-            raise RuntimeError(
-                "upload_tensorboard_files() needs core.init(tensorboard_mode=TensorboardMode.MANUAL)"
-            )
-        raise errors.UnsupportedError(
-            "TensorBoard's files are not uploaded yet: this comes with a later version"
-        )
+        """Copies files of get_tensorboard_path() into the trial's folder in the checkpoint storage:
+        those that `selector` wants, under the names that `mangler` gives them.  Both see paths
+        relative to the folder; `mangler` also the rank.  Only in TensorboardMode.MANUAL."""
+        self._board.upload(selector, mangler)

@@ -25,9 +25,17 @@ static void end(struct courier *courier)
     courier->config.on_over(courier->config.arg);
 }
 
+/* A token that is not taken may be taken later: the master's key was put back, the user
+ * is active again.  When nothing more comes it is the agent that has one of its own. */
+static bool may_retry(const struct courier *courier, det_status status)
+{
+    return talk_may_retry(status) ||
+           (status == DET_UNAUTHENTICATED && !atomic_load(&courier->is_ending));
+}
+
 static void fail(struct courier *courier, det_status status, const struct err *err)
 {
-    if (!talk_may_retry(status)) {
+    if (!may_retry(courier, status)) {
         courier->refusal = *err;
         log_error("giving up sending %s: %s", courier->config.what, err->text);
         end(courier);
@@ -81,6 +89,12 @@ void courier_hurry(struct courier *courier)
 {
     atomic_store(&courier->is_due, true);
     lane_post(courier->config.lane, &courier->task);
+}
+
+void courier_end(struct courier *courier)
+{
+    atomic_store(&courier->is_ending, true);
+    courier_hurry(courier);
 }
 
 bool courier_is_over(const struct courier *courier)

@@ -25,8 +25,8 @@ struct courier_next {
     int64_t wait_us; /* until the next round; sooner when woken; 0: at once */
 };
 
-/* One round, on the lane.  A status that talk_may_retry() brings it back after a pause;
- * any other is the end. */
+/* One round, on the lane.  A status that talk_may_retry() brings it back after a pause,
+ * and so does DET_UNAUTHENTICATED until courier_end(); any other is the end. */
 typedef det_status courier_fn(struct courier *courier, struct courier_next *ret_next,
                               struct err *err);
 
@@ -44,6 +44,7 @@ struct courier {
     struct task task;
     struct courier_config config;
     atomic_bool is_due; /* posted to run, soon or after a pause */
+    atomic_bool is_ending;
     uint32_t failures;
     atomic_bool is_over;
     struct err refusal; /* status DET_OK: none */
@@ -56,6 +57,8 @@ void courier_init(struct courier *courier, const struct courier_config *config);
 void courier_wake(struct courier *courier);
 /* From any thread: do not wait for the rest of the pause. */
 void courier_hurry(struct courier *courier);
+/* From any thread: nothing follows what is there now, which is carried at once. */
+void courier_end(struct courier *courier);
 int64_t courier_now_us(const struct courier *courier); /* monotonic */
 
 bool courier_is_over(const struct courier *courier); /* any thread */

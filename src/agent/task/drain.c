@@ -337,7 +337,8 @@ static det_status carry(struct courier *courier, struct courier_next *ret_next,
         return DET_OK;
     status = send_next(drain, !ending, &sent, &ret_next->is_done, err);
     note_full(drain);
-    if (status && status != DET_STATE && !talk_may_retry(status))
+    if (status && status != DET_STATE && status != DET_UNAUTHENTICATED &&
+        !talk_may_retry(status))
         note(drain, "the reports are not sent any more: %s", err->text);
     if (status || ret_next->is_done)
         return status;
@@ -386,7 +387,7 @@ void drain_end(struct drain *drain)
     if (drain->reader)
         ring_wake(drain->reader);
     lock_give(&drain->lock);
-    courier_hurry(&drain->courier);
+    courier_end(&drain->courier);
 }
 
 bool drain_is_over(const struct drain *drain)

@@ -294,6 +294,11 @@ void ship_hurry(struct ship *ship)
     courier_hurry(&ship->courier);
 }
 
+void ship_end(struct ship *ship)
+{
+    courier_end(&ship->courier);
+}
+
 bool ship_is_over(const struct ship *ship)
 {
     return courier_is_over(&ship->courier);

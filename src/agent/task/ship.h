@@ -51,6 +51,8 @@ void ship_free(struct ship *ship);
 void ship_wake(struct ship *ship);
 /* From any thread: do not wait for the rest of the pause. */
 void ship_hurry(struct ship *ship);
+/* From any thread: the spools have ended. */
+void ship_end(struct ship *ship);
 
 /* From any thread: everything was sent, or refused. */
 bool ship_is_over(const struct ship *ship);

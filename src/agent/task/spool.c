@@ -56,6 +56,7 @@ struct spool {
     char *name;
     uint64_t limit;
     uint64_t segment_limit;
+    bool only_looks;
 
     /* only the writer's */
     struct io_file *tail; /* the last segment, opened when it is first written to */
@@ -215,7 +216,8 @@ static det_status adopt(struct spool *spool, uint64_t start, struct err *err)
     det_status status;
 
     if (!is_first && start != spool->end) {
-        segment_remove(spool, start); /* behind a damaged record */
+        if (!spool->only_looks)
+            segment_remove(spool, start); /* behind a damaged record */
         return DET_OK;
     }
     status = segment_scan(spool, &segment, err);
@@ -256,6 +258,7 @@ det_status spool_open(const struct spool_config *config, struct spool **ret_spoo
         return err_default(err, DET_NOMEM);
     spool->io = config->io;
     spool->record = (struct buf)BUF_INIT;
+    spool->only_looks = config->only_looks;
     spool->limit = config->limit_bytes ? config->limit_bytes : LIMIT_DEFAULT;
     spool->segment_limit =
         config->segment_bytes ? config->segment_bytes : SEGMENT_DEFAULT;

@@ -41,6 +41,7 @@ struct spool_config {
     const char *name;       /* "stdout"; copied */
     uint64_t limit_bytes;   /* 0: 1 GiB */
     uint64_t segment_bytes; /* 0: 16 MiB */
+    bool only_looks;        /* nothing is removed; for reading what others write */
 };
 
 /* Goes on with what is there; what follows a damaged record is removed. */

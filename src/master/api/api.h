@@ -10,6 +10,12 @@
 #include "wire/route_list.h"
 #undef ROUTE
 
+struct create_experiment_body;
+/* create.c: what somebody else runs; `external_id` may be NULL. */
+det_status api_create_unmanaged(struct request *req,
+                                const struct create_experiment_body *body,
+                                const char *external_id);
+
 /* After an event that made an experiment, or brought one back: shows it. */
 handler_fn api_reply_created;
 

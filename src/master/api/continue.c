@@ -211,6 +211,12 @@ static det_status read_rows(struct request *req, struct continue_state *state)
 
     if (st)
         return st;
+    if (state->view.is_unmanaged)
+        return err_set(req->err, DET_STATE,
+                       "experiment %" PRId64 " cannot be continued: it was not run "
+                       "here; create one that begins from its checkpoint instead "
+                       "('det experiment create --checkpoint')",
+                       row->id);
     if (!experiment_is_terminal(row->state) || row->state > EXPERIMENT_ERROR)
         return err_set(req->err, DET_STATE,
                        "experiment %" PRId64 " cannot be continued: it is %s, and "

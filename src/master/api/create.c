@@ -313,6 +313,45 @@ static det_status check_ids(struct request *req)
     return store_experiment_get(req->db, body->parent_id, &req->mem, &parent, req->err);
 }
 
+/* Nobody here runs it: it needs neither code nor slots. */
+det_status api_create_unmanaged(struct request *req,
+                                const struct create_experiment_body *body,
+                                const char *external_id)
+{
+    struct create_state *state = arena_new(&req->mem, struct create_state);
+    struct experiment *row = arena_new(&req->mem, struct experiment);
+    struct core_event event = {.kind = EVENT_UNMANAGED_EXPERIMENT};
+    det_status st;
+
+    if (!state || !row)
+        return DET_NOMEM;
+    req->body = body;
+    st = check_ids(req);
+    if (!st)
+        st = load_config(req, body->config, state);
+    if (st)
+        return st;
+    *row = (struct experiment){.state = EXPERIMENT_ACTIVE,
+                               .job_id = state->job_id,
+                               .owner_id = req->caller.user_id,
+                               .project_id = body->project_id ? body->project_id : 1,
+                               .parent_id = body->parent_id,
+                               .config = state->config.json,
+                               .original_config = body->config,
+                               .resource_pool = "",
+                               .max_slots = -1,
+                               .submitted_us = master_now_us(req->master),
+                               .start_us = master_now_us(req->master)};
+    event.unmanaged.row = row;
+    event.unmanaged.name = state->config.name;
+    event.unmanaged.description = state->config.description;
+    event.unmanaged.labels = json_text(&req->mem, state->config.labels);
+    event.unmanaged.external_id = external_id;
+    if (req->mem.has_failed)
+        return err_default(req->err, DET_NOMEM);
+    return request_event(req, &event, api_reply_created);
+}
+
 det_status api_create_experiment(struct request *req)
 {
     const struct create_experiment_body *body = req->body;
@@ -322,8 +361,7 @@ det_status api_create_experiment(struct request *req)
     if (!state)
         return DET_NOMEM;
     if (body->unmanaged)
-        return err_set(req->err, DET_UNSUPPORTED,
-                       "unmanaged experiments are not built yet");
+        return api_create_unmanaged(req, body, NULL);
     if (body->template_name && *body->template_name)
         return err_set(req->err, DET_UNSUPPORTED, "templates are not built yet");
     st = check_ids(req);

@@ -205,6 +205,11 @@ static det_status act(struct request *req, enum experiment_action action)
         return st;
     if (experiment_is_terminal(view.row.state))
         return answer_for_ended(req, id, action);
+    if (view.is_unmanaged)
+        return err_set(req->err, DET_STATE,
+                       "experiment %" PRId64 " is unmanaged: nothing here runs it, so "
+                       "that only those who do can stop it",
+                       id);
     event.action.experiment_id = id;
     event.action.action = action;
     return request_event(req, &event, NULL);

@@ -8,6 +8,7 @@
 #include "base/pattern.h"
 #include "data/text.h"
 #include "master/api/api.h"
+#include "master/api/reports.h"
 #include "master/heart.h"
 #include "master/policies.h"
 #include "store/data.h"
@@ -192,6 +193,17 @@ static det_status read_share_lines(struct request *req, const struct json *list,
     return DET_OK;
 }
 
+/* Where it stands in its stream is kept for each: there are only these. */
+static det_status check_stretch(struct request *req, const struct share_logs_body *body)
+{
+    if (stream_of(body->stream) == LOG_STREAM_NONE)
+        return err_set(req->err, DET_INVALID,
+                       "the stream is '%s'; expected stdout or stderr", body->stream);
+    if (body->end_offset < body->offset || body->offset < 0)
+        return err_set(req->err, DET_INVALID, "endOffset lies before offset");
+    return DET_OK;
+}
+
 det_status api_share_logs(struct request *req)
 {
     const struct share_logs_body *body = req->body;
@@ -207,12 +219,9 @@ det_status api_share_logs(struct request *req)
         st = find_origin(req, &allocation, body->rank, &origin);
     if (st)
         return st;
-    /* Where it stands in its stream is kept for each: there are only these. */
-    if (stream_of(body->stream) == LOG_STREAM_NONE)
-        return err_set(req->err, DET_INVALID,
-                       "the stream is '%s'; expected stdout or stderr", body->stream);
-    if (body->end_offset < body->offset || body->offset < 0)
-        return err_set(req->err, DET_INVALID, "endOffset lies before offset");
+    st = check_stretch(req, body);
+    if (st)
+        return st;
     origin.allocation = allocation.name;
     origin.stream = stream_of(body->stream);
     st = read_share_lines(req, body->lines, &origin, state);
@@ -226,6 +235,39 @@ det_status api_share_logs(struct request *req)
     state->trial_id = allocation.trial_id;
     state->experiment_id = allocation.experiment_id;
     state->agent = origin.agent;
+    state->answers_offset = true;
+    return state->batch.sender ? store_lines(req, state) : DET_NOMEM;
+}
+
+/* What was written without a master: there is no allocation behind it. */
+det_status api_trial_output(struct request *req)
+{
+    const struct share_logs_body *body = req->body;
+    struct log_state *state = arena_new(&req->mem, struct log_state);
+    struct log_line origin = {.rank = -1, .source = "task"};
+    struct trial_view trial;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!st && !state)
+        st = DET_NOMEM;
+    if (!st)
+        st = unmanaged_trial_get(req, id, &trial);
+    if (!st)
+        st = check_stretch(req, body);
+    if (st)
+        return st;
+    origin.stream = stream_of(body->stream);
+    st = read_share_lines(req, body->lines, &origin, state);
+    if (st)
+        return st;
+    state->batch.task_id = trial.row.task_id;
+    state->batch.sender =
+        arena_printf(&req->mem, "trial %" PRId64 "/%s", id, body->stream);
+    state->batch.offset = body->offset;
+    state->batch.end_offset = body->end_offset;
+    state->trial_id = id;
+    state->experiment_id = trial.row.experiment_id;
     state->answers_offset = true;
     return state->batch.sender ? store_lines(req, state) : DET_NOMEM;
 }

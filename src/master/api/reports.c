@@ -27,6 +27,7 @@
 #include "master/journal.h"
 #include "model/field.h"
 #include "store/data.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/batch.h"
 #include "wire/bodies.h"
@@ -61,6 +62,8 @@ struct batch_state {
     int64_t stored;    /* the mark, once the job is done */
     bool has_events;
     bool has_lines;
+    bool is_unmanaged; /* of a trial, and of any of its runs */
+    int64_t run;       /* ... of which the last item was */
 };
 
 /* Whether it is the record that is wrong, not the world. */
@@ -127,7 +130,7 @@ static det_status read_metrics(struct request *req, const struct report *record,
         return st;
     *report = (struct metric_report){
         .trial_id = state->maker.trial_id,
-        .run_id = state->maker.run_id,
+        .run_id = state->is_unmanaged ? record->run : state->maker.run_id,
         .group = state->group,
         .has_steps = values->steps != -1,
         .steps = values->steps,
@@ -282,7 +285,7 @@ static det_status read_record(struct request *req, const struct report *record,
 {
     const struct batch_state *state = req->state;
 
-    if (record->run != state->maker.run_id)
+    if (!state->is_unmanaged && record->run != state->maker.run_id)
         return err_set(err, DET_FORBIDDEN,
                        "it is of run %" PRIu32 "; its sender is run %" PRId64,
                        record->run, state->maker.run_id);
@@ -400,17 +403,39 @@ static det_status write_line(struct request *req, struct db *db,
     return store_log_add(db, &batch, &req->mem, &stored, err);
 }
 
+/* The runs of one ring follow one another. */
+static det_status follow_run(struct batch_state *state, struct db *db, int64_t run,
+                             struct err *err)
+{
+    det_status st = DET_OK;
+
+    if (state->run != run)
+        st = store_unmanaged_run(db, state->maker.trial_id, run, err);
+    state->run = st ? 0 : run;
+    return st;
+}
+
 static det_status write_item(struct request *req, struct db *db,
                              const struct item *item, struct err *err)
 {
-    const struct batch_state *state = req->state;
+    struct batch_state *state = req->state;
 
     switch (item->kind) {
     case REPORT_METRICS:
+        if (state->is_unmanaged) {
+            det_status st = follow_run(state, db, item->metrics.run_id, err);
+
+            if (st)
+                return st;
+        }
         return report_write_metrics(db, &item->metrics, &req->mem, err);
     case REPORT_CHECKPOINT:
         return report_write_checkpoint(db, item->checkpoint, state->maker.run_id, err);
     case REPORT_PROGRESS:
+        if (state->is_unmanaged)
+            return store_unmanaged_progress(db, state->maker.trial_id,
+                                            item->event->progress.progress, err);
+        return journal_add(db, item->event, err);
     case REPORT_EARLY_EXIT:
         return journal_add(db, item->event, err);
     case REPORT_STATUS:
@@ -435,6 +460,7 @@ static det_status write_guarded(struct request *req, struct db *db, struct item 
     if (!st)
         return db_release(db, err);
     db_undo(db);
+    ((struct batch_state *)req->state)->run = 0;
     st = refuse(req, item, st, &why);
     return st ? err_set(err, st, "%s", why.text) : DET_OK;
 }
@@ -458,6 +484,7 @@ static det_status write_items(struct request *req, struct db *db, bool guarded,
 
 static det_status write_all(struct request *req, struct db *db, struct err *err)
 {
+    struct batch_state *state = req->state;
     det_status st = db_save(db, err);
 
     if (st)
@@ -466,6 +493,7 @@ static det_status write_all(struct request *req, struct db *db, struct err *err)
     if (!st)
         return db_release(db, err);
     db_undo(db);
+    state->run = 0; /* that was undone, too */
     return is_own_fault(st) ? write_items(req, db, true, err) : st;
 }
 
@@ -474,14 +502,18 @@ static det_status write_batch(struct write_job *job, struct db *db, struct err *
     struct request *req = REQUEST_OF(job);
     struct batch_state *state = req->state;
     int64_t last = (int64_t)state->head.last;
-    det_status st = store_report_mark(db, &state->sender, &state->stored, err);
+    int64_t trial = state->maker.trial_id;
+    det_status st = state->is_unmanaged
+                        ? store_unmanaged_mark(db, trial, &state->stored, err)
+                        : store_report_mark(db, &state->sender, &state->stored, err);
 
     /* All of it came before, or something before it did not. */
     if (st || last <= state->stored || (int64_t)state->head.first > state->stored + 1)
         return st;
     st = write_all(req, db, err);
     if (!st)
-        st = store_report_mark_set(db, &state->sender, last, err);
+        st = state->is_unmanaged ? store_unmanaged_mark_set(db, trial, last, err)
+                                 : store_report_mark_set(db, &state->sender, last, err);
     if (!st)
         state->stored = last;
     return st;
@@ -538,5 +570,31 @@ det_status api_report_batch(struct request *req)
     if (!st)
         st = read_items(req, (const char *)body->at + BATCH_HEAD,
                         body->len - BATCH_HEAD);
+    return st ? st : request_write(req, write_batch, reply_batch);
+}
+
+det_status api_trial_reports(struct request *req)
+{
+    const struct bytes_body *body = req->body;
+    struct batch_state *state = arena_new(&req->mem, struct batch_state);
+    struct trial_view trial;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (!state)
+        return DET_NOMEM;
+    req->state = state;
+    if (!st)
+        st = unmanaged_trial_get(req, id, &trial);
+    if (!st)
+        st = batch_head_decode(body->at, body->len, &state->head, req->err);
+    if (st)
+        return st;
+    state->is_unmanaged = true;
+    state->maker.trial_id = id;
+    state->maker.experiment_id = trial.row.experiment_id;
+    state->maker.task_id = state->maker.name = trial.row.task_id;
+    state->share.rank = -1;
+    st = read_items(req, (const char *)body->at + BATCH_HEAD, body->len - BATCH_HEAD);
     return st ? st : request_write(req, write_batch, reply_batch);
 }

@@ -36,6 +36,14 @@ det_status report_progress(const struct progress_body *body,
 det_status report_early_exit(const struct early_exit_body *body,
                              struct core_event *ret_event, struct err *err);
 
+/* ---- unmanaged.c ----------------------------------------------------------------- */
+
+struct request;
+struct trial_view;
+/* DET_STATE: the trial is one of the heart's. */
+det_status unmanaged_trial_get(struct request *req, int64_t id,
+                               struct trial_view *ret_trial);
+
 /* ---- checkpoints.c --------------------------------------------------------------- */
 
 /* The row of what `maker` reports at `now_us`, in `mem`; borrows from both. */

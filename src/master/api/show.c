@@ -95,7 +95,9 @@ static void show_experiment_numbers(struct json_writer *w,
     jw_i64(w, "checkpointCount", v->checkpoint_count);
     jw_i64_str(w, "checkpointSize", v->checkpoint_size);
     jw_i64(w, "modelDefinitionSize", v->files_size);
-    jw_bool(w, "unmanaged", false);
+    jw_bool(w, "unmanaged", v->is_unmanaged);
+    if (v->external_id)
+        jw_str(w, "externalExperimentId", v->external_id);
 }
 
 static void show_ids(struct json_writer *w, const char *key,

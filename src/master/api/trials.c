@@ -69,6 +69,9 @@ det_status api_kill_trial(struct request *req)
         st = store_trial_get(req->db, id, &req->mem, &view, req->err);
     if (st || trial_is_terminal(view.row.state))
         return st; /* killing what is over changes nothing */
+    if (view.is_unmanaged)
+        return err_set(req->err, DET_STATE,
+                       "trial %" PRId64 " is unmanaged: nothing here runs it", id);
     event.trial_kill.trial_id = id;
     return request_event(req, &event, NULL);
 }

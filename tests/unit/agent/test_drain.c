@@ -47,6 +47,7 @@ struct world {
     int batches;
     size_t largest;
     const char *refusal; /* answers 400 with it */
+    bool is_strange;     /* answers 401: it does not know the token */
     uint64_t bad;        /* refuses this record for its own sake; 0: none */
     uint64_t unreadable; /* and the whole batch with this one; 0: none */
     const char *problem;
@@ -113,7 +114,10 @@ static void handle(void *arg, struct net_exchange *x)
     len -= BATCH_HEAD;
     w->batches++;
     w->largest = MAX(w->largest, len);
-    if (w->refusal || (w->unreadable && has_number(body, len, w->unreadable))) {
+    if (w->is_strange) {
+        buf_puts(&reply, "{\"error\":{\"code\":16,\"error\":\"who are you\"}}");
+        status = 401;
+    } else if (w->refusal || (w->unreadable && has_number(body, len, w->unreadable))) {
         buf_puts(&reply, w->refusal ? w->refusal
                                     : "{\"error\":{\"code\":3,\"error\":\"what?\"}}");
         status = 400;
@@ -383,6 +387,47 @@ TEST(a_run_that_is_over_stops_it)
     CHECK(exec_pump_until(w.exec, &w.is_over));
     CHECK_EQ(drain_outcome(w.drain, &test_err), DET_STATE);
     CHECK_HAS(test_err.text, "over");
+    world_done(&w);
+}
+
+TEST(a_token_that_is_not_taken_may_be_taken_later)
+{
+    struct world w;
+
+    world_init(&w, 4);
+    w.is_strange = true;
+    put(&w, 3);
+    pass(&w, 600 * (int64_t)SECOND);
+    CHECK(!w.is_over);
+    CHECK_EQ(w.mark, 0);
+    check_no_note(&w);
+    w.is_strange = false;
+    pass(&w, 10 * SECOND);
+    CHECK_EQ(w.mark, 3);
+    end(&w);
+    CHECK_OK(drain_outcome(w.drain, &test_err));
+    check_all(&w);
+    world_done(&w);
+}
+
+TEST(a_token_that_is_not_taken_at_the_end_leaves_the_rest_to_the_agent)
+{
+    struct world w;
+    size_t batches;
+
+    world_init(&w, 4);
+    put(&w, 2);
+    pass(&w, SECOND);
+    w.is_strange = true;
+    put(&w, 2);
+    end(&w);
+    CHECK_EQ(drain_outcome(w.drain, &test_err), DET_UNAUTHENTICATED);
+    check_no_note(&w); /* nothing is lost */
+    batches = (size_t)w.batches;
+    w.is_strange = false;
+    CHECK_OK(drain_rest(w.drain, &test_err)); /* as the agent does, with its token */
+    CHECK((size_t)w.batches > batches);
+    check_all(&w);
     world_done(&w);
 }
 

@@ -274,3 +274,26 @@ TEST(many_inputs_make_a_snapshot)
 
     CHECK_EQ(snapshots, 3); /* 12 inputs: start, created, ten validations */
 }
+
+TEST(an_unmanaged_experiment_only_takes_numbers)
+{
+    BED(bed);
+    const struct experiment row = {.state = EXPERIMENT_ACTIVE, .config = "{}"};
+    struct trial trial = {.experiment_id = 1, .state = TRIAL_ACTIVE, .hparams = "{}"};
+    struct core_event event = {.kind = EVENT_UNMANAGED_EXPERIMENT};
+
+    event.unmanaged.row = &row;
+    event.unmanaged.external_id = "far";
+    CHECK_OK(bed_try(&bed, &event));
+    CHECK_EQ(bed.out.id, 1);
+    CHECK(core_experiment(bed.core, 1) == NULL);
+    event = (struct core_event){.kind = EVENT_UNMANAGED_TRIAL};
+    event.unmanaged_trial = &trial;
+    CHECK_OK(bed_try(&bed, &event));
+    CHECK_EQ(bed.out.id, 1);
+    CHECK(core_trial(bed.core, 1) == NULL);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct job){.slots = 1});
+    CHECK(core_experiment(bed.core, 2) != NULL);
+    CHECK(core_trial(bed.core, 2) != NULL);
+}

@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/compiler.h"
+#include "base/fault.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/task.h"
@@ -468,5 +470,65 @@ TEST(without_memory_a_call_fails_and_the_next_one_works)
         CHECK_OK(get(&w));
         world_done(&w);
         fault_state.left[FAULT_MEMORY] = left;
+    }
+}
+
+static det_status log_in_and_out(struct world *w)
+{
+    det_status st = det_login(w->client, "ann", "pw");
+
+    return st ? st : det_logout(w->client);
+}
+
+static det_status read_lines(struct world *w)
+{
+    CLEANUP(buf_done) struct buf lines = BUF_INIT;
+
+    w->pieces = 0;
+    return det_call_stream(w->client, "/lines", count_line, &lines);
+}
+
+static det_status open_another(struct world *w)
+{
+    struct client_world world = {w->io, w->net};
+    det_client_options options = {
+        .size = sizeof(options), .master = w->url, .auth_file = AUTH};
+    det_client *client = NULL;
+    det_status st = client_open(&world, &options, &client, &test_err);
+
+    det_client_close(client);
+    return st;
+}
+
+/* Whether the allocation was there to fail. */
+static bool survives_nomem(det_status (*call)(struct world *), int64_t nth)
+{
+    struct world w;
+    bool fired;
+    det_status st;
+
+    world_init(&w);
+    world_open(&w, OPTIONS(.size = 0));
+    CHECK_OK(get(&w));
+    fault_arm(FAULT_MEMORY, nth);
+    st = call(&w);
+    fired = fault_disarm(FAULT_MEMORY);
+    CHECK(!st || fired);
+    CHECK_OK(call(&w));
+    world_done(&w);
+    return fired;
+}
+
+TEST(without_memory_other_calls_fail_and_the_next_ones_work)
+{
+    det_status (*const calls[])(struct world *) = {log_in_and_out, read_lines,
+                                                   open_another};
+
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        int64_t nth = 1;
+
+        while (survives_nomem(calls[i], nth))
+            nth++;
+        CHECK(nth > 1);
     }
 }

@@ -418,12 +418,12 @@ TEST(a_rank_that_is_interrupted_waits_no_longer_and_the_others_are_told)
 {
     for (int tired = 0; tired < 2; tired++) {
         struct rank ranks[4];
-        struct tired state = {0};
+        struct tired seen = {0};
         char text[64];
 
         ranks_init(ranks, 4, 1, 0);
         ranks[tired].options.interrupted = is_tired;
-        ranks[tired].options.interrupted_arg = ranks[tired].arg = &state;
+        ranks[tired].options.interrupted_arg = ranks[tired].arg = &seen;
         ranks_run(ranks, 4, tire);
         ranks[2].last = det_distributed_barrier(ranks[2].group);
         snprintf(ranks[2].error, sizeof(ranks[2].error), "%s",
@@ -432,7 +432,7 @@ TEST(a_rank_that_is_interrupted_waits_no_longer_and_the_others_are_told)
         snprintf(text, sizeof(text), "rank %d was interrupted in barrier number 1",
                  tired);
         ranks_check_end(ranks, 4, DET_STATE, text);
-        CHECK_EQ(state.asked, 2);
+        CHECK_EQ(seen.asked, 2);
     }
 }
 
@@ -440,11 +440,11 @@ TEST(joining_can_be_interrupted)
 {
     for (int rank = 0; rank < 2; rank++) {
         struct rank ranks[2];
-        struct tired state = {.has_joined = true};
+        struct tired seen = {.has_joined = true};
 
         ranks_init(ranks, 2, 1, 0);
         ranks[rank].options.interrupted = is_tired;
-        ranks[rank].options.interrupted_arg = &state;
+        ranks[rank].options.interrupted_arg = &seen;
         rank_main(&ranks[rank]);
         CHECK_EQ(ranks[rank].opened, DET_STATE);
         CHECK_HAS(ranks[rank].error, "was interrupted before all ranks were there");

@@ -232,6 +232,47 @@ TEST(killed_at_any_batch_it_ends_with_the_same_bits_and_the_same_curve)
     }
 }
 
+/* Wherever memory runs out, the run says so or goes through; the next one ends as if
+ * nothing had been. */
+static bool survives_nomem(int64_t nth, const struct model *undisturbed)
+{
+    struct model model = {.dies_at = -1};
+    struct world w;
+    bool fired;
+    det_status st;
+
+    world_begin(&w);
+    the_context = world_open(&w);
+    fault_arm(FAULT_MEMORY, nth);
+    st = det_fit_run(the_context, &trial, &model, &options);
+    fired = fault_disarm(FAULT_MEMORY);
+    if (st)
+        CHECK_EQ(st, DET_NOMEM);
+    CHECK(!st || (fired && *det_context_error(the_context)));
+    det_close(the_context);
+    if (st) {
+        model = (struct model){.dies_at = -1};
+        CHECK_OK(fit(&w, &model));
+    }
+    CHECK(!memcmp(model.weight, undisturbed->weight, sizeof(model.weight)));
+    world_end(&w);
+    return fired;
+}
+
+TEST(without_memory_a_training_stops_and_the_next_run_ends_with_the_same_bits)
+{
+    struct model undisturbed = {.dies_at = -1};
+    struct world w;
+    int64_t nth = 1;
+
+    world_begin(&w);
+    CHECK_OK(fit(&w, &undisturbed));
+    world_end(&w);
+    while (survives_nomem(nth, &undisturbed))
+        nth++;
+    CHECK(nth > 50);
+}
+
 TEST(the_configuration_decides_where_it_says_something)
 {
     struct model model = {.dies_at = -1};

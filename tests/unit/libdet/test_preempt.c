@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fault.h"
 #include "base/task.h"
 #include "libdet/runfile.h"
 #include "net/net.h"
@@ -131,6 +132,34 @@ TEST(who_is_asked_to_stop_sees_it_and_says_so)
     CHECK_HAS(det_context_error(m.det), "the master was not told");
     m.fails = 0;
     master_end(&m);
+}
+
+static bool acknowledges_without_memory(int64_t nth)
+{
+    struct master m;
+    bool fired;
+    det_status st;
+
+    master_make(&m, 0, 0);
+    pump(&m, 1000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    fault_arm(FAULT_MEMORY, nth);
+    st = det_preempt_ack(m.det, 0);
+    fired = fault_disarm(FAULT_MEMORY);
+    CHECK(!st || fired);
+    CHECK_OK(det_preempt_ack(m.det, 0));
+    CHECK(m.acks >= 1);
+    master_end(&m);
+    return fired;
+}
+
+TEST(without_memory_an_acknowledgement_fails_and_the_next_one_is_heard)
+{
+    int64_t nth = 1;
+
+    while (acknowledges_without_memory(nth))
+        nth++;
+    CHECK(nth > 1);
 }
 
 TEST(a_master_that_is_away_is_asked_again_less_and_less_often)

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bring.c - a master is told of a run without a master.
+ *
+ *   1. the experiment and its trial, found by the run's id or made (unmanaged: nobody
+ *      schedules them);
+ *   2. the ring's records, in batches, as a supervisor would send them; a checkpoint is
+ *      copied to its storage and compared with its manifest before its record goes out,
+ *      and one that is not whole stays behind, with its record;
+ *   3. the output, from where the master is (bring_output.c);
+ *   4. how the run ended, last: until then the experiment is shown as running.
+ *
+ * Each step finds what an earlier attempt has left, so that after a failure, whichever,
+ * the whole is simply done again. */
+#include "cli/bring.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/rng.h"
+#include "cli/copy.h"
+#include "config/config.h"
+#include "data/text.h"
+#include "libdet/client.h"
+#include "libdet/ring.h"
+#include "wire/batch.h"
+#include "wire/report.h"
+
+enum {
+    BATCH_BYTES = 1 << 20,
+    CHECKPOINT_TREE = 64 << 20,
+    KEEP_ALL = 1000000, /* of an imported run no checkpoint goes by itself */
+};
+
+/* ---- the configuration ----------------------------------------------------------- */
+
+/* One trial, whatever the search was.  Where no metric is named, the store looks at a
+ * validation's only number, or its loss. */
+static void add_searcher(struct cli *cli, struct json *config)
+{
+    struct json *searcher = json_get(config, "searcher");
+
+    if (!searcher)
+        searcher =
+            json_set(&cli->mem, config, "searcher", json_new(&cli->mem, JSON_OBJECT));
+    if (searcher && searcher->kind == JSON_OBJECT)
+        json_set(&cli->mem, searcher, "name", json_new_str(&cli->mem, "single"));
+}
+
+static void add_storage(struct bring *b, struct json *config)
+{
+    struct arena *mem = &b->cli->mem;
+    bool in_place = b->flags & BRING_IN_PLACE;
+    struct json *storage =
+        b->run->storage ? json_copy(mem, b->run->storage) : json_new(mem, JSON_OBJECT);
+
+    if (!storage)
+        return;
+    if (!b->run->storage && in_place) {
+        json_set(mem, storage, "type", json_new_str(mem, "directory"));
+        json_set(mem, storage, "container_path",
+                 json_new_str(mem, arena_printf(mem, "%s/checkpoints", b->run->path)));
+    }
+    json_set(mem, storage, "save_trial_best", json_new_i64(mem, KEEP_ALL));
+    json_set(mem, storage, "save_trial_latest", json_new_i64(mem, KEEP_ALL));
+    json_set(mem, config, "checkpoint_storage", storage);
+}
+
+/* A search's space is not what this run had; its own values are. */
+static const char *config_text(struct bring *b)
+{
+    struct arena *mem = &b->cli->mem;
+    struct json *config = json_copy(mem, b->run->config);
+
+    if (!config)
+        return NULL;
+    if (!json_get(config, "name"))
+        json_set(mem, config, "name", json_new_str(mem, b->run->name));
+    json_set(mem, config, "hyperparameters", json_copy(mem, b->run->hparams));
+    add_searcher(b->cli, config);
+    add_storage(b, config);
+    return mem->has_failed ? NULL : json_text(mem, config);
+}
+
+/* ---- the experiment and its trial ------------------------------------------------ */
+
+static det_status find_experiment(struct bring *b)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    const char *config = config_text(b);
+    struct json *reply;
+    det_status st;
+
+    if (!config)
+        return cli_nomem(b->cli);
+    jw_object(&w, NULL);
+    jw_str(&w, "externalExperimentId", b->run->id);
+    jw_object(&w, "createExperimentRequest");
+    jw_str(&w, "config", config);
+    jw_bool(&w, "unmanaged", true);
+    jw_end_object(&w);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(b->cli);
+    st = cli_send(b->cli, "PUT", body.data, &reply,
+                  "/api/v1/experiments/by-external-id/%s", cli_url(b->cli, b->run->id));
+    if (st)
+        return st;
+    b->to.experiment_id = json_i64(json_path(reply, "experiment.id"), 0);
+    b->to.was_there = json_i64(json_path(reply, "experiment.numTrials"), 0) > 0;
+    b->config = json_get(reply, "config");
+    return DET_OK;
+}
+
+static det_status find_trial(struct bring *b)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct json *reply;
+    det_status st;
+
+    jw_object(&w, NULL);
+    jw_str(&w, "externalTrialId", b->run->id);
+    jw_object(&w, "createTrialRequest");
+    jw_i64(&w, "experimentId", b->to.experiment_id);
+    jw_json(&w, "hparams", b->run->hparams);
+    jw_bool(&w, "unmanaged", true);
+    jw_end_object(&w);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(b->cli);
+    st = cli_send(b->cli, "PUT", body.data, &reply, "/api/v1/trials");
+    if (!st)
+        b->to.trial_id = json_i64(json_path(reply, "trial.id"), 0);
+    return st;
+}
+
+/* ---- checkpoints ----------------------------------------------------------------- */
+
+/* Where they lie in the folder, or wherever the run was told to put them. */
+static const char *source_root(struct bring *b)
+{
+    const struct json *storage = b->run->storage;
+    const char *host = json_str(json_get(storage, "host_path"), NULL);
+    const char *below = json_str(json_get(storage, "storage_path"), "");
+
+    if (!storage)
+        return arena_printf(&b->cli->mem, "%s/checkpoints", b->run->path);
+    if (!host)
+        return json_str(json_get(storage, "container_path"), "");
+    if (!*below)
+        return host;
+    return *below == '/' ? below : arena_printf(&b->cli->mem, "%s/%s", host, below);
+}
+
+static det_status find_roots(struct bring *b)
+{
+    const char *text = json_text(&b->cli->mem, b->config);
+    struct experiment_config config;
+    det_status st;
+
+    b->from_root = source_root(b);
+    if (!text || !b->from_root)
+        return cli_nomem(b->cli);
+    st = experiment_config_open(text, strlen(text), &b->cli->mem, &config, b->cli->err);
+    if (!st)
+        b->to_root = config.storage_directory;
+    return st;
+}
+
+/* Under another name until it is whole, as every checkpoint is made. */
+static det_status copy_in(struct bring *b, const char *uuid, const char *from,
+                          const char *to, const struct json *resources,
+                          struct arena *mem, struct err *err)
+{
+    struct io *io = io_system();
+    const char *draft = arena_printf(mem, "%s/.det-import-%s", b->to_root, uuid);
+    struct copy_result result;
+    det_status st;
+
+    if (!draft)
+        return err_default(err, DET_NOMEM);
+    st = io_remove_tree(io, draft, err);
+    if (!st)
+        st = io_mkdir(io, draft, false, err);
+    if (!st)
+        st = copy_checkpoint(io, from, draft, resources, mem, &result, err);
+    if (!st)
+        st = io_sync_dir(io, draft, err);
+    if (!st)
+        st = io_rename(io, draft, to, err);
+    if (!st)
+        st = io_sync_dir(io, b->to_root, err);
+    if (st)
+        (void)io_remove_tree(io, draft, NULL);
+    return st;
+}
+
+static det_status bring_checkpoint(struct bring *b, const char *uuid,
+                                   const struct json *resources, struct arena *mem,
+                                   struct err *err)
+{
+    const char *from = arena_printf(mem, "%s/%s", b->from_root, uuid);
+    const char *to = arena_printf(mem, "%s/%s", b->to_root ? b->to_root : "", uuid);
+    struct io_stat stat;
+    det_status st;
+
+    if (!from || !to)
+        return err_default(err, DET_NOMEM);
+    st = io_stat(io_system(), from, &stat, err);
+    if (st == DET_NOT_FOUND)
+        return err_set(err, DET_CORRUPT, "'%s' is gone", from);
+    if (st || !strcmp(from, to))
+        return st;
+    if (!b->to_root)
+        return err_set(err, DET_UNSUPPORTED,
+                       "the experiment's checkpoint storage is no directory");
+    if (!io_stat(io_system(), to, &stat, NULL))
+        return DET_OK; /* an earlier attempt did it */
+    return copy_in(b, uuid, from, to, resources, mem, err);
+}
+
+/* False: its record stays behind. */
+static bool take_checkpoint(struct bring *b, const struct report *record,
+                            det_status *ret_status)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(CHECKPOINT_TREE);
+    struct json *body;
+    struct err why = {0};
+    const char *uuid;
+    det_status st = json_parse(record->payload, record->len, &mem, &body, &why);
+
+    uuid = st ? "" : json_str(json_get(body, "uuid"), "");
+    if (!st && !uuid_is_valid(uuid))
+        st = err_set(&why, DET_CORRUPT, "its uuid is '%s'", uuid);
+    if (!st && !(b->flags & BRING_IN_PLACE))
+        st = bring_checkpoint(b, uuid, json_get(body, "resources"), &mem, &why);
+    if (!st) {
+        b->to.checkpoints++;
+        return true;
+    }
+    if (st == DET_CORRUPT || st == DET_INVALID) {
+        b->to.checkpoints_left++;
+        cli_note(b->cli, "checkpoint %s was not brought: %s", uuid, why.text);
+        return false;
+    }
+    *b->cli->err = why;
+    *ret_status = err_prefix(b->cli->err, "checkpoint %s cannot be copied", uuid);
+    return false;
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+/* What lists show of metrics. */
+static bool is_in_outline(const struct report *record)
+{
+    static const char validation[] = "validation";
+    const char *payload = record->payload;
+
+    if (record->kind != REPORT_METRICS)
+        return true;
+    return record->len > 12 + sizeof(validation) &&
+           !memcmp(payload + 12, validation, sizeof(validation) - 1);
+}
+
+/* The batch without what stays behind.  What was stored before is not looked at. */
+static det_status filter(struct bring *b, const struct buf *records,
+                         struct batch_head *head, struct buf *out)
+{
+    det_status st = DET_OK;
+
+    for (size_t at = 0; at < records->len && !st;) {
+        struct report record;
+        size_t used = 0;
+        bool stays = false;
+
+        st = report_decode(records->data + at, records->len - at, &record, &used,
+                           b->cli->err);
+        if (st)
+            break;
+        if (b->flags & BRING_OUTLINE)
+            stays = !is_in_outline(&record);
+        if (!stays && record.kind == REPORT_CHECKPOINT && record.number > b->stored)
+            stays = !take_checkpoint(b, &record, &st);
+        if (!stays) {
+            buf_add(out, records->data + at, used);
+            head->count++;
+        }
+        at += used;
+    }
+    return out->status ? cli_nomem(b->cli) : st;
+}
+
+static det_status post_batch(struct bring *b, struct buf *body)
+{
+    const char *path = arena_printf(
+        &b->cli->mem, "/api/v1/det/trials/%" PRId64 "/reports", b->to.trial_id);
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(CHECKPOINT_TREE);
+    det_reply *reply;
+    struct json *tree;
+    const char *text;
+    size_t len;
+    det_status st;
+
+    if (!path || body->status)
+        return cli_nomem(b->cli);
+    st = client_call_bytes(b->cli->client, "POST", path, body->data, body->len, &reply);
+    if (st)
+        return cli_client_failed(b->cli, st);
+    text = det_reply_body(reply, &len);
+    st = json_parse(text, len, &mem, &tree, b->cli->err);
+    det_reply_free(reply);
+    if (st)
+        return st;
+    b->stored = (uint64_t)json_i64(json_get(tree, "stored"), 0);
+    json_each(refused, json_get(tree, "refused")) {
+        b->to.refused++;
+        if (b->to.refused == 1)
+            cli_note(b->cli, "report %" PRId64 " was refused: %s",
+                     json_i64(json_get(refused, "number"), 0),
+                     json_str(json_get(refused, "error"), ""));
+    }
+    return DET_OK;
+}
+
+static det_status send_batch(struct bring *b, const struct buf *records,
+                             const struct ring_batch *batch)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct batch_head head = {.first = batch->first, .last = batch->last};
+    uint64_t before = MAX(b->stored, batch->first - 1);
+    det_status st;
+
+    if (!buf_room(&body, BATCH_HEAD))
+        return cli_nomem(b->cli);
+    buf_took(&body, BATCH_HEAD);
+    st = filter(b, records, &head, &body);
+    if (st)
+        return st;
+    batch_head_encode(&head, body.data);
+    st = post_batch(b, &body);
+    if (!st && b->stored > before)
+        b->to.reports += MIN(b->stored, batch->last) - before;
+    return st;
+}
+
+/* How far the master is: a batch that it has, or cannot have yet, changes nothing. */
+static det_status ask_stored(struct bring *b)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct batch_head head = {.first = UINT64_C(1) << 40, .last = UINT64_C(1) << 40};
+
+    if (!buf_room(&body, BATCH_HEAD))
+        return cli_nomem(b->cli);
+    buf_took(&body, BATCH_HEAD);
+    batch_head_encode(&head, body.data);
+    return post_batch(b, &body);
+}
+
+static det_status bring_reports(struct bring *b)
+{
+    struct ring_config config = {
+        .io = io_system(),
+        .dir = arena_printf(&b->cli->mem, "%s/reports", b->run->path)};
+    CLEANUP(buf_done) struct buf records = BUF_INIT;
+    struct ring_reader *reader;
+    struct ring_batch batch;
+    struct io_stat stat;
+    det_status st;
+
+    if (!config.dir)
+        return cli_nomem(b->cli);
+    if (io_stat(io_system(), config.dir, &stat, NULL))
+        return DET_OK; /* it was killed before it could report */
+    st = ring_reader_open(&config, &reader, b->cli->err);
+    if (st)
+        return err_prefix(b->cli->err, "the reports in '%s'", b->run->path);
+    for (bool is_over = false; !st && !is_over;) {
+        buf_clear(&records);
+        st = ring_read(reader, BATCH_BYTES, &records, &batch, b->cli->err);
+        is_over = st || batch.first > batch.last;
+        if (is_over || batch.last <= b->stored)
+            continue;
+        b->to.lost += batch.damaged;
+        st = send_batch(b, &records, &batch);
+    }
+    ring_reader_close(reader);
+    return st;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+static det_status bring_notes(struct bring *b)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+
+    if (!b->run->notes || !json_first(b->run->notes))
+        return DET_OK;
+    jw_object(&w, NULL);
+    jw_json(&w, "metadata", b->run->notes);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(b->cli);
+    return cli_send(b->cli, "POST", body.data, NULL,
+                    "/api/v1/runs/%" PRId64 "/metadata", b->to.trial_id);
+}
+
+static det_status bring_state(struct bring *b)
+{
+    static const char *const names[] = {[OFFLINE_RUNNING] = "STATE_RUNNING",
+                                        [OFFLINE_COMPLETED] = "STATE_COMPLETED",
+                                        [OFFLINE_FAILED] = "STATE_ERROR",
+                                        [OFFLINE_KILLED] = "STATE_ERROR"};
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+
+    jw_object(&w, NULL);
+    jw_i64(&w, "trialId", b->to.trial_id);
+    jw_str(&w, "state", names[b->run->state]);
+    jw_time(&w, "startTime", b->run->created_us);
+    if (b->run->ended_us)
+        jw_time(&w, "endTime", b->run->ended_us);
+    jw_i64(&w, "trialRunId", b->run->run_id);
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(b->cli);
+    return cli_send(b->cli, "PATCH", body.data, NULL, "/api/v1/trials/%" PRId64,
+                    b->to.trial_id);
+}
+
+det_status bring_run(struct cli *cli, const struct offline_run *run, unsigned flags,
+                     struct brought *ret_brought)
+{
+    struct bring b = {.cli = cli, .run = run, .flags = flags};
+    det_status st = find_experiment(&b);
+
+    if (!st)
+        st = find_trial(&b);
+    if (!st)
+        st = find_roots(&b);
+    if (!st)
+        st = ask_stored(&b);
+    if (!st)
+        st = bring_reports(&b);
+    if (!st && !(flags & BRING_OUTLINE))
+        st = bring_output(&b);
+    if (!st)
+        st = bring_notes(&b);
+    if (!st)
+        st = bring_state(&b);
+    *ret_brought = b.to;
+    return st;
+}

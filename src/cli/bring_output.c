@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bring_output.c - what a run printed, from its spools to a master.
+ *
+ * As agent/task/ship.c does it, but once and from the beginning: the master says how
+ * far it is, and lines go out from there, those of both streams in the order of their
+ * times.  A last line without an end is a line once
+ * the run is over. */
+#include <inttypes.h>
+
+#include "agent/task/lines.h"
+#include "agent/task/ship.h"
+#include "agent/task/spool.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/vec.h"
+#include "cli/bring.h"
+#include "libdet/record.h"
+
+/* Lines of both streams are brought in the order of their times, at the price of a call
+ * for each change between them.  After so many, lines that came within a time are not
+ * told apart any more: a supervisor does not, either. */
+enum { EXACT_CALLS = 2000, TOGETHER_US = 50 * 1000 };
+
+/* When bytes came: those from `offset` on. */
+struct mark {
+    uint64_t offset;
+    int64_t time_us;
+};
+
+struct stream {
+    struct bring *bring;
+    const char *name;
+    struct spool *spool;
+    struct buf pending; /* read and not sent, from `offset` on */
+    uint64_t offset;
+    uint64_t until; /* the master has what lies before */
+    VEC(struct mark) marks;
+    bool is_over;  /* nothing is left to be read */
+    bool is_stuck; /* what is left is no whole line yet */
+};
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+/* As many as fit a batch and are not later than `limit_us`; returns the bytes they
+ * take.
+ */
+static size_t write_lines(struct stream *s, bool is_last, int64_t limit_us,
+                          struct json_writer *w)
+{
+    CLEANUP(buf_done) struct buf clean = BUF_INIT;
+    size_t at = 0, mark = 0;
+    struct line line;
+
+    jw_array(w, "lines");
+    while (at < SHIP_BATCH && at < s->pending.len &&
+           line_cut(s->pending.data + at, s->pending.len - at, is_last, &line)) {
+        while (mark + 1 < s->marks.count &&
+               s->marks.at[mark + 1].offset <= s->offset + at)
+            mark++;
+        if (s->marks.at[mark].time_us > limit_us)
+            break;
+        at += line.taken;
+        if (line.is_blank)
+            continue;
+        buf_clear(&clean);
+        line_clean(&clean, line.text, line.len);
+        if (clean.status)
+            w->out->status = clean.status;
+        jw_array(w, NULL);
+        jw_i64(w, NULL, s->marks.at[mark].time_us);
+        jw_strn(w, NULL, clean.data, clean.len);
+        jw_end_array(w);
+    }
+    jw_end_array(w);
+    return at;
+}
+
+static void forget(struct stream *s, size_t len)
+{
+    size_t gone = 0;
+
+    buf_drop(&s->pending, len);
+    s->offset += len;
+    while (gone + 1 < s->marks.count && s->marks.at[gone + 1].offset <= s->offset)
+        gone++;
+    for (size_t i = gone; gone && i < s->marks.count; i++)
+        s->marks.at[i - gone] = s->marks.at[i];
+    s->marks.count -= gone;
+}
+
+/* One call.  *ret_sent: bytes that went out; *ret_offset: where the master is. */
+static det_status post(struct stream *s, bool is_last, int64_t limit_us,
+                       size_t *ret_sent, int64_t *ret_offset)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct cli *cli = s->bring->cli;
+    struct json *reply;
+    det_status st;
+
+    jw_object(&w, NULL);
+    jw_i64(&w, "rank", 0);
+    jw_str(&w, "stream", s->name);
+    jw_i64(&w, "offset", (int64_t)s->offset);
+    *ret_sent = write_lines(s, is_last, limit_us, &w);
+    jw_i64(&w, "endOffset", (int64_t)(s->offset + *ret_sent));
+    jw_end_object(&w);
+    if (body.status)
+        return cli_nomem(cli);
+    if (s->pending.len && !*ret_sent)
+        return DET_OK; /* no whole line yet */
+    st = cli_send(cli, "POST", body.data, &reply,
+                  "/api/v1/det/trials/%" PRId64 "/output", s->bring->to.trial_id);
+    if (!st)
+        *ret_offset = json_i64(json_get(reply, "offset"), 0);
+    return st;
+}
+
+/* ---- a stream -------------------------------------------------------------------- */
+
+/* One record; DET_NOT_FOUND: there is none any more. */
+static det_status read_record(struct stream *s, struct err *err)
+{
+    struct spool_record record;
+    det_status st;
+
+    if (!vec_push(&s->marks, (struct mark){0}))
+        return err_default(err, DET_NOMEM);
+    st = spool_read(s->spool, &s->pending, &record, err);
+    if (st) {
+        s->marks.count--;
+        return st;
+    }
+    if (s->pending.len == record.len) {
+        s->offset = record.offset;
+        s->marks.count = 1;
+    }
+    s->marks.at[s->marks.count - 1] = (struct mark){record.offset, record.time_us};
+    return DET_OK;
+}
+
+/* A batch, or all that is left; what the master has already is passed over. */
+static det_status fill(struct stream *s)
+{
+    struct cli *cli = s->bring->cli;
+
+    while (!s->is_over && s->pending.len < SHIP_BATCH) {
+        struct err why = {0};
+        det_status st = read_record(s, &why);
+
+        s->is_over = st == DET_NOT_FOUND || st == DET_CORRUPT || st == DET_IO;
+        if (st == DET_CORRUPT || st == DET_IO)
+            cli_note(cli, "%s: %s; the rest of it is lost", s->name, why.text);
+        if (st && !s->is_over) {
+            *cli->err = why;
+            return st;
+        }
+        if (s->offset < s->until)
+            forget(s, (size_t)MIN(s->until - s->offset, (uint64_t)s->pending.len));
+    }
+    return DET_OK;
+}
+
+static bool has_lines(const struct stream *s)
+{
+    return s->pending.len && !s->is_stuck;
+}
+
+static int64_t first_us(const struct stream *s)
+{
+    return s->marks.at[0].time_us;
+}
+
+static det_status open_stream(struct stream *s, const char *folder)
+{
+    struct spool_config config = {
+        .io = io_system(), .dir = folder, .name = s->name, .only_looks = true};
+    int64_t until = 0;
+    size_t none;
+    det_status st = spool_open(&config, &s->spool, s->bring->cli->err);
+
+    if (!st && spool_end_offset(s->spool))
+        st = post(s, false, 0, &none, &until); /* asks where the master is */
+    s->until = (uint64_t)until;
+    return st;
+}
+
+/* ---- both ------------------------------------------------------------------------ */
+
+/* The one whose next line is the older; NULL: neither has any. */
+static struct stream *older(struct stream s[SHIP_STREAMS], int64_t slack_us,
+                            int64_t *ret_limit_us)
+{
+    struct stream *first = NULL;
+
+    *ret_limit_us = INT64_MAX;
+    for (int i = 0; i < SHIP_STREAMS; i++) {
+        if (!has_lines(&s[i]))
+            continue;
+        if (!first) {
+            first = &s[i];
+            continue;
+        }
+        *ret_limit_us = MAX(first_us(first), first_us(&s[i])) + slack_us;
+        if (first_us(&s[i]) < first_us(first))
+            first = &s[i];
+    }
+    return first;
+}
+
+static det_status send_all(struct bring *b, struct stream s[SHIP_STREAMS])
+{
+    bool is_ended = b->run->state != OFFLINE_RUNNING;
+    det_status st = DET_OK;
+
+    for (int calls = 0;; calls++) {
+        struct stream *next;
+        int64_t limit_us, offset;
+        size_t sent = 0;
+
+        for (int i = 0; i < SHIP_STREAMS && !st; i++)
+            st = fill(&s[i]);
+        next = older(s, calls < EXACT_CALLS ? 0 : TOGETHER_US, &limit_us);
+        if (!st && next)
+            st = post(next, next->is_over && is_ended, limit_us, &sent, &offset);
+        if (st || !next)
+            return st;
+        next->is_stuck = !sent; /* a line that has no end yet */
+        forget(next, sent);
+        b->to.output_bytes += sent;
+    }
+}
+
+det_status bring_output(struct bring *b)
+{
+    struct stream s[SHIP_STREAMS];
+    const char *folder = arena_printf(&b->cli->mem, "%s/" RECORD_LOGS, b->run->path);
+    struct io_stat stat;
+    det_status st = DET_OK;
+
+    if (!folder)
+        return cli_nomem(b->cli);
+    if (io_stat(io_system(), folder, &stat, NULL))
+        return DET_OK; /* nobody recorded it */
+    for (int i = 0; i < SHIP_STREAMS; i++)
+        s[i] =
+            (struct stream){.bring = b, .name = ship_streams[i], .pending = BUF_INIT};
+    for (int i = 0; i < SHIP_STREAMS && !st; i++)
+        st = open_stream(&s[i], folder);
+    if (!st)
+        st = send_all(b, s);
+    for (int i = 0; i < SHIP_STREAMS; i++) {
+        spool_close(s[i].spool);
+        buf_done(&s[i].pending);
+        vec_done(&s[i].marks);
+    }
+    return st;
+}

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs without a master: in C and in Python, failed, killed and going on; looked at with
+# --local, brought into a master, twice, in parts and damaged.
+. "$(dirname "$0")/lib.sh"
+need cc python3 jq
+BUILD=$(cd "$(dirname "$DET")" && pwd)
+ROOT=$(cd "$HERE/../.." && pwd)
+RUNS=$DATA/offline
+
+ok 'a program is compiled' cc -O1 -Wall -I"$ROOT/include" -o train "$HERE/offline.c" \
+    -L"$BUILD" -ldet -lm -Wl,-rpath,"$BUILD"
+
+# ---- recorded, and what it prints is not changed
+
+ok 'it runs without a master' ./train
+says_line 'begins behind 0, terminal: no'
+says 'the last words, without an end'
+./train >plain.out 2>plain.err
+DET_OFFLINE_DIR=$T/quiet DET_OFFLINE_LOGS=0 ./train >quiet.out 2>quiet.err
+cmp -s plain.out quiet.out && cmp -s plain.err quiet.err
+result $? 'what it prints is the same when nothing is kept of it'
+[ -e "$RUNS" ] && [ ! -e quiet/logs ]
+result $? 'as one may ask for'
+fails 3 'one that fails has its exit code' ./train fail
+DET_OFFLINE_DIR=$T/hung ./train hang >hung.out 2>&1 &
+PID=$!
+until_true grep -q 'last words' hung.out
+ok 'one that runs is shown as such' det e describe 1 --local=hung
+says 'RUNNING'
+fails 5 'and is not imported' det import hung
+says 'still under way'
+slay $PID
+ok 'one that was killed, too' det e describe hung --local=hung
+says 'ERROR'
+ok 'what it printed last is there' det e logs 1 --local=hung
+says 'the last words, without an end'
+
+python3 - >terminal.out 2>&1 <<'END'
+import os, pty
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["DET_OFFLINE_DIR"] = "tty"
+    os.execv("./train", ["./train"])
+out = b""
+while True:
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+os.waitpid(pid, 0)
+print(out)
+END
+OUT=$T/terminal.out
+says 'terminal: yes'
+says 'nearly done'
+says 'the last words'
+OUT=$T/out
+
+# ---- shown
+
+ok 'they are listed' det e list --local
+says 'COMPLETED'
+says 'ERROR'
+same 'by number' "1 2 3" "$(det e list --local --csv | tail -n +2 | cut -d, -f1 | xargs)"
+NAME=$(det e list --local --csv | sed -n '2s/^1,\([^,]*\),.*/\1/p')
+ok 'and by name' det e describe "$NAME" --local
+says 'lr=0.25'
+ok 'metrics are drawn' det e metrics 1 --local
+says 'loss (training)'
+ok 'a trial is shown' det trial describe 1 --local
+says 'checkpoints  2'
+ok 'its logs are filtered' det e logs 1 --local --level WARNING
+says 'nearly done'
+says_not 'begins behind'
+UUID=$(det e list-checkpoints 1 --local --csv | tail -1 | cut -d, -f1)
+ok 'a checkpoint is found' det checkpoint download "$UUID" --local -o fetched
+same 'with its files' abc "$(cat fetched/weights)"
+fails 4 'a run that is not there' det e describe 99 --local
+says "there is no local run '99'"
+fails 2 'two masters at once' det e list --local -m http://127.0.0.1:1
+[ ! -e "$DATA/master.json" ]
+result $? 'no master was started for it'
+
+# ---- brought into a master
+
+platform
+ok 'all are imported' det import "$RUNS"
+same 'each is an experiment' 3 "$(grep -c 'is experiment' "$OUT")"
+ok 'a second time nothing is new' det import "$RUNS"
+same 'of all' 3 "$(grep -c 'there is nothing new' "$OUT")"
+det e metrics 1 --csv >there
+det e metrics 1 --csv --local >here
+cmp there here
+result $? 'the metrics are the same'
+[ "$(wc -l <there)" = 103 ]
+result $? 'and all of them'
+det e logs 1 >there
+det e logs 1 --local >here
+cmp there here && [ "$(wc -l <there)" = 3 ]
+result $? 'the logs are the same'
+same 'the states are' "$(det e list --local --csv | cut -d, -f1-4,6-8)" "$(det e list --csv | cut -d, -f1-4,6-8)"
+ok 'the queue knows nothing of them' det job list
+says 'empty'
+fails 5 'nothing continues them' det e continue 1
+says 'was not run here'
+
+folder follow <<'END'
+#!/bin/sh
+det checkpoint restore here && cp here/weights . && det report --validation --steps 1 loss=1 && cat weights
+END
+ok 'a new experiment begins from an imported checkpoint' create follow --checkpoint "$UUID" -f
+says '|| abc'
+
+# ---- going on, after an import
+
+ok 'a run in a folder of its own' env DET_OFFLINE_DIR="$T/mine" ./train
+ok 'is imported' det import mine
+says '104 reports'
+ok 'goes on from its checkpoint' env DET_OFFLINE_DIR="$T/mine" ./train
+says_line 'begins behind 100, terminal: no'
+ok 'and brings the rest' det import mine
+says 'has brought more to experiment'
+says '104 reports'
+MINE=$(sed -n 's/.*to experiment \([0-9]*\),.*/\1/p' "$OUT")
+same 'all batches are there once' 200 "$(det e metrics "$MINE" --csv -g training | tail -n +2 | wc -l)"
+
+# ---- a master that goes away in the middle
+
+ok 'a long run' env DET_OFFLINE_DIR="$T/long" python3 -B - <<END
+import sys
+sys.path.insert(0, "$BUILD/python")
+from determined import core
+with core.init() as context:
+    for step in range(1, 30001):
+        context.train.report_training_metrics(step, {"loss": 1 / step, "step": step})
+END
+det import long >imported 2>&1 &
+PID=$!
+until_true sh -c 'det e list --csv | grep -q ",long,"'
+slay "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$DATA/master.json")"
+wait $PID
+platform
+ok 'an import that was interrupted is done again' det import long
+LONG=$(det e list --csv | sed -n 's/^\([0-9]*\),long,.*/\1/p')
+same 'it is one experiment' 1 "$(echo "$LONG" | wc -w)"
+same 'and has everything once' 30000 "$(det e metrics "$LONG" --csv -n loss | tail -n +2 | wc -l)"
+ok 'and it is over' is_state COMPLETED "$LONG"
+
+# ---- damaged folders
+
+fails 4 'a folder without a run' det import follow
+says 'run.json'
+fails 4 'one that is not there' det import nowhere
+cp -r hung bent
+printf '{' >bent/run.json
+fails 8 'one whose run.json is damaged' det import bent
+says 'is damaged'
+cp -r hung hurt
+jq '.uuid = "11111111-1111-4111-8111-111111111111"' hung/run.json >hurt/run.json
+printf X | dd of="$(ls hurt/checkpoints/*/weights | head -1)" bs=1 conv=notrunc 2>/dev/null
+ok 'one with a damaged checkpoint' det import hurt
+says 'was not brought'
+says '1 checkpoint'
+cp -r hung cut
+jq '.uuid = "22222222-2222-4222-8222-222222222222"' hung/run.json >cut/run.json
+truncate -s 4096 cut/reports/segment-*
+ok 'one whose reports are cut short' det import cut
+says 'damaged'
+det import --in-place --json hung >in-place 2>"$T/same"
+result $? 'in place' "$T/same"
+same 'its checkpoints are found where they were' "$T/hung/checkpoints" \
+    "$(det e config "$(jq '.[0].experimentId' in-place)" --json | jq -r .checkpoint_storage.container_path)"
+
+# ---- TensorBoard
+
+set -- mine/tensorboard/events.out.tfevents.*
+same 'both runs wrote for TensorBoard' 2 $#
+"$ROOT/tools/venv" "$BUILD/venv" >"$T/venv" 2>&1 || {
+    sed 's/^/# /' "$T/venv"
+    skip 'TensorBoard reads it' 'TensorBoard could not be installed'
+    exit 0
+}
+cat >read.py <<'END'
+import sys
+from tensorboard.backend.event_processing import event_accumulator
+found = event_accumulator.EventAccumulator(sys.argv[1], size_guidance={event_accumulator.SCALARS: 0})
+found.Reload()
+for tag in sorted(found.Tags()["scalars"]):
+    points = found.Scalars(tag)
+    print(tag, len(points), points[0].step, points[-1].step, round(points[-1].value, 4))
+END
+same 'TensorBoard reads them' 'training/loss 200 1 200 0.005
+validation/loss 4 50 200 0.005' "$("$BUILD/venv/bin/python3" -W ignore read.py mine/tensorboard 2>/dev/null)"
