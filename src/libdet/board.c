@@ -35,7 +35,8 @@ struct board {
 
 const char *det_tensorboard_directory(det_context *context)
 {
-    const char *root, *path = NULL;
+    struct storage storage = {0};
+    const char *path = NULL;
     CONTEXT_ERR(err);
     det_status st = context_check_trial(context, &err);
 
@@ -49,11 +50,11 @@ const char *det_tensorboard_directory(det_context *context)
         path =
             arena_printf(&context->strings, "%s/tensorboard", context->info.directory);
     } else if (!path) {
-        st = storage_place(context, &context->strings, &root, &err);
+        st = storage_open(context, &context->strings, &storage, &err);
         if (!st)
             path = arena_printf(
                 &context->strings,
-                "%s/%s/tensorboard/experiment/%" PRId64 "/trial/%" PRId64, root,
+                "%s/%s/tensorboard/experiment/%" PRId64 "/trial/%" PRId64, storage.root,
                 context->info.cluster_id ? context->info.cluster_id : "unknown",
                 context->info.experiment_id, context->info.trial_id);
     }
