@@ -9,7 +9,8 @@ $(BUILD)/build.ninja:
 	@tools/setup build
 	@meson setup $(BUILD) --buildtype=debugoptimized >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
 
-demo: all ## build, start the platform, run a search, look at it
+demo: all ## build, start the platform, run searches, pause one, look at them
+	@tools/setup examples
 	@examples/demo $(BUILD)/det
 
 test: ## everything that must pass; prints the time of each suite

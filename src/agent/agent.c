@@ -529,7 +529,6 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
     struct tasks_config tasks = {.io = config->io,
-                                 .net = config->net,
                                  .root =
                                      place_path(&agent->mem, config->data_dir, "tasks"),
                                  .program = config->program,
@@ -538,6 +537,7 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     det_status status;
 
     agent->outfit.agent_id = arena_strdup(&agent->mem, config->id);
+    agent->outfit.envs = place_path(&agent->mem, config->data_dir, "envs");
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
     agent->boot_id = place_boot_id(&agent->mem);
     if (agent->mem.has_failed || !agent->boot_id)

@@ -90,15 +90,19 @@ static void dress_gpus(const struct outfit *outfit, const struct task_spec *spec
                        struct json *tree, const struct dressing *d)
 {
     struct json *uuids = json_new(d->mem, JSON_ARRAY);
+    struct json *names = json_new(d->mem, JSON_ARRAY);
     const char *visible;
 
     for (size_t i = 0; i < spec->slots.count; i++) {
         const struct slot *slot = slots_find(&outfit->slots, spec->slots.at[i]);
 
-        if (slot && slot->uuid[0])
-            json_push(uuids, json_new_str(d->mem, slot->uuid));
+        if (!slot || !slot->uuid[0])
+            continue;
+        json_push(uuids, json_new_str(d->mem, slot->uuid));
+        json_push(names, json_new_str(d->mem, slot->brand));
     }
     json_set(d->mem, tree, "gpuUuids", uuids);
+    json_set(d->mem, tree, "gpuNames", names);
     if (!has_gpus(outfit))
         return;
     visible = slots_visible(&outfit->slots, spec->slots.at, spec->slots.count, d->mem);
@@ -128,6 +132,8 @@ det_status outfit_complete(const struct outfit *outfit, struct json *spec,
     set(&d, "DET_SLOT_IDS", slot_list(&read, mem));
     set(&d, "DET_RESOURCES_TYPE", "docker-container");
     json_set(mem, spec, "masterUrl", json_new_str(mem, outfit->master.url));
+    if (outfit->envs)
+        json_set(mem, spec, "envs", json_new_str(mem, outfit->envs));
     dress_gpus(outfit, &read, spec, &d);
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

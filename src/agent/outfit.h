@@ -16,6 +16,7 @@ struct outfit {
     const char *agent_id;
     const char *cluster_id;
     const char *master_id;
+    const char *envs; /* where environments are; NULL: nowhere */
     struct talk_address master;
     struct slots slots;
 };
@@ -26,8 +27,8 @@ void outfit_write_addresses(struct json_writer *w, const char *key,
                             const struct outfit *outfit);
 
 /* Adds to the spec of a START command: the variables that are the agent's to set, where
- * the master did not, the master's address and the uuids of its GPUs.  In place; new
- * nodes in `mem`. */
+ * the master did not, the master's address, the uuids and names of its GPUs and where
+ * environments are.  In place; new nodes in `mem`. */
 det_status outfit_complete(const struct outfit *outfit, struct json *spec,
                            struct arena *mem, struct err *err);
 

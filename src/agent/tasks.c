@@ -69,7 +69,6 @@ struct tasks {
     struct lock lock; /* guards `entries` and what entries say is */
     struct map entries;
     struct io *io;
-    struct net *net;
     char *root;
     char *program;
     char *agent_id;
@@ -218,7 +217,6 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     if (!tasks)
         return err_default(err, DET_NOMEM);
     tasks->io = config->io;
-    tasks->net = config->net;
     tasks->mem = (struct arena)ARENA_INIT(SCRATCH);
     tasks->root = mem_strdup(config->root);
     tasks->program = mem_strdup(config->program);
@@ -606,6 +604,7 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         return;
     }
     end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
+    entry->exit.is_final = exit.is_final;
 }
 
 static det_status send_exit(struct tasks *tasks, const struct entry *entry,
@@ -628,6 +627,8 @@ static det_status send_exit(struct tasks *tasks, const struct entry *entry,
     jw_str(&w, "exit", entry->exit.exit);
     jw_i64(&w, "code", entry->exit.code);
     jw_str(&w, "reason", entry->exit.reason);
+    if (entry->exit.is_final)
+        jw_bool(&w, "isFinal", true);
     jw_end_object(&w);
     if (path.status)
         return err_default(err, path.status);

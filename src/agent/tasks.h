@@ -19,13 +19,11 @@
 struct io;
 struct json;
 struct json_writer;
-struct net;
 struct talk;
 struct tasks;
 
 struct tasks_config {
     struct io *io;
-    struct net *net;        /* for output that a dead supervisor left */
     const char *root;       /* DATA/tasks; copied, as are the others */
     const char *master_url; /* told to supervisors that know another one */
     const char *program;

@@ -5,6 +5,7 @@
  * is said a second time. */
 #include <stddef.h>
 
+#include "agent/env/enter.h"
 #include "base/compiler.h"
 #include "cli/options.h"
 #include "cli/roles.h"
@@ -343,6 +344,42 @@ static const struct cli_opt stop_opts[] = {
     END,
 };
 
+#define ENV_DATA(struct_)                                                              \
+    TEXT(0, "data-dir", struct_, data_dir, "DIR",                                      \
+         "of the agent, or of its master (default: ~/.local/share/det)")
+
+static const struct cli_opt env_list_opts[] = {
+    ENV_DATA(env_list_options),
+    END,
+};
+
+static const struct cli_opt env_prune_opts[] = {
+    ENV_DATA(env_prune_options),
+    NUMBER(0, "unused-for", env_prune_options, unused_for, "DAYS", 0, DAYS_MOST,
+           "only what no task has begun with for so long", .def = "30"),
+    FLAG(0, "all", env_prune_options, all, "everything that is not in use"),
+    END,
+};
+
+static const struct cli_opt reproduce_opts[] = {
+    FLAG('f', "follow", reproduce_options, follow,
+         "print its logs until it ends, then compare"),
+    END,
+};
+
+static const struct cli_opt enter_opts[] = {
+    TEXT(0, "envs", enter_options, envs, "DIR", "where environments are"),
+    TEXT(0, "record", enter_options, record, "FILE", "what is written"),
+    TEXT(0, "failure", enter_options, failure, "FILE", "what is written instead"),
+    TEXT(0, "python", enter_options, python, "NAME", "the interpreter"),
+    TEXT(0, "requirements", enter_options, requirements, "FILE", "packages"),
+    PAIRS(0, "require", enter_options, require, "LINE", "one package"),
+    TEXT(0, "package", enter_options, package, "DIR", "what holds determined"),
+    TEXT(0, "code", enter_options, code, "SUM", "of the task's files"),
+    PAIRS(0, "gpu", enter_options, gpus, "NAME", "one GPU"),
+    END,
+};
+
 static const struct cli_opt launch_opts[] = {
     NUMBER('n', "ranks", launch_options, ranks, "N", 1, 65536,
            "how many; inside a task without it: as many as it has slots"),
@@ -356,6 +393,7 @@ const struct cli_noun cli_nouns[] = {
     {"trial", "t", "Look at the trials of experiments"},
     {"checkpoint", "c", "What trials have saved"},
     {"agent", NULL, "The machines that offer slots"},
+    {"env", NULL, "The environments that agents have built here"},
     {"slot", NULL, "The slots of agents"},
     {"job", NULL, "The queue"},
     {"task", NULL, "What runs or waits"},
@@ -479,6 +517,23 @@ const struct cli_command cli_commands[] = {
             .help = "There is something to show where the experiment's configuration "
                     "has profiling.enabled, or the program turns the profiler on."),
 
+    COMMAND("trial", "environment", "ID", run_trial_environment, CLI_CALLS | CLI_SHOWS,
+            "Show what a trial ran on: machine, packages, code, seeds",
+            .help = "Every run of the trial has its record: version of det, system, "
+                    "processor, memory, GPUs, a sum of the code, and what the task's "
+                    "Python interpreter reports as installed."),
+    COMMAND("trial", "reproduce", "ID", run_trial_reproduce, CLI_CALLS,
+            "Do a trial again: same code, configuration, hyperparameters and seeds",
+            OPTS(reproduce_opts, reproduce_options),
+            .help = "Creates an experiment of one trial.  With --follow its logs are "
+                    "printed; when it has ended the two are compared as 'det trial "
+                    "compare' does, and the exit code is 0 when every metric is the "
+                    "same, else 1."),
+    COMMAND("trial", "compare", "ID ID", run_trial_compare, CLI_CALLS,
+            "Say what differs between two trials: what they ran on, and every metric",
+            .help = "Metrics are the same when they have the same bits.  The exit code "
+                    "is 0 when all are, else 1."),
+
     COMMAND("checkpoint", "list", "", run_checkpoint_list,
             CLI_CALLS | CLI_LOCAL | CLI_LISTS,
             "List checkpoints of an experiment or a trial",
@@ -508,6 +563,15 @@ const struct cli_command cli_commands[] = {
             "Be an agent: offer this machine's slots to a master",
             OPTS(agent_run_opts, agent_run_options)),
 
+    COMMAND("env", "list", "", run_env_list, CLI_LISTS,
+            "List the environments that agents have built on this machine",
+            OPTS(env_list_opts, env_list_options), ALIAS("ls")),
+    COMMAND("env", "prune", "", run_env_prune, 0,
+            "Remove environments of this machine that are not in use",
+            OPTS(env_prune_opts, env_prune_options),
+            .help = "What a task uses is never removed, nor what is being built.  What "
+                    "builds that died have left is."),
+
     COMMAND("slot", "list", "", run_slot_list, CLI_CALLS | CLI_LISTS, "List slots",
             ALIAS("ls")),
     COMMAND("slot", "enable", "AGENT SLOT", run_slot_enable, CLI_CALLS,
@@ -528,6 +592,9 @@ const struct cli_command cli_commands[] = {
             "Print a task's logs", OPTS(log_opts, log_options)),
     COMMAND("task", "run", "DIR", NULL, CLI_ROLE | CLI_HIDDEN,
             "Supervise the task in DIR"),
+    COMMAND("task", "enter", "COMMAND...", NULL, CLI_ROLE | CLI_HIDDEN,
+            "Make the task's environment and become COMMAND",
+            OPTS(enter_opts, enter_options)),
 
     COMMAND("master", "info", "", run_master_info, CLI_CALLS | CLI_SHOWS,
             "Show the master"),

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/env/key.h"
 #include "base/io.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
@@ -232,19 +233,18 @@ static det_status add_checkpoint(struct cli *cli, const struct create_options *o
 }
 
 static det_status find_config(struct cli *cli, const struct cli_invocation *in,
-                              struct buf *text)
+                              struct buf *text, struct experiment_config *ret_config)
 {
     const struct create_options *options = in->options;
-    struct experiment_config checked;
     struct field_strs pairs;
     det_status st = add_checkpoint(cli, options, &pairs);
 
     if (st)
         return st;
     if (in->arg_count)
-        return create_load_config(cli, in->args[0], &pairs, text, &checked);
+        return create_load_config(cli, in->args[0], &pairs, text, ret_config);
     if (options->fork != CLI_UNSET)
-        return fork_config(cli, options->fork, &pairs, text, &checked);
+        return fork_config(cli, options->fork, &pairs, text, ret_config);
     (void)cli_fail(cli, DET_INVALID, "'det experiment create' needs CONFIG");
     return cli_hint(cli, "det experiment create CONFIG [CONTEXT], or --fork ID");
 }
@@ -306,6 +306,46 @@ static det_status scan_folder(struct cli *cli, const char *folder, struct pack *
     return st;
 }
 
+static bool is_packed(const struct pack *pack, const char *path)
+{
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    for (size_t i = 0; i < pack->entries.count; i++)
+        if (!strcmp(pack->entries.at[i].path, path))
+            return true;
+    return false;
+}
+
+/* What an agent would fail on, later and elsewhere.  A fork without a folder has its
+ * parent's files, which were looked at then. */
+static det_status check_requirements(struct cli *cli,
+                                     const struct experiment_config *config,
+                                     const char *folder, const struct pack *pack)
+{
+    const struct json *wanted = json_path(config->tree, "environment.requirements");
+    const struct create_options *options = cli->in->options;
+    struct env_wish wish = {.folder = folder, .file = json_str(wanted, NULL)};
+    struct env_key key;
+    det_status st;
+
+    if (!wish.file || (!folder && options->fork != CLI_UNSET))
+        return DET_OK;
+    if (!folder)
+        return cli_fail(cli, DET_INVALID,
+                        "environment.requirements is '%s', but no folder is sent; name "
+                        "it behind the configuration",
+                        wish.file);
+    st = env_wish_check(io_system(), &wish, &cli->mem, &key, cli->err);
+    if (st)
+        return err_prefix(cli->err, "environment.requirements");
+    if (!is_packed(pack, wish.file))
+        return cli_fail(
+            cli, DET_INVALID,
+            "environment.requirements: '%s' is not sent: .detignore names it",
+            wish.file);
+    return DET_OK;
+}
+
 /* ---- sending --------------------------------------------------------------------- */
 
 /* Without a folder a fork has its parent's files: none are named. */
@@ -352,7 +392,8 @@ void create_show_warnings(struct cli *cli, const struct json *reply)
     }
 }
 
-static det_status send(struct cli *cli, const struct buf *config, const char *folder,
+static det_status send(struct cli *cli, const struct buf *config,
+                       const struct experiment_config *checked, const char *folder,
                        int64_t *ret_id)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
@@ -363,6 +404,8 @@ static det_status send(struct cli *cli, const struct buf *config, const char *fo
 
     if (folder)
         st = scan_folder(cli, folder, &pack);
+    if (!st)
+        st = check_requirements(cli, checked, folder, &pack);
     if (!st)
         st = write_body(cli, config, &pack, &body);
     pack_done(&pack);
@@ -407,6 +450,7 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
 {
     CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
     const struct create_options *options = in->options;
+    struct experiment_config checked;
     int64_t id;
     det_status st;
 
@@ -414,9 +458,9 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
         return cli_fail(cli, DET_UNSUPPORTED, "--test is not built yet");
     if (options->follow && options->paused)
         return cli_fail(cli, DET_INVALID, "--follow and --paused exclude each other");
-    st = find_config(cli, in, &config);
+    st = find_config(cli, in, &config, &checked);
     if (!st)
-        st = send(cli, &config, in->arg_count > 1 ? in->args[1] : NULL, &id);
+        st = send(cli, &config, &checked, in->arg_count > 1 ? in->args[1] : NULL, &id);
     if (!st && options->follow)
         st = follow(cli, id);
     return st;

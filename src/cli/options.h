@@ -149,6 +149,20 @@ struct checkpoint_save_options {
     bool wait;
 };
 
+struct env_list_options {
+    const char *data_dir;
+};
+
+struct env_prune_options {
+    const char *data_dir;
+    int64_t unused_for; /* days */
+    bool all;
+};
+
+struct reproduce_options {
+    bool follow;
+};
+
 struct launch_options {
     int64_t ranks;
 };

@@ -55,6 +55,13 @@ RUN(trial_metrics);
 RUN(trial_profile);
 /* trial.c */
 RUN(trial_describe);
+/* reproduce.c */
+RUN(trial_environment);
+RUN(trial_reproduce);
+RUN(trial_compare);
+/* env.c */
+RUN(env_list);
+RUN(env_prune);
 /* checkpoint.c */
 RUN(checkpoint_list);
 RUN(checkpoint_describe);

@@ -106,6 +106,7 @@ struct experiment_config {
     const char *metric; /* NULL: the only validation metric, else loss */
     bool smaller_is_better;
     uint32_t seed;
+    int64_t trial_seed; /* of every trial; -1: each draws its own */
     uint32_t max_restarts;
     uint32_t slots_per_trial;
     uint32_t priority; /* 0: the pool's default */

@@ -108,6 +108,7 @@ static det_status read_out(const struct json *tree, const char *text, struct are
         .entrypoint = not_null(json_get(tree, "entrypoint")),
         .hyperparameters = json_get(tree, "hyperparameters"),
         .seed = read_u32(tree, "reproducibility.experiment_seed"),
+        .trial_seed = json_i64(json_path(tree, "reproducibility.trial_seed"), -1),
         .max_restarts = read_u32(tree, "max_restarts"),
         .preemption_timeout_s = json_i64(json_get(tree, "preemption_timeout"), -1),
         .log_retention_days =

@@ -126,6 +126,8 @@ static const struct config_key keys[] = {
     KEY(KEY_MAP, "reproducibility", .def = "{}", .help = "how to get the same again"),
     KEY(KEY_INT, "reproducibility.experiment_seed", .bounds = FROM_TO(0, 4294967295),
         .help = "the start of all randomness; none: the time"),
+    KEY(KEY_INT, "reproducibility.trial_seed", .bounds = FROM_TO(0, 4294967295),
+        .help = "of every trial; none: each draws its own"),
     KEY(KEY_MAP, "resources", .def = "{}", .help = "what a trial runs on"),
     KEY(KEY_INT, "resources.max_slots", .def = "null", .bounds = COUNT_BOUNDS,
         .help = "most slots for all its trials together"),

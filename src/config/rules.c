@@ -156,8 +156,22 @@ static void check_image(const struct json *tree, struct config_report *report)
             "is kept, but tasks run directly on the host, not in a container");
 }
 
+/* Whether the file is there is known where the folder is: in the command line. */
+static void check_requirements(const struct json *tree, struct config_report *report)
+{
+    const struct json *file = json_path(tree, "environment.requirements");
+    const char *path = json_str(file, NULL);
+
+    if (path && !path_is_inside(path))
+        report_error(report, file, "environment.requirements",
+                     "found '%s'; expected a file inside the folder with the code, "
+                     "such as requirements.txt",
+                     path);
+}
+
 void rules_check_job(const struct json *tree, struct config_report *report)
 {
+    check_requirements(tree, report);
     check_variables(tree, report);
     check_image(tree, report);
 }

@@ -118,13 +118,11 @@
                     .flags = KEY_IGNORED, .help = "Linux capabilities to add"),        \
         STRING_LIST("environment.drop_capabilities", "one capability", .def = "[]",    \
                     .flags = KEY_IGNORED, .help = "Linux capabilities to take away"),  \
-        KEY(KEY_STR, "environment.requirements", .flags = KEY_NOT_EMPTY,               \
-            .not_built = "environments from a requirements file are not built yet; "   \
-                         "the task uses the agent's own packages",                     \
-            .help = "a pip requirements file of the model folder"),                    \
+        KEY(KEY_STR | KEY_LIST, "environment.requirements", .flags = KEY_NOT_EMPTY,    \
+            .help = "packages: a pip requirements file, or its lines"),                \
+        KEY(KEY_STR, "environment.requirements[]", .flags = KEY_NOT_EMPTY,             \
+            .help = "one requirement, as in such a file"),                             \
         KEY(KEY_STR, "environment.python", .flags = KEY_NOT_EMPTY,                     \
-            .not_built = "choosing a Python interpreter is not built yet; "            \
-                         "the entrypoint may name one",                                \
             .help = "the Python interpreter to run, a name or a path")
 
 /* Alphabetical within the union, as the reference writes them. */

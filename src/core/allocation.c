@@ -522,6 +522,11 @@ det_status allocation_share_exited(struct core *core, const struct core_event *e
         reason = arena_printf(&core->scratch, "it exited with code %" PRId64, code);
     if (!reason)
         core_fail_memory(core);
+    if (event->share_exited.is_final && kind == EXIT_FAILED && !it->row.is_killed) {
+        it->is_final = true;
+        it->trial->row.is_retry_cancelled = true;
+        core_touch(core, &it->trial->live);
+    }
     share_exited(core, share, kind, code, reason);
     return DET_OK;
 }

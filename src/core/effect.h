@@ -66,9 +66,9 @@ struct core_effect {
             int64_t was_end_us; /* CONTINUE_ */
             bool is_unmanaged;  /* ADD_: the heart forgets it at once */
             const char *external_id;
-        } experiment;           /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
-                                   the two configurations, which never change */
-        struct trial trial;     /* ADD_, PUT_TRIAL */
+        } experiment;       /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
+                               the two configurations, which never change */
+        struct trial trial; /* ADD_, PUT_TRIAL */
         struct allocation allocation; /* PUT_ALLOCATION */
         struct share share;           /* PUT_SHARE, START, KILL (with allocation_id) */
         struct agent agent;           /* PUT_, DROP_AGENT */

@@ -26,7 +26,7 @@ enum core_event_kind {
     EVENT_SHARE_EXITED, /* journal: a task process ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
-    EVENT_RUN_KILL, /* a run is killed as by a crash; its trial goes on */
+    EVENT_RUN_KILL,          /* a run is killed as by a crash; its trial goes on */
     EVENT_AGENT_JOINED,
     EVENT_AGENT_SILENT,      /* not heard for a while, or it signed off */
     EVENT_AGENT_HEARD,       /* heard again, same agent, nothing lost */
@@ -112,6 +112,7 @@ struct core_event {
             enum exit_kind exit; /* CLEAN, FAILED, TRANSIENT or KILLED */
             int64_t code;
             const char *reason; /* may be NULL */
+            bool is_final;      /* whoever tries again will fail again */
         } share_exited;
         struct {
             int64_t allocation_id;

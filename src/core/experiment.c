@@ -69,6 +69,7 @@ det_status experiment_new(struct core *core, const struct experiment *row,
     it->row.job_id = arena_strdup(&it->mem, row->job_id);
     it->slots = config->slots_per_trial;
     it->max_restarts = config->max_restarts;
+    it->trial_seed = config->trial_seed;
     it->is_single_node = config->is_single_node;
     it->preemption_timeout_us =
         config->preemption_timeout_s < 0

@@ -71,6 +71,7 @@ struct live_experiment {
     const char *warm_start;
     uint32_t slots;
     uint32_t max_restarts;
+    int64_t trial_seed; /* -1: the searcher draws them */
     bool is_single_node;
     int64_t preemption_timeout_us;
 };
@@ -106,6 +107,7 @@ struct live_allocation {
     struct live_share
         *share;           /* owned, one block with what they point to; NULL: waits */
     uint32_t shares_left; /* that have not exited */
+    bool is_final;        /* one of them said that it will fail again */
 };
 
 struct live_agent {

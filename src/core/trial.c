@@ -15,7 +15,7 @@
  *   2. it refused its hyperparameters: it is done, and its searcher is told why;
  *   3. transient (the agent was lost): again, for free;
  *   4. failed: again from its latest checkpoint, max_restarts times, unless a log
- * policy forbids it; then ERROR;
+ * policy forbids it, or its supervisor knows that it would fail again; then ERROR;
  *   5. exit 0 that nobody asked for: done;
  *   6. preempted or killed: again when it is active, else it rests. */
 #include <inttypes.h>
@@ -85,7 +85,7 @@ void trial_create(struct core *core, struct live_experiment *experiment,
         .request_id = op->request_id,
         .task_id = arena_printf(&core->scratch, "%" PRId64 ".%s", experiment->row.id,
                                 op->request_id),
-        .seed = op->trial_seed,
+        .seed = experiment->trial_seed < 0 ? op->trial_seed : experiment->trial_seed,
         .hparams = op->hparams,
         .start_us = core->now_us,
         .warm_start = experiment->warm_start,
@@ -226,15 +226,23 @@ static void go_on(struct core *core, struct live_trial *trial)
     end(core, trial, TRIAL_STOPPING_ERROR);
 }
 
-static void failed(struct core *core, struct live_trial *trial)
+static const char *why_no_restart(const struct trial *row,
+                                  const struct live_allocation *run)
+{
+    if (run->is_final)
+        return "is not retried: it would fail again";
+    return row->is_retry_cancelled ? "is not retried: a log policy forbids it"
+                                   : "exceeded max restarts";
+}
+
+static void failed(struct core *core, struct live_trial *trial,
+                   const struct live_allocation *run)
 {
     struct trial *row = &trial->row;
 
     if (row->is_retry_cancelled || row->restarts >= trial->experiment->max_restarts) {
         core_log(core, trial, NULL, "Trial %" PRId64 " (Experiment %" PRId64 ") %s",
-                 row->id, row->experiment_id,
-                 row->is_retry_cancelled ? "is not retried: a log policy forbids it"
-                                         : "exceeded max restarts");
+                 row->id, row->experiment_id, why_no_restart(row, run));
         end(core, trial, TRIAL_STOPPING_ERROR);
         return;
     }
@@ -255,7 +263,7 @@ void trial_run_over(struct core *core, struct live_trial *trial,
     else if (row->has_invalid_hparams)
         end(core, trial, TRIAL_STOPPING_COMPLETED);
     else if (has_failed)
-        failed(core, trial);
+        failed(core, trial, run);
     else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged)
         end(core, trial, TRIAL_STOPPING_COMPLETED);
     else

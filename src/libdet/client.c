@@ -430,10 +430,8 @@ det_status det_call(det_client *client, const char *method, const char *path,
 det_status client_call_bytes(det_client *client, const char *method, const char *path,
                              const void *body, size_t len, det_reply **ret_reply)
 {
-    struct net_call call = {.path = path,
-                            .body = body,
-                            .body_len = len,
-                            .timeout_ms = client->timeout_ms};
+    struct net_call call = {
+        .path = path, .body = body, .body_len = len, .timeout_ms = client->timeout_ms};
     det_reply *reply;
     struct net_reply into;
     det_status st;

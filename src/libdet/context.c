@@ -141,6 +141,23 @@ static det_status open_ring(det_context *context, struct err *err)
     return context->ring_dir ? ring_open(&config, &context->ring, err) : DET_OK;
 }
 
+/* What goes on beside the program, in threads. */
+static det_status start_threads(det_context *context, unsigned flags, struct err *err)
+{
+    bool is_quiet = flags & DET_INIT_QUIET;
+    det_status st = DET_OK;
+
+    if (!context->ring)
+        return DET_OK;
+    if (context->info.is_on_cluster && !is_quiet)
+        st = preempt_start(context, err);
+    if (!st)
+        st = profiler_open(context, is_quiet, err);
+    if (!st && flags & DET_INIT_TENSORBOARD)
+        st = board_start(context, err);
+    return st;
+}
+
 static det_status set_up(det_context *context, const det_init_options *options,
                          struct err *err)
 {
@@ -160,13 +177,7 @@ static det_status set_up(det_context *context, const det_init_options *options,
                          &context->info.steps_completed, err);
     if (!st)
         st = open_ring(context, err);
-    if (!st && is_task && context->ring && !(options->flags & DET_INIT_QUIET))
-        st = preempt_start(context, err);
-    if (!st && context->ring)
-        st = profiler_open(context, options->flags & DET_INIT_QUIET, err);
-    if (!st && context->ring && options->flags & DET_INIT_TENSORBOARD)
-        st = board_start(context, err);
-    return st;
+    return st ? st : start_threads(context, options->flags, err);
 }
 
 det_status context_open(const struct context_world *world,

@@ -80,14 +80,14 @@ static void mean_add(struct mean *mean, double value)
 /* The root, and where checkpoints go; a storage elsewhere has no path. */
 static det_status choose_paths(struct sampler *sampler, struct err *err)
 {
-    struct storage storage = {0};
-    det_status st = storage_open(sampler->context, &sampler->strings, &storage, err);
+    const char *place = NULL;
+    det_status st = storage_place(sampler->context, &sampler->strings, &place, err);
 
     if (st == DET_NOMEM)
         return st;
     sampler->path[0] = "/";
-    if (!st && strcmp(storage.root, "/") != 0)
-        sampler->path[1] = storage.root;
+    if (!st && strcmp(place, "/") != 0)
+        sampler->path[1] = place;
     return DET_OK;
 }
 

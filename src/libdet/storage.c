@@ -255,6 +255,17 @@ det_status storage_open(const det_context *context, struct arena *mem,
     return st;
 }
 
+det_status storage_place(const det_context *context, struct arena *mem,
+                         const char **ret_root, struct err *err)
+{
+    struct storage storage;
+    det_status st = storage_open(context, mem, &storage, err);
+
+    if (!st)
+        *ret_root = storage.root;
+    return st;
+}
+
 /* ---- copies ---------------------------------------------------------------------- */
 
 /* Never by a hard link: who writes on into the original would change the copy. */

@@ -65,6 +65,10 @@ struct storage_ops {
 det_status storage_open(const det_context *context, struct arena *mem,
                         struct storage *ret_storage, struct err *err);
 
+/* The directory that it is, whether it is there or not; for others than checkpoints. */
+det_status storage_place(const det_context *context, struct arena *mem,
+                         const char **ret_root, struct err *err);
+
 /* Copies a file; bytes are shared where the file system can. */
 det_status storage_copy(struct io *io, const char *from, const char *to,
                         struct err *err);

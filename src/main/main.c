@@ -6,6 +6,7 @@
  * libdet. */
 #include <string.h>
 
+#include "agent/env/enter.h"
 #include "agent/task/supervisor.h"
 #include "cli/cli.h"
 #include "cli/roles.h"
@@ -44,6 +45,11 @@ static int run_task(const struct cli_invocation *in)
     return supervisor_run(in->args[0]);
 }
 
+static int run_enter(const struct cli_invocation *in)
+{
+    return enter_run(in->options, in->args);
+}
+
 static int run_stop(const struct cli_invocation *in)
 {
     return role_stop(in->options);
@@ -54,7 +60,7 @@ static const struct {
     int (*run)(const struct cli_invocation *in);
 } roles[] = {
     {"serve", run_serve},   {"master run", run_master}, {"agent run", run_agent},
-    {"task run", run_task}, {"stop", run_stop},
+    {"task run", run_task}, {"task enter", run_enter},  {"stop", run_stop},
 };
 
 static int run_role(const struct cli_invocation *in)

@@ -43,6 +43,7 @@ static const struct field share_exited_fields[] = {
      .prefix = ""},
     EVENT_FIELD(I64, share_exited, code),
     EVENT_FIELD(STR, share_exited, reason),
+    EVENT_FIELD(BOOL, share_exited, is_final),
     FIELD_END,
 };
 

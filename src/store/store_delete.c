@@ -17,6 +17,7 @@ enum {
     DELETE_STATE,
     DELETE_NEXT_TRIAL,
     DELETE_REPORT_MARKS_OF_TRIAL,
+    DELETE_RUN_RECORDS_OF_TRIAL,
     DELETE_SHARES_OF_TRIAL,
     DELETE_ALLOCATIONS_OF_TRIAL,
     DELETE_CHECKPOINTS_OF_TRIAL,
@@ -25,6 +26,7 @@ enum {
     DELETE_CONFIG,
     DELETE_CHECKPOINTS,
     DELETE_SWEEPS,
+    DELETE_RECORDS,
     DELETE_EXPERIMENT,
 };
 
@@ -35,6 +37,9 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_REPORT_MARKS_OF_TRIAL,
         "DELETE FROM report_marks WHERE allocation_id IN"
         "  (SELECT id FROM allocations WHERE trial_id = $1)"),
+    SQL(DELETE_RUN_RECORDS_OF_TRIAL,
+        "DELETE FROM run_records WHERE allocation_id IN"
+        "  (SELECT id FROM allocations WHERE trial_id = $1)"),
     SQL(DELETE_SHARES_OF_TRIAL, "DELETE FROM shares WHERE allocation_id IN"
                                 "  (SELECT id FROM allocations WHERE trial_id = $1)"),
     SQL(DELETE_ALLOCATIONS_OF_TRIAL, "DELETE FROM allocations WHERE trial_id = $1"),
@@ -44,6 +49,11 @@ static const struct sql delete_sql[] = {
     SQL(DELETE_CONFIG, "DELETE FROM experiment_configs WHERE id = $1"),
     SQL(DELETE_CHECKPOINTS, "DELETE FROM checkpoints WHERE experiment_id = $1"),
     SQL(DELETE_SWEEPS, "DELETE FROM sweeps WHERE experiment_id = $1"),
+    /* There are few, whatever the number of runs.  It takes the id, as its neighbours.
+     */
+    SQL(DELETE_RECORDS,
+        "DELETE FROM records WHERE $1 > 0 AND NOT EXISTS"
+        "  (SELECT 1 FROM run_records x WHERE x.record_id = records.id)"),
     SQL(DELETE_EXPERIMENT, "DELETE FROM experiments WHERE id = $1"),
 };
 const struct sql_table delete_sql_table = SQL_TABLE(delete_sql);
@@ -84,9 +94,10 @@ static det_status check(struct db *db, int64_t id, struct arena *mem, bool *ret_
 static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
                                struct err *err)
 {
-    static const int rows[] = {DELETE_REPORT_MARKS_OF_TRIAL, DELETE_SHARES_OF_TRIAL,
-                               DELETE_ALLOCATIONS_OF_TRIAL, DELETE_CHECKPOINTS_OF_TRIAL,
-                               DELETE_TRIAL};
+    static const int rows[] = {
+        DELETE_REPORT_MARKS_OF_TRIAL, DELETE_RUN_RECORDS_OF_TRIAL,
+        DELETE_SHARES_OF_TRIAL,       DELETE_ALLOCATIONS_OF_TRIAL,
+        DELETE_CHECKPOINTS_OF_TRIAL,  DELETE_TRIAL};
     bool more = false;
     det_status st = metric_delete_step(db, id, &more, err);
 
@@ -114,8 +125,8 @@ static det_status next_trial(struct db *db, int64_t id, struct arena *mem,
 det_status store_experiment_delete_step(struct db *db, int64_t id, bool *ret_done,
                                         struct err *err)
 {
-    static const int rows[] = {DELETE_FILES, DELETE_CONFIG, DELETE_CHECKPOINTS,
-                               DELETE_SWEEPS, DELETE_EXPERIMENT};
+    static const int rows[] = {DELETE_FILES,  DELETE_CONFIG,  DELETE_CHECKPOINTS,
+                               DELETE_SWEEPS, DELETE_RECORDS, DELETE_EXPERIMENT};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     const char *task_id = NULL;
     int64_t trial_id = 0;

@@ -29,6 +29,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(allocation_sql_table)                                                            \
     X(search_sql_table)                                                                \
     X(report_sql_table)                                                                \
+    X(record_sql_table)                                                                \
     X(setting_sql_table)                                                               \
     X(job_sql_table)                                                                   \
     X(journal_sql_table)                                                               \

@@ -221,6 +221,14 @@ const struct field share_exit_body_fields[] = {
     FIELD_REQUIRED(STR, share_exit_body, exit, "CLEAN, FAILED, TRANSIENT or KILLED"),
     FIELD(I64, share_exit_body, code, "its exit code; 128 and the signal"),
     FIELD(STR, share_exit_body, reason, "the same as a sentence"),
+    FIELD(BOOL, share_exit_body, is_final, "it would fail again: no restarts"),
+    FIELD_END,
+};
+
+const struct field share_record_body_fields[] = {
+    FIELD(I64, share_record_body, rank, "which process"),
+    FIELD_REQUIRED(TREE, share_record_body, record,
+                   "machine, interpreter, packages, code"),
     FIELD_END,
 };
 

@@ -234,8 +234,16 @@ struct share_exit_body {
     const char *exit; /* CLEAN, FAILED, TRANSIENT, KILLED */
     int64_t code;
     const char *reason;
+    bool is_final;
 };
 extern const struct field share_exit_body_fields[];
+
+/* What a share runs on. */
+struct share_record_body {
+    int64_t rank;
+    const struct json *record;
+};
+extern const struct field share_record_body_fields[];
 
 /* A stretch of a task's output. */
 struct share_logs_body {

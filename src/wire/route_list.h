@@ -68,6 +68,7 @@ ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none,
 ROUTE(trial_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, metrics_query, none, "stream of reports", "Metrics of trials, any group")
 ROUTE(training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, metrics_query, none, "stream of reports", "Training metrics of trials")
 ROUTE(validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, metrics_query, none, "stream of reports", "Validation metrics of trials")
+ROUTE(get_trial_environment, GET, "/api/v1/det/trials/{id}/environment", USER, none, none, "seeds, configuration and what each run ran on", "What it takes to do a trial again")
 
 /* what tasks report */
 ROUTE(report_metrics, POST, "/api/v1/trials/{id}/metrics", TASK, none, report_metrics_body, "nothing", "Report metrics")
@@ -130,6 +131,7 @@ ROUTE(agent_bye, POST, "/api/v1/det/agents/{agent}/bye", AGENT, none, agent_bye_
 ROUTE(share_state, POST, "/api/v1/det/allocations/{id}/state", TASK, none, share_state_body, "nothing", "A task process got ahead")
 ROUTE(share_alive, POST, "/api/v1/det/allocations/{id}/alive", TASK, none, share_alive_body, "mustEnd, againMs", "A task's supervisor is there")
 ROUTE(share_exit, POST, "/api/v1/det/allocations/{id}/exit", TASK, none, share_exit_body, "nothing", "A task process ended")
+ROUTE(share_record, POST, "/api/v1/det/allocations/{id}/environment", TASK, none, share_record_body, "nothing", "What a task process runs on")
 ROUTE(share_logs, POST, "/api/v1/det/allocations/{id}/logs", TASK, none, share_logs_body, "offset", "A stretch of a task's output")
 ROUTE(agent_exit, POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, share_exit_body, "nothing", "An agent found a task process ended")
 

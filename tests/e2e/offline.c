@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training program for 3008-without-a-master.sh: 100 batches, a checkpoint at 50 and
+/* A training program for 3009-without-a-master.sh: 100 batches, a checkpoint at 50 and
  * at 100.  `hang` waits to be killed at the end, `fail` exits with 3. */
 #include <stdio.h>
 #include <string.h>

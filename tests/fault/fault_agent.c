@@ -450,7 +450,6 @@ static bool have_both_ended(const struct world *w)
 static void be_agent(struct world *w)
 {
     struct tasks_config config = {.io = w->io,
-                                  .net = w->net,
                                   .root = "/t",
                                   .master_url = "http://127.0.0.1:8080",
                                   .program = "/bin/false",
@@ -703,7 +702,6 @@ TEST(a_start_on_a_full_disk_waits_for_room_or_for_its_end)
     world_init(&w, &sweep);
     world_boot(&w);
     config.io = w.io;
-    config.net = w.net;
     CHECK_OK(json_parse(spec, strlen(spec), &mem, &tree, &test_err));
     CHECK_OK(tasks_new(&config, &tasks, &test_err));
     io_memory_limit(w.io, 1);

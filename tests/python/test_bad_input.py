@@ -53,7 +53,7 @@ class Damage(Offline):
             checkpoint.download(self.second, self.path("got"))
         self.assertFalse(os.path.exists(self.path("got", "small")))
         with self.assertRaisesRegex(errors.CorruptError, pattern):
-            checkpoint.download(self.second, self.path("part"), selector=lambda path: path == "small")
+            checkpoint.download(self.second, self.path("part"), selector=lambda path: True)
         with checkpoint.restore_path(self.first) as path:
             self.assertEqual((path / "deep" / "weights").read_bytes(), b"the first" * 100)
 
@@ -80,6 +80,12 @@ class Damage(Offline):
                 with self.changed("deep/weights", flip(at, bit)):
                     self.refused("'deep/weights' of the checkpoint has changed")
         self.whole()
+
+    def test_what_is_whole_of_a_damaged_checkpoint_can_be_had(self):
+        got = self.path("whole")
+        with self.changed("deep/weights", lambda data: data[:1]):
+            self.context.checkpoint.download(self.second, got, selector=lambda path: path == "small")
+        self.assertEqual(os.listdir(got), ["small"])
 
     def test_a_missing_file_is_named(self):
         with self.changed("small", lambda data: None):

@@ -29,6 +29,7 @@ static const struct field exit_fields[] = {
     FIELD(I64, task_exit, code, "the exit code, or 128 and the signal"),
     FIELD(STR, task_exit, reason, "the same in words"),
     FIELD(STR, task_exit, boot_id, "the machine's start"),
+    FIELD(BOOL, task_exit, is_final, "it would fail again"),
     FIELD_END,
 };
 

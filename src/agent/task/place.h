@@ -10,7 +10,8 @@
  *   supervisor.log  what the supervisor has to say
  *   master.json     where the master is, once it has moved: its DET_MASTER_FILE, which
  *                   the task reads and only the supervisor writes
- *   work/  run/     the task's working directory, and its DET_RUN_DIR
+ *   work/  run/     the task's working directory, and its DET_RUN_DIR, with what
+ *                   env/enter.h writes: environment.json and failure.json
  *   reports/        the ring of what it reports, its DET_REPORT_RING (libdet/ring.h);
  *                   not in run/, where a task of another user could put a link in its
  *                   place and lead its supervisor elsewhere
@@ -45,6 +46,8 @@ struct json;
 #define PLACE_RUN     "run"
 #define PLACE_REPORTS "reports"
 #define PLACE_HOOK    "run/dynamic-tcd-startup-hook.sh"
+#define PLACE_RECORD  "run/environment.json"
+#define PLACE_FAILURE "run/failure.json"
 
 /* "DIR/NAME" in `mem`; NULL when memory is out. */
 char *place_path(struct arena *mem, const char *dir, const char *name);
@@ -83,6 +86,7 @@ struct task_exit {
     int64_t code;
     const char *reason;
     const char *boot_id;
+    bool is_final; /* whoever tries again will fail again */
 };
 
 /* From a status of wait(2).  `was_asked`: somebody told us to end the task, so however

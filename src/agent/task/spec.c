@@ -32,8 +32,12 @@ const struct field task_spec_fields[] = {
     FIELD(STR, task_spec, tcd_startup_hook, "a script to run first"),
     FIELD_OF(RECORD, task_spec, user, task_user_fields, struct task_user,
              "who runs it"),
+    FIELD(TREE, task_spec, requirements, "packages that it needs"),
+    FIELD(STR, task_spec, python, "the interpreter that it needs"),
     FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
+    FIELD(STRS, task_spec, gpu_names, "what they are"),
     FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
+    FIELD(STR, task_spec, envs, "where environments are"),
     FIELD_END,
 };
 

@@ -31,8 +31,12 @@ struct task_spec {
     const struct json *info;
     const char *tcd_startup_hook;
     struct task_user user;
-    struct field_strs gpu_uuids; /* by the agent, as the next */
+    const struct json *requirements; /* a file in work/, a list of lines, or null */
+    const char *python;              /* an interpreter; NULL: python3 */
+    struct field_strs gpu_uuids;     /* by the agent, as the next */
+    struct field_strs gpu_names;
     const char *master_url;
+    const char *envs; /* where its machine keeps environments; NULL: it does not */
 };
 extern const struct field task_spec_fields[];
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/talk.h"
+#include "agent/task/doorway.h"
 #include "agent/task/identity.h"
 #include "agent/task/mounts.h"
 #include "agent/task/place.h"
@@ -32,6 +33,7 @@ enum {
     BEAT_LEAST_US = 200 * 1000,
     BEAT_MOST_US = 60 * 1000 * 1000,
     SMALL = 1 << 20,
+    RECORD_MEMORY = 64 << 20,
 };
 
 struct steps {
@@ -45,9 +47,11 @@ struct steps {
     struct task task;
     struct steps_config config;
     struct arena mem;
-    struct identity who;   /* in `mem`; set before is_ready */
-    struct task_exit exit; /* in `mem`; set before has_exit */
-    size_t at;             /* which step; only the lane's, as what follows */
+    struct identity who;    /* in `mem`; set before is_ready */
+    struct task_exit exit;  /* in `mem`; set before has_exit */
+    char code[SHA256_TEXT]; /* set before is_ready */
+    bool has_record;        /* the master has it; only the lane's, as what follows */
+    size_t at;              /* which step */
     uint32_t failures;
     int64_t beat_us; /* when to say next that we are there */
 };
@@ -155,7 +159,9 @@ static det_status step_context(struct steps *steps, struct err *err)
     if (!request.path)
         return err_default(err, DET_NOMEM);
     status = talk_call(steps->config.talk, &request, &mem, &reply, err);
-    return status ? status : local(world_unpack(reply, steps->config.dir, err), err);
+    return status
+               ? status
+               : local(world_unpack(reply, steps->config.dir, steps->code, err), err);
 }
 
 static det_status step_starting(struct steps *steps, struct err *err)
@@ -198,8 +204,14 @@ static det_status step_rendezvous(struct steps *steps, struct err *err)
 /* Nothing is written into the task's directories after this. */
 static det_status step_handing(struct steps *steps, struct err *err)
 {
+    const struct doorway doorway = {.spec = steps->config.spec, .who = &steps->who};
+    det_status status;
+
     mounts_prepare(steps->config.dir);
-    return local(identity_give(&steps->who, steps->config.dir, err), err);
+    status = doorway_prepare(steps->config.io, &doorway, err);
+    if (!status)
+        status = identity_give(&steps->who, steps->config.dir, err);
+    return local(status, err);
 }
 
 static det_status step_running(struct steps *steps, struct err *err)
@@ -207,16 +219,53 @@ static det_status step_running(struct steps *steps, struct err *err)
     return post_state(steps, "RUNNING", err);
 }
 
+/* What it runs on, once.  A record that is not there, cannot be read or is refused is
+ * nothing to fail for. */
+static det_status post_record(struct steps *steps, bool is_last, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(RECORD_MEMORY);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&body);
+    struct json *record = NULL;
+    det_status status;
+
+    if (steps->has_record || !steps->config.spec->envs)
+        return DET_OK;
+    status = doorway_record(steps->config.io, steps->config.dir, is_last, &mem, &record,
+                            err);
+    if (status) {
+        if (status != DET_NOT_FOUND)
+            log_warn("%s", err->text);
+        return DET_OK;
+    }
+    jw_object(&w, NULL);
+    jw_i64(&w, "rank", steps->config.spec->rank);
+    jw_json(&w, "record", record);
+    jw_end_object(&w);
+    status = post(steps, "/environment", &body, err);
+    if (status && talk_may_retry(status))
+        return status;
+    if (status)
+        log_warn("what the task runs on was not taken: %s", err->text);
+    steps->has_record = true;
+    return DET_OK;
+}
+
 static det_status step_exit(struct steps *steps, struct err *err)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct json_writer w = JSON_WRITER(&body);
+    det_status status = post_record(steps, true, err);
 
+    if (status)
+        return status;
     jw_object(&w, NULL);
     jw_i64(&w, "rank", steps->config.spec->rank);
     jw_str(&w, "exit", steps->exit.exit);
     jw_i64(&w, "code", steps->exit.code);
     jw_str(&w, "reason", steps->exit.reason);
+    if (steps->exit.is_final)
+        jw_bool(&w, "isFinal", true);
     jw_end_object(&w);
     return post(steps, "/exit", &body, err);
 }
@@ -241,6 +290,7 @@ static int64_t say_alive(struct steps *steps)
     struct err err = {0};
     det_status status;
 
+    (void)post_record(steps, false, &err); /* again at the next beat, or at the end */
     jw_object(&w, NULL);
     jw_i64(&w, "rank", steps->config.spec->rank);
     jw_end_object(&w);
@@ -388,6 +438,11 @@ const struct identity *steps_who(const struct steps *steps)
     return &steps->who;
 }
 
+const char *steps_code(const struct steps *steps)
+{
+    return steps->code;
+}
+
 void steps_stop(struct steps *steps)
 {
     bool is_preparing;
@@ -415,6 +470,7 @@ det_status steps_exit(struct steps *steps, const struct task_exit *exit,
     struct task_exit copy = {
         .exit = arena_strdup(&steps->mem, exit->exit),
         .code = exit->code,
+        .is_final = exit->is_final,
         .reason = arena_strdup(&steps->mem, exit->reason),
     };
 

@@ -8,6 +8,9 @@
  * the master is away.  In brackets they wait for the supervisor's loop, which is woken
  * whenever something here has changed.
  *
+ * What the run runs on (env/enter.h) is told as soon as it is known, and before the
+ * exit at the latest.
+ *
  * While the task runs the master is called every few seconds, as often as it says: our
  * word keeps this machine's tasks when its agent is away, and the answer tells us what
  * the agent cannot, that the run is over or must end.
@@ -56,6 +59,8 @@ struct steps_view steps_look(struct steps *steps, struct err *ret_why);
 
 /* Who is to run the entrypoint, once it may start; borrowed. */
 const struct identity *steps_who(const struct steps *steps);
+/* A sum of the files that were unpacked, likewise; "": there were none. */
+const char *steps_code(const struct steps *steps);
 
 /* No preparation any more: what is under way is broken off and counts as failed. */
 void steps_stop(struct steps *steps);

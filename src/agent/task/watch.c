@@ -37,6 +37,7 @@
 #include "agent/talk.h"
 #include "agent/task/child.h"
 #include "agent/task/control.h"
+#include "agent/task/doorway.h"
 #include "agent/task/drain.h"
 #include "agent/task/entrypoint.h"
 #include "agent/task/family.h"
@@ -46,11 +47,13 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "data/json.h"
 
 enum {
     READS_A_ROUND = 16, /* of one pipe, before the others have their turn */
     TERM_US = 10 * 1000 * 1000,
     GRACE_US = 1000 * 1000,
+    ASK_US = 10 * 1000 * 1000,
     KILL_AGAIN_US = 20 * 1000,
     KILL_LAST_US = 30 * 1000 * 1000, /* processes that even SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
@@ -202,6 +205,7 @@ static void reap(struct supervisor *s)
         if (pid != s->pid)
             continue;
         s->exit = exit_classify(status, s->was_asked, &s->mem);
+        doorway_explain(s->io, s->dir, &s->mem, &s->exit);
         s->exit.boot_id = s->boot_id;
         s->pid = 0;
     }
@@ -228,10 +232,25 @@ static bool is_there(struct supervisor *s, const char *name)
     return path && io_stat(s->io, path, &found, NULL) == DET_OK;
 }
 
+/* Behind the doorway `python3` is what the configuration asks for. */
+static const char *python_of(const struct task_spec *spec)
+{
+    const char *variable = spec_variable(spec, "DET_PYTHON_EXECUTABLE");
+
+    if (spec->python || !json_is_null(spec->requirements) || !variable)
+        return "python3";
+    return variable;
+}
+
 static det_status build_command(struct supervisor *s, struct child_config *config,
                                 struct err *err)
 {
-    const char *python = spec_variable(&s->spec, "DET_PYTHON_EXECUTABLE");
+    const char *code = steps_code(s->steps);
+    const struct doorway doorway = {.spec = &s->spec,
+                                    .dir = s->dir,
+                                    .program = s->program,
+                                    .code = code[0] ? code : NULL,
+                                    .who = steps_who(s->steps)};
     struct entrypoint_hooks hooks = {0};
     const char *const *inherited;
     const char **environment;
@@ -252,8 +271,10 @@ static det_status build_command(struct supervisor *s, struct child_config *confi
         status = world_environment(&s->spec, s->dir, s->program, inherited, &s->mem,
                                    &environment, err);
     if (!status)
-        status = entrypoint_argv(s->spec.entrypoint, python ? python : "python3",
-                                 &s->mem, &argv, err);
+        status = entrypoint_argv(s->spec.entrypoint, python_of(&s->spec), &s->mem,
+                                 &argv, err);
+    if (!status)
+        status = doorway_argv(&doorway, argv, &s->mem, &argv, err);
     if (status)
         return status;
     if (is_there(s, PLACE_HOOK))
@@ -346,6 +367,15 @@ static void step_preparing(struct supervisor *s)
     }
 }
 
+/* How long what is left of a task may go on by itself: longer while the process that
+ * asks what it ran on is among that. */
+static int64_t grace_us(struct supervisor *s)
+{
+    if (s->stop == STOP_KILL)
+        return 0;
+    return doorway_is_asking(s->io, s->dir, &s->mem) ? ASK_US : GRACE_US;
+}
+
 static void step_running(struct supervisor *s)
 {
     struct err err = {0};
@@ -360,7 +390,7 @@ static void step_running(struct supervisor *s)
     s->phase = LEAVING;
     /* Asked to end, the whole family has its time, not only a shell that heads it. */
     if (s->stop != STOP_TERM)
-        s->kill_us = mono_us() + (s->stop == STOP_KILL ? 0 : GRACE_US);
+        s->kill_us = mono_us() + grace_us(s);
     s->deadline_us = mono_us() + KILL_LAST_US;
 }
 

@@ -113,14 +113,29 @@ static const char *place_of(struct variables *v, const char *directory,
     return NULL;
 }
 
+static const char *folder_of(const char *program, struct arena *mem)
+{
+    const char *slash = strrchr(program, '/');
+
+    return slash ? arena_strndup(mem, program, (size_t)(slash - program)) : ".";
+}
+
+const char *world_package(const char *program, struct arena *mem)
+{
+    struct variables v = {.mem = mem};
+    const char *directory = folder_of(program, mem);
+
+    return directory ? place_of(&v, directory, python_places, ARRAY_LEN(python_places),
+                                "determined/_det.abi3.so")
+                     : NULL;
+}
+
 /* So that `cc train.c -ldet` works in a task, and what it makes runs: compilers read
  * CPATH and LIBRARY_PATH.  Python finds our package behind what the user's own
  * PYTHONPATH names. */
 static void put_program(struct variables *v, const char *program)
 {
-    const char *slash = strrchr(program, '/');
-    const char *directory =
-        slash ? arena_strndup(v->mem, program, (size_t)(slash - program)) : ".";
+    const char *directory = folder_of(program, v->mem);
     const char *libraries, *headers, *python;
 
     if (!directory)
@@ -136,8 +151,7 @@ static void put_program(struct variables *v, const char *program)
     }
     if (headers)
         put_in_front(v, "CPATH", headers, NULL);
-    python = place_of(v, directory, python_places, ARRAY_LEN(python_places),
-                      "determined/_det.abi3.so");
+    python = world_package(program, v->mem);
     if (python)
         put_behind(v, "PYTHONPATH", python);
 }
@@ -238,8 +252,11 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
     return status;
 }
 
-det_status world_unpack(const struct json *reply, const char *dir, struct err *err)
+det_status world_unpack(const struct json *reply, const char *dir,
+                        char ret_sum[SHA256_TEXT], struct err *err)
 {
+    struct sha256 sum;
+
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     const struct json *text = json_find(reply, "b64_tgz");
@@ -250,9 +267,13 @@ det_status world_unpack(const struct json *reply, const char *dir, struct err *e
         return err_default(err, DET_NOMEM);
     if (!text || text->kind != JSON_STRING)
         return err_set(err, DET_INVALID, "the master sent no files");
+    ret_sum[0] = '\0';
     if (!text->string.len)
         return DET_OK;
     status = base64_decode(&tgz, text->string.text, text->string.len, err);
+    sha256_init(&sum);
+    sha256_add(&sum, tgz.data, tgz.len);
+    sha256_text(&sum, ret_sum);
     if (!status)
         status = archive_unpack(tgz.data, tgz.len, work, err);
     return status ? err_prefix(err, "cannot unpack the model definition") : DET_OK;

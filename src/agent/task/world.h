@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "data/sha256.h"
 
 struct arena;
 struct io;
@@ -32,8 +33,13 @@ det_status world_make(struct io *io, const struct task_spec *spec, const char *d
 det_status world_write_master(struct io *io, const struct task_spec *spec,
                               const char *dir, const char *url, struct err *err);
 
-/* Unpacks {"b64Tgz": ...} into work/.  DET_INVALID: no archive, or one that escapes. */
-det_status world_unpack(const struct json *reply, const char *dir, struct err *err);
+/* The folder near `program` that holds the Python package; NULL: there is none. */
+const char *world_package(const char *program, struct arena *mem);
+
+/* Unpacks {"b64Tgz": ...} into work/, and sums the archive; `ret_sum` is "" for an
+ * empty one.  DET_INVALID: no archive, or one that escapes. */
+det_status world_unpack(const struct json *reply, const char *dir,
+                        char ret_sum[SHA256_TEXT], struct err *err);
 
 /* cluster.json, trial.json (for trials) and resources.json, with exactly the keys that
  * the harness knows: it refuses others, and misses none. */

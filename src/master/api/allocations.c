@@ -263,6 +263,7 @@ static det_status report_exit(struct request *req, const struct allocation *row)
     state->event.share_exited.rank = body->rank;
     state->event.share_exited.exit = (enum exit_kind)kind;
     state->event.share_exited.code = body->code;
+    state->event.share_exited.is_final = body->is_final;
     state->event.share_exited.reason = arena_strndup(
         &req->mem, reason, utf8_valid(reason, strnlen(reason, REASON_BYTES)));
     state->sender = arena_printf(&req->mem, "exit %s/%" PRId64, row->name, body->rank);

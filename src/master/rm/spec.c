@@ -193,6 +193,8 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
     write_user(w, master->config);
+    jw_json(w, "requirements", json_path(p.config.tree, "environment.requirements"));
+    jw_str(w, "python", json_str(json_path(p.config.tree, "environment.python"), NULL));
     jw_object(w, "environment");
     write_identity(w, &p);
     write_trial(w, &p);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/env/enter.h"
 #include "agent/task/place.h"
 #include "agent/task/supervisor.h"
 #include "data/archive.h"
@@ -40,10 +41,32 @@ static inline int put_reports(int count)
     return 0; /* it is not closed: what was accepted needs nothing more */
 }
 
+/* As the command line would have it. */
+static int enter_as_told(char **words)
+{
+    struct enter_options options = {0};
+
+    for (; *words && strcmp(*words, "--") != 0; words += 2) {
+        if (strcmp(*words, "--envs") == 0)
+            options.envs = words[1];
+        else if (strcmp(*words, "--record") == 0)
+            options.record = words[1];
+        else if (strcmp(*words, "--failure") == 0)
+            options.failure = words[1];
+        else if (strcmp(*words, "--python") == 0)
+            options.python = words[1];
+        else if (strcmp(*words, "--requirements") == 0)
+            options.requirements = words[1];
+    }
+    return *words ? enter_run(&options, (const char *const *)(words + 1)) : 2;
+}
+
 __attribute__((constructor)) static void be_the_program(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "task") == 0 && strcmp(argv[2], "run") == 0)
         exit(supervisor_run(argv[3]));
+    if (argc > 3 && strcmp(argv[1], "task") == 0 && strcmp(argv[2], "enter") == 0)
+        exit(enter_as_told(argv + 3));
     if (argc == 3 && strcmp(argv[1], "report") == 0)
         exit(put_reports((int)strtol(argv[2], NULL, 10)));
 }

@@ -289,3 +289,28 @@ TEST(out_of_memory_is_told_or_drops)
         io_free(io);
     }
 }
+
+TEST(whoever_only_looks_removes_nothing_behind_damage)
+{
+    struct fixture f = fixture(0, 16);
+    struct fixture look = f;
+    size_t files;
+
+    put(&f, 1, "the first segment\n");
+    put(&f, 2, "the second segment\n");
+    put(&f, 3, "the third segment\n");
+    files = count_files(&f);
+    CHECK(files >= 3);
+    spool_close(f.spool);
+    f.spool = NULL;
+    CHECK_OK(io_replace(f.io, "/t/stdout.spool.00000000000000000000", "x", 1, false,
+                        &test_err));
+
+    look.config.only_looks = true;
+    open_spool(&look);
+    CHECK_EQ(count_files(&look), files);
+    spool_close(look.spool);
+    open_spool(&f);
+    CHECK(count_files(&f) < files);
+    done(&f);
+}

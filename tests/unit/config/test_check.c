@@ -113,6 +113,23 @@ TEST(an_unknown_word_is_one_error_not_many)
                   "c.yaml:2:44: checkpoint_storage.hdfs_url: unknown key");
 }
 
+TEST(requirements_are_a_file_of_the_folder_or_lines)
+{
+    FIXTURE(f);
+
+    CHECK_EQ(load(&f, SINGLE "environment: {requirements: a/r.txt, python: p3}\n"),
+             DET_OK);
+    CHECK_EQ(load(&f, SINGLE "environment: {requirements: [numpy, torch==2]}\n"),
+             DET_OK);
+    CHECK_REFUSES(
+        &f, SINGLE "environment: {requirements: /etc/r.txt}\n", DET_INVALID,
+        "c.yaml:2:29: environment.requirements: found '/etc/r.txt'; expected a "
+        "file inside the folder with the code, such as requirements.txt");
+    CHECK_REFUSES(&f, SINGLE "environment: {requirements: ../r.txt}\n", DET_INVALID,
+                  "c.yaml:2:29: environment.requirements: found '../r.txt'; expected a "
+                  "file inside the folder with the code, such as requirements.txt");
+}
+
 TEST(what_is_not_built_is_said_first)
 {
     FIXTURE(f);

@@ -54,6 +54,7 @@ struct job {
     bool is_single_node;
     bool is_paused;
     const char *pool;
+    const char *seeds; /* NULL: {"experiment_seed":1} */
 };
 
 static inline det_status bed_try_submit(struct bed *bed, const struct job *job)
@@ -67,11 +68,12 @@ static inline det_status bed_try_submit(struct bed *bed, const struct job *job)
         "\"int\",\"minval\":1,\"maxval\":3,\"count\":3}},\"checkpoint_storage\":"
         "{\"type\":\"shared_fs\"},\"max_restarts\":%d,\"preemption_timeout\":%d,"
         "\"resources\":{\"slots_per_trial\":%d,\"priority\":%d,\"is_single_node\":%s,"
-        "\"resource_pool\":\"%s\"},\"reproducibility\":{\"experiment_seed\":1}}",
+        "\"resource_pool\":\"%s\"},\"reproducibility\":%s}",
         job->searcher ? job->searcher : "{\"name\":\"single\",\"metric\":\"loss\"}",
         job->max_restarts, job->preemption_timeout_s ? job->preemption_timeout_s : -1,
         job->slots, job->priority, job->is_single_node ? "true" : "false",
-        job->pool ? job->pool : "");
+        job->pool ? job->pool : "",
+        job->seeds ? job->seeds : "{\"experiment_seed\":1}");
     event.submitted.job_id = "job";
     event.submitted.config = text;
     event.submitted.original_config = "name: test\n";

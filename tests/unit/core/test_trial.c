@@ -44,6 +44,39 @@ TEST(a_trial_that_fails_comes_again_until_its_restarts_are_used_up)
     CHECK(bed_logs(&bed, "exceeded max restarts"));
 }
 
+TEST(a_trial_that_would_fail_again_is_not_tried_again)
+{
+    BED(bed);
+    struct core_event event = {.kind = EVENT_SHARE_EXITED};
+
+    event.share_exited.allocation_id = running(&bed, &one_slot);
+    event.share_exited.exit = EXIT_FAILED;
+    event.share_exited.code = 1;
+    event.share_exited.reason = "its environment cannot be built";
+    event.share_exited.is_final = true;
+    event.journal_seq = ++bed.journal_seq;
+    bed_do(&bed, &event);
+
+    CHECK_EQ(bed.trial[1].state, TRIAL_ERROR);
+    CHECK_EQ(bed.trial[1].restarts, 0);
+    CHECK(bed_logs(&bed, "is not retried: it would fail again"));
+}
+
+TEST(trials_have_the_seed_that_the_configuration_gives_them)
+{
+    BED(bed);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed,
+               &(struct job){.searcher = RANDOM(2, 2),
+                             .slots = 1,
+                             .seeds = "{\"experiment_seed\":1,\"trial_seed\":77}"});
+    bed_submit(&bed, &(struct job){.slots = 1});
+
+    CHECK_EQ(bed.trial[1].seed, 77);
+    CHECK_EQ(bed.trial[2].seed, 77);
+    CHECK(bed.trial[3].seed != 77);
+}
+
 TEST(without_restarts_there_is_one_attempt)
 {
     BED(bed);

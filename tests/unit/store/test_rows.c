@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rows.c - experiments, trials, allocations, people, the journal: in and out
  * again. */
+#include "store/run_record.h"
 #include "tests/unit/store/world.h"
 
 TEST_ON_BOTH(an_experiment_comes_back_with_its_texts)
@@ -705,7 +706,8 @@ TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
         "allocations",        "shares",           "search_inputs",
         "metric_shapes",      "metric_runs",      "metric_tail",
         "metric_blocks",      "log_tasks",        "log_chunks",
-        "log_senders",        "log_values",       "checkpoints"};
+        "log_senders",        "log_values",       "checkpoints",
+        "run_records",        "records"};
     struct world w;
     struct field_i64s ids;
     struct log_line line = {.text = "x", .len = 1, .rank = 3, .agent = "a"};
@@ -721,6 +723,7 @@ TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
     put_allocation(&w, 1, ALLOCATION_TERMINATED, 5);
     CHECK_OK(store_log_add(w.db, &batch, &w.mem, &stored, &test_err));
     CHECK_OK(store_checkpoint_add(w.db, &checkpoint, &flag, &test_err));
+    CHECK_OK(store_run_record_put(w.db, 1, 0, "{}", &test_err));
     for (int i = 0; i < 300; i++) {
         struct metric_report report = {.trial_id = 1,
                                        .run_id = 1,

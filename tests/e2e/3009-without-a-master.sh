@@ -176,6 +176,24 @@ same 'its checkpoints are found where they were' "$T/hung/checkpoints" \
 
 # ---- TensorBoard
 
+mkdir board
+cat >board/train.py <<'END'
+from determined import core
+with core.init() as context:
+    context.train.report_training_metrics(1, {"loss": 0.5})
+    (context.train.get_tensorboard_path() / "mine").write_text("x")
+END
+cat >board/const.yaml <<'END'
+name: board
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss}
+max_restarts: 0
+END
+ok 'a trial of a cluster' create board -f
+set -- "$DATA"/checkpoints/*/tensorboard/experiment/"$ID"/trial/*
+same 'has its files beside its checkpoints' 1 $#
+grep -q training/loss "$1"/events.out.tfevents.* && [ -e "$1/mine" ]
+result $? 'and its numbers in them'
 set -- mine/tensorboard/events.out.tfevents.*
 same 'both runs wrote for TensorBoard' 2 $#
 "$ROOT/tools/venv" "$BUILD/venv" >"$T/venv" 2>&1 || {

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - venv, then pip, then a look at what came of it.
+ *
+ * Interpreters differ in what they were installed with: Debian's comes without
+ * ensurepip unless python3-venv is there.  So, in this order: `-m venv` with a pip of
+ * its own; an empty one, filled by the interpreter's own pip (--python, since
+ * pip 22.3); virtualenv.
+ *
+ * pip is told apart from the task's own settings where these would lead it astray (a
+ * PYTHONPATH hides what is missing; --user and --target lead elsewhere); which index it
+ * asks is the user's and the machine's business. */
+#include "agent/env/build.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/env/interpreter.h"
+#include "agent/env/process.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "data/json.h"
+#include "model/field.h"
+
+enum { TAIL = 20, TAIL_LINE = 400, WAIT_MS = 200, SHORT_KEY = 10 };
+
+static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static void say(const char *fmt, ...)
+{
+    va_list args;
+
+    fputs("[det] ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    fflush(stderr);
+}
+
+static int64_t mono_us(void)
+{
+    return clock_mono_us(&clock_system);
+}
+
+/* ---- what is run ----------------------------------------------------------------- */
+
+/* The last lines of what is run, for when it fails. */
+struct tail {
+    char line[TAIL][TAIL_LINE];
+    size_t count; /* of all lines there were */
+    char cause[TAIL_LINE];
+    bool may_pass;
+    bool is_full; /* the disk */
+};
+
+static bool has(const char *line, const char *part)
+{
+    return strstr(line, part) != NULL;
+}
+
+bool build_may_pass(const char *line)
+{
+    static const char *const signs[] = {
+        "Retrying (",         "onnection broken",   "onnectionError",
+        "NewConnectionError", "onnection refused",  "onnection reset",
+        "ame resolution",     "ame or service not", "timed out",
+        "imeoutError",        "ReadTimeout",        "SSLError",
+        "ProxyError",         "HTTP error 5",       "o space left on",
+        "MemoryError",        "annot allocate",     "Killed",
+        "isk quota",          "oo many open files",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if (has(line, signs[i]))
+            return true;
+    return false;
+}
+
+/* Large downloads and compiling are what takes long: they are told as they begin. */
+static bool is_worth_telling(const char *line)
+{
+    while (*line == ' ')
+        line++;
+    return strncmp(line, "Building wheel for", 18) == 0 ||
+           (strncmp(line, "Downloading", 11) == 0 &&
+            (has(line, " MB)") || has(line, " GB)")));
+}
+
+static void hear(void *arg, const char *line)
+{
+    struct tail *tail = arg;
+
+    snprintf(tail->line[tail->count++ % TAIL], TAIL_LINE, "%s", line);
+    if (strncmp(line, "ERROR: ", 7) == 0)
+        snprintf(tail->cause, sizeof(tail->cause), "%s", line + 7);
+    tail->may_pass |= build_may_pass(line);
+    tail->is_full |= has(line, "o space left on") || has(line, "isk quota");
+    if (is_worth_telling(line))
+        say("%s", line + strspn(line, " "));
+}
+
+static void tell_tail(const struct tail *tail)
+{
+    size_t first = tail->count > TAIL ? tail->count - TAIL : 0;
+
+    for (size_t i = first; i < tail->count; i++)
+        fprintf(stderr, "%s\n", tail->line[i % TAIL]);
+    fflush(stderr);
+}
+
+struct work {
+    const struct build_config *config;
+    const struct interpreter *interpreter;
+    const struct env_key *key;
+    const char *dir;    /* of the environment */
+    const char *python; /* its own */
+    const char *from;   /* "requirements.txt" */
+    struct arena *mem;
+    bool is_final;
+};
+
+static det_status run(struct work *w, const char *const *argv, struct err *err)
+{
+    static const char *const changes[] = {
+        "PYTHONPATH",         "PYTHONHOME",           "PIP_TARGET",
+        "PIP_PREFIX",         "PIP_USER=0",           "PIP_REQUIRE_VIRTUALENV=0",
+        "PIP_NO_INPUT=1",     "PYTHONUNBUFFERED=1",   "PIP_DISABLE_PIP_VERSION_CHECK=1",
+        "PYTHONNOUSERSITE=1", "PIP_PROGRESS_BAR=off", NULL,
+    };
+    struct tail *tail = arena_new(w->mem, struct tail);
+    struct process process = {.argv = argv,
+                              .changes = changes,
+                              .directory = w->config->wish.folder,
+                              .on_line = hear,
+                              .arg = tail};
+    int how = 0;
+    det_status st =
+        tail ? process_run(&process, &how, err) : err_default(err, DET_NOMEM);
+
+    if (st || process_was_fine(how))
+        return st;
+    tell_tail(tail);
+    if (tail->is_full)
+        return err_set(err, DET_FULL,
+                       "the disk with '%s' is full: the environment of %s cannot be "
+                       "built; make room, for instance with 'det env prune'",
+                       w->config->envs, w->from);
+    w->is_final = WIFEXITED(how) && !tail->may_pass;
+    return err_set(err, DET_FAILED, "the environment of %s cannot be built: %s",
+                   w->from, tail->cause[0] ? tail->cause : "see the lines above");
+}
+
+/* ---- an empty environment -------------------------------------------------------- */
+
+static bool can_fill_from_outside(const struct interpreter *it)
+{
+    return it->pip_major > 22 || (it->pip_major == 22 && it->pip_minor >= 3);
+}
+
+static det_status no_way(struct work *w, struct err *err)
+{
+    char host[128] = "this machine";
+
+    (void)gethostname(host, sizeof(host) - 1);
+    w->is_final = true;
+    return err_set(err, DET_UNSUPPORTED,
+                   "'%s' on %s can make no environments: it has neither ensurepip nor "
+                   "pip 22.3 nor virtualenv; install python3-venv there (Debian, "
+                   "Ubuntu), or name another with environment.python",
+                   w->interpreter->path, host);
+}
+
+static det_status make_empty(struct work *w, struct err *err)
+{
+    const struct interpreter *it = w->interpreter;
+    const char *full[] = {it->executable, "-m", "venv", w->dir, NULL};
+    const char *bare[] = {it->executable, "-m", "venv", "--without-pip", w->dir, NULL};
+    const char *other[] = {it->executable, "-m", "virtualenv", w->dir, NULL};
+
+    if (it->has_venv && it->has_ensurepip)
+        return run(w, full, err);
+    if (it->has_venv && can_fill_from_outside(it))
+        return run(w, bare, err);
+    return it->has_virtualenv ? run(w, other, err) : no_way(w, err);
+}
+
+/* ---- filling it ------------------------------------------------------------------ */
+
+/* A list in the configuration becomes a file in the task's folder, where its relative
+ * paths mean what they say. */
+static det_status write_lines(struct work *w, const char **ret_path, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const struct field_strs *lines = w->config->wish.lines;
+    const char *path =
+        arena_printf(w->mem, "%s/.det-requirements.txt", w->config->wish.folder);
+
+    for (size_t i = 0; lines && i < lines->count; i++)
+        buf_printf(&text, "%s\n", lines->at[i]);
+    if (!path || text.status)
+        return err_default(err, DET_NOMEM);
+    *ret_path = path;
+    return io_replace(w->config->io, path, text.data, text.len, false, err);
+}
+
+static det_status fill(struct work *w, struct err *err)
+{
+    const struct interpreter *it = w->interpreter;
+    bool is_bare = it->has_venv && !it->has_ensurepip && can_fill_from_outside(it);
+    const char *file = w->config->wish.file;
+    const char *argv[10];
+    size_t n = 0;
+    det_status st = file ? DET_OK : write_lines(w, &file, err);
+
+    if (st)
+        return st;
+    argv[n++] = is_bare ? it->executable : w->python;
+    argv[n++] = "-m";
+    argv[n++] = "pip";
+    if (is_bare) {
+        argv[n++] = "--python";
+        argv[n++] = w->python;
+    }
+    argv[n++] = "install";
+    argv[n++] = "-r";
+    argv[n++] = file;
+    argv[n] = NULL;
+    if (w->key->packages)
+        st = run(w, argv, err);
+    if (!w->config->wish.file)
+        (void)io_remove(w->config->io, file, NULL);
+    return st;
+}
+
+/* So that also `python -I` finds `determined`.  What the requirements name of that
+ * name comes before it. */
+static det_status write_pth(struct work *w, struct err *err)
+{
+    const char *text, *path;
+
+    if (!w->config->package)
+        return DET_OK;
+    path = arena_printf(w->mem, "%s/lib/python%d.%d/site-packages/det.pth", w->dir,
+                        w->interpreter->major, w->interpreter->minor);
+    text = arena_printf(w->mem, "%s\n", w->config->package);
+    if (!path || !text)
+        return err_default(err, DET_NOMEM);
+    return io_replace(w->config->io, path, text, strlen(text), false, err);
+}
+
+static uint64_t tree_size(struct io *io, const char *path, struct arena *mem)
+{
+    struct io_stat found;
+    const char **names;
+    uint64_t size;
+
+    if (io_stat(io, path, &found, NULL))
+        return 0;
+    size = found.size_bytes;
+    if (found.kind != IO_DIRECTORY || io_list(io, path, mem, &names, NULL))
+        return size;
+    for (; *names; names++) {
+        const char *inner = arena_printf(mem, "%s/%s", path, *names);
+
+        size += inner ? tree_size(io, inner, mem) : 0;
+    }
+    return size;
+}
+
+static det_status finish(struct work *w, int64_t began_us, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(256 << 20);
+    struct json_writer j = JSON_WRITER(&text);
+    struct interpreter own;
+    det_status st =
+        interpreter_ask(w->config->io, w->python, NULL, false, w->mem, &own, err);
+
+    if (st)
+        return st;
+    jw_object(&j, NULL);
+    jw_str(&j, "key", w->key->text);
+    jw_str(&j, "from", w->from);
+    jw_str(&j, "requirements", w->key->requirements);
+    jw_str(&j, "python", own.version);
+    jw_str(&j, "implementation", own.implementation);
+    jw_str(&j, "platform", own.platform);
+    jw_str(&j, "executable", own.executable);
+    jw_str(&j, "base", w->interpreter->executable);
+    jw_json(&j, "packages", own.packages);
+    jw_i64(&j, "sizeBytes", (int64_t)tree_size(w->config->io, w->dir, &scratch));
+    jw_i64(&j, "tookMs", (mono_us() - began_us) / 1000);
+    jw_time(&j, "built", clock_wall_us(&clock_system));
+    jw_end_object(&j);
+    return envs_finish(w->config->io, w->dir, &text, err);
+}
+
+static det_status build(struct work *w, struct err *err)
+{
+    int64_t began_us = mono_us();
+    size_t count = w->key->packages;
+    det_status st =
+        envs_begin(w->config->io, w->config->envs, w->key->text, w->mem, &w->dir, err);
+
+    if (st)
+        return st;
+    w->python = arena_printf(w->mem, "%s/bin/python", w->dir);
+    if (!w->python)
+        return err_default(err, DET_NOMEM);
+    say("building environment %.*s from %s (%zu package%s, Python %s): the first time, "
+        "this may take minutes",
+        SHORT_KEY, w->key->text, w->from, count, count == 1 ? "" : "s",
+        w->interpreter->version);
+    st = make_empty(w, err);
+    if (!st)
+        say("installing what %s names", w->from);
+    if (!st)
+        st = fill(w, err);
+    if (!st)
+        st = write_pth(w, err);
+    if (!st)
+        st = finish(w, began_us, err);
+    if (!st)
+        say("environment %.*s is ready after %.1f s", SHORT_KEY, w->key->text,
+            (double)(mono_us() - began_us) / 1e6);
+    else
+        (void)io_remove_tree(w->config->io, w->dir, NULL);
+    return st;
+}
+
+/* ---- getting it ------------------------------------------------------------------ */
+
+static det_status find_or_build(struct work *w, struct build *ret, struct err *err)
+{
+    const struct build_config *c = w->config;
+    CLEANUP(io_closep) struct io_file *lock = NULL;
+    bool has_said = false;
+    det_status st;
+
+    for (;;) {
+        st = envs_find(c->io, c->envs, w->key->text, clock_wall_us(&clock_system),
+                       w->mem, &ret->env, err);
+        if (st != DET_NOT_FOUND)
+            return st;
+        if (!lock) {
+            st = envs_lock(c->io, c->envs, w->key->text, w->mem, &lock, err);
+            if (st == DET_BUSY && !has_said)
+                say("another task builds environment %.*s, waiting for it", SHORT_KEY,
+                    w->key->text);
+            has_said |= st == DET_BUSY;
+            if (st == DET_BUSY)
+                poll(NULL, 0, WAIT_MS);
+            else if (st)
+                return st;
+            continue; /* it may have come into being in between */
+        }
+        st = build(w, err);
+        if (st)
+            return st;
+    }
+}
+
+det_status build_environment(const struct build_config *config, struct arena *mem,
+                             struct build *ret_build, struct err *err)
+{
+    struct interpreter interpreter;
+    struct env_key key;
+    struct work w = {.config = config,
+                     .interpreter = &interpreter,
+                     .key = &key,
+                     .from = config->wish.file ? config->wish.file
+                                               : "environment.requirements",
+                     .mem = mem};
+    const char *path;
+    det_status st = interpreter_find(config->python, mem, &path, err);
+
+    *ret_build = (struct build){.is_final = st == DET_NOT_FOUND};
+    if (!st) {
+        st = interpreter_ask(config->io, path, config->envs, false, mem, &interpreter,
+                             err);
+        ret_build->is_final = st == DET_INVALID;
+    }
+    if (!st) {
+        st = env_key(config->io, &config->wish, &interpreter, mem, &key, err);
+        ret_build->is_final = st == DET_INVALID;
+    }
+    if (st)
+        return st;
+    st = find_or_build(&w, ret_build, err);
+    ret_build->is_final = st && w.is_final;
+    return st;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/env/enter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/env/build.h"
+#include "agent/env/interpreter.h"
+#include "agent/env/machine.h"
+#include "agent/task/child.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "data/json.h"
+
+enum { MEM_LIMIT = 512 << 20, NICE = 10 };
+
+const struct field enter_failure_fields[] = {
+    FIELD_REQUIRED(STR, enter_failure, sentence, "why"),
+    FIELD(I64, enter_failure, code, "its exit code"),
+    FIELD(BOOL, enter_failure, is_final, "it would fail again"),
+    FIELD_END,
+};
+
+struct enter {
+    const struct enter_options *options;
+    const char *folder; /* this one */
+    struct io *io;
+    struct arena mem;
+    struct build build; /* its env.marker NULL: none was asked for */
+};
+
+static bool wants_packages(const struct enter_options *options)
+{
+    return options->requirements || options->require.count;
+}
+
+/* ---- the record ------------------------------------------------------------------ */
+
+/* Whole or not at all for who looks, but not durable: the task does not survive a loss
+ * of power either, and no start waits for a disk. */
+static det_status put_file(struct enter *e, const char *path, const struct buf *text,
+                           struct err *err)
+{
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    const char *draft = arena_printf(&e->mem, "%s.new", path);
+    det_status st;
+
+    if (!draft)
+        return err_default(err, DET_NOMEM);
+    st = io_open(e->io, draft, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, err);
+    if (!st)
+        st = io_write_at(file, 0, text->data, text->len, err);
+    return st ? st : io_rename(e->io, draft, path, err);
+}
+
+/* `python` NULL: there is none, or it was not asked yet. */
+static void write_record(struct enter *e, const struct interpreter *python,
+                         const char *path)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    const struct json *marker = e->build.env.marker;
+    struct err err = {0};
+
+    jw_object(&w, NULL);
+    machine_write(&w, e->io, &e->options->gpus, &e->mem);
+    jw_str(&w, "code", e->options->code);
+    jw_str(&w, "environment", marker ? e->build.env.key : NULL);
+    jw_str(&w, "requirements", json_str(json_get(marker, "requirements"), NULL));
+    if (python) {
+        jw_object(&w, "python");
+        jw_str(&w, "executable", python->executable);
+        jw_str(&w, "version", python->version);
+        jw_str(&w, "implementation", python->implementation);
+        jw_str(&w, "platform", python->platform);
+        jw_end_object(&w);
+        jw_json(&w, "packages", python->packages);
+    }
+    jw_end_object(&w);
+    if (text.status || e->mem.has_failed || put_file(e, path, &text, &err))
+        fprintf(stderr, "[det] what this ran on is not recorded: %s\n",
+                err.text[0] ? err.text : "out of memory");
+}
+
+/* In a process that nobody waits for, with nobody's output. */
+static void ask_beside(struct enter *e, const char *path)
+{
+    struct interpreter python;
+    pid_t pid;
+    int null;
+
+    pid = fork();
+    if (pid > 0) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        return;
+    }
+    if (pid < 0)
+        return; /* the part is all there will be */
+    if (fork() != 0)
+        _exit(0);
+    null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    close_range(3, ~0U, 0);
+    (void)!nice(NICE);
+    if (interpreter_ask(e->io, path, e->options->envs, false, &e->mem, &python, NULL) ==
+        DET_OK)
+        write_record(e, &python, e->options->record);
+    _exit(0);
+}
+
+/* The environment that was built says what is in it; else who is known is not asked. */
+static void record(struct enter *e)
+{
+    const struct json *marker = e->build.env.marker;
+    const char *name = e->options->python ? e->options->python : "python3";
+    const char *part = arena_printf(&e->mem, "%s" ENTER_PART, e->options->record);
+    struct interpreter python = {
+        .executable = json_str(json_get(marker, "executable"), ""),
+        .version = json_str(json_get(marker, "python"), ""),
+        .implementation = json_str(json_get(marker, "implementation"), ""),
+        .platform = json_str(json_get(marker, "platform"), ""),
+        .packages = json_get(marker, "packages"),
+    };
+    const char *path;
+
+    if (marker) {
+        write_record(e, &python, e->options->record);
+    } else if (interpreter_find(name, &e->mem, &path, NULL)) {
+        write_record(e, NULL, e->options->record);
+    } else if (interpreter_ask(e->io, path, e->options->envs, true, &e->mem, &python,
+                               NULL) == DET_OK) {
+        write_record(e, &python, e->options->record);
+    } else if (part) {
+        write_record(e, NULL, part);
+        ask_beside(e, path);
+    }
+}
+
+/* ---- the environment ------------------------------------------------------------- */
+
+static det_status put_first(struct enter *e, const char *dir, struct err *err)
+{
+    const char *old = getenv("PATH");
+    const char *path = arena_printf(&e->mem, "%s:%s", dir,
+                                    old && *old ? old : "/usr/local/bin:/usr/bin:/bin");
+
+    if (!path || setenv("PATH", path, 1))
+        return err_default(err, DET_NOMEM);
+    return DET_OK;
+}
+
+static det_status use_packages(struct enter *e, bool *ret_is_final, struct err *err)
+{
+    struct build_config config = {
+        .io = e->io,
+        .envs = e->options->envs,
+        .package = e->options->package,
+        .python = e->options->python ? e->options->python : "python3",
+        .wish = {e->folder, e->options->requirements, &e->options->require},
+    };
+    const char *bin;
+    det_status st = build_environment(&config, &e->mem, &e->build, err);
+
+    *ret_is_final = e->build.is_final;
+    if (st)
+        return st;
+    bin = arena_printf(&e->mem, "%s/bin", e->build.env.dir);
+    if (!bin || setenv("VIRTUAL_ENV", e->build.env.dir, 1))
+        return err_default(err, DET_NOMEM);
+    (void)unsetenv("PYTHONHOME");
+    /* The lock lives as long as somebody has this descriptor. */
+    (void)fcntl(io_fd(e->build.env.use), F_SETFD, 0);
+    return put_first(e, bin, err);
+}
+
+/* `python` and `python3` mean the interpreter that was named, whatever its file is
+ * called: two small scripts in front of PATH.  A link would not do, since a virtual
+ * environment knows itself by where its interpreter lies. */
+static det_status use_python(struct enter *e, bool *ret_is_final, struct err *err)
+{
+    static const char *const names[] = {"python", "python3"};
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const char *slash = strrchr(e->options->record, '/');
+    const char *bin = arena_printf(
+        &e->mem, "%.*s/bin", (int)(slash - e->options->record), e->options->record);
+    const char *path;
+    det_status st = interpreter_find(e->options->python, &e->mem, &path, err);
+
+    *ret_is_final = st == DET_NOT_FOUND;
+    if (!st && !bin)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
+        st = io_mkdir(e->io, bin, true, err);
+    if (st)
+        return st;
+    buf_puts(&text, "#!/bin/sh\nexec '");
+    for (const char *c = path; *c; c++)
+        if (*c == '\'')
+            buf_puts(&text, "'\\''");
+        else
+            buf_putc(&text, *c);
+    buf_puts(&text, "' \"$@\"\n");
+    for (size_t i = 0; i < ARRAY_LEN(names) && !st; i++) {
+        const char *file = arena_printf(&e->mem, "%s/%s", bin, names[i]);
+
+        if (!file || text.status)
+            return err_default(err, DET_NOMEM);
+        st = io_replace(e->io, file, text.data, text.len, true, err);
+        if (!st && chmod(file, 0700))
+            st = err_errno(err, errno, "cannot make '%s' executable", file);
+    }
+    return st ? st : put_first(e, bin, err);
+}
+
+/* ---- becoming the entrypoint ----------------------------------------------------- */
+
+/* As shells have it. */
+static int code_of(det_status status)
+{
+    if (status == DET_NOT_FOUND)
+        return 127;
+    return status == DET_FORBIDDEN ? 126 : 1;
+}
+
+static int fail(struct enter *e, int code, bool is_final, const struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+
+    fprintf(stderr, "[det] %s\n", err->text);
+    jw_object(&w, NULL);
+    jw_str(&w, "sentence", err->text);
+    jw_i64(&w, "code", code);
+    jw_bool(&w, "isFinal", is_final);
+    jw_end_object(&w);
+    if (!text.status)
+        (void)put_file(e, e->options->failure, &text, NULL);
+    arena_done(&e->mem);
+    return code;
+}
+
+int enter_run(const struct enter_options *options, const char *const *argv)
+{
+    char folder[4096];
+    struct enter e = {.options = options,
+                      .folder = getcwd(folder, sizeof(folder)) ? folder : ".",
+                      .io = io_system(),
+                      .mem = ARENA_INIT(MEM_LIMIT)};
+    struct err err = {0};
+    const char *path;
+    bool is_final = false;
+    det_status st = DET_OK;
+
+    if (wants_packages(options))
+        st = use_packages(&e, &is_final, &err);
+    else if (options->python)
+        st = use_python(&e, &is_final, &err);
+    if (st)
+        return fail(&e, 1, is_final, &err);
+    record(&e);
+    st = child_find(argv[0], (const char *const *)(uintptr_t)environ, &e.mem, &path,
+                    &err);
+    if (!st) {
+        execve(path, (char *const *)(uintptr_t)argv, environ);
+        st = err_errno(&err, errno, "cannot run '%s'", argv[0]);
+    }
+    return fail(&e, code_of(st), false, &err);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.h - running a program to its end and hearing what it says, line by line.
+ *
+ * For processes without threads: the one that prepares a task's environment.  What is
+ * started dies with its parent, reads nothing, and writes both of its streams into one
+ * pipe. */
+#ifndef AGENT_ENV_PROCESS_H
+#define AGENT_ENV_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* A line without its end, which may be a '\r'. */
+typedef void process_line_fn(void *arg, const char *line);
+
+struct process {
+    const char *const *argv;    /* ends with NULL; looked for along PATH */
+    const char *const *changes; /* "NAME=value" sets, "NAME" removes; NULL: none */
+    const char *directory;      /* NULL: this one */
+    process_line_fn *on_line;   /* NULL: nobody listens */
+    void *arg;
+};
+
+/* How it ended, as wait(2) tells.  DET_NOT_FOUND, DET_FORBIDDEN: it cannot be run. */
+det_status process_run(const struct process *process, int *ret_status, struct err *err);
+
+/* Whether it ended with exit code 0. */
+bool process_was_fine(int status);
+
+#endif

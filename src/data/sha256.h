@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sha256.h - what something is, as 64 hexadecimal digits.
+ *
+ * A sum is fed piece by piece.  sha256_part() puts the length in front of a piece, so
+ * that "ab" and "c" are not "a" and "bc". */
+#ifndef DATA_SHA256_H
+#define DATA_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA256_TEXT = 65, SHA256_STATE = 128 };
+
+struct sha256 {
+    uint64_t state[SHA256_STATE / sizeof(uint64_t)]; /* the library's own */
+};
+
+void sha256_init(struct sha256 *sum);
+void sha256_add(struct sha256 *sum, const void *bytes, size_t len);
+void sha256_part(struct sha256 *sum, const char *text); /* a text that ends with NUL */
+/* Ends it; the sum is good for nothing but another init. */
+void sha256_text(struct sha256 *sum, char text[SHA256_TEXT]);
+
+#endif
