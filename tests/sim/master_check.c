@@ -191,8 +191,7 @@ static bool is_trained_over(const struct world *w, const struct process *p,
     return false;
 }
 
-/* A run up to that one saved these steps or later ones, and was told so: nothing that
- * resumes afterwards begins before them. */
+/* A run up to that one saved these steps or later ones, and was told so. */
 static bool is_saved(const struct world *w, const struct process *p, int64_t steps)
 {
     for (uint32_t i = 0; i < w->processes; i++) {
@@ -203,6 +202,20 @@ static bool is_saved(const struct world *w, const struct process *p, int64_t ste
         for (uint32_t k = 0; k < earlier->saves; k++)
             if (earlier->saved[k].is_acked && earlier->saved[k].steps >= steps)
                 return true;
+    }
+    return false;
+}
+
+/* A later run of the trial began before these steps: what had been saved of them was
+ * collected when the trial ended, and then somebody continued it. */
+static bool is_begun_before(const struct world *w, const struct process *p,
+                            int64_t steps)
+{
+    for (uint32_t i = 0; i < w->processes; i++) {
+        const struct process *later = w->process[i];
+
+        if (later->trial == p->trial && later->run > p->run && later->began < steps)
+            return true;
     }
     return false;
 }
@@ -219,7 +232,7 @@ static void check_line(struct reader *r, const struct json *row,
                    " was trained over and still counts",
                    p->trial, p->run, m->steps);
     if (is_archived && is_saved(r->w, p, m->steps) &&
-        !is_trained_over(r->w, p, m, false))
+        !is_begun_before(r->w, p, m->steps) && !is_trained_over(r->w, p, m, false))
         world_fail(r->w,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                    " was saved and counts no more",

@@ -149,7 +149,7 @@ static void start_process(struct agent_machine *agent, const struct json *comman
     p->experiment = json_i64(json_get(env, "DET_EXPERIMENT_ID"), -1);
     p->trial = json_i64(json_get(env, "DET_TRIAL_ID"), -1);
     p->run = json_i64(json_get(env, "DET_TRIAL_RUN_ID"), -1);
-    p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
+    p->began = p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
     p->until = p->steps + 2 + (int64_t)roll(w, 12);
     p->op = OP_STATE;
     p->has_ring = one_in(w, 2);

@@ -104,6 +104,7 @@ struct process {
     int64_t experiment;
     int64_t trial;
     int64_t run;
+    int64_t began;    /* the steps of the checkpoint that it began from */
     int64_t steps;    /* trained so far */
     int64_t until;    /* then it is done */
     enum op op;       /* not yet answered */
