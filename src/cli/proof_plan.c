@@ -77,6 +77,24 @@ void proof_plan(const struct proof_timeline *timeline, uint64_t seed,
     }
 }
 
+void proof_run_begin(struct proof_run *run, int64_t from_steps, int64_t steps,
+                     int64_t now_us)
+{
+    *run = (struct proof_run){.began_us = now_us,
+                              .from_steps = from_steps,
+                              .seen_steps = from_steps,
+                              .seen_us = now_us,
+                              .left_steps = steps};
+}
+
+void proof_run_see(struct proof_run *run, int64_t steps, int64_t now_us)
+{
+    if (steps <= run->seen_steps || steps == run->left_steps)
+        return;
+    run->seen_steps = steps;
+    run->seen_us = now_us;
+}
+
 bool proof_is_due(const struct proof_timeline *timeline, const struct proof_kill *kill,
                   const struct proof_run *run, int64_t now_us)
 {

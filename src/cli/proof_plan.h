@@ -50,7 +50,15 @@ struct proof_run {
     int64_t from_steps; /* of the checkpoint it went on from; 0: none */
     int64_t seen_steps; /* the last it has said */
     int64_t seen_us;    /* when that was seen */
+    int64_t left_steps; /* what the trial's earlier runs had said when it began */
 };
+/* It began, from `from_steps`, while the trial stood at `steps`.  A trial that has
+ * saved nothing stands where its killed run was until the new one has said something:
+ * that number says nothing of this run. */
+void proof_run_begin(struct proof_run *run, int64_t from_steps, int64_t steps,
+                     int64_t now_us);
+/* The trial stands at `steps` now. */
+void proof_run_see(struct proof_run *run, int64_t steps, int64_t now_us);
 bool proof_is_due(const struct proof_timeline *timeline, const struct proof_kill *kill,
                   const struct proof_run *run, int64_t now_us);
 

@@ -217,9 +217,10 @@ static det_status show_text(struct proof *proof, bool is_proven)
     cli_put(cli, "\n");
     if (is_proven)
         cli_put(cli,
-                "Proven: killed %" PRId64 " times, resumed from a checkpoint %" PRId64
-                " times, it ended with the same bits (seed %" PRIu64 ").\n",
-                proof->landed, proof->resumed, proof->seed);
+                "Proven: killed %" PRId64 " time%s, resumed from a checkpoint %" PRId64
+                " time%s, it ended with the same bits (seed %" PRIu64 ").\n",
+                proof->landed, proof->landed == 1 ? "" : "s", proof->resumed,
+                proof->resumed == 1 ? "" : "s", proof->seed);
     else if (!proof_is_same(&proof->parts))
         cli_put(cli, "Not proven: it does not resume exactly (seed %" PRIu64 ").\n",
                 proof->seed);

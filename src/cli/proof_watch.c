@@ -202,7 +202,7 @@ static det_status next_run(struct watching *watching, const struct glance *glanc
     return DET_OK;
 }
 
-static det_status kill_if_due(struct watching *watching, const struct glance *glance)
+static det_status kill_if_due(struct watching *watching)
 {
     struct proof *proof = watching->proof;
     det_status st;
@@ -216,7 +216,7 @@ static det_status kill_if_due(struct watching *watching, const struct glance *gl
     if (st == DET_STATE)
         return DET_OK; /* it has ended in the meantime */
     watching->is_killing = !st;
-    watching->killed_steps = glance->steps;
+    watching->killed_steps = watching->run.seen_steps;
     return st;
 }
 
@@ -235,17 +235,13 @@ static det_status take_in(struct watching *watching, const struct glance *glance
         return st;
     if (!watching->is_running) {
         watching->is_running = true;
-        run->began_us = run->seen_us = now_us();
-        run->seen_steps = run->from_steps;
+        proof_run_begin(run, run->from_steps, glance->steps, now_us());
         if (!watching->first_us)
             watching->first_us = run->began_us;
     }
-    if (glance->steps > run->seen_steps) {
-        run->seen_steps = glance->steps;
-        run->seen_us = now_us();
-    }
+    proof_run_see(run, glance->steps, now_us());
     if (watching->kill)
-        return kill_if_due(watching, glance);
+        return kill_if_due(watching);
     if (!proof_timeline_see(&proof->timeline, now_us() - watching->first_us,
                             glance->steps))
         return cli_nomem(proof->cli);

@@ -100,6 +100,30 @@ TEST(a_kill_is_due_where_the_run_is_and_not_when)
     proof_timeline_done(&timeline);
 }
 
+TEST(what_a_killed_run_had_said_is_not_where_the_next_one_is)
+{
+    struct proof_timeline timeline = steady(10);
+    struct proof_kill kill = {.at_us = 5500000};
+    struct proof_run run;
+    int64_t s = 1000000;
+
+    /* killed at 40 with nothing saved, it begins again; the trial still stands at 40 */
+    proof_run_begin(&run, 0, 40, 0);
+    proof_run_see(&run, 40, s);
+    CHECK_EQ(run.seen_steps, 0);
+    CHECK(!proof_is_due(&timeline, &kill, &run, 2 * s));
+    proof_run_see(&run, 10, 2 * s);
+    CHECK_EQ(run.seen_steps, 10);
+    CHECK_EQ(run.seen_us, 2 * s);
+    CHECK(!proof_is_due(&timeline, &kill, &run, 2 * s));
+    /* no news; then news */
+    proof_run_see(&run, 10, 3 * s);
+    CHECK_EQ(run.seen_us, 2 * s);
+    proof_run_see(&run, 50, 4 * s);
+    CHECK(proof_is_due(&timeline, &kill, &run, 4 * s));
+    proof_timeline_done(&timeline);
+}
+
 /* ---- files ----------------------------------------------------------------------- */
 
 struct place {
