@@ -256,3 +256,13 @@ det_status bring_output(struct bring *b)
     }
     return st;
 }
+
+det_status bring_more_output(struct cli *cli, const struct offline_run *run,
+                             int64_t trial_id, uint64_t *ret_bytes)
+{
+    struct bring b = {.cli = cli, .run = run, .to.trial_id = trial_id};
+    det_status st = bring_output(&b);
+
+    *ret_bytes = b.to.output_bytes;
+    return st;
+}

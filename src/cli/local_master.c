@@ -201,3 +201,28 @@ det_status local_master_id(struct cli *cli, const char *word, int64_t *ret_id)
     *ret_id = number;
     return DET_OK;
 }
+
+static det_status renew_output(struct cli *cli, int64_t id, bool *ret_is_over)
+{
+    struct offline_run run;
+    uint64_t bytes = 0;
+    det_status st =
+        offline_run_read(cli->local->runs.at[id - 1].path, &cli->mem, &run, cli->err);
+
+    if (!st)
+        st = bring_more_output(cli, &run, id, &bytes);
+    *ret_is_over = st || (run.state != OFFLINE_RUNNING && !bytes);
+    return st;
+}
+
+det_status local_master_renew_output(struct cli *cli, int64_t id, bool *ret_is_over)
+{
+    struct arena kept = cli->mem;
+    det_status st;
+
+    cli->mem = (struct arena)ARENA_INIT(CONFIG_MEM); /* it is done again and again */
+    st = renew_output(cli, id, ret_is_over);
+    arena_done(&cli->mem);
+    cli->mem = kept;
+    return st;
+}

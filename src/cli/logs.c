@@ -5,7 +5,10 @@
  * line that was printed.  Lines are known by their id; since the master filters by time
  * only, it is asked for lines from the last one's microsecond on, and those already
  * printed are dropped here.  --tail with --follow works the same way: the last lines
- * first, then a stream behind them. */
+ * first, then a stream behind them.
+ *
+ * A run without a master is followed by looking at its folder again and again, never
+ * for more than a tenth of the time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 #include "base/vec.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
+#include "cli/offline.h"
 #include "cli/options.h"
 #include "cli/run.h"
 #include "data/text.h"
@@ -24,13 +28,16 @@ enum {
     FLUSH_BYTES = 1 << 16,
     LINE_TREE = 16 << 20,
     TRIES_MOST = 60,
-    FIRST_POLL_MS = 100
+    FIRST_POLL_MS = 100,
+    LOCAL_POLL_MS = 200,
+    LOCAL_SLACK_US = 1000 * 1000, /* streams are read one after the other */
 };
 
 struct reader {
     struct cli *cli;
     const struct log_options *options;
     const char *path; /* "/api/v1/trials/7/logs" */
+    int64_t trial_id; /* 0: those of a task */
     struct arena line;
     FILE *file; /* NULL: stdout */
     int64_t last_id;
@@ -121,7 +128,7 @@ static det_status add_filters(struct reader *reader, struct buf *query)
     if (reader->last_us) {
         char time[TIME_TEXT];
 
-        time_format(reader->last_us - 1, time);
+        time_format(reader->last_us - (reader->cli->local ? LOCAL_SLACK_US : 1), time);
         add_text(query, "timestampAfter", time);
     } else {
         st = add_time(reader, query, "timestampAfter", "timestamp-after",
@@ -234,10 +241,30 @@ static det_status read_tail(struct reader *reader)
     return st;
 }
 
+static det_status read_local(struct reader *reader)
+{
+    det_status st = stream(reader, "follow=false");
+    bool is_over = !reader->trial_id;
+
+    while (!st && !is_over) {
+        int64_t began_us = clock_mono_us(&clock_system);
+
+        st = local_master_renew_output(reader->cli, reader->trial_id, &is_over);
+        if (!st)
+            st = stream(reader, "follow=false");
+        if (!st && !is_over)
+            follow_sleep(MAX((int64_t)LOCAL_POLL_MS,
+                             (clock_mono_us(&clock_system) - began_us) / 100));
+    }
+    return st;
+}
+
 static det_status read_following(struct reader *reader)
 {
     int tries = 0;
 
+    if (reader->cli->local)
+        return read_local(reader);
     for (;;) {
         int64_t before = reader->last_id;
         det_status st = stream(reader, "follow=true");
@@ -290,10 +317,13 @@ static det_status check_options(struct cli *cli, const struct log_options *optio
 }
 
 static det_status read_logs(struct cli *cli, const struct log_options *options,
-                            const char *path)
+                            int64_t trial_id, const char *path)
 {
-    struct reader reader = {
-        .cli = cli, .options = options, .path = path, .line = ARENA_INIT(LINE_TREE)};
+    struct reader reader = {.cli = cli,
+                            .options = options,
+                            .path = path,
+                            .trial_id = trial_id,
+                            .line = ARENA_INIT(LINE_TREE)};
     det_status st;
 
     if (!path)
@@ -320,7 +350,7 @@ static det_status trial_logs(struct cli *cli, const struct log_options *options,
                              int64_t trial_id)
 {
     return read_logs(
-        cli, options,
+        cli, options, trial_id,
         arena_printf(&cli->mem, "/api/v1/trials/%" PRId64 "/logs", trial_id));
 }
 
@@ -387,6 +417,6 @@ det_status run_trial_logs(struct cli *cli, const struct cli_invocation *in)
 det_status run_task_logs(struct cli *cli, const struct cli_invocation *in)
 {
     return read_logs(
-        cli, in->options,
+        cli, in->options, 0,
         arena_printf(&cli->mem, "/api/v1/tasks/%s/logs", cli_url(cli, in->args[0])));
 }

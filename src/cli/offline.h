@@ -90,6 +90,10 @@ struct brought {
 det_status bring_run(struct cli *cli, const struct offline_run *run, unsigned flags,
                      struct brought *ret_brought);
 
+/* What it has printed since, of a run that the master has. */
+det_status bring_more_output(struct cli *cli, const struct offline_run *run,
+                             int64_t trial_id, uint64_t *ret_bytes);
+
 /* ---- a master of this command's own ---------------------------------------------- */
 
 /* Opens cli->client to it.  Called by cli_connect() where --local was given. */
@@ -97,5 +101,8 @@ det_status local_master_open(struct cli *cli);
 void local_master_close(struct local_master *local); /* NULL does nothing */
 /* The number of the run that a word means. */
 det_status local_master_id(struct cli *cli, const char *word, int64_t *ret_id);
+/* Looks at the folder again for what run `id` has printed since.  *ret_is_over: the run
+ * has ended, and there was nothing new. */
+det_status local_master_renew_output(struct cli *cli, int64_t id, bool *ret_is_over);
 
 #endif

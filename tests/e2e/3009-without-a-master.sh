@@ -29,7 +29,14 @@ ok 'one that runs is shown as such' det e describe 1 --local=hung
 says 'RUNNING'
 fails 5 'and is not imported' det import hung
 says 'still under way'
+det e logs 1 --local=hung -f >followed.out 2>&1 &
+FOLLOWER=$!
+until_true grep -q 'nearly done' followed.out
+kill -0 $FOLLOWER
+result $? 'its output is followed while it runs'
 slay $PID
+wait $FOLLOWER
+same 'to its end' '0 1' "$? $(grep -c 'the last words, without an end' followed.out)"
 ok 'one that was killed, too' det e describe hung --local=hung
 says 'ERROR'
 ok 'what it printed last is there' det e logs 1 --local=hung
