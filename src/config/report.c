@@ -2,6 +2,7 @@
 #include "config/report.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -35,6 +36,28 @@ static void insert(struct config_report *report, struct config_problem *problem)
     report->count++;
 }
 
+/* One value of the file may stand at several places of the tree: a list of variables
+ * that counts for every kind of device. */
+static bool is_said(const struct config_report *report,
+                    const struct config_problem *problem)
+{
+    for (const struct config_problem *p = report->first; p; p = p->next)
+        if (problem->line && file_order(p) == file_order(problem) &&
+            p->severity == problem->severity && !strcmp(p->path, problem->path) &&
+            !strcmp(p->text, problem->text))
+            return true;
+    return false;
+}
+
+static void count(struct config_report *report, const struct config_problem *problem)
+{
+    if (problem->severity == CONFIG_NOTICE)
+        report->notices++;
+    else
+        report->errors++;
+    report->unsupported += problem->is_unsupported;
+}
+
 static void add(struct config_report *report, const struct json *at,
                 struct config_problem problem, const char *fmt, va_list args)
     PRINTF_LIKE(4, 0);
@@ -44,18 +67,17 @@ static void add(struct config_report *report, const struct json *at,
 {
     struct config_problem *copy;
 
-    if (problem.severity == CONFIG_NOTICE)
-        report->notices++;
-    else
-        report->errors++;
-    report->unsupported += problem.is_unsupported;
-    if (report->count >= CONFIG_PROBLEMS_MOST)
+    if (report->count >= CONFIG_PROBLEMS_MOST) {
+        count(report, &problem);
         return;
-
+    }
     problem.line = at ? at->line : 0;
     problem.column = at ? at->column : 0;
     problem.path = arena_strdup(report->mem, problem.path);
     problem.text = arena_vprintf(report->mem, fmt, args);
+    if (problem.text && problem.path && is_said(report, &problem))
+        return;
+    count(report, &problem);
     copy = arena_new(report->mem, struct config_problem);
     if (!copy || !problem.text || !problem.path)
         return;

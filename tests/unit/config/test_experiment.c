@@ -350,6 +350,16 @@ TEST(variables_have_names)
     CHECK_HAS(f.err.text, "found '=a'; expected NAME=value");
 }
 
+TEST(a_value_that_counts_at_several_places_is_refused_once)
+{
+    FIXTURE(f);
+
+    CHECK_EQ(load(&f, SINGLE "environment: {environment_variables: ['=a', '=a']}\n"),
+             DET_INVALID);
+    CHECK_EQ(f.report.errors, 2);
+    CHECK_EQ(f.report.count, 2);
+}
+
 TEST(a_stored_configuration_opens_as_it_was)
 {
     FIXTURE(f);
