@@ -67,6 +67,12 @@ static void note_empty_list(struct cli *cli, const struct list_options *options)
 {
     bool has_filters = options->states.count || options->labels.count || options->name;
 
+    if (cli->local && !has_filters) {
+        const char *dir = cli->in->globals.local;
+
+        cli_note(cli, "no runs without a master%s%s", *dir ? " in " : "", dir);
+        return;
+    }
     cli_note(cli, "no experiments%s%s%s", options->all ? "" : " of yours",
              has_filters ? " that --state, --label and --name let through" : "",
              options->all ? ""

@@ -7,6 +7,9 @@ BUILD=$(cd "$(dirname "$DET")" && pwd)
 ROOT=$(cd "$HERE/../.." && pwd)
 RUNS=$DATA/offline
 
+mkdir nobody
+ok 'a folder without runs is told' det e list --local=nobody
+says 'no runs without a master in nobody'
 ok 'a program is compiled' cc -O1 -Wall -I"$ROOT/include" -o train "$HERE/offline.c" \
     -L"$BUILD" -ldet -lm -Wl,-rpath,"$BUILD"
 
