@@ -69,17 +69,13 @@ static det_status find_all(struct cli *cli, const char *dir, struct envs_list *r
     return st;
 }
 
-/* "3 minutes ago" would need no clock of theirs, but times are what lists show. */
-static const char *used_of(struct cli *cli, const struct env *env)
+static struct json *used_of(struct cli *cli, const struct env *env)
 {
-    char text[TIME_TEXT];
-    struct json *time;
+    char text[TIME_TEXT] = "";
 
-    if (!env->used_us)
-        return "";
-    time_format(env->used_us, text);
-    time = json_new_str(&cli->mem, text);
-    return cli_time(cli, time);
+    if (env->used_us)
+        time_format(env->used_us, text);
+    return *text ? json_new_str(&cli->mem, text) : json_new(&cli->mem, JSON_NULL);
 }
 
 static const char *state_of(const struct env *env)
@@ -115,8 +111,7 @@ static det_status print_json(struct cli *cli, const struct envs_list *all)
         json_set(&cli->mem, one, "isWhole",
                  json_new_bool(&cli->mem, env->marker != NULL));
         json_set(&cli->mem, one, "isInUse", json_new_bool(&cli->mem, env->is_in_use));
-        json_set(&cli->mem, one, "lastUsed",
-                 json_new_str(&cli->mem, used_of(cli, env)));
+        json_set(&cli->mem, one, "lastUsed", used_of(cli, env));
         json_push(list, one);
     }
     return cli->mem.has_failed ? cli_nomem(cli) : cli_print_json(cli, list);
@@ -148,7 +143,7 @@ det_status run_env_list(struct cli *cli, const struct cli_invocation *in)
         table_add_raw(&table, cli_size(cli, (uint64_t)size_of(env)),
                       cli_i64(cli, size_of(env)));
         table_add(&table, state_of(env));
-        table_add(&table, used_of(cli, env));
+        table_add(&table, cli_time(cli, used_of(cli, env)));
         table_add(&table, env->dir);
     }
     return cli_print_table(cli, &table);

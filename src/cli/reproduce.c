@@ -38,14 +38,17 @@ static const struct json *last_record(const struct json *environment)
 
 /* ---- det trial environment ------------------------------------------------------- */
 
-static const char *packages_text(struct cli *cli, const struct json *packages)
+/* One a line. */
+static void show_packages(struct cli *cli, const struct json *packages)
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const char *name = "packages";
 
-    json_each(package, packages)
-        buf_printf(&text, "%s%s==%s", text.len ? "\n               " : "", package->key,
-                   json_str(package, ""));
-    return text.status ? NULL : arena_strdup(&cli->mem, text.data);
+    json_each(package, packages) {
+        show_field(
+            cli, name,
+            arena_printf(&cli->mem, "%s==%s", package->key, json_str(package, "")));
+        name = "";
+    }
 }
 
 static const char *gpus_text(struct cli *cli, const struct json *gpus)
@@ -64,7 +67,6 @@ static void put_record(struct cli *cli, const struct json *run)
     const struct json *record = json_get(run, "record");
     const struct json *cpu = json_get(record, "cpu");
     const struct json *python = json_get(record, "python");
-    const char *packages = packages_text(cli, json_get(record, "packages"));
     int64_t memory = json_i64(json_get(record, "memoryBytes"), 0);
 
     cli_put(cli, "\nrun %" PRId64 ", rank %" PRId64 " (agent %s)\n",
@@ -88,7 +90,7 @@ static void put_record(struct cli *cli, const struct json *run)
                    arena_printf(&cli->mem, "%s (%s)",
                                 json_str(json_get(python, "version"), ""),
                                 json_str(json_get(python, "executable"), "")));
-    show_field(cli, "packages", packages ? packages : "");
+    show_packages(cli, json_get(record, "packages"));
 }
 
 det_status run_trial_environment(struct cli *cli, const struct cli_invocation *in)
