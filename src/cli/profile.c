@@ -176,8 +176,10 @@ static void put_bar(struct cli *cli, const char *name, double percent,
 
     for (int i = 0; i < (int)lround(percent / 100 * BAR); i++)
         buf_puts(&bar, "█");
-    cli_put(cli, "  %-10s %5.1f %%  %s%*s  %s\n", name, percent, bar.data,
-            BAR - (int)lround(percent / 100 * BAR), "", behind);
+    if (*behind)
+        buf_printf(&bar, "%*s  %s", BAR - (int)lround(percent / 100 * BAR), "", behind);
+    cli_put(cli, "  %-10s %5.1f %%%s%s\n", name, percent, bar.len ? "  " : "",
+            bar.len ? bar.data : "");
 }
 
 /* Of one agent: its lines from `at` on; where the others begin. */

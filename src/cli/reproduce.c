@@ -330,11 +330,11 @@ static void put_verdict(struct cli *cli, int64_t one, int64_t other,
     cli->exit_code = 1;
     cli_put(cli,
             "Trials %" PRId64 " and %" PRId64 " differ: %zu metric%s the same, %zu %s "
-            "another value, %zu only in one of them.\n",
+            "another value, %zu %s only in one of them.\n",
             one, other, v->same, v->same == 1 ? " is" : "s are", v->other,
-            v->other == 1 ? "has" : "have", v->alone);
+            v->other == 1 ? "has" : "have", v->alone, v->alone == 1 ? "is" : "are");
     cli_put(cli,
-            "The first that differs is %s %s after %" PRId64 " batches: %s then, %s "
+            "The first that differs is %s %s at batch %" PRId64 ": %s then, %s "
             "now.\n",
             a->group, a->name, a->steps, a->value ? a->value : "none",
             b->value ? b->value : "none");

@@ -56,8 +56,8 @@ ok 'it ends by itself' det e wait 3
 ok 'and is compared later' det trial compare 2 5
 says 'the same 11 metrics'
 fails 1 'trials of other seeds differ' det trial compare 1 2
-says 'Trials 1 and 2 differ: 1 metric is the same, 10 have another value, 0 only in one of them.'
-says 'The first that differs is training loss after 1 batches'
+says 'Trials 1 and 2 differ: 1 metric is the same, 10 have another value, 0 are only in one of them.'
+says 'The first that differs is training loss at batch 1: '
 
 # ---- one that is not deterministic
 
@@ -70,5 +70,5 @@ END
 ok 'a trial whose metrics come from elsewhere' create chance -f
 CHANCE=$(det e lt "$ID" --csv | sed -n '2s/,.*//p')
 fails 1 'is found out' det trial reproduce "$CHANCE" -f
-says 'The first that differs is training loss after 2 batches'
+says 'The first that differs is training loss at batch 2: '
 fails 4 'there is nothing to do again where there is no trial' det trial reproduce 99
