@@ -67,17 +67,20 @@ static void add_storage(struct bring *b, struct json *config)
     json_set(mem, config, "checkpoint_storage", storage);
 }
 
-/* A search's space is not what this run had; its own values are. */
-static const char *config_text(struct bring *b)
+/* A search's space is not what this run had; its own values are.  Bare: what every run
+ * has, and nothing that somebody wrote. */
+static const char *config_text(struct bring *b, bool is_bare)
 {
     struct arena *mem = &b->cli->mem;
-    struct json *config = json_copy(mem, b->run->config);
+    struct json *config =
+        is_bare ? json_new(mem, JSON_OBJECT) : json_copy(mem, b->run->config);
 
     if (!config)
         return NULL;
     if (!json_get(config, "name"))
         json_set(mem, config, "name", json_new_str(mem, b->run->name));
-    json_set(mem, config, "hyperparameters", json_copy(mem, b->run->hparams));
+    if (!is_bare)
+        json_set(mem, config, "hyperparameters", json_copy(mem, b->run->hparams));
     add_searcher(b->cli, config);
     add_storage(b, config);
     return mem->has_failed ? NULL : json_text(mem, config);
@@ -85,11 +88,11 @@ static const char *config_text(struct bring *b)
 
 /* ---- the experiment and its trial ------------------------------------------------ */
 
-static det_status find_experiment(struct bring *b)
+static det_status put_experiment(struct bring *b, bool is_bare)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct json_writer w = JSON_WRITER(&body);
-    const char *config = config_text(b);
+    const char *config = config_text(b, is_bare);
     struct json *reply;
     det_status st;
 
@@ -112,6 +115,20 @@ static det_status find_experiment(struct bring *b)
     b->to.was_there = json_i64(json_path(reply, "experiment.numTrials"), 0) > 0;
     b->config = json_get(reply, "config");
     return DET_OK;
+}
+
+/* Nobody had looked at the run's configuration before: what is wrong in it must not
+ * hide what the run did, nor the runs beside it. */
+static det_status find_experiment(struct bring *b)
+{
+    det_status st = put_experiment(b, false);
+
+    if (st != DET_INVALID && st != DET_UNSUPPORTED)
+        return st;
+    cli_note(b->cli, "%s: shown without its configuration: %s", b->run->name,
+             b->cli->err->text);
+    *b->cli->err = (struct err){0};
+    return put_experiment(b, true);
 }
 
 static det_status find_trial(struct bring *b)

@@ -222,3 +222,24 @@ for tag in sorted(found.Tags()["scalars"]):
 END
 same 'TensorBoard reads them' 'training/loss 200 1 200 0.005
 validation/loss 4 50 200 0.005' "$("$BUILD/venv/bin/python3" -W ignore read.py mine/tensorboard 2>/dev/null)"
+
+# ---- what somebody wrote
+
+mkdir odd
+DET_OFFLINE_DIR=odd/length DET_EXPERIMENT_CONFIG='{"searcher": {"max_length": {"batchs": 4}}}' ./train >/dev/null 2>&1
+DET_OFFLINE_DIR=odd/space DET_HPARAMS='{"model": {"type": "resnet"}}' DET_OFFLINE_LOGS=0 python3 - <<END
+import sys
+sys.path.append("$BUILD/python")
+import determined as det
+with det.core.init() as core_context:
+    core_context.train.report_validation_metrics(7, {"loss": 0.5})
+END
+ok 'a configuration that nobody would take hides no run' det e list --local=odd
+says 'length: shown without its configuration: '
+says 'searcher.max_length'
+same 'all are listed' 'length space ' "$(det e list --local=odd --csv 2>/dev/null | tail -n +2 | cut -d, -f2 | tr '\n' ' ')"
+ok 'with their hyperparameters' det e list-trials space --local=odd
+says 'model.type=resnet'
+ok 'and are imported' det import odd
+says 'length is experiment '
+says 'space is experiment '
