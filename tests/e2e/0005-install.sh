@@ -22,6 +22,8 @@ ok 'it is the one that is found' sh -c "[ \$(command -v det) = '$INSTALLED' ]"
 ok 'its manual pages are there' sh -c "find '$T/root' -path '*/man1/det.1*' | grep -q ."
 ok 'also those of the library' sh -c "find '$T/root' -path '*/man3/det_report.3*' | grep -q ."
 ok 'and what pkg-config reads' sh -c "find '$T/root' -name det.pc | grep -q ."
+INCLUDE=$(find "$T/root" -type d -path '*/include/det')
+same 'and every header' "$(ls "$HERE/../../include/det")" "$(ls "$INCLUDE")"
 platform
 printf '#!/bin/sh\ndet report --steps 1 --validation loss=1 && command -v det\n' | folder one
 ok 'it runs an experiment' create one -f
