@@ -164,14 +164,24 @@ static void put_deletion(struct cli *cli, const struct json *deletion)
     show_field(cli, "next try", cli_time(cli, json_get(deletion, "nextTry")));
 }
 
+enum { NAME_WIDTH = 40 };
+
+/* Sizes stand below each other, but behind a name that is longer than most. */
 static void put_files(struct cli *cli, const struct json *resources)
 {
+    size_t widest = 0;
+
     if (json_first(resources))
         cli_put(cli, "  files\n");
+    json_each(file, resources)
+        widest = MAX(widest, MIN(term_width(file->key), (size_t)NAME_WIDTH));
     json_each(file, resources) {
+        size_t width = term_width(file->key);
+
         cli_put(cli, "    ");
         term_put(&cli->out, file->key, SIZE_MAX);
-        cli_put(cli, "  %s\n", cli_size(cli, (uint64_t)json_i64(file, 0)));
+        cli_put(cli, "%*s  %8s\n", width < widest ? (int)(widest - width) : 0, "",
+                cli_size(cli, (uint64_t)json_i64(file, 0)));
     }
 }
 

@@ -214,7 +214,7 @@ static void revive(struct core *core, struct live_experiment *experiment,
     else
         core_log(core, it, NULL,
                  "Trial %" PRId64 " (Experiment %" PRId64 ") is continued from the "
-                 "beginning: it has no checkpoint",
+                 "beginning: it has saved no checkpoint",
                  row.id, row.experiment_id);
     allocation_request(core, it);
 }
