@@ -344,8 +344,8 @@ det_status follow_experiment(struct cli *cli, int64_t id, int64_t timeout_s,
             clock_mono_us(&clock_system) - start_us > timeout_s * 1000000)
             return cli_fail(cli, DET_TIMEOUT,
                             "experiment %" PRId64 " is not over after %" PRId64
-                            " seconds",
-                            id, timeout_s);
+                            " second%s",
+                            id, timeout_s, timeout_s == 1 ? "" : "s");
         follow_sleep(pause_ms);
         pause_ms = MIN(pause_ms * 3 / 2, (int64_t)POLL_LAST_MS);
     }

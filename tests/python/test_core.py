@@ -354,6 +354,7 @@ class Rest(Core):
             "    raise det.InvalidHP('too large')\n"
         )
         self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("these hyperparameters cannot be trained with: too large", done.stderr)
         self.assertIn(b"EXITED_REASON_INVALID_HP", self.reported())
 
     def test_other_exceptions_stay_what_they_are(self):

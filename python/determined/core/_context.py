@@ -111,7 +111,8 @@ class Context:
         is_invalid = exc_type is not None and issubclass(exc_type, errors.InvalidHP)
         try:
             if is_invalid:
-                logger.info("these hyperparameters cannot be trained with: %s", exc or "InvalidHP")
+                why = exc or "InvalidHP"
+                logger.warning("these hyperparameters cannot be trained with: %s", why)
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
             if exc is not None:
                 self.distributed._fail(exc)
