@@ -48,16 +48,15 @@ static void add_searcher(struct cli *cli, struct json *config)
         json_set(&cli->mem, searcher, "name", json_new_str(&cli->mem, "single"));
 }
 
-static void add_storage(struct bring *b, struct json *config)
+static void add_storage(struct bring *b, const struct json *own, struct json *config)
 {
     struct arena *mem = &b->cli->mem;
     bool in_place = b->flags & BRING_IN_PLACE;
-    struct json *storage =
-        b->run->storage ? json_copy(mem, b->run->storage) : json_new(mem, JSON_OBJECT);
+    struct json *storage = own ? json_copy(mem, own) : json_new(mem, JSON_OBJECT);
 
     if (!storage)
         return;
-    if (!b->run->storage && in_place) {
+    if (!own && in_place) {
         json_set(mem, storage, "type", json_new_str(mem, "directory"));
         json_set(mem, storage, "container_path",
                  json_new_str(mem, arena_printf(mem, "%s/checkpoints", b->run->path)));
@@ -82,7 +81,7 @@ static const char *config_text(struct bring *b, bool is_bare)
     if (!is_bare)
         json_set(mem, config, "hyperparameters", json_copy(mem, b->run->hparams));
     add_searcher(b->cli, config);
-    add_storage(b, config);
+    add_storage(b, is_bare ? NULL : b->run->storage, config);
     return mem->has_failed ? NULL : json_text(mem, config);
 }
 

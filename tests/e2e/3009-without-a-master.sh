@@ -231,7 +231,7 @@ DET_OFFLINE_DIR=odd/space DET_HPARAMS='{"model": {"type": "resnet"}}' DET_OFFLIN
 import sys
 sys.path.append("$BUILD/python")
 import determined as det
-with det.core.init() as core_context:
+with det.core.init(checkpoint_storage="s3://bucket") as core_context:
     core_context.train.report_validation_metrics(7, {"loss": 0.5})
 END
 ok 'a configuration that nobody would take hides no run' det e list --local=odd
