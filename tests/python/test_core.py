@@ -370,8 +370,16 @@ class Rest(Core):
                 pass
         with core.init() as context:
             values = context._det.info()
+            self.assertEqual(context.latest_checkpoint, uuid)
         self.assertEqual((values["latest_checkpoint"], values["steps_completed"]), (uuid, 5))
         self.assertEqual(values["run_id"], 2)
+
+    def test_a_script_run_by_hand_has_hyperparameters(self):
+        with core.init() as context:
+            self.assertEqual((context.hparams, context.latest_checkpoint), ({}, None))
+        os.environ["DET_HPARAMS"] = '{"lr": 0.5, "net": {"layers": [1, 2]}}'
+        with core.init() as context:
+            self.assertEqual(context.hparams, {"lr": 0.5, "net": {"layers": [1, 2]}})
 
     def test_sigusr1_prints_a_stack(self):
         done = self.run_script(

@@ -69,6 +69,7 @@ class Context:
     ) -> None:
         is_manual = tensorboard_mode is TensorboardMode.MANUAL
         self._det = det
+        self._values = values
         self.info = info
         self.distributed = distributed
         self.train = TrainContext(det, values, distributed, is_manual)
@@ -78,6 +79,16 @@ class Context:
         profiled = json.loads(values["config"] or "{}") if values["is_trial"] else None
         self.profiler = ProfilerContext(det, distributed.local_rank, profiled)
         self.experimental = ExperimentalCoreContext(self.train)
+
+    @property
+    def latest_checkpoint(self) -> Optional[str]:
+        """The checkpoint to begin from: as info.latest_checkpoint, and also without a platform."""
+        return self._values["latest_checkpoint"]
+
+    @property
+    def hparams(self) -> Dict[str, Any]:
+        """As info.trial.hparams, and also without a platform: what DET_HPARAMS says."""
+        return json.loads(self._values["hparams"] or "{}")
 
     def start(self) -> None:
         """Nothing is left to be started: core.init() has done it."""
