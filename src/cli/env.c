@@ -47,6 +47,7 @@ static det_status look_in(struct cli *cli, const char *dir, struct envs_list *al
 static det_status find_all(struct cli *cli, const char *dir, struct envs_list *ret_all)
 {
     const char **names;
+    bool is_named = dir != NULL;
     det_status st = DET_OK;
 
     *ret_all = (struct envs_list){0};
@@ -57,7 +58,7 @@ static det_status find_all(struct cli *cli, const char *dir, struct envs_list *r
     if (!st)
         st = io_list(io_system(), dir, &cli->mem, &names, NULL);
     if (st == DET_NOT_FOUND)
-        return DET_OK;
+        return is_named ? cli_fail(cli, st, "there is no folder '%s'", dir) : DET_OK;
     for (; !st && *names; names++) {
         const char *inner = arena_printf(&cli->mem, "%s/%s", dir, *names);
 

@@ -23,6 +23,8 @@ says "did you mean '--json'?"
 fails 2 'a word that is no number is refused' det e describe one
 says "'one' is not the number of an experiment"
 fails 2 'a missing argument is refused' det e describe
+fails 4 'a folder for environments that is not there' det env prune --data-dir nowhere
+says "there is no folder 'nowhere'"
 ok 'nothing has started a master' test ! -e "$DATA/master.json"
 ok 'completion for bash is a script that bash reads' sh -c 'det completion bash | bash -n'
 fails 2 'report works inside a task only' det report loss=1
