@@ -191,18 +191,12 @@ static bool is_trained_over(const struct world *w, const struct process *p,
     return false;
 }
 
-/* A run up to that one saved these steps or later ones, and was told so. */
-static bool is_saved(const struct world *w, const struct process *p, int64_t steps)
+/* The run saved these steps or later ones, and was told so. */
+static bool is_saved(const struct process *p, int64_t steps)
 {
-    for (uint32_t i = 0; i < w->processes; i++) {
-        const struct process *earlier = w->process[i];
-
-        if (earlier->trial != p->trial || earlier->run > p->run)
-            continue;
-        for (uint32_t k = 0; k < earlier->saves; k++)
-            if (earlier->saved[k].is_acked && earlier->saved[k].steps >= steps)
-                return true;
-    }
+    for (uint32_t i = 0; i < p->saves; i++)
+        if (p->saved[i].is_acked && p->saved[i].steps >= steps)
+            return true;
     return false;
 }
 
@@ -231,8 +225,8 @@ static void check_line(struct reader *r, const struct json *row,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                    " was trained over and still counts",
                    p->trial, p->run, m->steps);
-    if (is_archived && is_saved(r->w, p, m->steps) &&
-        !is_begun_before(r->w, p, m->steps) && !is_trained_over(r->w, p, m, false))
+    if (is_archived && is_saved(p, m->steps) && !is_begun_before(r->w, p, m->steps) &&
+        !is_trained_over(r->w, p, m, false))
         world_fail(r->w,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                    " was saved and counts no more",
