@@ -355,6 +355,14 @@ TEST(whoever_has_had_enough_stops_all_at_the_same_batch)
             CHECK(models[i].uuid[0]);
         }
         end(ranks);
+        make(ranks, models, directory); /* it is complete */
+        ranks_run(ranks, SIZE, fit);
+        ranks_check(ranks, SIZE);
+        for (int i = 0; i < SIZE; i++) {
+            CHECK_EQ(ranks[i].last, DET_OK);
+            CHECK_EQ(models[i].trained, 0);
+        }
+        end(ranks);
         remove_all(directory);
     }
 }
