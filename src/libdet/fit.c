@@ -36,6 +36,7 @@
 #include "libdet/fit_ranks.h"
 #include "libdet/length.h"
 #include "libdet/profiler.h"
+#include "libdet/shard.h"
 
 #define FIT_STATE "fit.det"
 
@@ -350,6 +351,17 @@ static det_status collect(det_fit *fit, int64_t timeout_ms)
     return tolerate(st);
 }
 
+/* The other ranks hear why when they wait. */
+static void give_up(const det_fit *fit, det_checkpoint *checkpoint, det_status status)
+{
+    CONTEXT_ERR(err);
+
+    (void)err_set(&err, status, "%s", context_failure_text(fit->context, status));
+    if (checkpoint->shard)
+        shard_failed(checkpoint->shard, status, &err);
+    det_checkpoint_abort(checkpoint);
+}
+
 /* Of several ranks each puts its own state, and they become one checkpoint. */
 static det_status save(det_fit *fit)
 {
@@ -369,10 +381,11 @@ static det_status save(det_fit *fit)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
         st = det_checkpoint_commit(checkpoint);
-    if (st) {
-        det_checkpoint_abort(checkpoint);
+    if (st)
+        give_up(fit, checkpoint, st);
+    if (st && (tolerate(st) || !fit->ranks.group))
         return tolerate(st);
-    }
+    /* also where it is given up: the others have committed, and meet this rank */
     fit->is_saving = true;
     det_trainer_saved(fit->trainer);
     return DET_OK;
@@ -403,13 +416,16 @@ static det_status read_state(det_fit *fit, const char *text, struct err *err)
     static const char word[] = "random ";
     const char *at = text + sizeof(word) - 1;
     char *end = NULL;
+    det_status st;
 
     if (!strncmp(text, word, sizeof(word) - 1))
         fit->random.state = strtoull(at, &end, 16);
     at = end && end == at + 16 && *end == '\n' ? read_enough(fit, end + 1) : NULL;
-    if (!at || det_trainer_load(fit->trainer, at))
-        return err_set(err, DET_CORRUPT,
-                       "'" FIT_STATE "' of the checkpoint is damaged");
+    st = at ? det_trainer_load(fit->trainer, at) : DET_CORRUPT;
+    if (st)
+        return st == DET_NOMEM
+                   ? err_default(err, st)
+                   : err_set(err, st, "'" FIT_STATE "' of the checkpoint is damaged");
     if (fit->is_over)
         det_trainer_stop(fit->trainer);
     return DET_OK;

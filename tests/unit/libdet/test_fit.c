@@ -73,10 +73,14 @@ static det_status load(void *self, const char *directory)
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
     struct model *model = self;
     char path[4200];
+    det_status st;
 
     model->loads++;
     (void)snprintf(path, sizeof(path), "%s/weights", directory);
-    CHECK_OK(io_read_file(the_context->world.io, path, &bytes, &test_err));
+    st = io_read_file(the_context->world.io, path, &bytes, &test_err);
+    if (st == DET_NOMEM)
+        return st;
+    CHECK_OK(st);
     CHECK_EQ(bytes.len, sizeof(model->weight));
     memcpy(model->weight, bytes.data, bytes.len);
     return DET_OK;
@@ -240,15 +244,19 @@ TEST(killed_at_any_batch_it_ends_with_the_same_bits_and_the_same_curve)
 }
 
 /* Wherever memory runs out, the run says so or goes through; the next one ends as if
- * nothing had been. */
-static bool survives_nomem(int64_t nth, const struct model *undisturbed)
+ * nothing had been.  `died_at`: of a run before, which this one goes on from. */
+static bool survives_nomem(int64_t nth, int64_t died_at,
+                           const struct model *undisturbed)
 {
-    struct model model = {.dies_at = -1};
+    struct model model = {.dies_at = died_at};
     struct world w;
     bool fired;
     det_status st;
 
     world_begin(&w);
+    if (died_at >= 0)
+        CHECK_EQ(fit(&w, &model), DET_FAILED);
+    model = (struct model){.dies_at = -1};
     the_context = world_open(&w);
     fault_arm(FAULT_MEMORY, nth);
     st = det_fit_run(the_context, &trial, &model, &options);
@@ -275,7 +283,11 @@ TEST(without_memory_a_training_stops_and_the_next_run_ends_with_the_same_bits)
     world_begin(&w);
     CHECK_OK(fit(&w, &undisturbed));
     world_end(&w);
-    while (survives_nomem(nth, &undisturbed))
+    while (survives_nomem(nth, -1, &undisturbed))
+        nth++;
+    CHECK(nth > 50);
+    nth = 1;
+    while (survives_nomem(nth, 13, &undisturbed))
         nth++;
     CHECK(nth > 50);
 }
