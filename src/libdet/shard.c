@@ -29,6 +29,13 @@ void shard_failed(struct shard *shard, det_status status, const struct err *err)
              err->text[0] ? err->text : det_status_text(status));
 }
 
+det_status shard_has_failed(const struct shard *shard, struct err *err)
+{
+    const struct err *failed = &shard->failed;
+
+    return failed->status ? err_set(err, failed->status, "%s", failed->text) : DET_OK;
+}
+
 const struct err *shard_failure(struct shard *shard)
 {
     if (!shard->failed.status)

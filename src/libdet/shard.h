@@ -39,6 +39,8 @@ void shard_free(struct shard *shard); /* NULL does nothing */
 det_distributed *shard_group(const struct shard *shard);
 /* What this rank has failed with: the others are to hear it. */
 void shard_failed(struct shard *shard, det_status status, const struct err *err);
+/* That; DET_OK: nothing. */
+det_status shard_has_failed(const struct shard *shard, struct err *err);
 /* That, or that it gave up. */
 const struct err *shard_failure(struct shard *shard);
 

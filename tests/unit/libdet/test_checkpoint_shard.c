@@ -505,6 +505,30 @@ TEST(a_part_that_was_given_up_fails_all_when_they_wait)
     end_bed(&bed);
 }
 
+/* Who does not look at what a put returned does not hide it from the others. */
+static void commit_what_failed(struct self *self)
+{
+    det_checkpoint *checkpoint;
+
+    NEED(!begin(self, DET_CHECKPOINT_OVERLAPPED, &checkpoint));
+    put_one(self, checkpoint);
+    if (self->rank == 1)
+        NEED(det_checkpoint_put(checkpoint, "../out", "x", 1) == DET_INVALID);
+    NEED(!det_checkpoint_commit(checkpoint));
+    tell(self, det_checkpoint_wait(self->det, -1, NULL));
+}
+
+TEST(a_part_of_which_a_put_failed_is_not_saved)
+{
+    struct bed bed;
+
+    make_bed(&bed);
+    run(&bed, commit_what_failed);
+    check_all(&bed, DET_INVALID, "rank 1: '../out' is no path of a file inside");
+    check_store(&bed, 0);
+    end_bed(&bed);
+}
+
 /* The end without the others: what was never one checkpoint is removed. */
 static void close_early(struct self *self)
 {
