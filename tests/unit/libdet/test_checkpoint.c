@@ -211,8 +211,16 @@ TEST(a_manifest_that_leads_out_of_its_directory_is_refused)
 
 TEST(names_and_uuids_that_lead_elsewhere_are_refused)
 {
-    static const char *const names[] = {
-        "../x", "/x", "a/../../x", "", "a/", "metadata.json", "manifest.det.json"};
+    static const char *const names[] = {"../x",
+                                        "/x",
+                                        "a/../../x",
+                                        "",
+                                        "a/",
+                                        "./a",
+                                        "a//b",
+                                        "a/.",
+                                        "metadata.json",
+                                        "manifest.det.json"};
     struct world w;
     det_context *det;
     det_checkpoint *checkpoint;
