@@ -570,22 +570,27 @@ TEST(a_group_may_be_closed_before_the_context_that_has_a_part)
 struct strike {
     int rank;
     enum fault_kind kind;
-    int64_t nth;
+    int64_t nth; /* 0: all are counted */
     bool has_struck;
+    int64_t total;
 };
 
 static struct strike *strike;
 
 static void arm(const struct self *self)
 {
-    if (self->rank == strike->rank)
+    if (self->rank == strike->rank && strike->nth)
         fault_arm(strike->kind, strike->nth);
+    else if (self->rank == strike->rank)
+        fault_count(strike->kind);
 }
 
 static void disarm(const struct self *self)
 {
-    if (self->rank == strike->rank)
+    if (self->rank == strike->rank && strike->nth)
         strike->has_struck = fault_disarm(strike->kind);
+    else if (self->rank == strike->rank)
+        strike->total = fault_counted(strike->kind);
 }
 
 static void store_struck(struct self *self)
@@ -663,21 +668,30 @@ static void check_struck(const struct bed *bed)
     check_reported(bed);
 }
 
-/* Every one of a few, or some of many. */
-static void strike_all(story_fn *story, int rank, enum fault_kind kind, int64_t skips)
+static void strike_once(story_fn *story, int64_t nth)
 {
     struct bed bed;
 
-    strike->has_struck = true;
+    strike->nth = nth;
+    make_bed(&bed);
+    run(&bed, story);
+    check_struck(&bed);
+    end_bed(&bed);
+}
+
+/* Some of the first, and each of the last: there it is reported. */
+static void strike_all(story_fn *story, int rank, enum fault_kind kind)
+{
+    enum { LAST = 10 };
+
     strike->rank = rank;
     strike->kind = kind;
-    for (int64_t nth = 1; strike->has_struck; nth += 1 + nth * skips / 8) {
-        strike->nth = nth;
-        make_bed(&bed);
-        run(&bed, story);
-        check_struck(&bed);
-        end_bed(&bed);
-    }
+    strike_once(story, 0);
+    for (int64_t nth = 1; nth < strike->total - LAST; nth += 1 + nth / 2)
+        strike_once(story, nth);
+    for (int64_t nth = MAX(strike->total - LAST, INT64_C(1)); nth <= strike->total;
+         nth++)
+        strike_once(story, nth);
 }
 
 TEST(a_failure_anywhere_on_one_rank_ends_in_order_on_all)
@@ -687,8 +701,8 @@ TEST(a_failure_anywhere_on_one_rank_ends_in_order_on_all)
     strike = shared_memory_new(sizeof(*strike));
     CHECK(strike);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        strike_all(store_struck, 1, kinds[i], 1);
-    strike_all(store_struck, 0, FAULT_SYNC, 1);
+        strike_all(store_struck, 1, kinds[i]);
+    strike_all(store_struck, 0, FAULT_SYNC);
     shared_memory_free(strike, sizeof(*strike));
 }
 
@@ -696,7 +710,7 @@ TEST(without_memory_on_one_rank_a_wait_ends_in_order_on_all)
 {
     strike = shared_memory_new(sizeof(*strike));
     CHECK(strike);
-    strike_all(wait_struck, 0, FAULT_MEMORY, 0);
-    strike_all(wait_struck, 1, FAULT_MEMORY, 1);
+    strike_all(wait_struck, 0, FAULT_MEMORY);
+    strike_all(wait_struck, 1, FAULT_MEMORY);
     shared_memory_free(strike, sizeof(*strike));
 }
