@@ -6,8 +6,8 @@
  * file tells it what a batch is, what the model's state is, and where the data comes
  * from:
  *
- *   draw.c   a picture is a function of a seed and a number: there is nothing to
- * download net.c    the network, forwards and backwards, over BLAS
+ *   draw.c   a picture is a function of a seed and a number: nothing is downloaded
+ *   net.c    the network, forwards and backwards, over BLAS
  *
  * Killed at any moment and resumed, it ends with the same bits:
  *

@@ -99,7 +99,7 @@ DET_API det_status det_fit_run(det_context *context, const det_trial *trial, voi
 /* A number that describes this batch or, while validating, the model.  NaN counts. */
 DET_API det_status det_fit_metric(det_fit *fit, const char *name, double value);
 /* Ends the training at the next batch boundary, with a checkpoint; it counts as
- * complete. */
+ * complete: run again, it trains no more, unless max_length is another by then. */
 DET_API void det_fit_stop(det_fit *fit);
 
 /* Batches trained so far, complete epochs, and the place in the current one: what

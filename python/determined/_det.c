@@ -162,7 +162,9 @@ void give_back(PyObject *self)
 
 static void context_dealloc(struct context *self)
 {
-    det_close(self->det);
+    Py_BEGIN_ALLOW_THREADS
+    det_close(self->det); /* may wait for its threads */
+    Py_END_ALLOW_THREADS
     give_back((PyObject *)self);
 }
 
@@ -485,7 +487,6 @@ static PyObject *context_alert(struct context *self, PyObject *args)
                det_alert(self->det, (enum det_alert_level)level, title, description));
 }
 
-/* In slices, so that Ctrl-C is heard. */
 static PyObject *context_tensorboard(struct context *self, PyObject *unused)
 {
     det_context *det = enter(self);
@@ -504,6 +505,7 @@ static PyObject *context_tensorboard(struct context *self, PyObject *unused)
     return result;
 }
 
+/* In slices, so that Ctrl-C is heard. */
 static PyObject *context_flush(struct context *self, PyObject *args)
 {
     long long left_ms = -1;

@@ -90,16 +90,6 @@ PyObject *context_searcher_best(struct context *self, PyObject *unused);
 PyObject *context_metadata_get(struct context *self, PyObject *unused);
 PyObject *context_metadata_set(struct context *self, PyObject *args);
 
-/* _det_distributed.c */
-/* The group for a call that waits for other ranks; NULL and an exception.  Around the
- * call itself, which must not hold the GIL, the thread goes into `thread`:
- *     self->thread = PyEval_SaveThread(); ...; PyEval_RestoreThread(self->thread);
- * `result` is dropped, and NULL returned, where a signal raised meanwhile. */
-det_distributed *distributed_take(struct distributed *self);
-PyObject *distributed_end(struct distributed *self, PyObject *result);
-PyTypeObject *make_distributed_type(PyObject *module);
-PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
-
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \
     {                                                                                  \

@@ -396,8 +396,10 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
     if (!status && len >= size) {
         size = len + 1;
         text = PyMem_Malloc(size);
+        Py_BEGIN_ALLOW_THREADS
         if (text)
             status = det_checkpoint_metadata(self->det, uuid, text, size, &len);
+        Py_END_ALLOW_THREADS
     }
     if (!text)
         result = PyErr_NoMemory();

@@ -379,7 +379,8 @@ static det_status bring_reports(struct bring *b)
 {
     struct ring_config config = {
         .io = io_system(),
-        .dir = arena_printf(&b->cli->mem, "%s/reports", b->run->path)};
+        .dir = arena_printf(&b->cli->mem, "%s/reports", b->run->path),
+        .only_looks = true};
     CLEANUP(buf_done) struct buf records = BUF_INIT;
     struct ring_reader *reader;
     struct ring_batch batch;

@@ -307,9 +307,25 @@ static det_status put(det_checkpoint *checkpoint, const char *name, const void *
     return put_now(checkpoint, copy.path, bytes, len, err);
 }
 
+/* Of two spellings of one file ("a", "./a", "a//b") only one can be told from others.
+ */
+static bool is_plain(const char *name)
+{
+    while (*name) {
+        size_t len = strcspn(name, "/");
+
+        if (!len || (len == 1 && *name == '.'))
+            return false;
+        name += len;
+        if (*name && !*++name)
+            return false; /* ends with a slash */
+    }
+    return true;
+}
+
 static det_status check_name(const char *name, struct err *err)
 {
-    if (!name || !*name || !path_is_inside(name) || name[strlen(name) - 1] == '/')
+    if (!name || !path_is_inside(name) || !is_plain(name))
         return err_set(err, DET_INVALID,
                        "'%s' is no path of a file inside of the checkpoint",
                        name ? name : "");

@@ -7,10 +7,23 @@
 #include "libdet/selection.h"
 #include "libdet/shard.h"
 
-/* Whoever does not want a file does not mind that it has one of the library's names. */
-static bool is_wanted(const struct selection *selection, const char *name)
+/* Whoever does not want a file does not mind that it has one of the library's names;
+ * and is asked only about what is there. */
+static det_status check_taken(det_checkpoint *checkpoint, const char *from,
+                              const struct selection *selection, const char *name,
+                              struct err *err)
 {
-    return !selection->selector || selection->selector(selection->self, name) > 0;
+    det_status taken = checkpoint_check_taken(checkpoint, from, name, err);
+    bool is_wanted = true;
+    struct err why;
+    det_status st;
+
+    if (taken != DET_INVALID)
+        return taken;
+    st = selection_ask(selection, name, &is_wanted, &why);
+    if (st)
+        return err_set(err, st, "%s", why.text);
+    return is_wanted ? taken : DET_OK;
 }
 
 static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
@@ -22,10 +35,10 @@ static det_status copy_tree(det_checkpoint *checkpoint, const char *from,
 
     if (!st)
         st = selection_cut(selection, &all, err);
-    if (!st && is_wanted(selection, MANIFEST_NAME))
-        st = checkpoint_check_taken(checkpoint, from, MANIFEST_NAME, err);
-    if (!st && is_wanted(selection, METADATA_NAME))
-        st = checkpoint_check_taken(checkpoint, from, METADATA_NAME, err);
+    if (!st)
+        st = check_taken(checkpoint, from, selection, MANIFEST_NAME, err);
+    if (!st)
+        st = check_taken(checkpoint, from, selection, METADATA_NAME, err);
     return st ? st : selection_copy(io, &all, from, checkpoint->draft, err);
 }
 

@@ -10,7 +10,12 @@
  * `fit.det` in a checkpoint is the random generator's state on a line and then the
  * trainer's text: no times and no ids, so that equal states are equal bytes.  It is the
  * first rank's; that of rank 2 of 4, whose generator and averages are others, is
- * `fit-2-of-4.det`. */
+ * `fit-2-of-4.det`.  Between the two stands whether det_fit_stop() was called:
+ *
+ *   enough asked 1 1200   the next batch of the training over 1200 batches is the last
+ *   enough done 1 1200    there is no next one
+ *
+ * A run with another max_length does not look at it: it is longer on purpose. */
 #include "det/fit.h"
 
 #include <inttypes.h>
@@ -31,12 +36,14 @@
 #include "libdet/fit_ranks.h"
 #include "libdet/length.h"
 #include "libdet/profiler.h"
+#include "libdet/shard.h"
 
 #define FIT_STATE "fit.det"
 
 enum {
     PATH_BYTES = 4096,
     NAME_BYTES = 48,
+    LINE_BYTES = 64,
     STATE_BYTES = 1 << 20,
 };
 
@@ -52,7 +59,9 @@ struct det_fit {
     bool is_validating;
     bool is_saving;     /* a checkpoint is being written, or nobody asked how it went */
     bool has_told_wait; /* that memory was too short for the copy */
+    det_length max_length;
     bool has_had_enough;          /* det_fit_stop() */
+    bool is_over;                 /* ... and all have heard it */
     struct fit_averages averages; /* of a window or a validation */
     VEC(det_metric) metrics;      /* what is being reported */
 };
@@ -271,14 +280,27 @@ static const char *state_name(const det_fit *fit, int rank, char name[NAME_BYTES
     return name;
 }
 
+/* What stands in the state once the training has had enough. */
+static const char *enough_line(const det_fit *fit, const char *word,
+                               char line[LINE_BYTES])
+{
+    (void)snprintf(line, LINE_BYTES, "enough %s %d %" PRId64 "\n", word,
+                   fit->max_length.unit, fit->max_length.count);
+    return line;
+}
+
 static det_status write_state(det_fit *fit, struct buf *text)
 {
+    char line[LINE_BYTES];
     const char *trainer;
     det_status st = det_trainer_save(fit->trainer, &trainer);
 
     if (st)
         return st;
-    buf_printf(text, "random %016" PRIx64 "\n%s", fit->random.state, trainer);
+    buf_printf(text, "random %016" PRIx64 "\n", fit->random.state);
+    if (fit->is_over || fit->has_had_enough)
+        buf_puts(text, enough_line(fit, fit->is_over ? "done" : "asked", line));
+    buf_puts(text, trainer);
     return text->status;
 }
 
@@ -329,6 +351,17 @@ static det_status collect(det_fit *fit, int64_t timeout_ms)
     return tolerate(st);
 }
 
+/* The other ranks hear why when they wait. */
+static void give_up(const det_fit *fit, det_checkpoint *checkpoint, det_status status)
+{
+    CONTEXT_ERR(err);
+
+    (void)err_set(&err, status, "%s", context_failure_text(fit->context, status));
+    if (checkpoint->shard)
+        shard_failed(checkpoint->shard, status, &err);
+    det_checkpoint_abort(checkpoint);
+}
+
 /* Of several ranks each puts its own state, and they become one checkpoint. */
 static det_status save(det_fit *fit)
 {
@@ -348,13 +381,34 @@ static det_status save(det_fit *fit)
         st = fit->trial->save(fit->self, checkpoint);
     if (!st)
         st = det_checkpoint_commit(checkpoint);
-    if (st) {
-        det_checkpoint_abort(checkpoint);
+    if (st)
+        give_up(fit, checkpoint, st);
+    if (st && (tolerate(st) || !fit->ranks.group))
         return tolerate(st);
-    }
+    /* also where it is given up: the others have committed, and meet this rank */
     fit->is_saving = true;
     det_trainer_saved(fit->trainer);
     return DET_OK;
+}
+
+/* Behind the line, where there is one; NULL: it has no end. */
+static const char *read_enough(det_fit *fit, const char *at)
+{
+    static const char word[] = "enough ";
+    const char *end = strchr(at, '\n');
+    char line[LINE_BYTES];
+    size_t len;
+
+    if (strncmp(at, word, sizeof(word) - 1) != 0)
+        return at;
+    if (!end)
+        return NULL;
+    len = (size_t)(++end - at);
+    if (!strncmp(at, enough_line(fit, "asked", line), len) && !line[len])
+        fit->has_had_enough = true;
+    if (!strncmp(at, enough_line(fit, "done", line), len) && !line[len])
+        fit->is_over = true;
+    return end;
 }
 
 static det_status read_state(det_fit *fit, const char *text, struct err *err)
@@ -362,13 +416,18 @@ static det_status read_state(det_fit *fit, const char *text, struct err *err)
     static const char word[] = "random ";
     const char *at = text + sizeof(word) - 1;
     char *end = NULL;
+    det_status st;
 
     if (!strncmp(text, word, sizeof(word) - 1))
         fit->random.state = strtoull(at, &end, 16);
-    if (!end || end != at + 16 || *end != '\n' ||
-        det_trainer_load(fit->trainer, end + 1))
-        return err_set(err, DET_CORRUPT,
-                       "'" FIT_STATE "' of the checkpoint is damaged");
+    at = end && end == at + 16 && *end == '\n' ? read_enough(fit, end + 1) : NULL;
+    st = at ? det_trainer_load(fit->trainer, at) : DET_CORRUPT;
+    if (st)
+        return st == DET_NOMEM
+                   ? err_default(err, st)
+                   : err_set(err, st, "'" FIT_STATE "' of the checkpoint is damaged");
+    if (fit->is_over)
+        det_trainer_stop(fit->trainer);
     return DET_OK;
 }
 
@@ -465,6 +524,7 @@ static det_status must_stop(det_fit *fit, bool *ret_stop)
     det_status st = fit_ranks_exchange(&fit->ranks, &word, &flags, NULL);
 
     *ret_stop = flags != 0;
+    fit->is_over = flags & FIT_ENOUGH;
     return st;
 }
 
@@ -557,6 +617,7 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
     fit.random.state = (uint64_t)context->info.seed;
     fit.metric = json_str(json_path(context->config, "searcher.metric"), NULL);
     fit.group = merged.group;
+    fit.max_length = merged.max_length;
     fit_ranks_init(&fit.ranks, context, merged.group);
     st = run(&fit);
     if (st) /* also where a function of the trial gave nothing but a status */

@@ -54,7 +54,11 @@ static det_status change_file(det_context *context, const struct json *added,
 
     if (st)
         return st;
-    if (!all || all->kind != JSON_OBJECT)
+    if (all && all->kind != JSON_OBJECT)
+        return err_set(err, DET_CORRUPT,
+                       "'%s/%s' is damaged: it holds no notes; remove it to begin anew",
+                       context->notes_dir, file_name);
+    if (!all)
         all = json_new(mem, JSON_OBJECT);
     json_merge(mem, all, added);
     if (mem->has_failed)
@@ -78,7 +82,7 @@ static det_status parse(const char *text, struct arena *mem, struct json **ret_a
         return err_set(err, DET_INVALID, "there are no notes to be added");
     st = json_parse(text, strlen(text), mem, ret_added, err);
     if (st)
-        return err_prefix(err, "the notes are no JSON");
+        return st == DET_INVALID ? err_prefix(err, "the notes are no JSON") : st;
     if ((*ret_added)->kind != JSON_OBJECT)
         return err_set(err, DET_INVALID, "the notes are %s; expected an object",
                        json_kind_name((*ret_added)->kind));

@@ -309,17 +309,23 @@ static void give_back(struct watch *watch)
 
 /* ---- the process ----------------------------------------------------------------- */
 
+/* Nothing is done for a forked child's copy.  A context that is still open may be
+ * closed by a handler after this one. */
 static void at_exit(int status, void *arg)
 {
     struct watch *watch = arg;
+    bool is_ours = watch->pid == getpid();
 
-    if (watch->pid != getpid())
-        return; /* a forked child's copy */
-    if (status)
+    if (is_ours && status)
         note_end(watch, "ERROR", status);
-    else if (!watch->is_closed)
+    else if (is_ours && !watch->is_closed)
         note_end(watch, "COMPLETED", 0);
-    give_back(watch);
+    if (is_ours)
+        give_back(watch);
+    if (watch->is_closed) {
+        mem_free(watch->dir);
+        mem_free(watch);
+    }
 }
 
 static bool wants_logs(const det_context *context)

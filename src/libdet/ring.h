@@ -35,6 +35,8 @@ struct ring_config {
     const char *dir;        /* copied; made when it is not there */
     uint64_t limit_bytes;   /* of what waits to be sent; 0: 256 MiB */
     uint64_t segment_bytes; /* 0: 1 MiB */
+    bool only_looks;        /* a reader that changes nothing, also where it could mend:
+                               for ring_read() and ring_reader_close() only */
 };
 
 /* ---- writers --------------------------------------------------------------------- */
@@ -75,7 +77,8 @@ bool ring_is_inherited(const struct ring *ring);
 
 /* Begins behind what was stored, or, where that is not known, with the oldest record
  * that is there.  Works also when no writer ever came: it makes the directory and the
- * head. One reader at a time (the caller sees to it).  A task of another user is given
+ * head, unless it only looks. One reader at a time (the caller sees to it), but for
+ * those that only look.  A task of another user is given
  * the directory with all that is in it before it starts. */
 det_status ring_reader_open(const struct ring_config *config,
                             struct ring_reader **ret_reader, struct err *err);

@@ -199,7 +199,7 @@ bool head_is_whole(const struct head_file *head)
 {
     uint64_t size;
 
-    return !io_size(head->file, &size, NULL) && size >= HEAD_BYTES;
+    return head->head && !io_size(head->file, &size, NULL) && size >= HEAD_BYTES;
 }
 
 static det_status map_head(struct head_file *head, struct err *err)
@@ -300,6 +300,31 @@ det_status head_open(struct io *io, const char *dir, struct head_file *ret_head,
         head_close(&head);
         return status;
     }
+    *ret_head = head;
+    return DET_OK;
+}
+
+det_status head_look(struct io *io, const char *dir, struct head_file *ret_head,
+                     struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct head_file head = {0};
+    uint64_t size = 0;
+    det_status status;
+
+    buf_printf(&path, "%s/head", dir);
+    if (path.status)
+        return err_default(err, path.status);
+    status = io_open(io, path.data, IO_READ | IO_PLAIN, &head.file, err);
+    if (!status)
+        status = io_size(head.file, &size, err);
+    if (!status && size >= HEAD_BYTES)
+        status = io_map_read(head.file, HEAD_BYTES, &head.map, err);
+    if (status && status != DET_NOT_FOUND) {
+        head_close(&head);
+        return status;
+    }
+    head.head = (struct head *)(void *)head.map.data;
     *ret_head = head;
     return DET_OK;
 }

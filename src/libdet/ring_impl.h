@@ -91,6 +91,10 @@ struct head_file {
 /* Makes the directory, the file and its content where they are missing or damaged. */
 det_status head_open(struct io *io, const char *dir, struct head_file *ret_head,
                      struct err *err);
+/* As it is, for reading only; nothing is locked, made or mended.  One that is missing
+ * or too short is no failure: head_is_whole() says so. */
+det_status head_look(struct io *io, const char *dir, struct head_file *ret_head,
+                     struct err *err);
 void head_close(struct head_file *head);
 /* Whether it is still as long as it is mapped. */
 bool head_is_whole(const struct head_file *head);

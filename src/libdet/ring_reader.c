@@ -10,6 +10,7 @@
  *
  * `passed` holds the segments that are still needed, oldest first: the one that is read
  * is the last of them, and the first goes when all of it was stored. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -44,6 +45,7 @@ struct ring_reader {
     bool has_more; /* not all was read then */
     _Atomic uint32_t is_woken;
     uint32_t refusals; /* that were told to writers */
+    bool only_looks;   /* the head is mapped for reading only */
 };
 
 det_status ring_reader_open(const struct ring_config *config,
@@ -56,13 +58,19 @@ det_status ring_reader_open(const struct ring_config *config,
         return err_default(err, DET_NOMEM);
     reader->io = config->io;
     reader->dir = mem_strdup(config->dir);
-    status = reader->dir ? head_open(reader->io, reader->dir, &reader->head, err)
-                         : err_default(err, DET_NOMEM);
+    reader->only_looks = config->only_looks;
+    if (!reader->dir)
+        status = err_default(err, DET_NOMEM);
+    else if (reader->only_looks)
+        status = head_look(reader->io, reader->dir, &reader->head, err);
+    else
+        status = head_open(reader->io, reader->dir, &reader->head, err);
     if (status) {
         ring_reader_close(reader);
         return status;
     }
-    if (word_unseal(atomic_load(&reader->head.head->stored), &reader->stored))
+    if (head_is_whole(&reader->head) &&
+        word_unseal(atomic_load(&reader->head.head->stored), &reader->stored))
         reader->position.next = reader->stored + 1;
     else
         reader->stored = 0;
@@ -186,8 +194,8 @@ static void say_lost(struct reading *reading)
     const struct ring_state *state = &reading->state;
     struct head_file *head = &reading->reader->head;
 
-    if (is_last(reading) && state->number >= reading->position.next &&
-        head_is_whole(head))
+    if (!reading->reader->only_looks && is_last(reading) &&
+        state->number >= reading->position.next && head_is_whole(head))
         atomic_store(&head->head->lost, word_seal(state->segment));
 }
 
@@ -357,6 +365,7 @@ det_status ring_stored(struct ring_reader *reader, uint64_t number, struct err *
 {
     det_status status = DET_OK;
 
+    assert(!reader->only_looks);
     if (!reader->position.next)
         return DET_OK;
     number = MIN(number, reader->position.next - 1);
@@ -380,6 +389,7 @@ void ring_refuse(struct ring_reader *reader, uint64_t number, det_status status,
     struct ring_refusal refusal = {.number = number, .status = status};
     size_t len = utf8_valid(text, strnlen(text, sizeof(refusal.text) - 1));
 
+    assert(!reader->only_looks);
     if (!number || number > RING_NUMBER_MOST || !head_is_whole(&reader->head))
         return;
     memcpy(refusal.text, text, len);
@@ -433,6 +443,7 @@ static void sleep_in_head(struct ring_reader *reader, int timeout_ms)
 
 void ring_wait(struct ring_reader *reader, int timeout_ms)
 {
+    assert(!reader->only_looks);
     if (io_is_memory(reader->io))
         return;
     if (head_is_whole(&reader->head))
@@ -446,7 +457,7 @@ void ring_wake(struct ring_reader *reader)
 {
     atomic_store(&reader->is_woken, 1);
     shared_wake(&reader->is_woken);
-    if (!head_is_whole(&reader->head))
+    if (reader->only_looks || !head_is_whole(&reader->head))
         return;
     atomic_store(&reader->head.head->sleeps, 0);
     shared_wake(&reader->head.head->sleeps);

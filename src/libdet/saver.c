@@ -443,6 +443,21 @@ static void end_with(struct saver *saver, det_status status, const struct err *e
     set_state(saver, SAVER_FREE);
 }
 
+/* A part of which a put has failed is not written, whatever its rank made of that. */
+static void write_part(struct saver *saver, det_checkpoint *checkpoint)
+{
+    CONTEXT_ERR(err);
+    det_status st = shard_has_failed(checkpoint->shard, &err);
+
+    if (!st)
+        st = saver_write(checkpoint, &err);
+    if (!st)
+        st = checkpoint_list_part(checkpoint, &err);
+    keep_err(&saver->failed, st, &err);
+    snapshot_forget(&saver->room);
+    set_state(saver, SAVER_PARTED);
+}
+
 static void run(struct task *task)
 {
     struct saver *saver = CONTAINER_OF(task, struct saver, task);
@@ -455,15 +470,11 @@ static void run(struct task *task)
         set_state(saver, SAVER_FREE);
         return;
     }
-    st = saver_write(checkpoint, &err);
     if (checkpoint->shard) {
-        if (!st)
-            st = checkpoint_list_part(checkpoint, &err);
-        keep_err(&saver->failed, st, &err);
-        snapshot_forget(&saver->room);
-        set_state(saver, SAVER_PARTED);
+        write_part(saver, checkpoint);
         return;
     }
+    st = saver_write(checkpoint, &err);
     if (!st)
         st = seal_patiently(checkpoint, &err);
     end_with(saver, st, &err);

@@ -28,10 +28,10 @@ static bool holds_file(const struct manifest *manifest, const char *directory)
     return false;
 }
 
-static det_status ask(const struct selection *selection, const char *path,
-                      bool *ret_wants, struct err *err)
+det_status selection_ask(const struct selection *selection, const char *path,
+                         bool *ret_wants, struct err *err)
 {
-    int answer = selection->selector(selection->self, path);
+    int answer = selection->selector ? selection->selector(selection->self, path) : 1;
 
     *ret_wants = answer > 0;
     return answer < 0 ? err_set(err, DET_FAILED, "the selector failed at '%s'", path)
@@ -45,7 +45,7 @@ static det_status ask_directory(const struct selection *selection, const char *p
 
     buf_printf(&name, "%s/", path);
     return name.status ? err_default(err, name.status)
-                       : ask(selection, name.data, ret_wants, err);
+                       : selection_ask(selection, name.data, ret_wants, err);
 }
 
 /* Innermost first, so that the way to a wanted directory is known to be one; then in
@@ -85,7 +85,8 @@ det_status selection_cut(const struct selection *selection, struct manifest *man
         return DET_OK;
     manifest->size_bytes = 0;
     for (size_t i = 0; i < manifest->files.count; i++) {
-        det_status st = ask(selection, manifest->files.at[i].path, &is_wanted, err);
+        det_status st =
+            selection_ask(selection, manifest->files.at[i].path, &is_wanted, err);
 
         if (st)
             return st;

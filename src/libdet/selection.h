@@ -12,6 +12,9 @@ struct selection {
     void *self;
 };
 
+/* Whether a path is wanted.  DET_FAILED: the selector says that it has failed. */
+det_status selection_ask(const struct selection *selection, const char *path,
+                         bool *ret_wants, struct err *err);
 /* Takes out of a list what is not wanted.  The directories of what is wanted stay. */
 det_status selection_cut(const struct selection *selection, struct manifest *manifest,
                          struct err *err);

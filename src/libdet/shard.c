@@ -29,6 +29,13 @@ void shard_failed(struct shard *shard, det_status status, const struct err *err)
              err->text[0] ? err->text : det_status_text(status));
 }
 
+det_status shard_has_failed(const struct shard *shard, struct err *err)
+{
+    const struct err *failed = &shard->failed;
+
+    return failed->status ? err_set(err, failed->status, "%s", failed->text) : DET_OK;
+}
+
 const struct err *shard_failure(struct shard *shard)
 {
     if (!shard->failed.status)
@@ -43,11 +50,11 @@ void shard_discard(det_checkpoint *checkpoint)
 
     if (checkpoint->draft)
         storage->ops->discard(storage, checkpoint->draft);
-    if (shard->ranks->rank)
+    if (shard->ranks.rank)
         return;
-    if (checkpoint->is_named)
+    if (checkpoint->is_named && !shard->is_reported)
         (void)storage->ops->remove(storage, checkpoint->uuid, NULL);
-    else if (shard->whole)
+    else if (!checkpoint->is_named && shard->whole)
         storage->ops->discard(storage, shard->whole);
 }
 
@@ -119,7 +126,7 @@ static det_status merge_metadata(det_checkpoint *checkpoint, struct json **bodie
 {
     struct arena *mem = &checkpoint->mem;
 
-    for (int i = 0; i < checkpoint->shard->ranks->size; i++)
+    for (int i = 0; i < checkpoint->shard->ranks.size; i++)
         json_each(item, json_get(bodies[i], "metadata")) {
             struct json *there = json_get(merged, item->key);
 
@@ -137,7 +144,7 @@ static det_status merge_steps(det_checkpoint *checkpoint, struct json **bodies,
 {
     int owner = -1;
 
-    for (int i = 0; i < checkpoint->shard->ranks->size; i++) {
+    for (int i = 0; i < checkpoint->shard->ranks.size; i++) {
         int64_t steps = json_i64(json_get(bodies[i], "steps"), -1);
 
         if (steps < 0)
@@ -248,18 +255,18 @@ static det_status open_together(det_checkpoint *checkpoint, det_status status,
     }
     if (st && !shard->owes)
         return st;
-    if (!st && !shard->ranks->rank)
+    if (!st && !shard->ranks.rank)
         st = make_whole(checkpoint, &place, &own);
     if (st)
         (void)err_default(&own, st);
     status = st;
-    st = shard_hear(shard, shard->ranks->rank ? DET_OK : status, &own, &place,
+    st = shard_hear(shard, shard->ranks.rank ? DET_OK : status, &own, &place,
                     &checkpoint->mem, &body, err);
     if (st && !shard->owes)
         return st;
     if (!status && st)
         status = st;
-    if (!status && shard->ranks->rank)
+    if (!status && shard->ranks.rank)
         status = see_whole(checkpoint, body, &own);
     if (!status)
         status = make_part(checkpoint, &own);
@@ -285,7 +292,7 @@ static det_status decline(const det_checkpoint_options *options, struct err *err
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(STRINGS);
     struct shard asking = {.group = options->group,
-                           .ranks = det_distributed_ranks(options->group)};
+                           .ranks = *det_distributed_ranks(options->group)};
     CONTEXT_ERR(own);
     det_status st = shard_meet(&asking, DET_NOMEM, &own, NULL, &mem, NULL, err);
 
@@ -305,7 +312,7 @@ static det_checkpoint *new_part(det_context *context,
         return NULL;
     }
     checkpoint->shard->group = options->group;
-    checkpoint->shard->ranks = det_distributed_ranks(options->group);
+    checkpoint->shard->ranks = *det_distributed_ranks(options->group);
     return checkpoint;
 }
 
@@ -376,7 +383,7 @@ static void remember(const det_checkpoint *checkpoint)
 {
     det_context *context = checkpoint->context;
 
-    if (!checkpoint->shard->ranks->local_rank) {
+    if (!checkpoint->shard->ranks.local_rank) {
         checkpoint_remember(checkpoint);
         return;
     }
@@ -396,14 +403,19 @@ static det_status end_together(det_checkpoint *checkpoint, det_status status,
         st = shard_join(checkpoint, status, said, err);
     if (st)
         return st;
-    if (!shard->ranks->rank)
+    if (!shard->ranks.rank && !shard->is_reported) {
         st = publish_patiently(checkpoint, &own);
+        shard->is_reported = !st;
+    }
+    if (shard->is_reported) /* whether or not somebody is left to be told */
+        remember(checkpoint);
     st = shard_hear(shard, st, &own, NULL, &checkpoint->mem, NULL, err);
     shard->is_reported_only = st == DET_BUSY;
     if (st)
         return st;
     checkpoint->storage.ops->discard(&checkpoint->storage, checkpoint->draft);
-    remember(checkpoint);
+    if (!shard->is_reported)
+        remember(checkpoint);
     return DET_OK;
 }
 
@@ -436,7 +448,7 @@ static det_status all_are_done(struct shard *asking, bool is_done, struct err *e
 
     buf_puts(&body, is_done ? "true" : "false");
     st = shard_meet(asking, DET_OK, NULL, &body, &mem, &bodies, err);
-    for (int i = 0; i < asking->ranks->size && !st; i++)
+    for (int i = 0; i < asking->ranks.size && !st; i++)
         if (!json_bool(bodies[i], false))
             st = err_set(err, DET_TIMEOUT,
                          "the checkpoint is still being written by rank %d", i);
@@ -452,7 +464,7 @@ det_status shard_wait(det_context *context, int64_t deadline_us, struct err *err
     bool is_done = saver_is_quiet(context, deadline_us);
     det_status st;
 
-    asking.ranks = det_distributed_ranks(asking.group);
+    asking.ranks = *det_distributed_ranks(asking.group);
     st = all_are_done(&asking, is_done, err);
     if (st == DET_TIMEOUT || (st && !is_done))
         return st;

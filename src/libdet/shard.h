@@ -32,13 +32,15 @@ det_status shard_begin(det_context *context, const det_checkpoint_options *optio
 det_status shard_commit(det_checkpoint *checkpoint, struct err *err);
 /* Tells the others that this rank gives up, unless it has met them. */
 void shard_abort(det_checkpoint *checkpoint);
-/* Removes this rank's part and, on rank 0, the whole. */
+/* Removes this rank's part and, on rank 0, the whole, unless the master knows it. */
 void shard_discard(det_checkpoint *checkpoint);
 void shard_free(struct shard *shard); /* NULL does nothing */
 
 det_distributed *shard_group(const struct shard *shard);
 /* What this rank has failed with: the others are to hear it. */
 void shard_failed(struct shard *shard, det_status status, const struct err *err);
+/* That; DET_OK: nothing. */
+det_status shard_has_failed(const struct shard *shard, struct err *err);
 /* That, or that it gave up. */
 const struct err *shard_failure(struct shard *shard);
 

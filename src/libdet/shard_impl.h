@@ -9,11 +9,12 @@ struct buf;
 struct json;
 
 struct shard {
-    det_distributed *group; /* borrowed */
-    const det_ranks *ranks;
+    det_distributed *group; /* borrowed, for meetings: it may be gone at the end */
+    det_ranks ranks;
     const char *whole;     /* the draft of all; NULL: there is none yet */
     bool has_met;          /* the meetings of the end have begun */
     bool is_reported_only; /* published: what is missing is the report */
+    bool is_reported;      /* rank 0: the master knows it, so that it stays */
     bool owes;             /* missed what was said, and has not told so */
     struct err failed;
 };

@@ -173,7 +173,7 @@ static det_status write_hashes(det_checkpoint *checkpoint,
                                struct err *err)
 {
     struct json_writer w = JSON_WRITER(body);
-    int rank = checkpoint->shard->ranks->rank;
+    int rank = checkpoint->shard->ranks.rank;
     det_status st = DET_OK;
 
     jw_array(&w, NULL);
@@ -237,7 +237,7 @@ static det_status make_directories(det_checkpoint *checkpoint,
         CLEANUP(buf_done) struct buf path = BUF_INIT;
 
         if (!entries->all.at[i].is_directory ||
-            entries->all.at[i].rank != checkpoint->shard->ranks->rank)
+            entries->all.at[i].rank != checkpoint->shard->ranks.rank)
             continue;
         buf_printf(&path, "%s/%s", checkpoint->shard->whole, entries->all.at[i].path);
         st = path.status
@@ -257,7 +257,7 @@ static det_status move_own(det_checkpoint *checkpoint, const struct entries *ent
     for (size_t i = 0; i < entries->all.count && !st; i++) {
         const struct entry *entry = &entries->all.at[i];
 
-        if (entry->rank == shard->ranks->rank && !entry->is_directory &&
+        if (entry->rank == shard->ranks.rank && !entry->is_directory &&
             is_first(entries, i))
             st = storage->ops->join(storage, checkpoint->draft, shard->whole,
                                     entry->path, err);
@@ -312,7 +312,7 @@ static det_status meet_lists(det_checkpoint *checkpoint, det_status status,
         write_list(&body, &checkpoint->manifest);
     st = shard_meet(shard, status, said, &body, mem, &bodies, err);
     if (!st) {
-        st = read_lists(bodies, shard->ranks->size, entries, err);
+        st = read_lists(bodies, shard->ranks.size, entries, err);
         shard->owes = st == DET_NOMEM;
     }
     return st ? st : compare_lists(entries, err);
@@ -332,7 +332,7 @@ static det_status meet_hashes(det_checkpoint *checkpoint, det_status status,
         st = write_hashes(checkpoint, entries, &body, &own);
     st = shard_meet(shard, st, &own, &body, mem, &bodies, err);
     if (!st) {
-        st = compare_hashes(entries, bodies, shard->ranks->size, mem, err);
+        st = compare_hashes(entries, bodies, shard->ranks.size, mem, err);
         shard->owes = st == DET_NOMEM;
     }
     return st;
@@ -350,7 +350,7 @@ static det_status meet_moves(det_checkpoint *checkpoint, det_status status,
         st = make_directories(checkpoint, entries, &own);
     if (!st)
         st = move_own(checkpoint, entries, &own);
-    if (!st && !shard->ranks->rank)
+    if (!st && !shard->ranks.rank)
         st = list_all(checkpoint, entries, &own);
     return shard_meet(shard, st, &own, NULL, mem, NULL, err);
 }

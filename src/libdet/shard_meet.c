@@ -7,6 +7,7 @@
 
 static const char no_memory[] = "{\"status\":9,\"text\":\"out of memory\"}";
 _Static_assert(DET_NOMEM == 9, "the text above names it");
+static const char all_well[] = "{\"status\":0}";
 
 /* {"status":0,"text":"","body":...} */
 static void speak(struct buf *text, det_status status, const struct err *said,
@@ -17,12 +18,23 @@ static void speak(struct buf *text, det_status status, const struct err *said,
     jw_object(&w, NULL);
     jw_i64(&w, "status", status);
     jw_str(&w, "text",
-           !status         ? ""
-           : said->text[0] ? said->text
-                           : det_status_text(status));
+           !status                 ? ""
+           : said && said->text[0] ? said->text
+                                   : det_status_text(status));
     if (!status && body && body->len)
         jw_raw(&w, "body", body->data);
     jw_end_object(&w);
+}
+
+/* What is said where there is no memory for it: that all is well needs none. */
+static det_part words_of(const struct buf *text, det_status status,
+                         const struct buf *body)
+{
+    if (!text->status)
+        return (det_part){text->data ? text->data : "", text->len};
+    if (!status && !body)
+        return (det_part){all_well, sizeof(all_well) - 1};
+    return (det_part){no_memory, sizeof(no_memory) - 1};
 }
 
 static det_status broken(struct shard *shard, det_status status, struct err *err)
@@ -66,18 +78,18 @@ det_status shard_meet(struct shard *shard, det_status status, const struct err *
                       struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
-    int size = shard->ranks->size;
+    int size = shard->ranks.size;
     struct json **trees;
     const det_part *parts;
+    det_part words;
     det_status st;
 
     shard->owes = false;
     if (!status && body && body->status)
         status = DET_NOMEM;
     speak(&text, status, said, body);
-    st = det_distributed_allgather(shard->group, text.status ? no_memory : text.data,
-                                   text.status ? sizeof(no_memory) - 1 : text.len,
-                                   &parts);
+    words = words_of(&text, status, body);
+    st = det_distributed_allgather(shard->group, words.data, words.len, &parts);
     if (st)
         return miss(shard, broken(shard, st, err));
     trees = arena_array(mem, struct json *, (size_t)size);
@@ -100,20 +112,16 @@ det_status shard_hear(struct shard *shard, det_status status, const struct err *
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json *tree;
-    det_part part;
+    det_part words, part;
     det_status st;
 
     shard->owes = false;
     if (!status && body && body->status)
         status = DET_NOMEM;
-    if (!shard->ranks->rank)
+    if (!shard->ranks.rank)
         speak(&text, status, said, body);
-    st = det_distributed_broadcast(shard->group,
-                                   text.status ? no_memory
-                                   : text.data ? text.data
-                                               : "",
-                                   text.status ? sizeof(no_memory) - 1 : text.len,
-                                   &part);
+    words = words_of(&text, status, body);
+    st = det_distributed_broadcast(shard->group, words.data, words.len, &part);
     if (st)
         return miss(shard, broken(shard, st, err));
     st = hear(&part, mem, &tree, err);

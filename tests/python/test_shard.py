@@ -120,6 +120,19 @@ class Sharded(Offline):
             self.assertIn("rank 1: KeyError: 'lost'", done[rank][2])
         self.assertEqual(os.listdir(self.path("store")), [])
 
+    def test_what_cannot_be_written_as_text_is_told_all_the_same(self):
+        done = self.run_all(
+            """
+            with checkpoint.store_path({"steps_completed": 1}, shard=True):
+                if rank == 1:
+                    raise OSError("no file \\udcff\\0")
+            """
+        )
+        self.assertEqual([code for code, _, _ in done], [1, 1, 1])
+        self.assertNotIn("UnicodeEncodeError", done[1][2])
+        for rank in (0, 2):
+            self.assertIn("rank 1: OSError: no file ?", done[rank][2])
+
     def test_a_selector_that_raises_takes_all_with_it(self):
         self.write("own/file", "x")
         done = self.run_all(

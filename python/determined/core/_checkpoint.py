@@ -7,7 +7,7 @@ import pathlib
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from determined import _det
-from determined.core._distributed import DistributedContext
+from determined.core._distributed import DistributedContext, _sentence
 
 _Path = Union[str, "os.PathLike[str]"]
 Selector = Callable[[str], bool]
@@ -96,7 +96,7 @@ class CheckpointContext:
         try:
             yield pathlib.Path(checkpoint.path), checkpoint.uuid
         except BaseException as error:  # the others must hear of it
-            checkpoint.abort(f"{type(error).__name__}: {error}")
+            checkpoint.abort(_sentence(error))
             raise
         try:
             checkpoint.commit()

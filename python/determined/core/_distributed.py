@@ -46,6 +46,13 @@ def _port(pub_port: Optional[int], pull_port: Optional[int], offset: int) -> int
     return port + offset
 
 
+def _sentence(error: BaseException) -> str:
+    """What the other ranks are told; names of files in it need not be text."""
+    name = type(error).__name__
+    text = f"{name}: {error}" if str(error) else name
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
 class DistributedContext:
     """The place of this process among those that train together.
 
@@ -210,10 +217,9 @@ class DistributedContext:
 
     def _fail(self, error: BaseException) -> None:
         """Tells the others why this process cannot go on."""
-        name = type(error).__name__
         if self.size > 1:
             try:
-                self._group.fail(f"{name}: {error}" if str(error) else name)
+                self._group.fail(_sentence(error))
             except errors.StateError:
                 pass  # it was closed
 

@@ -211,8 +211,16 @@ TEST(a_manifest_that_leads_out_of_its_directory_is_refused)
 
 TEST(names_and_uuids_that_lead_elsewhere_are_refused)
 {
-    static const char *const names[] = {
-        "../x", "/x", "a/../../x", "", "a/", "metadata.json", "manifest.det.json"};
+    static const char *const names[] = {"../x",
+                                        "/x",
+                                        "a/../../x",
+                                        "",
+                                        "a/",
+                                        "./a",
+                                        "a//b",
+                                        "a/.",
+                                        "metadata.json",
+                                        "manifest.det.json"};
     struct world w;
     det_context *det;
     det_checkpoint *checkpoint;
@@ -534,6 +542,36 @@ TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
     CHECK_OK(det_checkpoint_store(det, "/mine", 5, "{\"note\":[1.5,\"x\"]}", uuid));
     CHECK_OK(det_checkpoint_download(det, uuid, 0, "/back"));
     CHECK_OK(det_checkpoint_store(det, "/back", 6, NULL, uuid));
+    det_close(det);
+    world_end(&w);
+}
+
+/* What a selector is asked, in order; it fails at the library's own names. */
+static int picky(void *self, const char *path)
+{
+    char *asked = self;
+
+    (void)snprintf(asked + strlen(asked), 200 - strlen(asked), "%s ", path);
+    return strchr(path, '.') ? -1 : 1;
+}
+
+TEST(a_selector_is_asked_only_about_what_is_there_and_its_failure_is_told)
+{
+    char asked[200] = "";
+    det_checkpoint_options options = {
+        .size = sizeof(options), .steps = 1, .selector = picky, .selector_self = asked};
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK_OK(io_mkdir(w.io, "/mine", false, &test_err));
+    world_file(&w, "/mine/a", "one");
+    CHECK_OK(det_checkpoint_store_with(det, "/mine", &options, NULL));
+    CHECK_STR(asked, "a ");
+    world_file(&w, "/mine/manifest.det.json", "{}");
+    CHECK_EQ(det_checkpoint_store_with(det, "/mine", &options, NULL), DET_FAILED);
+    CHECK_HAS(det_context_error(det), "the selector failed at 'manifest.det.json'");
     det_close(det);
     world_end(&w);
 }

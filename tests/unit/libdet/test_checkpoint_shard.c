@@ -13,8 +13,11 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/shared.h"
+#include "data/json.h"
 #include "det/det.h"
+#include "libdet/ring.h"
 #include "tests/unit/libdet/ranks.h"
+#include "wire/report.h"
 
 enum { RANKS = 3 };
 
@@ -31,6 +34,7 @@ struct bed {
     char storage[160]; /* JSON */
     struct found *found;
     uint16_t port;
+    bool closes_group_first;
 };
 
 struct self {
@@ -115,8 +119,11 @@ static void live(struct bed *bed, int rank, story_fn *story)
         return;
     }
     story(&self);
+    if (bed->closes_group_first)
+        det_distributed_close(self.group);
     det_close(self.det);
-    det_distributed_close(self.group);
+    if (!bed->closes_group_first)
+        det_distributed_close(self.group);
 }
 
 static void run(struct bed *bed, story_fn *story)
@@ -498,6 +505,30 @@ TEST(a_part_that_was_given_up_fails_all_when_they_wait)
     end_bed(&bed);
 }
 
+/* Who does not look at what a put returned does not hide it from the others. */
+static void commit_what_failed(struct self *self)
+{
+    det_checkpoint *checkpoint;
+
+    NEED(!begin(self, DET_CHECKPOINT_OVERLAPPED, &checkpoint));
+    put_one(self, checkpoint);
+    if (self->rank == 1)
+        NEED(det_checkpoint_put(checkpoint, "../out", "x", 1) == DET_INVALID);
+    NEED(!det_checkpoint_commit(checkpoint));
+    tell(self, det_checkpoint_wait(self->det, -1, NULL));
+}
+
+TEST(a_part_of_which_a_put_failed_is_not_saved)
+{
+    struct bed bed;
+
+    make_bed(&bed);
+    run(&bed, commit_what_failed);
+    check_all(&bed, DET_INVALID, "rank 1: '../out' is no path of a file inside");
+    check_store(&bed, 0);
+    end_bed(&bed);
+}
+
 /* The end without the others: what was never one checkpoint is removed. */
 static void close_early(struct self *self)
 {
@@ -519,17 +550,48 @@ TEST(parts_that_never_met_are_removed_at_the_end)
     end_bed(&bed);
 }
 
+/* ... also where the group is gone by then, as after a training that failed. */
+TEST(a_group_may_be_closed_before_the_context_that_has_a_part)
+{
+    struct bed bed;
+
+    make_bed(&bed);
+    bed.closes_group_first = true;
+    run(&bed, close_early);
+    check_all(&bed, DET_OK, "");
+    check_store(&bed, 0);
+    end_bed(&bed);
+}
+
 /* ---- out of memory, disks that fail ---------------------------------------------- */
 
-/* On rank 1 the n-th allocation, write or sync fails: everybody ends the same way, or
- * all but rank 1 have a whole checkpoint. */
+/* On one rank the n-th allocation, write or sync fails: everybody ends the same way, or
+ * all but that one have a whole checkpoint.  Whatever was reported is there. */
 struct strike {
+    int rank;
     enum fault_kind kind;
-    int64_t nth;
+    int64_t nth; /* 0: all are counted */
     bool has_struck;
+    int64_t total;
 };
 
 static struct strike *strike;
+
+static void arm(const struct self *self)
+{
+    if (self->rank == strike->rank && strike->nth)
+        fault_arm(strike->kind, strike->nth);
+    else if (self->rank == strike->rank)
+        fault_count(strike->kind);
+}
+
+static void disarm(const struct self *self)
+{
+    if (self->rank == strike->rank && strike->nth)
+        strike->has_struck = fault_disarm(strike->kind);
+    else if (self->rank == strike->rank)
+        strike->total = fault_counted(strike->kind);
+}
 
 static void store_struck(struct self *self)
 {
@@ -539,37 +601,116 @@ static void store_struck(struct self *self)
 
     write_own(self, "same", "the same for all");
     write_own(self, self->rank ? "b" : "a", self->rank ? "same" : "other");
-    if (self->rank == 1)
-        fault_arm(strike->kind, strike->nth);
+    arm(self);
     st = det_checkpoint_store_with(self->det, self->own, &options, self->found->uuid);
-    if (self->rank == 1)
-        strike->has_struck = fault_disarm(strike->kind);
+    disarm(self);
     tell(self, st);
-    if (!st && !self->rank)
-        NEED(!det_checkpoint_delete(self->det, self->found->uuid));
+}
+
+static void wait_struck(struct self *self)
+{
+    det_checkpoint *checkpoint;
+    det_status st;
+
+    NEED(!begin(self, DET_CHECKPOINT_OVERLAPPED, &checkpoint));
+    put_one(self, checkpoint);
+    NEED(!det_checkpoint_commit(checkpoint));
+    arm(self);
+    st = det_checkpoint_wait(self->det, -1, NULL);
+    disarm(self);
+    tell(self, st);
+}
+
+static void check_reported(const struct bed *bed)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    char path[300];
+    struct ring_config config = {.io = io_system(), .dir = path};
+    struct ring_reader *reader;
+
+    snprintf(path, sizeof(path), "%s/notes-0/reports", bed->dir);
+    CHECK_OK(ring_reader_open(&config, &reader, &test_err));
+    for (;;) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        struct ring_batch batch;
+        struct report report;
+        struct io_stat found;
+        struct json *tree;
+        size_t used;
+
+        buf_clear(&bytes);
+        CHECK_OK(ring_read(reader, 1, &bytes, &batch, &test_err));
+        if (batch.first > batch.last)
+            break;
+        CHECK_OK(report_decode(bytes.data, bytes.len, &report, &used, &test_err));
+        if (report.kind != REPORT_CHECKPOINT)
+            continue;
+        CHECK_OK(json_parse(report.payload, report.len, &mem, &tree, &test_err));
+        snprintf(path, sizeof(path), "%s/store/%s", bed->dir,
+                 json_str(json_get(tree, "uuid"), "?"));
+        CHECK_OK(io_stat(io_system(), path, &found, &test_err));
+    }
+    ring_reader_close(reader);
+}
+
+/* The ranks that nothing struck end the same way. */
+static void check_struck(const struct bed *bed)
+{
+    const struct found *found = bed->found;
+    int one = strike->rank ? 0 : 1;
+
+    if (found[one].status != found[2].status)
+        fail_msg("rank %d, kind %d, the %d-th: %s; %s", strike->rank, strike->kind,
+                 (int)strike->nth, found[one].text, found[2].text);
+    if (found[one].status && !found[strike->rank].status && strike->rank)
+        fail_msg("kind %d, the %d-th: rank %d does not know", strike->kind,
+                 (int)strike->nth, strike->rank);
+    check_reported(bed);
+}
+
+static void strike_once(story_fn *story, int64_t nth)
+{
+    struct bed bed;
+
+    strike->nth = nth;
+    make_bed(&bed);
+    run(&bed, story);
+    check_struck(&bed);
+    end_bed(&bed);
+}
+
+/* Some of the first, and each of the last: there it is reported. */
+static void strike_all(story_fn *story, int rank, enum fault_kind kind)
+{
+    enum { LAST = 10 };
+
+    strike->rank = rank;
+    strike->kind = kind;
+    strike_once(story, 0);
+    for (int64_t nth = 1; nth < strike->total - LAST; nth += 1 + nth / 2)
+        strike_once(story, nth);
+    for (int64_t nth = MAX(strike->total - LAST, INT64_C(1)); nth <= strike->total;
+         nth++)
+        strike_once(story, nth);
 }
 
 TEST(a_failure_anywhere_on_one_rank_ends_in_order_on_all)
 {
     static const enum fault_kind kinds[] = {FAULT_MEMORY, FAULT_WRITE, FAULT_SYNC};
-    struct bed bed;
 
     strike = shared_memory_new(sizeof(*strike));
     CHECK(strike);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        strike->has_struck = true;
-        for (int64_t nth = 1; strike->has_struck; nth += 1 + nth / 8) {
-            strike->kind = kinds[i];
-            strike->nth = nth;
-            make_bed(&bed);
-            run(&bed, store_struck);
-            if (bed.found[0].status != bed.found[2].status)
-                fail_msg("kind %zu, the %d-th: %s; %s", i, (int)nth, bed.found[0].text,
-                         bed.found[2].text);
-            if (bed.found[0].status && !bed.found[1].status)
-                fail_msg("kind %zu, the %d-th: rank 1 does not know", i, (int)nth);
-            end_bed(&bed);
-        }
-    }
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        strike_all(store_struck, 1, kinds[i]);
+    strike_all(store_struck, 0, FAULT_SYNC);
+    shared_memory_free(strike, sizeof(*strike));
+}
+
+TEST(without_memory_on_one_rank_a_wait_ends_in_order_on_all)
+{
+    strike = shared_memory_new(sizeof(*strike));
+    CHECK(strike);
+    strike_all(wait_struck, 0, FAULT_MEMORY);
+    strike_all(wait_struck, 1, FAULT_MEMORY);
     shared_memory_free(strike, sizeof(*strike));
 }

@@ -15,7 +15,9 @@ enum { WEIGHTS = 8 };
 /* Something whose every batch depends on all before it. */
 struct model {
     double weight[WEIGHTS];
-    int64_t dies_at; /* the batch that fails; -1: none */
+    int64_t dies_at;         /* the batch that fails; -1: none */
+    int64_t enough_at;       /* 0: never */
+    int64_t enough_valid_at; /* the same, said by a validation */
     int64_t loads;
     int64_t trained;
     char story[4096];
@@ -36,6 +38,8 @@ static det_status train_batch(void *self, det_fit *fit)
     if (det_fit_batches(fit) == model->dies_at)
         return DET_FAILED;
     model->trained++;
+    if (model->enough_at && det_fit_batches(fit) == model->enough_at)
+        det_fit_stop(fit);
     for (int i = 0; i < WEIGHTS; i++) {
         double noise = det_fit_uniform(fit) - 0.5;
 
@@ -69,10 +73,14 @@ static det_status load(void *self, const char *directory)
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
     struct model *model = self;
     char path[4200];
+    det_status st;
 
     model->loads++;
     (void)snprintf(path, sizeof(path), "%s/weights", directory);
-    CHECK_OK(io_read_file(the_context->world.io, path, &bytes, &test_err));
+    st = io_read_file(the_context->world.io, path, &bytes, &test_err);
+    if (st == DET_NOMEM)
+        return st;
+    CHECK_OK(st);
     CHECK_EQ(bytes.len, sizeof(model->weight));
     memcpy(model->weight, bytes.data, bytes.len);
     return DET_OK;
@@ -99,7 +107,10 @@ static det_status epoch_end(void *self, det_fit *fit)
 static det_status validated(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count)
 {
-    (void)fit;
+    const struct model *model = self;
+
+    if (model->enough_valid_at && det_fit_batches(fit) == model->enough_valid_at)
+        det_fit_stop(fit);
     CHECK_EQ(count, 1);
     CHECK_STR(metrics[0].name, "loss");
     tell(self, "validated");
@@ -233,15 +244,19 @@ TEST(killed_at_any_batch_it_ends_with_the_same_bits_and_the_same_curve)
 }
 
 /* Wherever memory runs out, the run says so or goes through; the next one ends as if
- * nothing had been. */
-static bool survives_nomem(int64_t nth, const struct model *undisturbed)
+ * nothing had been.  `died_at`: of a run before, which this one goes on from. */
+static bool survives_nomem(int64_t nth, int64_t died_at,
+                           const struct model *undisturbed)
 {
-    struct model model = {.dies_at = -1};
+    struct model model = {.dies_at = died_at};
     struct world w;
     bool fired;
     det_status st;
 
     world_begin(&w);
+    if (died_at >= 0)
+        CHECK_EQ(fit(&w, &model), DET_FAILED);
+    model = (struct model){.dies_at = -1};
     the_context = world_open(&w);
     fault_arm(FAULT_MEMORY, nth);
     st = det_fit_run(the_context, &trial, &model, &options);
@@ -268,7 +283,11 @@ TEST(without_memory_a_training_stops_and_the_next_run_ends_with_the_same_bits)
     world_begin(&w);
     CHECK_OK(fit(&w, &undisturbed));
     world_end(&w);
-    while (survives_nomem(nth, &undisturbed))
+    while (survives_nomem(nth, -1, &undisturbed))
+        nth++;
+    CHECK(nth > 50);
+    nth = 1;
+    while (survives_nomem(nth, 13, &undisturbed))
         nth++;
     CHECK(nth > 50);
 }
@@ -378,5 +397,58 @@ TEST(a_full_disk_ends_the_training_at_the_next_boundary_with_one_sentence)
     fit_through(&w, &model, -1); /* from the one before */
     CHECK_EQ(model.loads, 1);
     CHECK(!memcmp(model.weight, undisturbed.weight, sizeof(model.weight)));
+    world_end(&w);
+}
+
+/* ---- enough ---------------------------------------------------------------------- */
+
+static det_status fit_for(struct world *w, struct model *model, int64_t epochs)
+{
+    det_trainer_options longer = options;
+    det_context *context = world_open(w);
+    det_status st;
+
+    longer.max_length.count = epochs;
+    the_context = context;
+    st = det_fit_run(context, &trial, model, &longer);
+    det_close(context);
+    return st;
+}
+
+TEST(a_training_that_had_enough_is_complete_when_it_is_run_again)
+{
+    struct model model = {.dies_at = -1, .enough_at = 6};
+    struct world w;
+
+    world_begin(&w);
+    CHECK_OK(fit(&w, &model));
+    CHECK_EQ(model.trained, 7);
+    model.enough_at = 0;
+    CHECK_OK(fit(&w, &model));
+    CHECK_EQ(model.trained, 7);
+    CHECK_EQ(model.loads, 1);
+
+    CHECK_OK(fit_for(&w, &model, 4)); /* another length is another training */
+    CHECK_EQ(model.trained, 20);
+    world_end(&w);
+}
+
+TEST(that_it_had_enough_is_not_forgotten_when_it_is_killed_before_the_next_batch)
+{
+    struct model calm = {.dies_at = -1, .enough_valid_at = 5};
+    struct model model = {.dies_at = 5, .enough_valid_at = 5};
+    struct world w;
+
+    world_begin(&w);
+    CHECK_OK(fit(&w, &calm));
+    CHECK_EQ(calm.trained, 6);
+    world_end(&w);
+
+    world_begin(&w);
+    CHECK_EQ(fit(&w, &model), DET_FAILED);
+    model = (struct model){.dies_at = -1, .trained = model.trained};
+    CHECK_OK(fit(&w, &model)); /* saved after 5, when it had said so already */
+    CHECK_EQ(model.trained, 6);
+    CHECK(!memcmp(model.weight, calm.weight, sizeof(model.weight)));
     world_end(&w);
 }

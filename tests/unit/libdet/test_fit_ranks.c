@@ -25,6 +25,7 @@ struct model {
     double validation; /* the last */
     int64_t dies_at;   /* -1: never */
     int64_t stops_at;
+    int busy_saves; /* so many that come to nothing */
     int64_t trained;
     int builds, saves, validations, evaluated;
     char uuid[DET_UUID_SIZE];
@@ -75,6 +76,8 @@ static det_status save(void *self, det_checkpoint *checkpoint)
     struct model *model = self;
 
     model->saves++;
+    if (model->busy_saves-- > 0)
+        return DET_BUSY;
     return det_checkpoint_put(checkpoint, "weight", &model->weight,
                               sizeof(model->weight));
 }
@@ -355,8 +358,37 @@ TEST(whoever_has_had_enough_stops_all_at_the_same_batch)
             CHECK(models[i].uuid[0]);
         }
         end(ranks);
+        make(ranks, models, directory); /* it is complete */
+        ranks_run(ranks, SIZE, fit);
+        ranks_check(ranks, SIZE);
+        for (int i = 0; i < SIZE; i++) {
+            CHECK_EQ(ranks[i].last, DET_OK);
+            CHECK_EQ(models[i].trained, 0);
+        }
+        end(ranks);
         remove_all(directory);
     }
+}
+
+TEST(a_save_for_which_one_rank_has_no_room_now_is_left_out_by_all)
+{
+    char directory[] = "/tmp/det-fit-XXXXXX";
+    struct model models[SIZE];
+    struct rank ranks[SIZE];
+
+    CHECK(mkdtemp(directory));
+    make(ranks, models, directory);
+    models[1].busy_saves = 1;
+    ranks_run(ranks, SIZE, fit);
+    ranks_check(ranks, SIZE);
+    for (int i = 0; i < SIZE; i++) {
+        CHECK_EQ(ranks[i].last, DET_OK);
+        CHECK_EQ(models[i].trained, 12);
+        CHECK_EQ(models[i].saves, models[0].saves);
+        CHECK_STR(models[i].uuid, models[0].uuid);
+    }
+    end(ranks);
+    remove_all(directory);
 }
 
 TEST(ranks_that_begin_elsewhere_are_told_so)

@@ -314,3 +314,77 @@ TEST(other_files_in_the_folder_are_none_of_its_business)
 {
     in_memory(other_files);
 }
+
+/* ---- who only looks -------------------------------------------------------------- */
+
+static size_t count_files_or_none(struct world *w)
+{
+    struct io_stat found;
+
+    return io_stat(w->io, w->dir, &found, NULL) ? 0 : count_files(w);
+}
+
+static void check_unchanged(struct world *w, const struct image *image, size_t changed,
+                            size_t len)
+{
+    CHECK_EQ(count_files(w), image->count - (changed < image->count && !len));
+    for (size_t i = 0; i < image->count; i++) {
+        CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+        char path[128];
+
+        if (i == changed && !len)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", w->dir, image->names[i]);
+        CHECK_OK(io_read_file(w->io, path, &bytes, &test_err));
+        CHECK_EQ(bytes.len, i == changed ? len : image->bytes[i].len);
+        CHECK(!memcmp(bytes.data, image->bytes[i].data, bytes.len));
+    }
+}
+
+/* Whatever is gone or cut, what is left is read, and stays as it was. */
+ON_BOTH(who_only_looks_reads_what_is_whole_and_changes_nothing)
+{
+    struct image image;
+
+    image_take(&image, w);
+    w->config.only_looks = true;
+    for (size_t i = 0; i <= image.count; i++)
+        for (size_t len = 0; len <= 64; len += 64) {
+            char path[128];
+            uint32_t left;
+
+            lay_down(w, &image);
+            if (i < image.count) {
+                snprintf(path, sizeof(path), "%s/%s", w->dir, image.names[i]);
+                CHECK_OK(io_remove(w->io, path, &test_err));
+                if (len)
+                    lay_file(w, &image, i, len);
+            }
+            open_reader(w);
+            left = read_left(w);
+            if (i == image.count || !strcmp(image.names[i], "head"))
+                CHECK_EQ(left, RECORDS);
+            close_both(w);
+            check_unchanged(w, &image, i, len);
+        }
+    image_free(&image);
+}
+
+/* ... and beside a writer: nobody is held up, and nothing is made. */
+ON_BOTH(who_only_looks_sees_what_is_put_and_makes_no_folder)
+{
+    w->config.only_looks = true;
+    open_reader(w);
+    read_batch(w, SIZE_MAX);
+    CHECK(w->batch.first > w->batch.last);
+    CHECK_EQ(count_files_or_none(w), 0);
+    ring_reader_close(w->reader);
+    w->reader = NULL;
+
+    open_ring(w);
+    open_reader(w);
+    put_many(w, 1, 3);
+    check_reads(w, 1, 3);
+    put_many(w, 4, 5);
+    check_reads(w, 4, 5);
+}

@@ -229,6 +229,9 @@ TEST(notes_without_a_platform_outlive_the_run)
     CHECK_EQ(det_metadata_set(p.det, NULL, NULL, 0, NULL), DET_INVALID);
     world_file(&p.w, "/run/metadata.json", "{\"half");
     CHECK_EQ(det_metadata_get(p.det, text, sizeof(text), NULL), DET_CORRUPT);
+    /* somebody's list is not taken for none */
+    world_file(&p.w, "/run/metadata.json", "[1]");
+    CHECK_EQ(det_metadata_set(p.det, "{\"a\":1}", NULL, 0, NULL), DET_CORRUPT);
     place_end(&p);
 }
 
@@ -246,6 +249,34 @@ TEST(running_out_of_memory_loses_no_notes)
     }
     CHECK_OK(det_metadata_get(p.det, text, sizeof(text), NULL));
     CHECK_STR(text, "{\"a\":1,\"b\":2}");
+    place_end(&p);
+}
+
+TEST(running_out_of_memory_fails_a_call_to_the_master_and_the_next_one_works)
+{
+    struct place p;
+
+    /* the master's side runs out of it as well, and answers so */
+    task_make(&p, "{\"searcher\":{\"max_length\":{\"batches\":8}}}");
+    EACH_ALLOCATION_FAILS() {
+        det_operation operation = {.size = sizeof(operation)};
+        double best = -1;
+        det_status st;
+
+        p.answer = "{\"metric\":0.5}";
+        st = det_searcher_operation(p.det, &operation);
+        if (!st)
+            st = det_operation_progress(p.det, &operation, 4);
+        if (!st)
+            st = det_searcher_best(p.det, &best);
+        if (!st)
+            st = det_metadata_set(p.det, "{\"a\":1}", NULL, 0, NULL);
+        CHECK(fault_fired() || !st);
+        if (st)
+            CHECK(*det_context_error(p.det));
+        else
+            CHECK(best > 0.49 && best < 0.51);
+    }
     place_end(&p);
 }
 
