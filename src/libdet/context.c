@@ -231,8 +231,8 @@ void det_close(det_context *context)
         return;
     saver_end(context, is_child(context));
     board_stop(context);
+    profiler_close(context, is_child(context));
     if (!is_child(context)) {
-        profiler_close(context);
         preempt_stop(context);
         record_close(context);
     }

@@ -361,13 +361,14 @@ det_status profiler_open(det_context *context, bool is_quiet, struct err *err)
     return st;
 }
 
-void profiler_close(det_context *context)
+void profiler_close(det_context *context, bool is_child)
 {
     struct profiler *profiler = context->profiler;
 
     if (!profiler)
         return;
-    stop(profiler);
+    if (!is_child)
+        stop(profiler);
     lock_done(&profiler->lock);
     context->profiler = NULL;
     mem_free(profiler);

@@ -61,8 +61,8 @@ struct profiler {
 /* The profiler of a trial's context, off; and on, where the configuration says so and
  * `is_quiet` does not. */
 det_status profiler_open(det_context *context, bool is_quiet, struct err *err);
-/* Off, and gone.  Not in a forked child. */
-void profiler_close(det_context *context);
+/* Off, and gone.  A forked child's copy has no thread to be ended: what that held stays. */
+void profiler_close(det_context *context, bool is_child);
 /* How many batches were trained: one store into memory. */
 void profiler_batches(det_context *context, int64_t batches);
 
