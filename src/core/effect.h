@@ -24,6 +24,7 @@ enum core_effect_kind {
     EFFECT_CONTINUE_EXPERIMENT, /* of one that had ended, and its configurations; only
                                    if it still ended when the event says it did */
     EFFECT_ADD_TRIAL,
+    EFFECT_ADD_UNMANAGED_TRIAL, /* unless there is one of its task */
     EFFECT_PUT_TRIAL,
     EFFECT_PUT_ALLOCATION, /* insert or replace */
     EFFECT_PUT_SHARE,
@@ -68,7 +69,7 @@ struct core_effect {
             const char *external_id;
         } experiment;       /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
                                the two configurations, which never change */
-        struct trial trial; /* ADD_, PUT_TRIAL */
+        struct trial trial; /* ADD_, ADD_UNMANAGED_, PUT_TRIAL */
         struct allocation allocation; /* PUT_ALLOCATION */
         struct share share;           /* PUT_SHARE, START, KILL (with allocation_id) */
         struct agent agent;           /* PUT_, DROP_AGENT */

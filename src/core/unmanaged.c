@@ -4,6 +4,8 @@
  * Numbers come from the heart's counters, so that no two experiments or trials share
  * one; that is all it has to do with these.  Their rows are written once by it and are
  * the store's from then on: nothing is scheduled, and core_restore() never sees them.
+ * Where two bring the same at once the second finds the first one's row in its way and
+ * writes none; its number stays unused.
  */
 #include "core/core_impl.h"
 
@@ -29,7 +31,7 @@ det_status unmanaged_experiment(struct core *core, const struct core_event *even
 det_status unmanaged_trial(struct core *core, const struct core_event *event,
                            struct err *err)
 {
-    struct core_effect *effect = core_emit(core, EFFECT_ADD_TRIAL);
+    struct core_effect *effect = core_emit(core, EFFECT_ADD_UNMANAGED_TRIAL);
 
     if (!effect)
         return err_default(err, DET_NOMEM);

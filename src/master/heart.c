@@ -11,6 +11,7 @@
 #include "master/journal.h"
 #include "store/data.h"
 #include "store/store.h"
+#include "store/unmanaged.h"
 
 enum {
     BATCH_LIMIT = 1 << 30, /* bytes of one batch's effects */
@@ -170,6 +171,8 @@ static det_status write_row(struct heart *heart, struct db *db,
                                          effect->experiment.was_end_us, &texts, err);
     case EFFECT_ADD_TRIAL:
         return store_trial_add(db, &effect->trial, err);
+    case EFFECT_ADD_UNMANAGED_TRIAL:
+        return store_unmanaged_add_trial(db, &effect->trial, err);
     case EFFECT_PUT_TRIAL:
         return store_trial_put(db, &effect->trial, err);
     case EFFECT_PUT_ALLOCATION:

@@ -32,7 +32,9 @@ static const struct sql experiment_sql[] = {
         "  searcher_type, searcher_metric, smaller_is_better, log_retention_days,"
         "  files_size, is_unmanaged, external_id)"
         " VALUES ($1, $2, $3, $4, $5, $6, $9, $10, $11, $12, $13, $14, $15, $16, $17,"
-        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)"),
+        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)"
+        " ON CONFLICT (external_id) WHERE external_id IS NOT NULL"
+        "  AND state NOT IN ('DELETING', 'DELETE_FAILED') DO NOTHING"),
     SQL(EXPERIMENT_ADD_CONFIG,
         "INSERT INTO experiment_configs (id, config, original_config)"
         " VALUES ($1, $2, $3)"),
@@ -128,8 +130,9 @@ det_status store_experiment_add(struct db *db, const struct experiment *row,
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     det_status st = add_row(db, row, texts, &mem, err);
 
-    if (!st)
-        st = add_config(db, row, err);
+    if (st || !db_changes(db))
+        return st; /* somebody else has brought it in the meantime */
+    st = add_config(db, row, err);
     if (!st && texts->files_len)
         st = add_files(db, row->id, texts, err);
     return st;

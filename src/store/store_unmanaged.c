@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "model/records.h"
 #include "model/states.h"
 #include "store/data_cache.h"
 #include "store/store_impl.h"
@@ -14,6 +15,7 @@
 enum {
     UNMANAGED_FIND,
     UNMANAGED_FIND_TRIAL,
+    UNMANAGED_ADD_TRIAL,
     UNMANAGED_MARK,
     UNMANAGED_MARK_SET,
     UNMANAGED_PROGRESS,
@@ -30,8 +32,18 @@ static const struct sql unmanaged_sql[] = {
         "SELECT id FROM experiments WHERE external_id = $1"
         " AND state NOT IN ('DELETING', 'DELETE_FAILED') ORDER BY id LIMIT 1"),
     SQL(UNMANAGED_FIND_TRIAL,
-        "SELECT id FROM trials WHERE experiment_id = $1 AND request_id = $2"
+        "SELECT id FROM trials WHERE task_id = $2 AND experiment_id = $1"
         " ORDER BY id LIMIT 1"),
+    SQL(UNMANAGED_ADD_TRIAL,
+        "INSERT INTO trials (id, experiment_id, number, state, request_id, task_id,"
+        "  seed, hparams, restarts, run_id, start_us, end_us, latest_steps,"
+        "  is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled, progress)"
+        " SELECT $1, e.id, (SELECT COUNT(*) FROM trials n WHERE n.experiment_id = "
+        "e.id),"
+        "  'ACTIVE', $3, $4, 0, $5, 0, 0, $6, 0, 0, FALSE, FALSE, FALSE, 0"
+        "  FROM experiments e WHERE e.id = $2 AND e.is_unmanaged"
+        "  AND e.state NOT IN ('DELETING', 'DELETE_FAILED')"
+        "  AND NOT EXISTS (SELECT 1 FROM trials o WHERE o.task_id = $4)"),
     SQL(UNMANAGED_MARK, "SELECT reports_stored FROM trials WHERE id = $1"),
     SQL(UNMANAGED_MARK_SET, "UPDATE trials SET reports_stored = $2 WHERE id = $1"),
     SQL(UNMANAGED_PROGRESS, "UPDATE trials SET progress = $2 WHERE id = $1"),
@@ -57,9 +69,16 @@ static const struct sql unmanaged_sql[] = {
         "   ELSE (SELECT MAX(t.end_us)" OF_ITS_EXPERIMENT ") END,"
         "  progress = (SELECT AVG(CASE WHEN t.state = 'COMPLETED' THEN 1.0"
         "   ELSE t.progress END)" OF_ITS_EXPERIMENT ")"
-        " WHERE id = (SELECT x.experiment_id FROM trials x WHERE x.id = $1)"),
+        " WHERE id = (SELECT x.experiment_id FROM trials x WHERE x.id = $1)"
+        "  AND state NOT IN ('DELETING', 'DELETE_FAILED')"),
 };
 const struct sql_table unmanaged_sql_table = SQL_TABLE(unmanaged_sql);
+
+/* The experiment, after its trial. */
+static det_status follow(struct db *db, int64_t trial_id, struct err *err)
+{
+    return run_with_id(db, &unmanaged_sql[UNMANAGED_PUT], trial_id, err);
+}
 
 det_status store_unmanaged_find(struct db *db, const char *external_id, int64_t *ret_id,
                                 struct err *err)
@@ -73,16 +92,31 @@ det_status store_unmanaged_find(struct db *db, const char *external_id, int64_t 
 }
 
 det_status store_unmanaged_find_trial(struct db *db, int64_t experiment_id,
-                                      const char *external_id, int64_t *ret_id,
+                                      const char *task_id, int64_t *ret_id,
                                       struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &unmanaged_sql[UNMANAGED_FIND_TRIAL], err);
 
     db_bind_i64(&q, experiment_id);
-    db_bind_str(&q, external_id);
+    db_bind_str(&q, task_id);
     *ret_id = db_next(&q) ? db_col_i64(&q) : 0;
     return q.status;
+}
+
+det_status store_unmanaged_add_trial(struct db *db, const struct trial *row,
+                                     struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &unmanaged_sql[UNMANAGED_ADD_TRIAL], err);
+
+    db_bind_i64(&q, row->id);
+    db_bind_i64(&q, row->experiment_id);
+    db_bind_str(&q, row->request_id);
+    db_bind_str(&q, row->task_id);
+    db_bind_str(&q, row->hparams);
+    db_bind_i64(&q, row->start_us);
+    return db_run(&q) ? q.status : follow(db, row->id, err);
 }
 
 det_status store_unmanaged_mark(struct db *db, int64_t trial_id, int64_t *ret_number,
@@ -109,12 +143,6 @@ det_status store_unmanaged_mark_set(struct db *db, int64_t trial_id, int64_t num
     db_bind_i64(&q, trial_id);
     db_bind_i64(&q, number);
     return db_run(&q);
-}
-
-/* The experiment, after its trial. */
-static det_status follow(struct db *db, int64_t trial_id, struct err *err)
-{
-    return run_with_id(db, &unmanaged_sql[UNMANAGED_PUT], trial_id, err);
 }
 
 det_status store_unmanaged_progress(struct db *db, int64_t trial_id, double progress,

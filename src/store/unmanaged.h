@@ -9,13 +9,19 @@
 #include "base/err.h"
 
 struct db;
+struct trial;
 
-/* The experiment of that external id, or the trial of an experiment; 0: none. */
+/* The experiment of that external id, or the trial of an experiment by its task; 0:
+ * none. */
 det_status store_unmanaged_find(struct db *db, const char *external_id, int64_t *ret_id,
                                 struct err *err);
 det_status store_unmanaged_find_trial(struct db *db, int64_t experiment_id,
-                                      const char *external_id, int64_t *ret_id,
+                                      const char *task_id, int64_t *ret_id,
                                       struct err *err);
+/* Of the row only what whoever made it knows; its number is the next.  Nothing happens
+ * when there is one of that task already, or when the experiment is being deleted. */
+det_status store_unmanaged_add_trial(struct db *db, const struct trial *row,
+                                     struct err *err);
 /* The number of the last report that is stored. */
 det_status store_unmanaged_mark(struct db *db, int64_t trial_id, int64_t *ret_number,
                                 struct err *err);

@@ -190,3 +190,70 @@ TEST(what_makes_no_sense_is_refused)
     (void)create(bed, config_single);
     bed_play(bed, managed);
 }
+
+TEST(two_who_bring_the_same_at_once_make_one)
+{
+    enum { MANY = 8 };
+    BED(bed, NULL);
+    struct pending *pending[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        pending[i] =
+            bed_begin(bed, USER, NET_PUT, "/api/v1/experiments/by-external-id/far-1",
+                      bed_fill(bed, NEW_EXPERIMENT, true));
+    for (int i = 0; i < MANY; i++) {
+        struct reply reply = bed_end(bed, pending[i]);
+
+        CHECK_EQ(reply.status, 200);
+        CHECK_EQ(json_i64(json_path(reply.json, "experiment.id"), 0), 1);
+    }
+    for (int i = 0; i < MANY; i++)
+        pending[i] = bed_begin(bed, USER, NET_PUT, "/api/v1/trials",
+                               bed_fill(bed, NEW_TRIAL, true));
+    for (int i = 0; i < MANY; i++) {
+        struct reply reply = bed_end(bed, pending[i]);
+
+        CHECK_EQ(reply.status, 200);
+        CHECK_EQ(json_i64(json_path(reply.json, "trial.id"), 0), 1);
+    }
+}
+
+TEST(progress_of_an_unmanaged_trial_is_kept_however_it_is_told)
+{
+    static const struct step steps[] = {
+        POST("told", "/api/v1/trials/1/progress", "{'progress': 0.5}", 200, NULL),
+        GET("kept", "/api/v1/experiments/1", 200, "experiment.progress=0.5"),
+        POST("of none", "/api/v1/trials/7/progress", "{'progress': 0.5}", 404, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, begin);
+    bed_play(bed, steps);
+}
+
+TEST(a_new_trial_makes_an_unmanaged_experiment_go_on)
+{
+    static const struct step steps[] = {
+        PATCH("end", "/api/v1/trials/1", "{'state': 'STATE_COMPLETED'}", 200, NULL),
+        GET("ended", "/api/v1/experiments/1", 200, "experiment.state=STATE_COMPLETED"),
+        POST("another", "/api/v1/trials", "{'experimentId': 1}", 200, "trial.id=2"),
+        GET("goes on", "/api/v1/experiments/1", 200,
+            "experiment.state=STATE_RUNNING; experiment.numTrials=2"),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, begin);
+    bed_play(bed, steps);
+}
+
+TEST(checking_an_unmanaged_configuration_makes_nothing)
+{
+    static const struct step steps[] = {
+        POST("check", "/api/v1/experiments",
+             "{'config': " CONFIG ", 'unmanaged': true, 'validateOnly': true}", 200,
+             "config.searcher.metric=loss"),
+        GET("nothing", "/api/v1/experiments", 200, "experiments#0"), END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}

@@ -11,10 +11,12 @@
 #undef ROUTE
 
 struct create_experiment_body;
-/* create.c: what somebody else runs; `external_id` may be NULL. */
+/* create.c: what somebody else runs; `external_id` may be NULL.  `then` replies. */
 det_status api_create_unmanaged(struct request *req,
                                 const struct create_experiment_body *body,
-                                const char *external_id);
+                                const char *external_id, handler_fn *then);
+/* create.c: the experiment and its configuration. */
+det_status api_reply_experiment(struct request *req, int64_t id, bool exceeds_slots);
 
 /* After an event that made an experiment, or brought one back: shows it. */
 handler_fn api_reply_created;

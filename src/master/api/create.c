@@ -218,7 +218,7 @@ static det_status find_warm_start(struct request *req, const struct create_state
 
 /* ---- the call -------------------------------------------------------------------- */
 
-static det_status reply_created(struct request *req, int64_t id, bool exceeds)
+det_status api_reply_experiment(struct request *req, int64_t id, bool exceeds_slots)
 {
     struct experiment_view view;
     det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
@@ -229,7 +229,7 @@ static det_status reply_created(struct request *req, int64_t id, bool exceeds)
     st = show_experiment(req, "experiment", &view, true);
     jw_raw(&req->w, "config", view.row.config);
     jw_array(&req->w, "warnings");
-    if (exceeds)
+    if (exceeds_slots)
         jw_str(&req->w, NULL, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
     jw_end_array(&req->w);
     jw_end_object(&req->w);
@@ -238,7 +238,7 @@ static det_status reply_created(struct request *req, int64_t id, bool exceeds)
 
 det_status api_reply_created(struct request *req)
 {
-    return reply_created(req, req->item->id, req->item->exceeds_slots);
+    return api_reply_experiment(req, req->item->id, req->item->exceeds_slots);
 }
 
 static det_status reply_valid(struct request *req, const struct create_state *state)
@@ -316,7 +316,7 @@ static det_status check_ids(struct request *req)
 /* Nobody here runs it: it needs neither code nor slots. */
 det_status api_create_unmanaged(struct request *req,
                                 const struct create_experiment_body *body,
-                                const char *external_id)
+                                const char *external_id, handler_fn *then)
 {
     struct create_state *state = arena_new(&req->mem, struct create_state);
     struct experiment *row = arena_new(&req->mem, struct experiment);
@@ -329,8 +329,8 @@ det_status api_create_unmanaged(struct request *req,
     st = check_ids(req);
     if (!st)
         st = load_config(req, body->config, state);
-    if (st)
-        return st;
+    if (st || body->validate_only)
+        return st ? st : reply_valid(req, state);
     *row = (struct experiment){.state = EXPERIMENT_ACTIVE,
                                .job_id = state->job_id,
                                .owner_id = req->caller.user_id,
@@ -349,7 +349,7 @@ det_status api_create_unmanaged(struct request *req,
     event.unmanaged.external_id = external_id;
     if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
-    return request_event(req, &event, api_reply_created);
+    return request_event(req, &event, then);
 }
 
 det_status api_create_experiment(struct request *req)
@@ -360,10 +360,10 @@ det_status api_create_experiment(struct request *req)
 
     if (!state)
         return DET_NOMEM;
-    if (body->unmanaged)
-        return api_create_unmanaged(req, body, NULL);
     if (body->template_name && *body->template_name)
         return err_set(req->err, DET_UNSUPPORTED, "templates are not built yet");
+    if (body->unmanaged)
+        return api_create_unmanaged(req, body, NULL, api_reply_created);
     st = check_ids(req);
     if (!st)
         st = load_config(req, body->config, state);

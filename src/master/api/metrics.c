@@ -13,6 +13,7 @@
 #include "master/heart.h"
 #include "master/journal.h"
 #include "store/data.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
@@ -139,14 +140,32 @@ det_status report_progress(const struct progress_body *body,
     return DET_OK;
 }
 
+static det_status write_progress(struct write_job *job, struct db *db, struct err *err)
+{
+    const struct core_event *event = REQUEST_OF(job)->state;
+
+    return store_unmanaged_progress(db, event->progress.trial_id,
+                                    event->progress.progress, err);
+}
+
+/* The heart does not know what somebody else runs; a task's token is never of such. */
 det_status api_report_progress(struct request *req)
 {
-    struct core_event event = {0};
-    det_status st = report_progress(req->body, &event, req->err);
+    struct core_event *event = arena_new(&req->mem, struct core_event);
+    struct trial_view trial = {0};
+    det_status st = event ? report_progress(req->body, event, req->err)
+                          : err_default(req->err, DET_NOMEM);
 
     if (!st)
-        st = request_id(req, 0, &event.progress.trial_id);
-    return st ? st : request_event(req, &event, NULL);
+        st = request_id(req, 0, &event->progress.trial_id);
+    if (!st && !req->caller.allocation_id)
+        st = store_trial_get(req->db, event->progress.trial_id, &req->mem, &trial,
+                             req->err);
+    if (st)
+        return st;
+    req->state = event;
+    return trial.is_unmanaged ? request_write(req, write_progress, NULL)
+                              : request_event(req, event, NULL);
 }
 
 det_status report_early_exit(const struct early_exit_body *body,

@@ -28,20 +28,18 @@ static det_status check_external_id(struct request *req, const char *id)
 
 /* ---- experiments ----------------------------------------------------------------- */
 
-static det_status reply_found(struct request *req, int64_t id)
+/* The one that is there, whoever made it: two may have asked at once. */
+static det_status reply_found(struct request *req)
 {
-    struct experiment_view view;
-    det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
+    int64_t id = 0;
+    det_status st = store_unmanaged_find(req->db, req->arg[0], &id, req->err);
 
-    if (st)
-        return st;
-    jw_object(&req->w, NULL);
-    st = show_experiment(req, "experiment", &view, true);
-    jw_raw(&req->w, "config", view.row.config);
-    jw_array(&req->w, "warnings");
-    jw_end_array(&req->w);
-    jw_end_object(&req->w);
-    return st;
+    if (!st && !id)
+        st = err_set(req->err, DET_BUSY,
+                     "the experiment of external id '%s' was deleted just now; try "
+                     "again",
+                     req->arg[0]);
+    return st ? st : api_reply_experiment(req, id, false);
 }
 
 det_status api_put_experiment(struct request *req)
@@ -55,13 +53,14 @@ det_status api_put_experiment(struct request *req)
     if (st)
         return st;
     if (id)
-        return reply_found(req, id);
+        return api_reply_experiment(req, id, false);
     if (!body->create_experiment_request.config)
         return err_set(req->err, DET_INVALID,
                        "there is no experiment of external id '%s', and "
                        "createExperimentRequest does not say what to make",
                        req->arg[0]);
-    return api_create_unmanaged(req, &body->create_experiment_request, req->arg[0]);
+    return api_create_unmanaged(req, &body->create_experiment_request, req->arg[0],
+                                reply_found);
 }
 
 /* ---- trials ---------------------------------------------------------------------- */
@@ -92,9 +91,25 @@ static det_status reply_trial(struct request *req, int64_t id)
     return st;
 }
 
+/* The one that is there, as with experiments. */
 static det_status trial_made(struct request *req)
 {
-    return reply_trial(req, req->item->id);
+    const struct trial *row = req->state;
+    int64_t id = 0;
+    det_status st = store_unmanaged_find_trial(req->db, row->experiment_id,
+                                               row->task_id, &id, req->err);
+
+    if (!st && !id)
+        st = err_set(req->err, DET_STATE,
+                     "experiment %" PRId64 " is being deleted: it takes no trials",
+                     row->experiment_id);
+    return st ? st : reply_trial(req, id);
+}
+
+static const char *task_of(struct request *req, int64_t experiment_id,
+                           const char *request_id)
+{
+    return arena_printf(&req->mem, "%" PRId64 ".%s", experiment_id, request_id);
 }
 
 static det_status make_trial(struct request *req, const struct create_trial_body *body,
@@ -120,18 +135,15 @@ static det_status make_trial(struct request *req, const struct create_trial_body
                        json_kind_name(body->hparams->kind));
     *row = (struct trial){
         .experiment_id = body->experiment_id,
-        .number = experiment.num_trials,
-        .state = TRIAL_ACTIVE,
         .request_id = request_id,
-        .task_id =
-            arena_printf(&req->mem, "%" PRId64 ".%s", body->experiment_id, request_id),
+        .task_id = task_of(req, body->experiment_id, request_id),
         .hparams =
             json_is_null(body->hparams) ? "{}" : json_text(&req->mem, body->hparams),
         .start_us = master_now_us(req->master),
     };
     if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
-    event.unmanaged_trial = row;
+    event.unmanaged_trial = req->state = row;
     return request_event(req, &event, trial_made);
 }
 
@@ -152,13 +164,17 @@ det_status api_create_trial(struct request *req)
 det_status api_put_trial(struct request *req)
 {
     const struct put_trial_body *body = req->body;
+    int64_t experiment = body->create_trial_request.experiment_id;
+    const char *task;
     int64_t id = 0;
     det_status st = check_external_id(req, body->external_trial_id);
 
-    if (!st)
-        st = store_unmanaged_find_trial(req->db,
-                                        body->create_trial_request.experiment_id,
-                                        body->external_trial_id, &id, req->err);
+    if (st)
+        return st;
+    task = task_of(req, experiment, body->external_trial_id);
+    if (!task)
+        return DET_NOMEM;
+    st = store_unmanaged_find_trial(req->db, experiment, task, &id, req->err);
     if (st)
         return st;
     return id ? reply_trial(req, id)

@@ -43,6 +43,59 @@ TEST_ON_BOTH(an_old_database_becomes_what_a_new_one_is)
     world_done(&new);
 }
 
+#define AN_EXPERIMENT                                                                  \
+    "INSERT INTO experiments (id, state, job_id, owner_id, project_id, parent_id,"     \
+    "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"    \
+    "  progress, trials, search_seq, snapshot_seq, name, labels"
+
+/* Number 9 is the last without experiments that somebody else runs. */
+TEST_ON_BOTH(what_an_old_database_holds_is_there_after_its_migration)
+{
+    struct world w;
+    struct experiment_view view;
+    struct trial_view trial;
+
+    world_place(&w, is_memory);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 9, &test_err));
+    CHECK_OK(db_exec(w.db,
+                     AN_EXPERIMENT ") VALUES (1, 'ACTIVE', 'j', 1, 1, 0, 'default', 42,"
+                                   " 1, -1, 5, 5, 0, 0, 1, 0, 0, 'old', '[]');"
+                                   "INSERT INTO experiment_configs VALUES"
+                                   " (1, '{}', 'name: old')",
+                     &test_err));
+    add_trial(&w, 1, 1);
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));
+    CHECK_STR(view.name, "old");
+    CHECK(!view.is_unmanaged);
+    CHECK(view.external_id == NULL);
+    CHECK_EQ(view.num_trials, 1);
+    CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
+    CHECK(!trial.is_unmanaged);
+    world_done(&w);
+}
+
+TEST(of_two_that_were_brought_at_once_the_first_keeps_the_name)
+{
+    static const char row[] =
+        AN_EXPERIMENT ", external_id, is_unmanaged) VALUES"
+                      " (%d, '%s', 'j', 1, 1, 0, '', 0, 1, -1, 5,"
+                      " 5, 0, 0, 0, 0, 0, 'far', '[]', 'f', TRUE)";
+    static const char *const states[] = {"DELETING", "ACTIVE", "COMPLETED"};
+    struct world w;
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 11, &test_err));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(db_exec(w.db, arena_printf(&w.mem, row, i + 1, states[i]), &test_err));
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    CHECK_EQ(count_of(w.db, "experiments WHERE external_id = 'f' AND id IN (1, 2)"), 2);
+    CHECK_EQ(count_of(w.db, "experiments WHERE external_id IS NULL AND id = 3"), 1);
+    world_done(&w);
+}
+
 TEST(migrating_twice_changes_nothing)
 {
     struct world w;
