@@ -27,7 +27,7 @@
 #include "data/json.h"
 #include "model/field.h"
 
-enum { TAIL = 20, TAIL_LINE = 400, WAIT_MS = 200, SHORT_KEY = 10 };
+enum { TAIL = 20, TAIL_LINE = 400, WAIT_MS = 200, LOOK_MS = 5, SHORT_KEY = 10 };
 
 static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
@@ -346,6 +346,10 @@ static det_status find_or_build(struct work *w, struct build *ret, struct err *e
     for (;;) {
         st = envs_find(c->io, c->envs, w->key->text, clock_wall_us(&clock_system),
                        w->mem, &ret->env, err);
+        if (st == DET_BUSY) {
+            poll(NULL, 0, LOOK_MS);
+            continue;
+        }
         if (st != DET_NOT_FOUND)
             return st;
         if (!lock) {

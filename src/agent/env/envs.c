@@ -68,9 +68,13 @@ static det_status try_one(struct io *io, const char *dir, int64_t now_us,
 
     if (!st)
         st = io_lock_shared(use, err);
-    /* Who removes it takes the lock first, and the marker next. */
-    if (!st)
-        st = read_marker(io, dir, mem, &marker, err);
+    /* Who removes it takes the lock first, and the marker next; who only looks holds
+     * the lock for a moment and leaves the marker: DET_BUSY is of these two. */
+    if (!st || st == DET_BUSY) {
+        det_status whole = read_marker(io, dir, mem, &marker, err);
+
+        st = whole ? whole : st;
+    }
     if (st) {
         io_close(use);
         return st;
@@ -88,6 +92,7 @@ det_status envs_find(struct io *io, const char *envs, const char *key, int64_t n
                      struct arena *mem, struct env *ret_env, struct err *err)
 {
     const char **names;
+    bool is_busy = false;
     det_status st = io_list(io, envs, mem, &names, err);
 
     for (; !st && *names; names++) {
@@ -102,10 +107,13 @@ det_status envs_find(struct io *io, const char *envs, const char *key, int64_t n
         st = try_one(io, dir, now_us, mem, ret_env, NULL);
         if (!st || st == DET_NOMEM)
             return st ? err_default(err, st) : DET_OK;
+        is_busy |= st == DET_BUSY;
         st = DET_OK;
     }
     if (mem->has_failed)
         return err_default(err, DET_NOMEM);
+    if (is_busy)
+        return err_set(err, DET_BUSY, "somebody looks at environment %s", key);
     if (st && st != DET_NOT_FOUND)
         return st;
     return err_set(err, DET_NOT_FOUND, "there is no environment %s", key);

@@ -43,7 +43,8 @@ struct env {
 };
 
 /* The whole environment of that key, in use from now on as long as `ret_env->use` is
- * open.  DET_NOT_FOUND: there is none.  All in `mem`. */
+ * open.  DET_NOT_FOUND: there is none.  DET_BUSY: there is one, and somebody looks at
+ * it or begins to remove it; a moment later it can be told.  All in `mem`. */
 det_status envs_find(struct io *io, const char *envs, const char *key, int64_t now_us,
                      struct arena *mem, struct env *ret_env, struct err *err);
 

@@ -13,7 +13,8 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-enum { CHUNK = 4096, LINE_MOST = 64 << 10, EXIT_LOST = 125 };
+/* All that an interpreter with thousands of packages has to say is one line. */
+enum { CHUNK = 16 << 10, LINE_MOST = 4 << 20, EXIT_LOST = 125 };
 
 static void close_end(int *fd)
 {
@@ -65,11 +66,13 @@ static _Noreturn void be_child(const struct process *process, int out, int statu
 
 /* ---- listening ------------------------------------------------------------------- */
 
-static void tell_lines(const struct process *process, struct buf *text, bool is_last)
+/* What stands before `seen` has no end of a line in it. */
+static void tell_lines(const struct process *process, struct buf *text, size_t seen,
+                       bool is_last)
 {
     size_t begin = 0;
 
-    for (size_t i = 0; i < text->len; i++)
+    for (size_t i = seen; i < text->len; i++)
         if (text->data[i] == '\n' || text->data[i] == '\r') {
             text->data[i] = '\0';
             if (i > begin && process->on_line)
@@ -93,15 +96,29 @@ static void listen_to(const struct process *process, int fd)
     ssize_t len;
 
     do {
+        size_t seen = text.len;
+
         len = read(fd, bytes, sizeof(bytes));
         if (len <= 0)
             continue;
         buf_add(&text, bytes, (size_t)len);
         if (text.status)
             buf_clear(&text);
-        tell_lines(process, &text, false);
+        tell_lines(process, &text, MIN(seen, text.len), false);
     } while (len > 0 || (len < 0 && errno == EINTR));
-    tell_lines(process, &text, true);
+    tell_lines(process, &text, text.len, true);
+}
+
+/* Why the program could not be run; 0: it runs. */
+static int exec_failure(int status)
+{
+    int code = 0;
+    ssize_t len;
+
+    do
+        len = read(status, &code, sizeof(code));
+    while (len < 0 && errno == EINTR);
+    return len == (ssize_t)sizeof(code) ? code : 0;
 }
 
 det_status process_run(const struct process *process, int *ret_status, struct err *err)
@@ -123,10 +140,10 @@ det_status process_run(const struct process *process, int *ret_status, struct er
         be_child(process, out[1], status[1], parent);
     close_end(&out[1]);
     close_end(&status[1]);
-    if (pid > 0 && read(status[0], &code, sizeof(code)) != (ssize_t)sizeof(code)) {
-        code = 0;
+    if (pid > 0)
+        code = exec_failure(status[0]);
+    if (pid > 0 && !code)
         listen_to(process, out[0]);
-    }
     close_end(&out[0]);
     close_end(&status[0]);
     if (pid < 0)

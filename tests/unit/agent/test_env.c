@@ -241,6 +241,24 @@ TEST(what_is_in_use_is_not_removed)
     CHECK_EQ(list(&bed).count, 0);
 }
 
+TEST(who_looks_at_an_environment_does_not_make_it_missing)
+{
+    struct io_file *use = NULL, *look = NULL;
+    BED(bed);
+    const char *dir = build(&bed, "aa", true);
+    const char *path = arena_printf(&bed.mem, "%s/det-environment.use", dir);
+
+    /* as envs_list() does for a moment: else a second one would be built */
+    CHECK_OK(io_open(bed.io, path, IO_WRITE, &look, &test_err));
+    CHECK_OK(io_lock(look, &test_err));
+    CHECK_EQ(find(&bed, "aa", &use), DET_BUSY);
+    /* as envs_remove() does next */
+    CHECK_OK(
+        io_remove(bed.io, arena_printf(&bed.mem, "%s/" ENVS_MARKER, dir), &test_err));
+    CHECK_EQ(find(&bed, "aa", &use), DET_NOT_FOUND);
+    io_close(look);
+}
+
 TEST(what_is_being_built_is_not_removed_and_what_was_left_is)
 {
     struct io_file *lock;

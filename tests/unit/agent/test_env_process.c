@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that an environment is built with, and what they say. */
+#include "agent/env/process.h"
+
+#include <string.h>
+
+#include "tests/support/test.h"
+
+struct heard {
+    size_t lines;
+    size_t longest;
+    char last[16];
+};
+
+static void hear(void *arg, const char *line)
+{
+    struct heard *heard = arg;
+    size_t len = strlen(line);
+
+    heard->lines++;
+    heard->longest = MAX(heard->longest, len);
+    snprintf(heard->last, sizeof(heard->last), "%s", line);
+}
+
+static det_status run(const char *script, struct heard *heard, int *ret_how)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct process process = {.argv = argv, .on_line = hear, .arg = heard};
+
+    return process_run(&process, ret_how, &test_err);
+}
+
+TEST(lines_are_heard_whole_whatever_their_length_and_end)
+{
+    struct heard heard = {0};
+    int how = -1;
+
+    CHECK_OK(run("printf 'one\\rtwo\\n\\n'; head -c 1000000 /dev/zero | tr '\\0' x;"
+                 " echo; printf last",
+                 &heard, &how));
+    CHECK(process_was_fine(how));
+    CHECK_EQ(heard.lines, 4);
+    CHECK_EQ(heard.longest, 1000000);
+    CHECK_STR(heard.last, "last");
+}
+
+TEST(what_cannot_be_run_is_told_from_what_fails)
+{
+    const char *const argv[] = {"/no/such/program", NULL};
+    struct process process = {.argv = argv};
+    struct heard heard = {0};
+    int how = 0;
+
+    CHECK_EQ(process_run(&process, &how, &test_err), DET_NOT_FOUND);
+    CHECK_HAS(test_err.text, "/no/such/program");
+    CHECK_OK(run("exit 3", &heard, &how));
+    CHECK(!process_was_fine(how));
+}
