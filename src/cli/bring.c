@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "cli/copy.h"
+#include "cli/follow.h"
 #include "config/config.h"
 #include "data/text.h"
 #include "libdet/client.h"
@@ -30,6 +31,7 @@
 enum {
     BATCH_BYTES = 1 << 20,
     CHECKPOINT_TREE = 64 << 20,
+    LOCK_WAIT_MS = 20,
     KEEP_ALL = 1000000, /* of an imported run no checkpoint goes by itself */
 };
 
@@ -186,18 +188,49 @@ static det_status find_roots(struct bring *b)
     return st;
 }
 
+/* Two who import the same run at once would write into one draft: the second waits.
+ * The file stays after a failure: who waits for it must have the same one as who comes
+ * next. */
+static det_status lock_draft(struct bring *b, const char *path,
+                             struct io_file **ret_lock, struct err *err)
+{
+    det_status st = io_mkdir(io_system(), b->to_root, false, err);
+
+    if (!st)
+        st = io_open(io_system(), path, IO_WRITE | IO_CREATE, ret_lock, err);
+    if (!st)
+        st = io_lock(*ret_lock, err);
+    if (st == DET_BUSY)
+        cli_note(b->cli, "another 'det import' copies a checkpoint, waiting for it");
+    while (st == DET_BUSY) {
+        follow_sleep(LOCK_WAIT_MS);
+        st = io_lock(*ret_lock, err);
+    }
+    return st;
+}
+
 /* Under another name until it is whole, as every checkpoint is made. */
 static det_status copy_in(struct bring *b, const char *uuid, const char *from,
                           const char *to, const struct json *resources,
                           struct arena *mem, struct err *err)
 {
+    CLEANUP(io_closep) struct io_file *lock = NULL;
     struct io *io = io_system();
     const char *draft = arena_printf(mem, "%s/.det-import-%s", b->to_root, uuid);
+    const char *lock_path = draft ? arena_printf(mem, "%s.lock", draft) : NULL;
     struct copy_result result;
+    struct io_stat stat;
     det_status st;
 
-    if (!draft)
+    if (!lock_path)
         return err_default(err, DET_NOMEM);
+    st = lock_draft(b, lock_path, &lock, err);
+    if (st)
+        return st;
+    if (!io_stat(io, to, &stat, NULL)) { /* somebody was quicker */
+        (void)io_remove(io, lock_path, NULL);
+        return DET_OK;
+    }
     st = io_remove_tree(io, draft, err);
     if (!st)
         st = io_mkdir(io, draft, false, err);
@@ -209,8 +242,7 @@ static det_status copy_in(struct bring *b, const char *uuid, const char *from,
         st = io_rename(io, draft, to, err);
     if (!st)
         st = io_sync_dir(io, b->to_root, err);
-    if (st)
-        (void)io_remove_tree(io, draft, NULL);
+    (void)(st ? io_remove_tree(io, draft, NULL) : io_remove(io, lock_path, NULL));
     return st;
 }
 

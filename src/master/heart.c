@@ -136,9 +136,10 @@ static det_status write_counters(struct db *db, const struct core_counters *coun
     return store_journal_drop(db, counters->journal_seq, err);
 }
 
-static det_status add_experiment(struct db *db, const struct core_effect *effect,
-                                 struct err *err)
+static det_status write_experiment(struct db *db, const struct core_effect *effect,
+                                   struct err *err)
 {
+    const struct experiment *row = &effect->experiment.row;
     const struct experiment_texts texts = {
         .name = effect->experiment.name,
         .description = effect->experiment.description,
@@ -149,26 +150,22 @@ static det_status add_experiment(struct db *db, const struct core_effect *effect
         .external_id = effect->experiment.external_id,
     };
 
-    return store_experiment_add(db, &effect->experiment.row, &texts, err);
+    if (effect->kind == EFFECT_ADD_EXPERIMENT)
+        return store_experiment_add(db, row, &texts, err);
+    if (effect->kind == EFFECT_PUT_EXPERIMENT)
+        return store_experiment_put(db, row, err);
+    return store_experiment_continue(db, row, effect->experiment.was_end_us, &texts,
+                                     err);
 }
 
 static det_status write_row(struct heart *heart, struct db *db,
                             const struct core_effect *effect, struct err *err)
 {
-    const struct experiment_texts texts = {
-        .name = effect->experiment.name,
-        .description = effect->experiment.description,
-        .labels = effect->experiment.labels,
-    };
-
     switch (effect->kind) {
     case EFFECT_ADD_EXPERIMENT:
-        return add_experiment(db, effect, err);
     case EFFECT_PUT_EXPERIMENT:
-        return store_experiment_put(db, &effect->experiment.row, err);
     case EFFECT_CONTINUE_EXPERIMENT:
-        return store_experiment_continue(db, &effect->experiment.row,
-                                         effect->experiment.was_end_us, &texts, err);
+        return write_experiment(db, effect, err);
     case EFFECT_ADD_TRIAL:
         return store_trial_add(db, &effect->trial, err);
     case EFFECT_ADD_UNMANAGED_TRIAL:

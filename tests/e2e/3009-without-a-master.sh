@@ -30,6 +30,8 @@ PID=$!
 until_true grep -q 'last words' hung.out
 ok 'one that runs is shown as such' det e describe 1 --local=hung
 says 'RUNNING'
+fails 2 'and cannot be followed' det e logs 1 --follow --local=hung
+says 'shows a run as it is now'
 fails 5 'and is not imported' det import hung
 says 'still under way'
 det e logs 1 --local=hung -f >followed.out 2>&1 &
@@ -123,6 +125,25 @@ det checkpoint restore here && cp here/weights . && det report --validation --st
 END
 ok 'a new experiment begins from an imported checkpoint' create follow --checkpoint "$UUID" -f
 says '|| abc'
+
+# ---- brought by many at once
+
+ok 'one that many bring at once' env DET_OFFLINE_DIR="$T/wanted" ./train
+PIDS=
+for i in 1 2 3 4 5; do
+    det import wanted >/dev/null 2>&1 &
+    PIDS="$PIDS $!"
+done
+FAILED=0
+for pid in $PIDS; do wait "$pid" || FAILED=$((FAILED + 1)); done
+same 'none of them fails' 0 $FAILED
+ok 'is there for who comes later' det import wanted
+says 'there is nothing new'
+same 'and is one experiment' 1 "$(det e list --csv | grep -c ',wanted,')"
+WANTED=$(det e list --csv | sed -n 's/^\([0-9]*\),wanted,.*/\1/p')
+same 'of one trial' 1 "$(det e list-trials "$WANTED" --csv | tail -n +2 | wc -l)"
+same 'with all its batches' 100 "$(det e metrics "$WANTED" --csv -g training | tail -n +2 | wc -l)"
+same 'and its checkpoints' 2 "$(det e list-checkpoints "$WANTED" --csv | tail -n +2 | wc -l)"
 
 # ---- going on, after an import
 

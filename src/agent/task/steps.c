@@ -50,8 +50,9 @@ struct steps {
     struct identity who;    /* in `mem`; set before is_ready */
     struct task_exit exit;  /* in `mem`; set before has_exit */
     char code[SHA256_TEXT]; /* set before is_ready */
-    bool has_record;        /* the master has it; only the lane's, as what follows */
-    size_t at;              /* which step */
+    bool has_record; /* the master has it, or it is given up; only the lane's, as what
+                        follows */
+    size_t at;       /* which step */
     uint32_t failures;
     int64_t beat_us; /* when to say next that we are there */
 };
@@ -234,8 +235,10 @@ static det_status post_record(struct steps *steps, bool is_last, struct err *err
     status = doorway_record(steps->config.io, steps->config.dir, is_last, &mem, &record,
                             err);
     if (status) {
-        if (status != DET_NOT_FOUND)
-            log_warn("%s", err->text);
+        if (status != DET_NOT_FOUND) {
+            log_warn("what the task runs on is not recorded: %s", err->text);
+            steps->has_record = true; /* it will not get better */
+        }
         return DET_OK;
     }
     jw_object(&w, NULL);
