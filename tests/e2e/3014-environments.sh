@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Environments: packages from a requirements file, built once, shared, kept apart, and what
 # happens when building fails, is killed or is cut off.  Nothing is downloaded.
+#
+# Each environment is thousands of files, and whole only once the file system is synced: in
+# memory nobody waits for what else the machine has to write.
+IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
 need python3 jq
 python3 -c 'import venv, ensurepip' 2>/dev/null || {
