@@ -85,6 +85,12 @@ static bool is_percent(const struct profile_line *line)
     return !strcmp(line->group, "timing") || strstr(line->name, "_util");
 }
 
+/* What programs report themselves may be any number. */
+static const char *bytes_text(struct cli *cli, double value)
+{
+    return cli_size(cli, (uint64_t)fmin(fmax(value, 0), 1e18));
+}
+
 /* "48 %", "2.5KB/s", "1.2GB", "31" */
 static const char *value_text(struct cli *cli, const struct profile_line *line,
                               double value)
@@ -95,9 +101,9 @@ static const char *value_text(struct cli *cli, const struct profile_line *line,
     if (is_percent(line))
         text = arena_printf(&cli->mem, "%.1f %%", value);
     else if (strstr(line->name, "throughput"))
-        text = arena_printf(&cli->mem, "%s/s", cli_size(cli, (uint64_t)fmax(value, 0)));
+        text = arena_printf(&cli->mem, "%s/s", bytes_text(cli, value));
     else if (strstr(line->name, "memory"))
-        text = cli_size(cli, (uint64_t)fmax(value, 0));
+        text = bytes_text(cli, value);
     else {
         chart_number(value, number);
         text = arena_strdup(&cli->mem, number);

@@ -257,3 +257,53 @@ TEST(checking_an_unmanaged_configuration_makes_nothing)
 
     bed_play(bed, steps);
 }
+
+/* A task has a token of its own, an agent one of all agents: neither writes into what
+ * others run. */
+TEST(only_people_tell_of_what_somebody_else_runs)
+{
+    static const struct {
+        enum net_method method;
+        const char *path;
+        const char *body;
+    } calls[] = {
+        {NET_PUT, "/api/v1/experiments/by-external-id/far-1", NEW_EXPERIMENT},
+        {NET_PUT, "/api/v1/trials", NEW_TRIAL},
+        {NET_POST, "/api/v1/trials", "{'experimentId': 1}"},
+        {NET_PATCH, "/api/v1/trials/1", "{'state': 'STATE_ERROR'}"},
+        {NET_POST, "/api/v1/det/trials/1/reports", "{}"},
+        {NET_POST, "/api/v1/det/trials/1/output", OUTPUT("0", "0", "[]")},
+        {NET_GET, "/api/v1/det/trials/1/environment", NULL},
+        {NET_POST, "/api/v1/allocations/${share.allocation}/kill", NULL},
+    };
+    static const struct step others[] = {
+        POST("progress", "/api/v1/trials/1/progress", "{'progress': 0.5}", 403, NULL,
+             TASK),
+        POST("by an agent", "/api/v1/trials/1/progress", "{'progress': 0.5}", 401, NULL,
+             AGENT),
+        POST("record", "/api/v1/det/allocations/1.x.1/environment",
+             "{'rank': 0, 'record': {}}", 403, NULL, TASK),
+        POST("record by an agent",
+             "/api/v1/det/allocations/${share.allocation}/environment",
+             "{'rank': 0, 'record': {}}", 401, NULL, AGENT),
+        GET("untouched", "/api/v1/trials/1", 200, "trial.state=STATE_RUNNING"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    bed_play(bed, begin);
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        const char *path = bed_fill(bed, calls[i].path, false);
+        const char *body = calls[i].body ? bed_fill(bed, calls[i].body, true) : NULL;
+
+        CHECK_EQ(bed_call(bed, TASK, calls[i].method, path, body).status, 403);
+        CHECK_EQ(bed_call(bed, AGENT, calls[i].method, path, body).status, 401);
+        CHECK_EQ(bed_call(bed, NOBODY, calls[i].method, path, body).status, 401);
+    }
+    bed_play(bed, others);
+    share_exit(&share, "CLEAN", 0);
+}
