@@ -7,6 +7,8 @@
  * built again under its old name is another environment. */
 #include "agent/env/key.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/env/interpreter.h"
@@ -32,11 +34,13 @@ struct walk {
 
 /* ---- files that are installed ---------------------------------------------------- */
 
+/* Its length stands behind it: what follows cannot be taken for a part of it. */
 static det_status sum_file(struct walk *w, const char *path, struct err *err)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
     char *room = buf_room(&bytes, CHUNK);
+    char size[24];
     uint64_t at = 0;
     size_t len = CHUNK;
     det_status st = io_open(w->io, path, IO_READ | IO_PLAIN, &file, err);
@@ -49,6 +53,8 @@ static det_status sum_file(struct walk *w, const char *path, struct err *err)
             sha256_add(&w->sum, room, len);
         at += len;
     }
+    snprintf(size, sizeof(size), "%" PRIu64, at);
+    sha256_part(&w->sum, size);
     return st;
 }
 
@@ -61,6 +67,7 @@ static det_status sum_tree(struct walk *w, const char *path, unsigned depth,
 
     if (st)
         return st;
+    sha256_part(&w->sum, found.kind == IO_DIRECTORY ? "folder" : "file");
     if (found.kind == IO_FILE)
         return sum_file(w, path, err);
     if (found.kind != IO_DIRECTORY || depth > TREE_DEPTH)
@@ -72,6 +79,7 @@ static det_status sum_tree(struct walk *w, const char *path, unsigned depth,
         sha256_part(&w->sum, *names);
         st = inner ? sum_tree(w, inner, depth + 1, err) : err_default(err, DET_NOMEM);
     }
+    sha256_part(&w->sum, ""); /* its end: no file has this name */
     return st;
 }
 

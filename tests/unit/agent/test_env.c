@@ -101,6 +101,19 @@ TEST(a_key_changes_with_everything_that_is_installed)
     }
 }
 
+TEST(a_key_changes_when_a_file_of_a_package_moves)
+{
+    BED(bed);
+    put(&bed, "/work/r.txt", "./sub\n");
+    CHECK_OK(io_mkdir(bed.io, "/work/sub/a", true, &test_err));
+    put(&bed, "/work/sub/a/x.py", "x");
+    put(&bed, "/work/sub/y.py", "y");
+    const char *before = key_of(&bed, &cpython);
+
+    CHECK_OK(io_rename(bed.io, "/work/sub/y.py", "/work/sub/a/y.py", &test_err));
+    CHECK(strcmp(before, key_of(&bed, &cpython)) != 0);
+}
+
 TEST(a_key_is_of_one_interpreter)
 {
     struct interpreter other = cpython;
