@@ -60,16 +60,8 @@ static size_t write_lines(struct stream *s, bool is_last, int64_t limit_us,
         if (s->marks.at[mark].time_us > limit_us)
             break;
         at += line.taken;
-        if (line.is_blank)
-            continue;
-        buf_clear(&clean);
-        line_clean(&clean, line.text, line.len);
-        if (clean.status)
-            w->out->status = clean.status;
-        jw_array(w, NULL);
-        jw_i64(w, NULL, s->marks.at[mark].time_us);
-        jw_strn(w, NULL, clean.data, clean.len);
-        jw_end_array(w);
+        if (!line.is_blank)
+            line_write(w, &line, s->marks.at[mark].time_us, &clean);
     }
     jw_end_array(w);
     return at;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "data/json.h"
 #include "data/utf8.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD"
@@ -72,4 +73,17 @@ void line_clean(struct buf *out, const char *text, size_t len)
         run = ++at;
     }
     buf_add(out, text + run, len - run);
+}
+
+void line_write(struct json_writer *w, const struct line *line, int64_t time_us,
+                struct buf *scratch)
+{
+    buf_clear(scratch);
+    line_clean(scratch, line->text, line->len);
+    if (scratch->status)
+        w->out->status = scratch->status;
+    jw_array(w, NULL);
+    jw_i64(w, NULL, time_us);
+    jw_strn(w, NULL, scratch->data, scratch->len);
+    jw_end_array(w);
 }

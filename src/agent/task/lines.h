@@ -9,8 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
+struct json_writer;
 
 enum { LINE_LIMIT = 64 << 10 };
 
@@ -28,5 +30,9 @@ bool line_cut(const char *bytes, size_t len, bool is_last, struct line *ret_line
 
 /* Adds text as UTF-8: each byte that is none, and NUL, becomes U+FFFD. */
 void line_clean(struct buf *out, const char *text, size_t len);
+
+/* The line as the master takes it: [time, text].  `scratch` is emptied and used. */
+void line_write(struct json_writer *w, const struct line *line, int64_t time_us,
+                struct buf *scratch);
 
 #endif

@@ -150,16 +150,8 @@ static size_t write_lines(struct stream *stream, size_t len, bool is_last,
                stream->marks.at[mark + 1].offset <= stream->offset + at)
             mark++;
         at += line.taken;
-        if (line.is_blank)
-            continue;
-        buf_clear(&clean);
-        line_clean(&clean, line.text, line.len);
-        if (clean.status)
-            w->out->status = clean.status;
-        jw_array(w, NULL);
-        jw_i64(w, NULL, stream->marks.at[mark].time_us);
-        jw_strn(w, NULL, clean.data, clean.len);
-        jw_end_array(w);
+        if (!line.is_blank)
+            line_write(w, &line, stream->marks.at[mark].time_us, &clean);
     }
     jw_end_array(w);
     return at;
