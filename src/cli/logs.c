@@ -309,10 +309,6 @@ static det_status check_options(struct cli *cli, const struct log_options *optio
         return cli_fail(cli, DET_INVALID, "--head and --tail exclude each other");
     if (options->head != CLI_UNSET && options->follow)
         return cli_fail(cli, DET_INVALID, "--head and --follow exclude each other");
-    if (options->follow && cli->in->globals.local)
-        return cli_fail(cli, DET_INVALID,
-                        "--local shows a run as it is now and cannot follow it; leave "
-                        "--follow out");
     if (options->regex && !options->search)
         return cli_fail(cli, DET_INVALID, "--regex needs --search");
     if (options->regex && pattern_new(options->search, &pattern, cli->err))

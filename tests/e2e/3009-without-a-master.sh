@@ -30,8 +30,6 @@ PID=$!
 until_true grep -q 'last words' hung.out
 ok 'one that runs is shown as such' det e describe 1 --local=hung
 says 'RUNNING'
-fails 2 'and cannot be followed' det e logs 1 --follow --local=hung
-says 'shows a run as it is now'
 fails 5 'and is not imported' det import hung
 says 'still under way'
 det e logs 1 --local=hung -f >followed.out 2>&1 &
