@@ -84,7 +84,8 @@ typedef struct det_init_options {
  * DET_ALLOCATION_ID is set) the environment says all; the master is not called, so that
  * training begins also while it is away.  DET_INVALID: a variable is missing or makes
  * no sense; the sentence names it.  A named directory may be used by one run after the
- * other: the next continues from the last checkpoint in it. */
+ * other: the next continues from the last checkpoint in it.  DET_BUSY: another process
+ * has a run under way there. */
 DET_API det_status det_init(const det_init_options *options, det_context **ret_context);
 
 /* Ends a context.  Does not wait for the master: what was accepted is sent by the

@@ -15,6 +15,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -177,6 +178,7 @@ static det_status write_run(det_context *context, const struct json *before,
         jw_time(&w, "created", clock_wall_us(context->world.clock));
     jw_i64(&w, "run_id", info->run_id);
     jw_i64(&w, "seed", info->seed);
+    jw_i64(&w, "pid", getpid());
     jw_time(&w, "begun", clock_wall_us(context->world.clock));
     jw_json(&w, "hparams", context->hparams);
     jw_json(&w, "config", context->config);
@@ -223,8 +225,24 @@ static det_status describe(det_context *context, const det_init_options *options
     return is_follower ? DET_OK : write_run(context, before, err);
 }
 
-/* Shared: a run may have several processes.  That one is under way is all it says. */
-static det_status hold_lock(det_context *context, struct err *err)
+/* Its lock is held, but by whom?  What a dead process of it has left behind, a loader's
+ * workers, say, is no run; and a process may have two contexts of one. */
+static bool is_of_another(det_context *context)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(FILE_BYTES);
+    struct json *run = NULL;
+    struct err ignored;
+    int64_t pid;
+
+    if (own_file_read(context, "run.json", &mem, &run, &ignored))
+        return false;
+    pid = json_i64(json_get(run, "pid"), 0);
+    return pid > 0 && pid != getpid() && pid_is_alive(pid);
+}
+
+/* All processes of a run share its lock: that one is under way is all it says.  The
+ * first has it alone until it has said who it is. */
+static det_status hold_lock(det_context *context, bool is_follower, struct err *err)
 {
     const char *path =
         arena_printf(&context->strings, "%s/" RECORD_LOCK, context->info.directory);
@@ -235,11 +253,18 @@ static det_status hold_lock(det_context *context, struct err *err)
     st =
         io_open(context->world.io, path, IO_WRITE | IO_CREATE, &context->run_lock, err);
     for (int i = 0; !st && i < LOCK_TRIES; i++) {
-        if (!io_lock_shared(context->run_lock, NULL))
+        if (!is_follower && !io_lock(context->run_lock, NULL))
+            return DET_OK;
+        if ((is_follower || !is_of_another(context)) &&
+            !io_lock_shared(context->run_lock, NULL))
             return DET_OK;
         clock_pause(context->world.clock, LOCK_PAUSE_US); /* somebody looks at it */
     }
-    return st ? st : err_set(err, DET_BUSY, "'%s' is held by another program", path);
+    return st ? st
+              : err_set(err, DET_BUSY,
+                        "another run is under way in '%s': wait for its end, or name "
+                        "another directory",
+                        context->info.directory);
 }
 
 static det_status choose_storage(det_context *context, const char *given,
@@ -265,11 +290,13 @@ det_status offline_open(det_context *context, const det_init_options *options,
         st = io_mkdir(context->world.io, info->directory, false, err);
     context->notes_dir = info->directory;
     if (!st)
-        st = hold_lock(context, err);
+        st = hold_lock(context, options->flags & DET_INIT_FOLLOW, err);
     if (!st && options->checkpoint_storage)
         st = choose_storage(context, options->checkpoint_storage, err);
     if (!st)
         st = describe(context, options, err);
+    if (!st)
+        st = io_lock_shared(context->run_lock, err);
     if (st)
         return st;
     context->ring_dir = arena_printf(&context->strings, "%s/reports", info->directory);

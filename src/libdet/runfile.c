@@ -149,7 +149,7 @@ static det_status check_lock(struct io *io, const char *path, struct err *err)
                         path);
 }
 
-static bool is_alive(int64_t pid)
+bool pid_is_alive(int64_t pid)
 {
     return kill((pid_t)pid, 0) == 0 || errno == EPERM;
 }
@@ -194,7 +194,7 @@ det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
         st = runfile_read(io, data_dir, mem, &run, err);
     if (st == DET_NOT_FOUND)
         return err_set(err, DET_NOT_FOUND, "no master runs here");
-    if (!st && !is_alive(run.pid))
+    if (!st && !pid_is_alive(run.pid))
         st = err_set(err, DET_NOT_FOUND,
                      "no master runs here: process %" PRId64 " of '%s' is gone",
                      run.pid, path);

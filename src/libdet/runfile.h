@@ -12,6 +12,7 @@
 #ifndef LIBDET_RUNFILE_H
 #define LIBDET_RUNFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -54,5 +55,8 @@ det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
  * NULL: nowhere).  `given` itself, when nothing else is known or can be read. */
 const char *runfile_moved(struct io *io, const char *path, const char *given,
                           struct arena *mem);
+
+/* Whether there is a process of that number. */
+bool pid_is_alive(int64_t pid);
 
 #endif

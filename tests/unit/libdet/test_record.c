@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,45 @@ static void check_end(story_fn *story, int code, const char *text)
     if (text)
         CHECK_HAS(bytes.data, text);
     CHECK_OK(io_remove_tree(io_system(), dir, &test_err));
+}
+
+/* A second process tries the same directory while this one has it. */
+static void be_alone(det_context *det)
+{
+    char error[256] = "";
+    det_init_options options = {.size = sizeof(options),
+                                .flags = DET_INIT_NO_LOGS,
+                                .directory = det_get_info(det)->directory,
+                                .error = error,
+                                .error_size = sizeof(error)};
+    pid_t pid = fork();
+    int status;
+
+    if (!pid) {
+        det_context *second;
+
+        _exit(det_init(&options, &second) == DET_BUSY &&
+                      strstr(error, "another run is under way in '")
+                  ? 0
+                  : 96);
+    }
+    if (waitpid(pid, &status, 0) != pid || status)
+        exit(95);
+}
+
+static pid_t *orphan; /* in memory that processes share */
+
+/* The process is gone then, but a child of it still has its lock. */
+static void leave_a_child(det_context *det)
+{
+    pid_t pid = fork();
+
+    (void)det;
+    if (!pid) {
+        (void)pause();
+        _exit(0);
+    }
+    *orphan = pid;
 }
 
 static void close_it(det_context *det)
@@ -125,4 +165,20 @@ TEST(a_run_that_was_killed_has_no_end_and_a_child_says_none)
 TEST(a_context_may_be_closed_after_the_end_was_noted)
 {
     check_end(close_at_exit, 0, "\"run_id\":2,\"state\":\"COMPLETED\"");
+}
+
+TEST(one_run_at_a_time_has_a_directory)
+{
+    char dir[] = P_tmpdir "/det-record-XXXXXX";
+
+    CHECK(mkdtemp(dir));
+    CHECK_EQ(live(dir, be_alone), 0);
+    orphan = mmap(NULL, sizeof(*orphan), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(orphan != MAP_FAILED);
+    CHECK_EQ(live(dir, leave_a_child), 0);
+    CHECK_EQ(live(dir, close_it), 0);
+    CHECK_EQ(kill(*orphan, SIGKILL), 0);
+    munmap(orphan, sizeof(*orphan));
+    CHECK_OK(io_remove_tree(io_system(), dir, &test_err));
 }
