@@ -22,6 +22,8 @@ enum {
     UNMANAGED_RUN,
     UNMANAGED_PUT_TRIAL,
     UNMANAGED_PUT,
+    UNMANAGED_END_TRIALS,
+    UNMANAGED_END,
 };
 
 /* Of those trials of the experiment that trial $1 belongs to. */
@@ -71,6 +73,10 @@ static const struct sql unmanaged_sql[] = {
         "   ELSE t.progress END)" OF_ITS_EXPERIMENT ")"
         " WHERE id = (SELECT x.experiment_id FROM trials x WHERE x.id = $1)"
         "  AND state NOT IN ('DELETING', 'DELETE_FAILED')"),
+    SQL(UNMANAGED_END_TRIALS, "UPDATE trials SET state = 'CANCELED', end_us = $2"
+                              " WHERE experiment_id = $1 AND state = 'ACTIVE'"),
+    SQL(UNMANAGED_END, "UPDATE experiments SET state = 'CANCELED', end_us = $2"
+                       " WHERE id = $1 AND is_unmanaged AND state = 'ACTIVE'"),
 };
 const struct sql_table unmanaged_sql_table = SQL_TABLE(unmanaged_sql);
 
@@ -181,4 +187,20 @@ det_status store_unmanaged_put(struct db *db, const struct unmanaged_state *stat
     db_bind_i64(&q, state->run_id);
     data_cache_drop_trial(db, state->trial_id);
     return db_run(&q) ? q.status : follow(db, state->trial_id, err);
+}
+
+det_status store_unmanaged_end(struct db *db, int64_t experiment_id, int64_t now_us,
+                               struct err *err)
+{
+    det_status st = DET_OK;
+
+    for (int i = UNMANAGED_END_TRIALS; i <= UNMANAGED_END && !st; i++) {
+        CLEANUP(db_query_done)
+        struct db_query q = db_query(db, &unmanaged_sql[i], err);
+
+        db_bind_i64(&q, experiment_id);
+        db_bind_i64(&q, now_us);
+        st = db_run(&q);
+    }
+    return st;
 }

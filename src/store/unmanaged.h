@@ -42,5 +42,8 @@ struct unmanaged_state {
 };
 det_status store_unmanaged_put(struct db *db, const struct unmanaged_state *state,
                                struct err *err);
+/* Nobody will say how it ended: it and its trials count as canceled. */
+det_status store_unmanaged_end(struct db *db, int64_t experiment_id, int64_t now_us,
+                               struct err *err);
 
 #endif

@@ -128,7 +128,6 @@ TEST(nothing_schedules_an_unmanaged_experiment_also_after_a_restart)
         GET("queue", "/api/v1/job-queues-v2", 200, "jobs#0"),
         GET("still there", "/api/v1/experiments/1", 200,
             "experiment.state=STATE_RUNNING; experiment.unmanaged=true"),
-        POST("kill", "/api/v1/experiments/1/kill", NULL, 400, "error.error~unmanaged"),
         POST("pause", "/api/v1/experiments/1/pause", NULL, 400,
              "error.error~unmanaged"),
         POST("kill trial", "/api/v1/trials/1/kill", NULL, 400, "error.error~unmanaged"),
@@ -306,4 +305,22 @@ TEST(only_people_tell_of_what_somebody_else_runs)
     }
     bed_play(bed, others);
     share_exit(&share, "CLEAN", 0);
+}
+
+TEST(what_nobody_tells_of_any_more_can_be_given_up_and_deleted)
+{
+    static const struct step steps[] = {
+        POST("kill", "/api/v1/experiments/1/kill", NULL, 200, NULL),
+        GET("over", "/api/v1/experiments/1", 200, "experiment.state=STATE_CANCELED"),
+        GET("its trial", "/api/v1/trials/1", 200, "trial.state=STATE_CANCELED"),
+        PATCH("it goes on", "/api/v1/trials/1", "{'state': 'STATE_RUNNING'}", 200,
+              "trial.state=STATE_RUNNING"),
+        POST("cancel", "/api/v1/experiments/1/cancel", NULL, 200, NULL),
+        {"delete", NET_DELETE, "/api/v1/experiments/1", NULL, 200, NULL, USER, true,
+         NULL},
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, begin);
+    bed_play(bed, steps);
 }

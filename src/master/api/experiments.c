@@ -8,6 +8,7 @@
 #include "master/api/show.h"
 #include "master/collector.h"
 #include "master/janitor.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
@@ -192,6 +193,32 @@ static det_status answer_for_ended(struct request *req, int64_t id,
     }
 }
 
+static det_status write_end(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    const int64_t *id = req->state;
+
+    return store_unmanaged_end(db, *id, master_now_us(req->master), err);
+}
+
+/* What somebody else runs cannot be steered, but be given up: they may be gone. */
+static det_status act_on_unmanaged(struct request *req, int64_t id,
+                                   enum experiment_action action)
+{
+    int64_t *kept = arena_new(&req->mem, int64_t);
+
+    if (!kept)
+        return DET_NOMEM;
+    *kept = id;
+    req->state = kept;
+    if (action == ACTION_CANCEL || action == ACTION_KILL)
+        return request_write(req, write_end, NULL);
+    return err_set(req->err, DET_STATE,
+                   "experiment %" PRId64 " is unmanaged: nothing here runs it, so that "
+                   "it can only be given up (cancel, kill)",
+                   id);
+}
+
 static det_status act(struct request *req, enum experiment_action action)
 {
     struct core_event event = {.kind = EVENT_EXPERIMENT_ACTION};
@@ -206,10 +233,7 @@ static det_status act(struct request *req, enum experiment_action action)
     if (experiment_is_terminal(view.row.state))
         return answer_for_ended(req, id, action);
     if (view.is_unmanaged)
-        return err_set(req->err, DET_STATE,
-                       "experiment %" PRId64 " is unmanaged: nothing here runs it, so "
-                       "that only those who do can stop it",
-                       id);
+        return act_on_unmanaged(req, id, action);
     event.action.experiment_id = id;
     event.action.action = action;
     return request_event(req, &event, NULL);
