@@ -32,7 +32,8 @@ TAMPERING = (
      " FROM metric_tail ORDER BY 1, 2, 3, 4 LIMIT 1)", "was acknowledged and is lost"),
     ("UPDATE metric_tail SET steps = steps + 1000000 WHERE (trial_id, group_id, run_id, steps) = (SELECT trial_id,"
      " group_id, run_id, steps FROM metric_tail ORDER BY 1, 2, 3, 4 LIMIT 1)", "was never acknowledged"),
-    ("DELETE FROM checkpoints WHERE uuid = (SELECT min(uuid) FROM checkpoints)", "it is listed 0 times"),
+    ("DELETE FROM checkpoints WHERE uuid = (SELECT min(uuid) FROM checkpoints WHERE trial_id = (SELECT min(id)"
+     " FROM trials))", "it is listed 0 times"),
     ("DELETE FROM log_chunks WHERE id = (SELECT id FROM log_chunks ORDER BY size DESC LIMIT 1)", "comes line"),
     ("UPDATE trials SET restarts = 1 WHERE id = (SELECT min(id) FROM trials)", "restarts for 0 kills"),
     ("UPDATE trials SET state = 'ERROR' WHERE id = (SELECT min(id) FROM trials)", "undisturbed it is"),

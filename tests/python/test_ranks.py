@@ -8,10 +8,18 @@ import ranks
 from place import Offline
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def free_port(behind=0):
+    """A port that is free, and the one so far behind it."""
+    while True:
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            try:
+                if behind:
+                    other.bind(("127.0.0.1", port + behind))
+                return port
+            except (OSError, OverflowError):
+                pass  # somebody has it
 
 
 class Ranks(Offline):
@@ -61,7 +69,7 @@ class Operations(Ranks):
         self.check(f"force_tcp=True, pub_port={free_port()}, pull_port=1")
 
     def test_two_machines_of_two(self):
-        port = free_port()
+        port = free_port(behind=1)
         self.check("chief_ip='127.0.0.1', port_offset=1", NODES=2, INTER_TRAIN_PROCESS_COMM_PORT_1=port)
 
     def test_launchers_variables_make_the_same(self):
