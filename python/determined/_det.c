@@ -106,6 +106,18 @@ PyObject *end(struct context *self, det_status status)
     return result;
 }
 
+PyObject *end_text(struct context *self, det_status status, char *text, const char *few)
+{
+    PyObject *result = !text    ? PyErr_NoMemory()
+                       : status ? fail(status, det_context_error(self->det))
+                                : text_or_none(text);
+
+    if (text != few)
+        PyMem_Free(text);
+    leave(self);
+    return result;
+}
+
 static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",

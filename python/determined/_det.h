@@ -52,6 +52,9 @@ det_context *enter(struct context *self);
 void leave(struct context *self);
 /* Leaves, at the end of a call that returns nothing. */
 PyObject *end(struct context *self, det_status status);
+/* The same of one that returns a text, NULL where there was no memory for it.  It is freed,
+ * unless it is `few`. */
+PyObject *end_text(struct context *self, det_status status, char *text, const char *few);
 
 /* Frees an object of a type of this module. */
 void give_back(PyObject *self);

@@ -385,7 +385,6 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
     char *text = few;
     size_t size = sizeof(few), len = 0;
     const char *uuid = NULL;
-    PyObject *result;
     det_status status;
 
     if (!PyArg_ParseTuple(args, "|z:checkpoint_metadata", &uuid) || !enter(self))
@@ -401,16 +400,7 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
             status = det_checkpoint_metadata(self->det, uuid, text, size, &len);
         Py_END_ALLOW_THREADS
     }
-    if (!text)
-        result = PyErr_NoMemory();
-    else if (status)
-        result = fail(status, det_context_error(self->det));
-    else
-        result = text_or_none(text);
-    if (text != few)
-        PyMem_Free(text);
-    leave(self);
-    return result;
+    return end_text(self, status, text, few);
 }
 
 /* ---- the type -------------------------------------------------------------------- */

@@ -76,7 +76,6 @@ static PyObject *notes(struct context *self, const char *added)
     char *text = few;
     size_t size = sizeof(few), len = 0;
     det_context *det = enter(self);
-    PyObject *result;
     det_status status;
 
     if (!det)
@@ -96,16 +95,7 @@ static PyObject *notes(struct context *self, const char *added)
         status = det_metadata_get(det, text, size, &len);
         Py_END_ALLOW_THREADS
     }
-    if (!text)
-        result = PyErr_NoMemory();
-    else if (status)
-        result = fail(status, det_context_error(det));
-    else
-        result = text_or_none(text);
-    if (text != few)
-        PyMem_Free(text);
-    leave(self);
-    return result;
+    return end_text(self, status, text, few);
 }
 
 PyObject *context_metadata_get(struct context *self, PyObject *unused)

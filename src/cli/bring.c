@@ -23,6 +23,7 @@
 #include "cli/follow.h"
 #include "config/config.h"
 #include "data/text.h"
+#include "det/trial.h"
 #include "libdet/client.h"
 #include "libdet/ring.h"
 #include "wire/batch.h"
@@ -304,13 +305,8 @@ static bool take_checkpoint(struct bring *b, const struct report *record,
 /* What lists show of metrics. */
 static bool is_in_outline(const struct report *record)
 {
-    static const char validation[] = "validation";
-    const char *payload = record->payload;
-
-    if (record->kind != REPORT_METRICS)
-        return true;
-    return record->len > 12 + sizeof(validation) &&
-           !memcmp(payload + 12, validation, sizeof(validation) - 1);
+    return record->kind != REPORT_METRICS ||
+           report_metrics_is_of(record->payload, record->len, DET_GROUP_VALIDATION);
 }
 
 /* The batch without what stays behind.  What was stored before is not looked at. */

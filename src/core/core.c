@@ -360,10 +360,3 @@ const struct agent *core_agent(const struct core *core, const char *name)
 
     return it ? &it->row : NULL;
 }
-
-const struct pool *core_pool_named(const struct core *core, const char *name)
-{
-    const struct pool_entry *it = core_find_pool(core, name);
-
-    return it ? it->pool : NULL;
-}

@@ -132,7 +132,6 @@ const struct allocation *core_allocation(const struct core *core, int64_t id);
 const struct allocation *core_allocation_named(const struct core *core,
                                                const char *name);
 const struct agent *core_agent(const struct core *core, const char *name);
-const struct pool *core_pool_named(const struct core *core, const char *name);
 
 /* Everything the heart knows, as text, in a fixed order: equal hearts, equal text. */
 void core_dump(const struct core *core, struct buf *out);

@@ -262,11 +262,6 @@ const char *det_error_text(const det_client *client)
     return client->err.text[0] ? client->err.text : det_status_text(client->err.status);
 }
 
-const struct err *client_err(const det_client *client)
-{
-    return &client->err;
-}
-
 const char *det_version(void)
 {
     return DET_VERSION;

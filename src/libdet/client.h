@@ -31,7 +31,4 @@ det_status client_call_bytes(det_client *client, const char *method, const char 
 /* What an HTTP status other than 2xx means; `grpc` is the code in the body, or 0. */
 det_status client_status_of(int http, int grpc);
 
-/* The whole failure, as det_error_text() has it. */
-const struct err *client_err(const det_client *client);
-
 #endif

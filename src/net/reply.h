@@ -58,9 +58,4 @@ det_status reply_feed(struct reply *reply, const char *bytes, size_t len,
 /* The other side closed: true when the reply is complete by that. */
 bool reply_close(struct reply *reply);
 
-static inline bool reply_has_head(const struct reply *reply)
-{
-    return reply->state > REPLY_HEADERS;
-}
-
 #endif

@@ -273,3 +273,14 @@ det_status report_metrics_decode(const void *payload, size_t len, struct arena *
     *ret_metrics = metrics;
     return DET_OK;
 }
+
+bool report_metrics_is_of(const void *payload, size_t len, const char *group)
+{
+    struct cursor from = {payload, (const unsigned char *)payload + len, false};
+    const char *name;
+    size_t name_len;
+
+    (void)take(&from, 8); /* the steps */
+    name = take_text(&from, &name_len);
+    return !from.is_bad && name_len == strlen(group) && !memcmp(name, group, name_len);
+}

@@ -109,5 +109,7 @@ void report_metrics_encode(const struct report_metrics *metrics, void *to);
  * DET_CORRUPT: the bytes contradict themselves. */
 det_status report_metrics_decode(const void *payload, size_t len, struct arena *mem,
                                  struct report_metrics *ret_metrics, struct err *err);
+/* Whether it is a payload of that group; nothing else of it is looked at. */
+bool report_metrics_is_of(const void *payload, size_t len, const char *group);
 
 #endif

@@ -26,6 +26,15 @@ static det_status find_allocation(struct request *req, struct allocation *ret_ro
     return store_allocation_get(req->db, req->arg[0], &req->mem, ret_row, req->err);
 }
 
+static det_status find_running(struct request *req, struct allocation *ret_row)
+{
+    det_status st = find_allocation(req, ret_row);
+
+    if (!st && ret_row->state == ALLOCATION_TERMINATED)
+        st = err_set(req->err, DET_STATE, "allocation %s is over", ret_row->name);
+    return st;
+}
+
 det_status api_get_allocation(struct request *req)
 {
     struct allocation row;
@@ -113,12 +122,10 @@ det_status api_kill_allocation(struct request *req)
 {
     struct core_event event = {.kind = EVENT_RUN_KILL};
     struct allocation row;
-    det_status st = find_allocation(req, &row);
+    det_status st = find_running(req, &row);
 
     if (st)
         return st;
-    if (row.state == ALLOCATION_TERMINATED)
-        return err_set(req->err, DET_STATE, "allocation %s is over", row.name);
     event.run_kill.allocation_id = row.id;
     return request_event(req, &event, NULL);
 }
@@ -130,12 +137,10 @@ static det_status state_event(struct request *req, int64_t rank,
 {
     struct core_event event = {.kind = EVENT_SHARE_STATE};
     struct allocation row;
-    det_status st = find_allocation(req, &row);
+    det_status st = find_running(req, &row);
 
     if (st)
         return st;
-    if (row.state == ALLOCATION_TERMINATED)
-        return err_set(req->err, DET_STATE, "allocation %s is over", row.name);
     event.share_state.allocation_id = row.id;
     event.share_state.rank = rank;
     event.share_state.state = state;

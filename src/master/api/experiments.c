@@ -196,21 +196,16 @@ static det_status answer_for_ended(struct request *req, int64_t id,
 static det_status write_end(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
-    const int64_t *id = req->state;
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
 
-    return store_unmanaged_end(db, *id, master_now_us(req->master), err);
+    return st ? st : store_unmanaged_end(db, id, master_now_us(req->master), err);
 }
 
 /* What somebody else runs cannot be steered, but be given up: they may be gone. */
 static det_status act_on_unmanaged(struct request *req, int64_t id,
                                    enum experiment_action action)
 {
-    int64_t *kept = arena_new(&req->mem, int64_t);
-
-    if (!kept)
-        return DET_NOMEM;
-    *kept = id;
-    req->state = kept;
     if (action == ACTION_CANCEL || action == ACTION_KILL)
         return request_write(req, write_end, NULL);
     return err_set(req->err, DET_STATE,

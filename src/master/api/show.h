@@ -13,6 +13,8 @@ det_status show_experiment(struct request *req, const char *key,
                            const struct experiment_view *view, bool with_trials);
 det_status show_trial(struct request *req, const char *key,
                       const struct trial_view *view);
+/* The whole reply that is a trial. */
+det_status reply_trial(struct request *req, int64_t id);
 det_status show_checkpoint(struct request *req, const char *key,
                            const struct checkpoint *row);
 /* Without the trial it belongs to. */

@@ -42,20 +42,25 @@ det_status api_list_trials(struct request *req)
     return st;
 }
 
-det_status api_get_trial(struct request *req)
+det_status reply_trial(struct request *req, int64_t id)
 {
     struct trial_view view;
-    int64_t id;
-    det_status st = request_id(req, 0, &id);
+    det_status st = store_trial_get(req->db, id, &req->mem, &view, req->err);
 
-    if (!st)
-        st = store_trial_get(req->db, id, &req->mem, &view, req->err);
     if (st)
         return st;
     jw_object(&req->w, NULL);
     st = show_trial(req, "trial", &view);
     jw_end_object(&req->w);
     return st;
+}
+
+det_status api_get_trial(struct request *req)
+{
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    return st ? st : reply_trial(req, id);
 }
 
 det_status api_kill_trial(struct request *req)

@@ -78,19 +78,6 @@ det_status unmanaged_trial_get(struct request *req, int64_t id,
     return st;
 }
 
-static det_status reply_trial(struct request *req, int64_t id)
-{
-    struct trial_view view;
-    det_status st = store_trial_get(req->db, id, &req->mem, &view, req->err);
-
-    if (st)
-        return st;
-    jw_object(&req->w, NULL);
-    st = show_trial(req, "trial", &view);
-    jw_end_object(&req->w);
-    return st;
-}
-
 /* The one that is there, as with experiments. */
 static det_status trial_made(struct request *req)
 {

@@ -204,6 +204,18 @@ TEST(metrics_come_back_as_they_were)
     check_same(&none, &back);
 }
 
+TEST(the_group_of_metrics_is_its_whole_name)
+{
+    unsigned char bytes[512];
+    size_t len = encode(&sample, bytes, sizeof(bytes));
+
+    CHECK(report_metrics_is_of(bytes, len, "validation"));
+    CHECK(!report_metrics_is_of(bytes, len, "validatio"));
+    CHECK(!report_metrics_is_of(bytes, len, "validation2"));
+    for (size_t cut = 0; cut < 8 + 4 + strlen("validation"); cut++)
+        CHECK(!report_metrics_is_of(bytes, cut, "validation"));
+}
+
 TEST(metrics_cut_short_or_with_something_behind_are_refused)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
