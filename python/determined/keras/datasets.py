@@ -13,7 +13,7 @@ always the same ones, in ten classes that a network can learn.  They are good fo
 out; what is learned from them says nothing about the real ones.
 
 DRAWN_DATA=N among the environment variables: they are drawn in any case, N for the training and
-N / 5 for the tests.
+N / 5 for the tests.  source(name) tells afterwards what it was.
 """
 import fcntl
 import functools
@@ -53,6 +53,7 @@ _SETS: Dict[str, _Set] = {
     ),
 }
 Split = Tuple[np.ndarray, np.ndarray]
+_sources: Dict[str, str] = {}
 
 
 def _masks(figure: str, side: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -137,14 +138,24 @@ def _wrapped(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
         why = f"DRAWN_DATA is {number}"
         if not number:
             try:
-                return _fetch(load, *args, **kwargs)
+                result = _fetch(load, *args, **kwargs)
+                _sources[name] = "keras"
+                return result
             except Exception as e:  # Keras raises a plain Exception when it cannot fetch
                 why = str(e).splitlines()[0] if str(e) else type(e).__name__
+        _sources[name] = f"drawn {number or _SETS[name].train}"
         print(f"{name}: drawn pictures take its place ({why})", flush=True)
         return drawn(name, number, number // 5)
 
     load_data.is_det_drawn = True  # type: ignore[attr-defined]
     return load_data
+
+
+def source(name: str) -> str:
+    """What the last load_data() of that set gave: "keras", or "drawn 60000"; a name for a cache of it."""
+    if name not in _sources:
+        raise ValueError(f"'{name}' has not been loaded since allow_drawn() was called")
+    return _sources[name]
 
 
 def allow_drawn() -> None:

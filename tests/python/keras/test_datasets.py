@@ -70,6 +70,7 @@ class Allowed(unittest.TestCase):
             datasets.allow_drawn()
             ((x, _), (x_test, _)), said = loaded(keras.datasets.mnist)
         self.assertEqual((len(x), len(x_test)), (55, 11))
+        self.assertEqual(datasets.source("mnist"), "drawn 55")
         self.assertEqual(said, "mnist: drawn pictures take its place (DRAWN_DATA is 55)\n")
 
     def test_the_real_ones_come_first(self):
@@ -78,6 +79,7 @@ class Allowed(unittest.TestCase):
             datasets.allow_drawn()
             datasets.allow_drawn()
             self.assertEqual(loaded(tf.keras.datasets.cifar10), ("the real ones", ""))
+        self.assertEqual(datasets.source("cifar10"), "keras")
 
     def test_what_cannot_be_fetched_is_drawn_and_said_so(self):
         def fails():
@@ -91,6 +93,10 @@ class Allowed(unittest.TestCase):
             ((x, _), _), said = loaded(keras.datasets.mnist)
         self.assertEqual(len(x), 30)
         self.assertEqual(said, "mnist: drawn pictures take its place (URL fetch failure on https://nowhere/mnist.npz)\n")
+
+    def test_what_was_not_loaded_has_no_source(self):
+        with self.assertRaisesRegex(ValueError, "'imagenet' has not been loaded"):
+            datasets.source("imagenet")
 
     def test_a_wrong_number_is_named(self):
         with unittest.mock.patch.dict(os.environ, {"DRAWN_DATA": "few"}):
