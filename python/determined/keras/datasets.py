@@ -160,12 +160,11 @@ def source(name: str) -> str:
 
 def allow_drawn() -> None:
     """From now on, in this process, load_data() of Keras's picture sets never fails for want of a network."""
-    import keras
+    from determined.keras._which import keras
 
     homes = [keras]
-    for other in ("tensorflow", "tf_keras"):  # whose `keras` has modules of its own
-        if other in sys.modules:
-            homes.append(getattr(sys.modules[other], "keras", sys.modules[other]))
+    if "tensorflow" in sys.modules:  # whose `keras` has modules of its own
+        homes.append(sys.modules["tensorflow"].keras)
     for home in homes:
         for name in _SETS:
             module = getattr(home.datasets, name)
