@@ -23,10 +23,8 @@ class TrialContext:
         trial: Optional[TrialInfo] = info.trial if info is not None and info.task_type == "TRIAL" else None
         self._core = core_context
         self._trial = trial
-        self._hparams = hparams if hparams is not None else (trial.hparams if trial else {})
-        self._exp_conf = ExperimentConfig(
-            exp_conf if exp_conf is not None else (trial._config if trial else {})
-        )
+        self._hparams = hparams if hparams is not None else core_context.hparams
+        self._exp_conf = ExperimentConfig(exp_conf if exp_conf is not None else core_context._config)
         self._stop_requested = False
         self.distributed = core_context.distributed
 
