@@ -386,6 +386,23 @@ static const struct cli_opt launch_opts[] = {
     END,
 };
 
+#define REPLICAS                                                                       \
+    NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
+           "replicas on processors; inside a task without it: as many as it has "      \
+           "slots on this node")
+
+static const struct cli_opt launch_tensorflow_opts[] = {
+    NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
+           "on which the nodes talk (default: C10D_PORT, else 29400)"),
+    REPLICAS,
+    END,
+};
+
+static const struct cli_opt launch_mirrored_opts[] = {
+    REPLICAS,
+    END,
+};
+
 /* ---- nouns ----------------------------------------------------------------------- */
 
 const struct cli_noun cli_nouns[] = {
@@ -704,6 +721,28 @@ const struct cli_command cli_commands[] = {
                     "and its lines begin with [rank=N].  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
+
+    COMMAND("launch", "tensorflow", "COMMAND...", run_launch_tensorflow, 0,
+            "Start a command once on each node, for tf.distribute",
+            OPTS(launch_tensorflow_opts, launch_tensorflow_options),
+            .help = "det launch tensorflow -- python3 train.py --lr 0.1\n\n"
+                    "In a task of several nodes each node's process finds the others "
+                    "in TF_CONFIG, as MultiWorkerMirroredStrategy wants it, and its "
+                    "lines begin with [rank=N].  On one node the command runs as it "
+                    "is.  DistributedContext.from_tf_config() gives the context and "
+                    "the strategy for both.  Several slots that are processors become "
+                    "as many replicas of MirroredStrategy, in programs that import "
+                    "determined."),
+    COMMAND("launch", "tensorflow_distributed", "COMMAND...",
+            run_launch_tensorflow_distributed, 0,
+            "Start a command with a replica of MirroredStrategy for each slot",
+            OPTS(launch_mirrored_opts, launch_tensorflow_options),
+            .help = "det launch tensorflow_distributed -- python3 train.py\n\n"
+                    "The command runs once.  tf.distribute.MirroredStrategy() in it "
+                    "has a replica for each slot of the task: for each GPU, or, where "
+                    "slots are processors, for each of them in programs that import "
+                    "determined before they use TensorFlow.  A task of several nodes "
+                    "is refused."),
 
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print completion for bash, zsh or fish",
