@@ -100,3 +100,8 @@ def _give_way() -> None:
 
 if os.environ.get("DET_ALLOCATION_ID"):
     _give_way()
+
+if os.environ.get("DET_CPU_REPLICAS"):
+    from determined import _replicas
+
+    _replicas.prepare()
