@@ -25,6 +25,7 @@ class TrialContext:
         self._trial = trial
         self._hparams = hparams if hparams is not None else core_context.hparams
         self._exp_conf = ExperimentConfig(exp_conf if exp_conf is not None else core_context._config)
+        self._is_given = exp_conf is not None
         self._stop_requested = False
         self.distributed = core_context.distributed
 
@@ -75,7 +76,10 @@ class TrialContext:
         return self._need_trial().trial_id
 
     def get_trial_seed(self) -> int:
-        return self._trial.trial_seed if self._trial else self._exp_conf.experiment_seed()
+        if self._trial is None and self._is_given:
+            return self._exp_conf.experiment_seed()
+        seed: int = self._core._values["seed"]
+        return seed
 
     def get_initial_batch(self) -> int:
         """Batches that the checkpoint to begin from has seen."""

@@ -87,7 +87,8 @@ static const struct cli_opt create_opts[] = {
            "begin with the configuration and the code of this experiment"),
     TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
          "let its trials begin from this checkpoint"),
-    FLAG('t', "test", create_options, test, "run a short test first (not built yet)"),
+    FLAG('t', "test", create_options, test,
+         "with --local: one batch, one validation, one checkpoint"),
     END,
 };
 
@@ -447,18 +448,25 @@ const struct cli_noun cli_nouns[] = {
 #define ALIAS(words) .aliases = words
 
 const struct cli_command cli_commands[] = {
-    E("create", "[CONFIG] [CONTEXT]", run_experiment_create, 0, "Submit an experiment",
-      OPTS(create_opts, create_options),
-      .help = "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
-              "the folder with the code; it is sent as it is, without .git and without "
-              "what its .detignore file names (the patterns are those of .gitignore).  "
-              "The configuration is checked before anything is sent.\n\n"
-              "With --fork the configuration and the code are those of another "
-              "experiment: without CONFIG its complete configuration, seeds included, "
-              "as --config changes it; without CONTEXT its files.  With --checkpoint "
-              "the trials begin from what any trial has saved.\n\n"
-              "With --follow the exit code says how the experiment ended: 0 when it "
-              "COMPLETED, else 1."),
+    E("create", "[CONFIG] [CONTEXT]", run_experiment_create, CLI_LOCAL,
+      "Submit an experiment", OPTS(create_opts, create_options),
+      .help =
+          "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
+          "the folder with the code; it is sent as it is, without .git and without "
+          "what its .detignore file names (the patterns are those of .gitignore).  "
+          "The configuration is checked before anything is sent.\n\n"
+          "With --fork the configuration and the code are those of another "
+          "experiment: without CONFIG its complete configuration, seeds included, "
+          "as --config changes it; without CONTEXT its files.  With --checkpoint "
+          "the trials begin from what any trial has saved.\n\n"
+          "With --follow the exit code says how the experiment ended: 0 when it "
+          "COMPLETED, else 1.\n\n"
+          "With --local no master takes part: the first trial runs here, in CONTEXT "
+          "itself, as one process, and its exit code is that of this command.  "
+          "What it reports is kept as that of every run without a master, in DIR "
+          "of --local=DIR, and shown by 'det experiment list --local'.  With "
+          "--test, DET_TEST_MODE=1 asks the training loops for one batch, one "
+          "validation and one checkpoint."),
     E("list", "", run_experiment_list, CLI_LISTS | CLI_LOCAL, "List experiments",
       OPTS(list_opts, list_options), ALIAS("ls")),
     E("describe", "ID...", run_experiment_describe, CLI_LISTS | CLI_LOCAL,

@@ -85,8 +85,9 @@ def _repair_reduce(module: Any) -> None:
 
 def repair() -> List[str]:
     """Makes both repairs, once.  What it returns, and warns of, is what Keras no longer has."""
-    if os.environ.get("TF_USE_LEGACY_KERAS") == "1" or importlib.util.find_spec("keras") is None:
-        return []  # Keras 2 needs none
+    found = importlib.util.find_spec("keras")
+    if os.environ.get("TF_USE_LEGACY_KERAS") == "1" or found is None or found.origin is None:
+        return []  # Keras 2 needs none; without Keras there is nothing to be repaired
     import keras
 
     if keras.config.backend() != "tensorflow" or _repaired:

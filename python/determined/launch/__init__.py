@@ -7,7 +7,7 @@ run with this interpreter.
 import sys
 from typing import List, NoReturn, Tuple
 
-_TAKE_A_VALUE = ("--port", "-n", "--ranks")
+_TAKE_A_VALUE = ("--port", "-n", "--ranks", "--replicas")
 
 
 def _split(words: List[str]) -> Tuple[List[str], List[str]]:
