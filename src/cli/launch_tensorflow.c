@@ -38,6 +38,18 @@ static det_status find_port(struct cli *cli, int64_t wanted, int64_t *ret_port)
     return DET_OK;
 }
 
+/* Nodes that share a machine take ports one behind the other. */
+static int64_t own_port(const struct json *addresses, const struct json *node,
+                        int64_t port)
+{
+    json_each(other, addresses) {
+        if (other == node)
+            break;
+        port += strcmp(json_str(other, ""), json_str(node, "")) == 0;
+    }
+    return port;
+}
+
 static void put_worker(struct cli *cli, struct json_writer *w, const char *address,
                        int64_t port)
 {
@@ -59,7 +71,8 @@ static det_status set_tf_config(struct cli *cli, const struct launch_place *plac
     jw_object(&w, "cluster");
     jw_array(&w, "worker");
     json_each(address, place->addresses)
-        put_worker(cli, &w, json_str(address, ""), port);
+        put_worker(cli, &w, json_str(address, ""),
+                   own_port(place->addresses, address, port));
     jw_end_array(&w);
     jw_end_object(&w);
     jw_object(&w, "task");

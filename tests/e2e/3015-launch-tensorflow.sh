@@ -104,7 +104,8 @@ same 'has one process a node' 2 "$(grep -c . configs)"
 same 'each of which is another worker' '0 1' "$(jq -r .task.index configs | xargs)"
 same 'of the same two' 1 "$(jq -c .cluster configs | sort -u | grep -c .)"
 same 'on the port of the allocation' "$(sed -n 's/.*chief=[^ ]* //p' "$OUT" | sort -u)" \
-    "$(jq -r '.cluster.worker[]' configs | sed 's/.*://' | sort -u)"
+    "$(jq -r '.cluster.worker[0]' configs | sed 's/.*://' | sort -u)"
+same 'which no two on one machine share' 2 "$(jq -r '.cluster.worker[]' configs | sort -u | grep -c .)"
 says '[rank=1] || launch=tensorflow'
 fails 1 'tensorflow_distributed refuses it' create script -f \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
