@@ -8,9 +8,7 @@ strategies only; all others go through Keras's own.  repair() says which of them
 was written against; tests/python/keras/test_strategy.py fails then.
 """
 import importlib
-import importlib.util
 import logging
-import os
 from typing import Any, List
 
 from determined import _replicas
@@ -48,7 +46,7 @@ def _spans_workers(strategy: Any) -> bool:
 def _repair_build(trainer: Any) -> None:
     """Keras takes the mean of a batch over all workers to learn its shape, as if the values of
     several replicas were one tensor.  The first replica here has the same shape."""
-    import keras  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    from determined.keras._which import keras
 
     own = trainer._maybe_symbolic_build
 
@@ -70,7 +68,7 @@ def _repair_build(trainer: Any) -> None:
 
 def _repair_reduce(module: Any) -> None:
     """Keras takes the mean of metrics along their first axis, and a number has none."""
-    import keras
+    from determined.keras._which import keras
 
     own = module.reduce_per_replica
 
@@ -85,20 +83,20 @@ def _repair_reduce(module: Any) -> None:
 
 def repair() -> List[str]:
     """Makes both repairs, once.  What it returns, and warns of, is what Keras no longer has."""
-    found = importlib.util.find_spec("keras")
-    if os.environ.get("TF_USE_LEGACY_KERAS") == "1" or found is None or found.origin is None:
-        return []  # Keras 2 needs none; without Keras there is nothing to be repaired
-    import keras
-
-    if keras.config.backend() != "tensorflow" or _repaired:
-        return []
+    try:
+        from determined.keras import _which
+    except (ModuleNotFoundError, AttributeError):
+        return []  # a program of TensorFlow alone
+    if _which.is_legacy or _which.backend != "tensorflow" or _repaired:
+        return []  # Keras 2 needs none
     missing: List[str] = []
-    for name, mend in (("TensorFlowTrainer._maybe_symbolic_build", _repair_build), ("reduce_per_replica", _repair_reduce)):
+    mends = {"TensorFlowTrainer._maybe_symbolic_build": _repair_build, "reduce_per_replica": _repair_reduce}
+    for name, mend in mends.items():
         try:
             module = importlib.import_module(_TRAINER)
             mend(module.TensorFlowTrainer if "." in name else module)
         except (ImportError, AttributeError):
-            missing.append(f"Keras {keras.__version__} has no {_TRAINER}.{name}")
+            missing.append(f"Keras {_which.keras.__version__} has no {_TRAINER}.{name}")
             logger.warning("%s, which is repaired for several nodes: training may fail there", missing[-1])
     _repaired.append(True)
     return missing

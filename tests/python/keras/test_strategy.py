@@ -85,7 +85,7 @@ class Strategies(Offline):
 
     def finish(self, *processes):
         try:
-            ends = [(p.communicate(timeout=100), p.returncode) for p in processes]
+            ends = [(p.communicate(timeout=300), p.returncode) for p in processes]
         finally:
             for process in processes:
                 if process.poll() is None:
