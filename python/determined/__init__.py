@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, keras, util
+    from determined import core, errors, keras, launch, util
     from determined._experiment_config import ExperimentConfig
     from determined._import import import_from_path
     from determined._info import ClusterInfo, TrialInfo, get_cluster_info
@@ -42,13 +42,12 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "keras", "util")
+_MODULES = ("core", "errors", "keras", "launch", "util")
 _LATER = {
     "pytorch": "the PyTorch front end",
     "transformers": "the Transformers front end",
     "lightning": "the Lightning front end",
     "experimental": "the client in Python",
-    "launch": "the launch layers",
 }
 
 __all__ = ["LOG_FORMAT", "__version__", *_HOMES, *_MODULES]
@@ -101,3 +100,8 @@ def _give_way() -> None:
 
 if os.environ.get("DET_ALLOCATION_ID"):
     _give_way()
+
+if os.environ.get("DET_CPU_REPLICAS"):
+    from determined import _replicas
+
+    _replicas.prepare()
