@@ -61,7 +61,7 @@ def main(core_context, strategy):
         batch_size=hparams["global_batch_size"],
         epochs=hparams["epochs"],
         validation_data=(x_test, y_test),
-        verbose=0,
+        verbose=2,
         callbacks=[det_cb, tb_cb],
     )
 
