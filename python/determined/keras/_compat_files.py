@@ -6,11 +6,12 @@ Writing.  Keras 3 writes `.keras`, `.weights.h5` and, for models, the old `.h5`;
 A name without one gets the suffix that Keras asks for, and the readers below find it again under
 the name without.  `save_weights("x.h5")` writes the old format under just that name.
 
-Reading.  A TensorFlow checkpoint names each value by the way that leads to it from the model:
-`layer_with_weights-1/kernel`, `encoder/layers/0/cell/bias`.  The same way is walked on the model at
-hand, attribute by attribute; what the model has and the file has not is named in the error.
+Reading.  A TensorFlow checkpoint holds the graph of the objects that were saved: from the model
+by `layer_with_weights-1`, then `cell`, to the variable `kernel`.  It is walked together with the
+model at hand, attribute by attribute; what the model has and the file has not is named in the error.
 A SavedModel of Keras 2 is such a checkpoint, and beside it `keras_metadata.pb`, whose first entry
-has the model's configuration as JSON: enough to build and compile it anew.
+has the model's configuration as JSON: enough to build and compile it anew.  An `.h5` file has the
+same JSON.  Keras reads most of those itself; what it stumbles over is tidied up here.
 """
 import contextlib
 import json
@@ -188,9 +189,8 @@ def _assign(model: Any, prefix: str, skip_mismatch: bool) -> None:
     missing = {id(variable): variable for variable in _stored(model)}
     if not missing:
         raise ValueError(f"model '{model.name}' has no weights yet: call it on a batch, or build() it, before '{prefix}' is loaded")
-    for key in values.get_variable_to_shape_map():
-        variable = _walk(model, key[: -len(_VALUE)].split("/")) if key.endswith(_VALUE) else None
-        if variable is None or id(variable) not in missing:
+    for variable, key in _saved_variables(model, values):
+        if id(variable) not in missing:
             continue
         value = values.get_tensor(key)
         if tuple(value.shape) == tuple(variable.shape):
@@ -212,21 +212,44 @@ def _shape(value: Any) -> str:
     return " x ".join(str(size) for size in value.shape) or "one number"
 
 
-def _walk(thing: Any, parts: List[str]) -> Any:
-    for part in parts:
-        name, _, number = part.rpartition("-")
-        try:
-            if name == "layer_with_weights":
-                thing = [layer for layer in thing.layers if _stored(layer)][int(number)]
-            elif name == "layer":
-                thing = thing.layers[int(number)]
-            elif part.isdigit():
-                thing = thing[int(part)]
-            else:
-                thing = getattr(thing, part)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            return None
-    return thing
+# Lists that Keras 2 hung on every layer: their order is another today.
+_LISTS = ("variables", "trainable_variables", "non_trainable_variables", "weights", "layers", "metrics", "losses", "regularization_losses")
+
+
+def _saved_variables(model: Any, values: Any) -> Iterator[Tuple[Any, str]]:
+    """The model's variables with the keys of their values, as far as the graph leads to them."""
+    from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+    graph = trackable_object_graph_pb2.TrackableObjectGraph()
+    graph.ParseFromString(values.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
+    seen, ahead = {0}, [(model, 0)]
+    while ahead:
+        thing, number = ahead.pop(0)
+        node = graph.nodes[number]
+        for attribute in node.attributes:
+            if attribute.name == "VARIABLE_VALUE":
+                yield thing, attribute.checkpoint_key
+        is_layer = isinstance(thing, keras.layers.Layer)
+        # layers first: a list of theirs under another name may lead to them as well
+        for child in sorted(node.children, key=lambda child: not child.local_name.startswith("layer_with_weights-")):
+            if child.node_id in seen or (is_layer and child.local_name in _LISTS):
+                continue
+            found = _step(thing, child.local_name)
+            if found is not None:
+                seen.add(child.node_id)
+                ahead.append((found, child.node_id))
+
+
+def _step(thing: Any, part: str) -> Any:
+    name, _, number = part.rpartition("-")
+    try:
+        if name == "layer_with_weights":
+            return [layer for layer in thing.layers if _stored(layer)][int(number)]
+        if name == "layer":
+            return None  # without weights; with, it has the other name too
+        return thing[int(part)] if part.isdigit() else getattr(thing, part, None)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None
 
 
 # ---- models ----------------------------------------------------------------------------------
@@ -235,19 +258,51 @@ def _walk(thing: Any, parts: List[str]) -> Any:
 def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True, safe_mode: bool = True, **kwargs: Any) -> Any:
     _drop(kwargs, ("options",), "load_model()")
     path = _path(filepath)
-    if isinstance(path, str) and not path.endswith((".keras", "://")):
-        if os.path.isfile(os.path.join(path, "saved_model.pb")):
-            return _load_saved_model(path, custom_objects, compile)
-        if not os.path.exists(path):
-            filepath = _written(path, ".keras") or filepath
-    try:
-        return _load_model(filepath, custom_objects=custom_objects, compile=compile, safe_mode=safe_mode, **kwargs)
-    except (TypeError, ValueError) as error:
-        if not (isinstance(path, str) and path.endswith((".h5", ".hdf5")) and compile and "deserialize" in str(error)):
-            raise
-    say("an .h5 file with losses and metrics by their short names", "model.save('name.keras') of the loaded model")
-    known = {**_short_names(), **(custom_objects or {})}
-    return _load_model(filepath, custom_objects=known, compile=True, safe_mode=safe_mode, **kwargs)
+    if isinstance(path, str) and os.path.isfile(os.path.join(path, "saved_model.pb")):
+        say("load_model() of a SavedModel", "model.save('name.keras') of the loaded model")
+        config = _saved_config(path)
+        return _build(path, config, config.get("training_config") if compile else None, custom_objects)
+    if isinstance(path, str) and path.endswith((".h5", ".hdf5")) and os.path.isfile(path):
+        return _load_h5(path, custom_objects, compile, safe_mode)
+    if isinstance(path, str) and "://" not in path and not os.path.exists(path):
+        filepath = _written(path, ".keras") or filepath
+    return _load_model(filepath, custom_objects=custom_objects, compile=compile, safe_mode=safe_mode, **kwargs)
+
+
+def _load_h5(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
+    """As Keras does where it can.  An optimizer of Keras 2 says so by its `decay`: its weights have
+    another order, which Keras would take for its own where the shapes allow it."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        model, training = (json.loads(file.attrs.get(name, "null")) for name in ("model_config", "training_config"))
+        is_old = "decay" in str((training or {}).get("optimizer_config"))
+        try:
+            if not (compile and is_old):
+                return _load_model(path, custom_objects=custom_objects, compile=compile, safe_mode=safe_mode)
+        except (TypeError, ValueError):
+            if model is None:
+                raise
+        say("an .h5 file of this kind", "model.save('name.keras') of the loaded model")
+        loaded = _build(path, model, training if compile else None, custom_objects)
+        group = file.get("optimizer_weights")
+        if compile and training and group is not None:
+            values = [group[name][()] for name in group.attrs.get("weight_names", [])]
+            _give_state(loaded, values)
+        return loaded
+
+
+def _give_state(model: Any, values: List[Any]) -> None:
+    """Iterations first, then one value a weight, or several in an order that is another today."""
+    optimizer, weights = model.optimizer, model.trainable_variables
+    optimizer.build(weights)
+    optimizer.variables[0].assign(values[0])
+    ours = [variable for variable in optimizer.variables[1:] if variable.name != "learning_rate"]
+    if len(ours) == len(values) - 1 == len(weights):
+        for variable, value in zip(ours, values[1:]):
+            variable.assign(value)
+    elif ours:
+        say(f"the state of the optimizer '{optimizer.name}' in a file", "a .keras file; of this one only the iterations were read")
 
 
 def _short_names() -> Dict[str, Any]:
@@ -262,25 +317,66 @@ def _short_names() -> Dict[str, Any]:
          "kld": keras.losses.kl_divergence, "bce": keras.losses.binary_crossentropy}
 
 
-def _load_saved_model(path: str, custom_objects: Any, compile: bool) -> Any:
-    """Builds the model of a SavedModel from its configuration, and reads its weights."""
-    say("load_model() of a SavedModel", "model.save('name.keras') of the loaded model")
-    config = _saved_config(path)
+def _build(path: str, config: Any, training: Any, custom_objects: Any) -> Any:
+    """The model of an old configuration with the weights of the file that it comes from."""
     from keras.src.legacy.saving import saving_utils
 
     known = {**_short_names(), **(custom_objects or {})}
     try:
         with keras.saving.custom_object_scope(known):
-            model = saving_utils.model_from_config({"class_name": config["class_name"], "config": config["config"]})
-            _assign(model, os.path.join(path, "variables", "variables"), skip_mismatch=False)
-            if compile and config.get("training_config"):
-                model.compile(**saving_utils.compile_args_from_training_config(config["training_config"], known))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the configuration of the SavedModel '{path}' is not understood ({error}): {_WAY_OUT}") from error
+            model = saving_utils.model_from_config(_tidy({"class_name": config["class_name"], "config": config["config"]}))
+            model.load_weights(path)
+            if training:
+                model.compile(**_compile_arguments(_tidy(training)))
+    except (KeyError, TypeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        raise ValueError(f"'{path}' of Keras 2 is not understood ({reason}): {_WAY_OUT}") from error
     return model
 
 
-_WAY_OUT = "build the model in Python and load_weights() of the same folder, or load it with tf_keras and TF_USE_LEGACY_KERAS=1"
+def _compile_arguments(training: Dict[str, Any]) -> Dict[str, Any]:
+    saved = training["optimizer_config"]
+    optimizer = keras.optimizers.deserialize({"class_name": saved["class_name"].split(">")[-1], "config": saved["config"]})
+    return {
+        "optimizer": optimizer,
+        "loss": _each(training.get("loss"), keras.losses),
+        "metrics": _each(training.get("metrics"), keras.metrics),
+        "weighted_metrics": _each(training.get("weighted_metrics"), keras.metrics),
+        "loss_weights": training.get("loss_weights"),
+    }
+
+
+def _each(value: Any, module: Any) -> Any:
+    """Losses or metrics as compile() takes them: their names, or objects of the module."""
+    if isinstance(value, list):
+        return [_each(item, module) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "class_name" not in value:
+        return {name: _each(item, module) for name, item in value.items()}
+    config = dict(value["config"])
+    if value["class_name"] in ("MeanMetricWrapper", "LossFunctionWrapper", "SumOverBatchSizeMetricWrapper"):
+        name = config["name"]
+        return name if name in ("accuracy", "acc") or hasattr(module, name) else config["fn"]
+    if config.get("reduction") == "auto":
+        del config["reduction"]
+    config.pop("fn", None)
+    return module.deserialize({"class_name": value["class_name"], "config": config})
+
+
+def _tidy(value: Any) -> Any:
+    """Without what Keras 3 does not know: tuples by name, arguments that are gone."""
+    if isinstance(value, list):
+        return [_tidy(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("class_name") in ("__tuple__", "TensorShape") and "items" in value:
+        return _tidy(list(value["items"]))
+    gone = {"shared_object_id", *(["time_major"] if value.get("time_major") is False else [])}
+    return {name: _tidy(item) for name, item in value.items() if name not in gone}
+
+
+_WAY_OUT = "build the model in Python and load_weights() of the same file or folder, or load it with tf_keras and TF_USE_LEGACY_KERAS=1"
 
 
 def _saved_config(path: str) -> Dict[str, Any]:

@@ -79,7 +79,7 @@ def _as_rate(value: Any) -> Any:
 def _init(inner: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in _DROPPED:
-            if kwargs.pop(name, None) is not None:
+            if kwargs.pop(name, None):
                 say(f"{name}= of optimizers", "nothing; jit_compile is an argument of model.compile")
         if args:
             kwargs["learning_rate"], args = args[0], args[1:]
@@ -87,6 +87,9 @@ def _init(inner: Any) -> Any:
             say("lr= of optimizers", "learning_rate=")
             kwargs["learning_rate"] = kwargs.pop("lr")
         decay = kwargs.pop("decay", None)
+        if isinstance(self, keras.optimizers.Nadam):
+            decay = None  # it was its schedule of momentum, never of the rate
+            kwargs.pop("schedule_decay", None)
         if "learning_rate" in kwargs:
             rate = _as_rate(kwargs.pop("learning_rate"))
             args = (_with_decay(rate, decay) if decay else rate, *args)
