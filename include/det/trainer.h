@@ -37,6 +37,7 @@ extern "C" {
 #endif
 
 typedef struct det_trainer det_trainer;
+struct det_context;
 struct det_distributed;
 
 /* ---- lengths --------------------------------------------------------------------- */
@@ -84,6 +85,15 @@ enum det_todo {
 
 /* ---- asking ---------------------------------------------------------------------- */
 
+/* Puts what the experiment's configuration says over what the program says: the length
+ * (`searcher.max_length`), the periods (`min_validation_period`,
+ * `min_checkpoint_period`, and `scheduling_unit` of the reports), the checkpoint
+ * policy, the initial validation, which way the searcher's metric is better.  Where the
+ * program does not say how many records a batch and batches an epoch have, they follow
+ * from `global_batch_size` of the hyperparameters and `records_per_epoch`.  What the
+ * configuration is silent about stays.  det_fit_run() does this by itself. */
+DET_API det_status det_trainer_configure(struct det_context *context,
+                                         det_trainer_options *options);
 /* Makes a trainer.  `error` (may be NULL) gets a sentence when it fails.  DET_INVALID:
  * a length in records without records_per_batch, no max_length, a count below zero. */
 DET_API det_status det_trainer_new(const det_trainer_options *options,

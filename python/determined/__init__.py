@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, util
+    from determined import core, errors, keras, util
     from determined._experiment_config import ExperimentConfig
     from determined._import import import_from_path
     from determined._info import ClusterInfo, TrialInfo, get_cluster_info
@@ -42,9 +42,8 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "util")
+_MODULES = ("core", "errors", "keras", "util")
 _LATER = {
-    "keras": "the Keras front end",
     "pytorch": "the PyTorch front end",
     "transformers": "the Transformers front end",
     "lightning": "the Lightning front end",

@@ -10,6 +10,7 @@
  *   Checkpoint  one under way     Context.checkpoint_begin() makes it
  *   Client      a det_client      client() makes it
  *   Distributed a det_distributed distributed() makes it
+ *   Trainer     a det_trainer     Context.trainer() makes it
  *
  * The interpreter's lock (GIL) is given up around everything that may wait.  A context
  * may therefore be closed by one thread while another is inside of it: `users` counts
@@ -84,6 +85,19 @@ det_context *enter(struct context *self)
     return self->det;
 }
 
+/* It may wait for its threads; a checkpoint that the ranks never finished is given up
+ * with it, and its group let go. */
+static void end_context(struct context *self, det_context *det)
+{
+    struct distributed *saving = self->saving;
+
+    self->saving = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    det_close(det);
+    Py_END_ALLOW_THREADS
+    distributed_let_go(saving);
+}
+
 void leave(struct context *self)
 {
     det_context *det = self->det;
@@ -92,9 +106,7 @@ void leave(struct context *self)
     if (!self->is_closed || self->users)
         return;
     self->det = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    det_close(det);
-    Py_END_ALLOW_THREADS
+    end_context(self, det);
 }
 
 /* The end of a call that returns nothing. */
@@ -174,9 +186,7 @@ void give_back(PyObject *self)
 
 static void context_dealloc(struct context *self)
 {
-    Py_BEGIN_ALLOW_THREADS
-    det_close(self->det); /* may wait for its threads */
-    Py_END_ALLOW_THREADS
+    end_context(self, self->det);
     give_back((PyObject *)self);
 }
 
@@ -648,7 +658,9 @@ static PyMethodDef context_methods[] = {
     METHOD("tensorboard_directory", context_tensorboard, METH_NOARGS),
     METHOD("preempted", context_preempted, METH_NOARGS),
     METHOD("preempt_ack", context_preempt_ack, METH_VARARGS),
-    METHOD("checkpoint_begin", context_checkpoint_begin, METH_VARARGS),
+    METHOD("checkpoint_begin", context_checkpoint_begin, METH_VARARGS | METH_KEYWORDS),
+    METHOD("checkpoint_wait", context_checkpoint_wait, METH_VARARGS),
+    METHOD("checkpoint_reserve", context_checkpoint_reserve, METH_VARARGS),
     METHOD("checkpoint_store", context_checkpoint_store, METH_VARARGS),
     METHOD("checkpoint_restore", context_checkpoint_restore, METH_VARARGS),
     METHOD("checkpoint_download", context_checkpoint_download, METH_VARARGS),
@@ -663,6 +675,7 @@ static PyMethodDef context_methods[] = {
     METHOD("searcher_best", context_searcher_best, METH_NOARGS),
     METHOD("metadata_get", context_metadata_get, METH_NOARGS),
     METHOD("metadata_set", context_metadata_set, METH_VARARGS),
+    METHOD("trainer", context_trainer, METH_VARARGS),
     {0},
 };
 
@@ -705,12 +718,15 @@ static int module_exec(PyObject *module)
     types->client = make_type(module, "determined._det.Client",
                               (int)sizeof(struct client), client_slots);
     types->distributed = make_distributed_type(module);
-    if (!types->context || !types->checkpoint || !types->client || !types->distributed)
+    types->trainer = make_trainer_type(module);
+    if (!types->context || !types->checkpoint || !types->client ||
+        !types->distributed || !types->trainer)
         return -1;
     if (PyModule_AddType(module, types->context) ||
         PyModule_AddType(module, types->checkpoint) ||
         PyModule_AddType(module, types->client) ||
-        PyModule_AddType(module, types->distributed))
+        PyModule_AddType(module, types->distributed) ||
+        PyModule_AddType(module, types->trainer) || add_data_types(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", det_version());
 }
@@ -723,6 +739,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(types->checkpoint);
     Py_VISIT(types->client);
     Py_VISIT(types->distributed);
+    Py_VISIT(types->trainer);
     return 0;
 }
 
@@ -734,6 +751,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(types->checkpoint);
     Py_CLEAR(types->client);
     Py_CLEAR(types->distributed);
+    Py_CLEAR(types->trainer);
     return 0;
 }
 
@@ -741,6 +759,7 @@ static PyMethodDef module_methods[] = {
     METHOD("open", module_open, METH_VARARGS | METH_KEYWORDS),
     METHOD("client", module_client, METH_VARARGS | METH_KEYWORDS),
     METHOD("distributed", module_distributed, METH_VARARGS | METH_KEYWORDS),
+    METHOD("order", module_order, METH_VARARGS | METH_KEYWORDS),
     {0},
 };
 

@@ -14,13 +14,16 @@ struct types {
     PyTypeObject *checkpoint;
     PyTypeObject *client;
     PyTypeObject *distributed;
+    PyTypeObject *trainer;
 };
 
 struct context {
     PyObject_HEAD
-    det_context *det; /* NULL: ended */
-    int is_closed;    /* no more calls begin */
-    unsigned users;   /* calls and checkpoints under way */
+    det_context *det;           /* NULL: ended */
+    int is_closed;              /* no more calls begin */
+    unsigned users;             /* calls and checkpoints under way */
+    struct distributed *saving; /* the ranks of an overlapped checkpoint whose outcome
+                                   is not known; NULL: none */
 };
 
 struct checkpoint {
@@ -29,6 +32,7 @@ struct checkpoint {
     struct distributed *group; /* NULL: of this process alone */
     det_checkpoint *det;       /* NULL: committed or aborted */
     int is_busy;
+    int is_overlapped;
 };
 
 struct distributed {
@@ -52,16 +56,20 @@ det_context *enter(struct context *self);
 void leave(struct context *self);
 /* Leaves, at the end of a call that returns nothing. */
 PyObject *end(struct context *self, det_status status);
-/* The same of one that returns a text, NULL where there was no memory for it.  It is freed,
- * unless it is `few`. */
-PyObject *end_text(struct context *self, det_status status, char *text, const char *few);
+/* The same of one that returns a text, NULL where there was no memory for it.  It is
+ * freed, unless it is `few`. */
+PyObject *end_text(struct context *self, det_status status, char *text,
+                   const char *few);
 
 /* Frees an object of a type of this module. */
 void give_back(PyObject *self);
 
 /* _det_checkpoint.c */
 extern PyType_Slot checkpoint_slots[];
-PyObject *context_checkpoint_begin(struct context *self, PyObject *args);
+PyObject *context_checkpoint_begin(struct context *self, PyObject *args,
+                                   PyObject *kwargs);
+PyObject *context_checkpoint_wait(struct context *self, PyObject *args);
+PyObject *context_checkpoint_reserve(struct context *self, PyObject *args);
 PyObject *context_checkpoint_store(struct context *self, PyObject *args);
 PyObject *context_checkpoint_restore(struct context *self, PyObject *args);
 PyObject *context_checkpoint_download(struct context *self, PyObject *args);
@@ -77,8 +85,15 @@ det_distributed *distributed_take(struct distributed *self);
 /* The same for a checkpoint under way, which may end though the group is closed. */
 det_distributed *distributed_take_again(struct distributed *self);
 PyObject *distributed_end(struct distributed *self, PyObject *result);
+/* Holds a group for a checkpoint, and lets it go: a closed one ends with the last. */
+struct distributed *distributed_hold(struct distributed *self);
+void distributed_let_go(struct distributed *self);
 PyTypeObject *make_distributed_type(PyObject *module);
 PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* _det_data.c */
+PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs);
+int add_data_types(PyObject *module);
 
 /* _det_profiler.c */
 PyObject *context_profiler_on(struct context *self, PyObject *args);
@@ -92,6 +107,10 @@ PyObject *context_searcher_progress(struct context *self, PyObject *args);
 PyObject *context_searcher_best(struct context *self, PyObject *unused);
 PyObject *context_metadata_get(struct context *self, PyObject *unused);
 PyObject *context_metadata_set(struct context *self, PyObject *args);
+
+/* _det_trainer.c */
+PyObject *context_trainer(struct context *self, PyObject *args);
+PyTypeObject *make_trainer_type(PyObject *module);
 
 /* Through a type that every function may be cast to and from without a warning. */
 #define METHOD(name, function, flags)                                                  \

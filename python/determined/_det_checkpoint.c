@@ -100,27 +100,65 @@ static PyObject *call_fail(struct call *call, det_status status, struct context 
 
 /* ---- checkpoints under way ------------------------------------------------------- */
 
-PyObject *context_checkpoint_begin(struct context *self, PyObject *args)
+/* The group of the checkpoint before this one waits inside of the same call. */
+static int check_same_group(const struct context *self, const struct call *call)
+{
+    if (!self->saving || !call->group || self->saving == call->group)
+        return 1;
+    fail(DET_STATE,
+         "another group of ranks has not finished its checkpoint: all of them "
+         "call checkpoint_wait() first");
+    return 0;
+}
+
+/* The group of an overlapped checkpoint is held until its outcome was told. */
+static void swap_saving(struct context *self, struct distributed *group)
+{
+    struct distributed *before = self->saving;
+
+    self->saving = group ? distributed_hold(group) : NULL;
+    distributed_let_go(before);
+}
+
+static int parse_begin(PyObject *args, PyObject *kwargs,
+                       det_checkpoint_options *options, PyObject **ret_group)
+{
+    static char *names[] = {"steps",      "metadata",     "group",
+                            "overlapped", "memory_bytes", NULL};
+    long long steps, memory = 0;
+    int is_overlapped = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "L|zO$pL:checkpoint_begin", names,
+                                     &steps, &options->metadata, ret_group,
+                                     &is_overlapped, &memory))
+        return 0;
+    options->steps = steps;
+    options->memory_bytes = memory > 0 ? (uint64_t)memory : 0;
+    options->flags = is_overlapped ? DET_CHECKPOINT_OVERLAPPED : 0u;
+    return 1;
+}
+
+PyObject *context_checkpoint_begin(struct context *self, PyObject *args,
+                                   PyObject *kwargs)
 {
     struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
     det_checkpoint_options options = {.size = sizeof(options)};
     struct call call = {0};
     PyObject *group = NULL;
-    long long steps;
     struct checkpoint *made;
     det_checkpoint *det = NULL;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "L|zO:checkpoint_begin", &steps, &options.metadata,
-                          &group) ||
+    if (!parse_begin(args, kwargs, &options, &group) ||
         !call_open(&call, self, NULL, group))
         return NULL;
+    if (!check_same_group(self, &call))
+        return call_close(&call, NULL);
     made = (struct checkpoint *)PyType_GenericAlloc(types->checkpoint, 0);
     if (!made || !enter(self)) {
         Py_XDECREF((PyObject *)made);
         return call_close(&call, NULL);
     }
-    options.steps = steps;
     options.group = call_group(&call);
     call_begin(&call);
     status = det_checkpoint_begin_with(self->det, &options, &det);
@@ -134,9 +172,10 @@ PyObject *context_checkpoint_begin(struct context *self, PyObject *args)
     /* It stays inside of the context until it is committed or aborted. */
     made->owner = (struct context *)Py_NewRef((PyObject *)self);
     made->det = det;
+    made->is_overlapped = (options.flags & DET_CHECKPOINT_OVERLAPPED) != 0;
     if (call.group) {
-        made->group = (struct distributed *)Py_NewRef((PyObject *)call.group);
-        made->group->checkpoints++;
+        made->group = distributed_hold(call.group);
+        swap_saving(self, NULL); /* the one before is over */
     }
     return call_close(&call, (PyObject *)made);
 }
@@ -158,10 +197,13 @@ static det_checkpoint *checkpoint_take(struct checkpoint *self, struct call *cal
 
 static void checkpoint_drop(struct checkpoint *self)
 {
+    struct distributed *group = self->group;
+
     self->det = NULL;
-    if (self->group)
-        self->group->checkpoints--;
-    Py_CLEAR(self->group);
+    self->group = NULL;
+    if (group && self->is_overlapped)
+        swap_saving(self->owner, group);
+    distributed_let_go(group);
     leave(self->owner);
     Py_CLEAR(self->owner);
 }
@@ -176,6 +218,31 @@ static PyObject *checkpoint_end(struct checkpoint *self, struct call *call)
     checkpoint_drop(self);
     result = call_close(call, none());
     Py_XDECREF(group);
+    return result;
+}
+
+static PyObject *checkpoint_put(struct checkpoint *self, PyObject *args)
+{
+    struct call call = {0};
+    PyObject *result = NULL;
+    const char *name;
+    Py_buffer bytes;
+    det_checkpoint *det;
+
+    if (!PyArg_ParseTuple(args, "sy*:put", &name, &bytes))
+        return NULL;
+    det = checkpoint_take(self, &call);
+    if (det) {
+        det_status status;
+
+        call_begin(&call);
+        status = det_checkpoint_put(det, name, bytes.buf, (size_t)bytes.len);
+        call_end(&call);
+        self->is_busy = 0;
+        result = status ? call_fail(&call, status, self->owner) : none();
+        result = call_close(&call, result);
+    }
+    PyBuffer_Release(&bytes);
     return result;
 }
 
@@ -252,6 +319,80 @@ static void checkpoint_dealloc(struct checkpoint *self)
     }
     PyErr_Restore(type, value, traceback);
     give_back((PyObject *)self);
+}
+
+/* ---- overlapped ones ------------------------------------------------------------- */
+
+enum { WAIT_SLICE_MS = 200 }; /* between two looks for Ctrl-C */
+
+/* A group looks for signals itself, and its ranks wait equally long. */
+static det_status wait_slices(struct context *self, struct call *call, int64_t left_ms,
+                              det_checkpoint_outcome *outcome)
+{
+    for (;;) {
+        int64_t slice_ms = call->group                               ? left_ms
+                           : left_ms >= 0 && left_ms < WAIT_SLICE_MS ? left_ms
+                                                                     : WAIT_SLICE_MS;
+        det_status status;
+
+        call_begin(call);
+        status = det_checkpoint_wait(self->det, slice_ms, outcome);
+        call_end(call);
+        if (left_ms >= 0)
+            left_ms -= slice_ms;
+        if (status != DET_TIMEOUT || left_ms == 0 || call->group)
+            return status;
+        if (PyErr_CheckSignals())
+            return status;
+    }
+}
+
+/* (timeout_ms=-1): (uuid, copied bytes, bytes written while training waited) of the one
+ * that has ended; None: it is still being written, or there is none. */
+PyObject *context_checkpoint_wait(struct context *self, PyObject *args)
+{
+    det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
+    struct call call = {.group = self->saving};
+    PyObject *result = NULL;
+    long long timeout_ms = -1;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "|L:checkpoint_wait", &timeout_ms) || !enter(self))
+        return NULL;
+    if (call.group && !distributed_take_again(call.group)) {
+        leave(self);
+        return NULL;
+    }
+    Py_XINCREF((PyObject *)call.group);
+    status = wait_slices(self, &call, timeout_ms < 0 ? -1 : timeout_ms, &outcome);
+    if (PyErr_Occurred())
+        result = NULL;
+    else if (status && status != DET_TIMEOUT)
+        call_fail(&call, status, self);
+    else if (status || !outcome.uuid[0])
+        result = none();
+    else
+        result = Py_BuildValue("(sKK)", outcome.uuid,
+                               (unsigned long long)outcome.copied_bytes,
+                               (unsigned long long)outcome.waited_bytes);
+    if (status != DET_TIMEOUT)
+        swap_saving(self, NULL);
+    leave(self);
+    result = call_close(&call, result);
+    Py_XDECREF((PyObject *)call.group);
+    return result;
+}
+
+PyObject *context_checkpoint_reserve(struct context *self, PyObject *args)
+{
+    long long bytes;
+
+    if (!PyArg_ParseTuple(args, "L:checkpoint_reserve", &bytes))
+        return NULL;
+    if (bytes < 0)
+        return fail(DET_INVALID, "a checkpoint cannot have less than 0 bytes");
+    return enter(self) ? end(self, det_checkpoint_reserve(self->det, (uint64_t)bytes))
+                       : NULL;
 }
 
 /* ---- checkpoints that are whole -------------------------------------------------- */
@@ -406,6 +547,7 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
 /* ---- the type -------------------------------------------------------------------- */
 
 static PyMethodDef checkpoint_methods[] = {
+    METHOD("put", checkpoint_put, METH_VARARGS),
     METHOD("commit", checkpoint_commit, METH_NOARGS),
     METHOD("abort", checkpoint_abort, METH_VARARGS),
     {0},

@@ -61,6 +61,22 @@ PyObject *distributed_end(struct distributed *self, PyObject *result)
     return NULL;
 }
 
+struct distributed *distributed_hold(struct distributed *self)
+{
+    self->checkpoints++;
+    return (struct distributed *)Py_NewRef((PyObject *)self);
+}
+
+void distributed_let_go(struct distributed *self)
+{
+    if (!self)
+        return;
+    self->checkpoints--;
+    if (self->is_closed && !self->is_busy && !self->checkpoints)
+        end_group(self);
+    Py_DECREF((PyObject *)self);
+}
+
 /* Nothing may be called with an exception set: it is the result already. */
 static PyObject *failed(struct distributed *self, det_status status)
 {

@@ -34,7 +34,6 @@
 #include "data/json.h"
 #include "libdet/context.h"
 #include "libdet/fit_ranks.h"
-#include "libdet/length.h"
 #include "libdet/profiler.h"
 #include "libdet/shard.h"
 
@@ -65,60 +64,6 @@ struct det_fit {
     struct fit_averages averages; /* of a window or a validation */
     VEC(det_metric) metrics;      /* what is being reported */
 };
-
-/* ---- options --------------------------------------------------------------------- */
-
-/* The configuration's word, where it has one that means something; a plain number is of
- * batches. */
-static void prefer(det_length *length, const struct json *config, const char *path)
-{
-    det_length said = length_read(json_path(config, path));
-
-    if (said.unit == DET_NO_UNIT)
-        said.unit = DET_BATCHES;
-    if (said.count > 0)
-        *length = said;
-}
-
-static int keep_of(const struct json *config, int otherwise)
-{
-    const char *policy = json_str(json_get(config, "checkpoint_policy"), "");
-
-    if (!strcmp(policy, "best"))
-        return DET_KEEP_BEST;
-    if (!strcmp(policy, "all"))
-        return DET_KEEP_ALL;
-    return strcmp(policy, "none") ? otherwise : DET_KEEP_NONE;
-}
-
-static det_trainer_options merge(const det_context *context,
-                                 const det_trainer_options *options)
-{
-    const struct json *config = context->config;
-    det_trainer_options merged = {.size = sizeof(merged)};
-    int64_t records;
-
-    if (options) {
-        memcpy(&merged, options, MIN(options->size, sizeof(merged)));
-        merged.size = sizeof(merged);
-    }
-    prefer(&merged.max_length, config, "searcher.max_length");
-    prefer(&merged.validation_period, config, "min_validation_period");
-    prefer(&merged.checkpoint_period, config, "min_checkpoint_period");
-    prefer(&merged.reporting_period, config, "scheduling_unit");
-    merged.keep = keep_of(config, merged.keep);
-    merged.initial_validation = json_bool(
-        json_get(config, "perform_initial_validation"), merged.initial_validation);
-    merged.larger_is_better = !json_bool(
-        json_path(config, "searcher.smaller_is_better"), !merged.larger_is_better);
-    if (!merged.records_per_batch)
-        merged.records_per_batch =
-            json_i64(json_get(context->hparams, "global_batch_size"), 0);
-    records = json_i64(json_get(config, "records_per_epoch"), 0);
-    if (!merged.batches_per_epoch && records > 0 && merged.records_per_batch > 0)
-        merged.batches_per_epoch = MAX(records / merged.records_per_batch, INT64_C(1));
-    return merged;
-}
 
 /* ---- what the trial's functions call --------------------------------------------- */
 
@@ -598,7 +543,7 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
 {
     det_trial known = {0};
     struct det_fit fit = {.context = context, .trial = &known, .self = self};
-    det_trainer_options merged;
+    det_trainer_options merged = {.size = sizeof(merged)};
     CONTEXT_ERR(err);
     det_status st = context_check_trial(context, &err);
 
@@ -609,7 +554,12 @@ det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
         st = err_set(&err, DET_INVALID, "a trial needs the function train_batch");
         return context_end(context, st, &err);
     }
-    merged = merge(context, options);
+    if (options)
+        memcpy(&merged, options, MIN(options->size, sizeof(merged)));
+    merged.size = sizeof(merged);
+    st = det_trainer_configure(context, &merged);
+    if (st)
+        return st;
     st = det_trainer_new(&merged, &fit.trainer, err.text, sizeof(err.text));
     if (st)
         return context_end(context, st, &err);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _det_data.c - the order of data, and files of records, for Python.
+ *
+ *   order()       which items the batches of a stretch hold: two arrays of int64, the
+ *                 indices and how many of them are of each batch
+ *   RecordWriter  a det_records
+ *   Records       a det_dataset of a file of records */
+#include "_det.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES = 1024 };
+
+struct writer {
+    PyObject_HEAD
+    det_records *det; /* NULL: finished or aborted */
+    int is_busy;
+};
+
+struct records {
+    PyObject_HEAD
+    det_dataset *det; /* a mapping, which any number of threads may read */
+};
+
+/* ---- the order ------------------------------------------------------------------- */
+
+struct stretch {
+    long long items;
+    det_loader_options options;
+    long long first;
+    long long count;
+    int64_t *indices;
+    int64_t *counts;
+    size_t found; /* indices that were written */
+};
+
+static det_status walk(struct stretch *stretch, det_loader *loader)
+{
+    det_status status = det_loader_seek(loader, stretch->first);
+
+    for (long long i = 0; i < stretch->count && !status; i++) {
+        const det_batch *batch;
+
+        status = det_loader_next(loader, &batch);
+        if (status)
+            break;
+        memcpy(stretch->indices + stretch->found, batch->indices,
+               (size_t)batch->count * sizeof(int64_t));
+        stretch->found += (size_t)batch->count;
+        stretch->counts[i] = batch->count;
+    }
+    return status;
+}
+
+/* Without the GIL. */
+static det_status order(struct stretch *stretch, char *error)
+{
+    det_dataset *dataset = NULL;
+    det_loader *loader = NULL;
+    det_status status =
+        det_dataset_arrays(NULL, 0, stretch->items, &dataset, error, SENTENCE_BYTES);
+
+    if (!status)
+        status =
+            det_loader_new(dataset, &stretch->options, &loader, error, SENTENCE_BYTES);
+    if (!status) {
+        status = walk(stretch, loader);
+        if (status)
+            (void)PyOS_snprintf(error, SENTENCE_BYTES, "%s", det_loader_error(loader));
+    }
+    det_loader_free(loader);
+    det_dataset_free(dataset);
+    return status;
+}
+
+/* The most items of a batch that fall to one shard. */
+static int64_t largest_part(const struct stretch *stretch)
+{
+    int64_t whole = stretch->options.batch_size < stretch->items
+                        ? stretch->options.batch_size
+                        : stretch->items;
+    int shards = stretch->options.shard_count > 1 ? stretch->options.shard_count : 1;
+
+    return whole > 0 ? whole / shards + (whole % shards != 0) : 0;
+}
+
+static PyObject *order_of(struct stretch *stretch)
+{
+    char error[SENTENCE_BYTES] = "";
+    int64_t most = largest_part(stretch);
+    PyObject *indices, *counts;
+    det_status status;
+
+    if (stretch->count < 0 ||
+        stretch->count > (long long)(PY_SSIZE_T_MAX / 16) / (most > 0 ? most : 1))
+        return fail(DET_INVALID, "there are not so many batches to be listed at once");
+    indices =
+        PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(stretch->count * most * 8));
+    counts = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(stretch->count * 8));
+    if (!indices || !counts) {
+        Py_XDECREF(indices);
+        Py_XDECREF(counts);
+        return NULL;
+    }
+    stretch->indices = (int64_t *)(void *)PyByteArray_AsString(indices);
+    stretch->counts = (int64_t *)(void *)PyByteArray_AsString(counts);
+    Py_BEGIN_ALLOW_THREADS
+    status = order(stretch, error);
+    Py_END_ALLOW_THREADS
+    if (status || PyByteArray_Resize(indices, (Py_ssize_t)(stretch->found * 8))) {
+        Py_DECREF(indices);
+        Py_DECREF(counts);
+        return status ? fail(status, error) : NULL;
+    }
+    return Py_BuildValue("(NN)", indices, counts);
+}
+
+PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"items", "batch_size", "shuffle",     "seed",      "first",
+                            "count", "shard",      "shard_count", "drop_last", NULL};
+    struct stretch stretch = {.options = {.size = sizeof(det_loader_options)}};
+    det_loader_options *options = &stretch.options;
+    long long batch_size;
+    unsigned long long seed = 0;
+
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "LL|pKLLii$p:order", names, &stretch.items, &batch_size,
+            &options->shuffle, &seed, &stretch.first, &stretch.count, &options->shard,
+            &options->shard_count, &options->drop_last))
+        return NULL;
+    options->batch_size = batch_size;
+    options->seed = seed;
+    return order_of(&stretch);
+}
+
+/* ---- writing records ------------------------------------------------------------- */
+
+/* (path) of every type here. */
+static PyObject *path_of(PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"path", NULL};
+    PyObject *path = NULL;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&", names, PyUnicode_FSConverter,
+                                     &path))
+        return NULL;
+    return path;
+}
+
+static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    char error[SENTENCE_BYTES] = "";
+    PyObject *path = path_of(args, kwargs);
+    struct writer *self;
+    det_status status;
+
+    if (!path)
+        return NULL;
+    self = (struct writer *)PyType_GenericAlloc(type, 0);
+    if (self) {
+        const char *name = PyBytes_AsString(path);
+
+        Py_BEGIN_ALLOW_THREADS
+        status = det_records_create(name, &self->det, error, sizeof(error));
+        Py_END_ALLOW_THREADS
+        if (status) {
+            Py_DECREF((PyObject *)self);
+            self = NULL;
+            fail(status, error);
+        }
+    }
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static det_records *writer_take(struct writer *self)
+{
+    if (!self->det || self->is_busy) {
+        fail(DET_STATE, self->is_busy ? "this writer is in use by another thread"
+                                      : "this file is finished or aborted");
+        return NULL;
+    }
+    self->is_busy = 1;
+    return self->det;
+}
+
+static PyObject *writer_add(struct writer *self, PyObject *args)
+{
+    Py_buffer bytes;
+    det_records *det;
+    det_status status;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "y*:add", &bytes))
+        return NULL;
+    det = writer_take(self);
+    if (det) {
+        Py_BEGIN_ALLOW_THREADS
+        status = det_records_add(det, bytes.buf, (size_t)bytes.len);
+        Py_END_ALLOW_THREADS
+        self->is_busy = 0;
+        result = status ? fail(status, det_records_error(det)) : none();
+    }
+    PyBuffer_Release(&bytes);
+    return result;
+}
+
+static PyObject *writer_finish(struct writer *self, PyObject *unused)
+{
+    det_records *det = writer_take(self);
+    det_status status;
+
+    (void)unused;
+    if (!det)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = det_records_finish(det);
+    Py_END_ALLOW_THREADS
+    self->is_busy = 0;
+    if (status)
+        return fail(status, det_records_error(det));
+    self->det = NULL;
+    return none();
+}
+
+static PyObject *writer_abort(struct writer *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->det)
+        return none();
+    if (!writer_take(self))
+        return NULL;
+    det_records_abort(self->det);
+    self->det = NULL;
+    self->is_busy = 0;
+    return none();
+}
+
+static void writer_dealloc(struct writer *self)
+{
+    det_records_abort(self->det);
+    give_back((PyObject *)self);
+}
+
+/* ---- reading records ------------------------------------------------------------- */
+
+static PyObject *records_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    char error[SENTENCE_BYTES] = "";
+    PyObject *path = path_of(args, kwargs);
+    struct records *self;
+    det_status status;
+
+    if (!path)
+        return NULL;
+    self = (struct records *)PyType_GenericAlloc(type, 0);
+    if (self) {
+        const char *name = PyBytes_AsString(path);
+
+        Py_BEGIN_ALLOW_THREADS
+        status = det_dataset_records(name, &self->det, error, sizeof(error));
+        Py_END_ALLOW_THREADS
+        if (status) {
+            Py_DECREF((PyObject *)self);
+            self = NULL;
+            fail(status, error);
+        }
+    }
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static Py_ssize_t records_len(struct records *self)
+{
+    return (Py_ssize_t)det_dataset_items(self->det);
+}
+
+static PyObject *records_item(struct records *self, Py_ssize_t index)
+{
+    char error[SENTENCE_BYTES] = "";
+    const void *bytes;
+    size_t len;
+    det_status status;
+
+    if (index < 0 || index >= records_len(self)) {
+        PyErr_SetString(PyExc_IndexError, "there is no such record");
+        return NULL;
+    }
+    status = det_dataset_record(self->det, index, &bytes, &len, error, sizeof(error));
+    return status ? fail(status, error)
+                  : PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
+}
+
+static void records_dealloc(struct records *self)
+{
+    det_dataset_free(self->det);
+    give_back((PyObject *)self);
+}
+
+/* ---- the types ------------------------------------------------------------------- */
+
+static PyMethodDef writer_methods[] = {
+    METHOD("add", writer_add, METH_VARARGS),
+    METHOD("finish", writer_finish, METH_NOARGS),
+    METHOD("abort", writer_abort, METH_NOARGS),
+    {0},
+};
+
+static PyType_Slot writer_slots[] = {
+    SLOT(Py_tp_new, writer_new),
+    SLOT(Py_tp_dealloc, writer_dealloc),
+    SLOT(Py_tp_methods, writer_methods),
+    {0},
+};
+
+static PyType_Slot records_slots[] = {
+    SLOT(Py_tp_new, records_new),
+    SLOT(Py_tp_dealloc, records_dealloc),
+    SLOT(Py_sq_length, records_len),
+    SLOT(Py_sq_item, records_item),
+    {0},
+};
+
+/* The module holds the types; nobody here asks for them. */
+int add_data_types(PyObject *module)
+{
+    PyType_Spec specs[] = {
+        {.name = "determined._det.RecordWriter",
+         .basicsize = (int)sizeof(struct writer),
+         .flags = Py_TPFLAGS_DEFAULT,
+         .slots = writer_slots},
+        {.name = "determined._det.Records",
+         .basicsize = (int)sizeof(struct records),
+         .flags = Py_TPFLAGS_DEFAULT,
+         .slots = records_slots},
+    };
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+        PyObject *type = PyType_FromModuleAndSpec(module, &specs[i], NULL);
+        int failed = !type || PyModule_AddType(module, (PyTypeObject *)type);
+
+        Py_XDECREF(type);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
