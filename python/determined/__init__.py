@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, experimental, util
+    from determined import core, errors, experimental, keras, util
     from determined._experiment_config import ExperimentConfig
     from determined._hparams import Categorical, Constant, Double, Integer, Log
     from determined._import import import_from_path
@@ -48,9 +48,8 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "experimental", "util")
+_MODULES = ("core", "errors", "experimental", "keras", "util")
 _LATER = {
-    "keras": "the Keras front end",
     "pytorch": "the PyTorch front end",
     "transformers": "the Transformers front end",
     "lightning": "the Lightning front end",

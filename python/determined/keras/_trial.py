@@ -198,7 +198,8 @@ class Training:
             "epochs": 1 if self.context._is_test else self._epochs(),
             "callbacks": [*self.callbacks, loop],
             "verbose": self.fit.get("verbose", 0) if self.context.distributed.rank == 0 else 0,
-            "shuffle": self.fit.get("shuffle", True),
+            # datasets and generators come in an order of their own
+            "shuffle": self.fit.get("shuffle", True) and self.training.kind in (ARRAYS, SEQUENCE),
             "class_weight": self.fit.get("class_weight"),
             "steps_per_epoch": self._epoch_batches(),
         }

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which order the data of a training comes, and from where.
+
+Left to itself Keras shuffles arrays by a generator nobody can put back, or, under a global seed, in
+the same order in every epoch.  Here the order is libdet's: a function of the seed, the epoch and the
+position.  So an epoch can begin anywhere, a resumed training goes on with the very next batch, and
+several ranks take their parts of the same batches.
+
+A *feed* is what a data adapter of Keras is to fit(): `batches` of an epoch (None: not known), and
+steps(), which hands out the steps of the current epoch from the current place on.  Which feed fits
+is decided by Keras's adapter:
+
+    arrays          the permutation of (seed, epoch), gathered by TensorFlow where it is there
+    PyDataset       batches in that order, each made with generators seeded by its position
+    tf.data         as it comes: one iterator for each epoch; passed over up to the place
+    anything else   as it comes
+"""
+import contextlib
+import random
+import threading
+from typing import Any, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from determined import _det
+from determined.keras import _hooks
+from determined.keras._which import backend, is_legacy, keras
+
+Part = Tuple[int, int]  # which of how many
+_ALONE: Part = (0, 1)
+_PIECE = 4096  # batches whose items are computed at once
+
+
+class Feed:
+    """Data as it comes, one pass of it for each epoch."""
+
+    def __init__(self, fit: _hooks.Fit) -> None:
+        self.fit = fit
+        self.batches: Optional[int] = fit.steps_per_epoch or fit.iterator._num_batches
+        self.epoch = 0
+        self.first = 0
+        self._passes = 0  # begun so far
+        self._current: Optional[Iterator[Any]] = None
+
+    def go_to(self, epoch: int, step: int) -> None:
+        """The next steps() are those of this epoch, from this one on."""
+        self.epoch, self.first = epoch, step
+
+    def prepare(self) -> None:
+        """An epoch begins."""
+
+    def steps(self) -> Iterator[Tuple[int, Iterator[Any]]]:
+        batches = self.open()
+        step, self.first = self.first, 0
+        while self.batches is None or step < self.batches:
+            yield step, batches
+            step += self.fit.stride
+        self.epoch += 1
+
+    def open(self) -> Iterator[Any]:
+        """Where the batches of this epoch are read, from `first` on."""
+        if self.fit.steps_per_epoch and self._current is not None:
+            return self._current  # epochs are stretches of one long pass
+        skipped = self.first + (self.epoch * self.fit.steps_per_epoch if self.fit.steps_per_epoch else 0)
+        if not self.fit.steps_per_epoch:
+            for _ in range(self._passes, self.epoch):
+                self.fit.open_iterator()  # a shuffled dataset counts its iterators
+            self._passes = self.epoch + 1
+        self._current = self._pass_over(skipped)
+        return self._current
+
+    def _pass_over(self, batches: int) -> Iterator[Any]:
+        passed = self.fit.open_iterator()
+        for _ in range(batches):
+            try:
+                next(passed)
+            except StopIteration:  # it is repeated by beginning anew
+                passed = self.fit.open_iterator()
+                next(passed)
+        return passed
+
+
+class Order:
+    """Which items each batch of our part holds, for as many epochs as anybody asks for."""
+
+    def __init__(self, items: int, batch_size: int, shuffle: Any, seed: int, part: Part) -> None:
+        if items < 1:
+            raise ValueError("the training data is empty: there is no item in it")
+        self.items, self.batch_size = items, batch_size
+        self.shuffle, self.seed, self.part = bool(shuffle), seed, part
+        self._all = -(-items // batch_size)
+        # where a rank would have nothing of the last batch, nobody has it
+        self.batches = self._all - (0 < items % batch_size < part[1])
+        if self.batches < 1 or batch_size < part[1]:
+            raise ValueError(f"batches of {min(items, batch_size)} items cannot be shared by {part[1]} processes")
+
+    def batches_from(self, position: int, most: int) -> List[np.ndarray]:
+        """The items of batches from this one on, counted over all epochs; to the end of its epoch, and
+        no more than `most` of them."""
+        epoch, first = divmod(position, self.batches)
+        count = min(self.batches - first, most)
+        indices, counts = _det.order(
+            self.items, self.batch_size, self.shuffle, self.seed, epoch * self._all + first, count, *self.part
+        )
+        ends = np.cumsum(np.frombuffer(counts, np.int64))
+        return np.split(np.frombuffer(indices, np.int64), ends[:-1])
+
+
+class OrderedFeed(Feed):
+    """Data that can be reached by number: nothing is passed over."""
+
+    def open(self) -> Iterator[Any]:
+        return self.fit.open_iterator()
+
+
+class ArrayFeed(OrderedFeed):
+    """Arrays in memory."""
+
+    def __init__(self, fit: _hooks.Fit, arrays: Any, order: Order) -> None:
+        super().__init__(fit)
+        self.order = order
+        self.batches = fit.steps_per_epoch or order.batches
+        self._at = 0
+        if backend == "tensorflow":
+            fit.use_dataset(self._dataset(arrays))
+        else:
+            fit.use_batches(lambda: self._batches(arrays))
+
+    def open(self) -> Iterator[Any]:
+        self._at = self.epoch * (self.batches or 0) + self.first  # the generators below begin here
+        self._left = (self.batches or 0) - self.first
+        return self.fit.open_iterator()
+
+    def _pieces(self) -> Iterator[List[np.ndarray]]:
+        """The items of the batches of this epoch; in several pieces, where an epoch of Keras is no
+        pass through the data."""
+        at, left = self._at, self._left
+        while left > 0:
+            piece = self.order.batches_from(at, min(left, _PIECE))
+            at, left = at + len(piece), left - len(piece)
+            yield piece
+
+    def _batches(self, arrays: Any) -> Iterator[Any]:
+        for piece in self._pieces():
+            for items in piece:
+                yield keras.tree.map_structure(lambda each: np.asarray(each)[items], arrays)
+
+    def _dataset(self, arrays: Any) -> Any:
+        import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        def pieces() -> Iterator[Any]:
+            for piece in self._pieces():
+                last = [piece.pop()] if len(piece) > 1 and len(piece[-1]) != len(piece[0]) else []
+                yield np.stack(piece), np.concatenate(last or [np.empty(0, np.int64)])
+
+        def batches_of(full: Any, rest: Any) -> Any:
+            batches = tf.data.Dataset.from_tensor_slices(full)
+            short = tf.data.Dataset.from_tensors(rest).filter(lambda items: tf.size(items) > 0)
+            return batches.concatenate(short)
+
+        def gather(items: Any, held: Any) -> Any:
+            return tf.nest.map_structure(lambda each: tf.gather(each, items), held)
+
+        signature = (tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None], tf.int64))
+        items = tf.data.Dataset.from_generator(pieces, output_signature=signature).flat_map(batches_of)
+        held = tf.nest.map_structure(tf.convert_to_tensor, keras.tree.lists_to_tuples(arrays))
+        held = tf.data.Dataset.from_tensors(held).repeat()
+        batches = tf.data.Dataset.zip((items, held)).map(gather, num_parallel_calls=tf.data.AUTOTUNE)
+        options = tf.data.Options()
+        options.experimental_optimization.apply_default_optimizations = False
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        return batches.with_options(options).prefetch(tf.data.AUTOTUNE)
+
+
+# ---- sequences
+
+
+_DRAWING = threading.RLock()
+_OWN = np.random.MT19937()  # lent to np.random while a batch is made
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, position: int) -> Iterator[None]:
+    """The generators of Python and NumPy begin where this batch wants them, and are afterwards as
+    they were: what a sequence draws depends on the batch alone."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 1) & 0xFFFFFFFFFFFFFFFF
+    with _DRAWING:
+        before, theirs = random.getstate(), np.random.get_bit_generator()
+        random.seed(mixed)
+        np.random.set_bit_generator(_OWN)
+        np.random.seed((mixed >> 32 ^ mixed) & 0xFFFFFFFF)
+        try:
+            yield
+        finally:
+            np.random.set_bit_generator(theirs)
+            random.setstate(before)
+
+
+def _is_untouched(seed: int, position: int) -> bool:
+    """Nobody has drawn since _seeded() began."""
+    python, numpy = random.getstate(), np.random.random_sample()
+    with _seeded(seed, position):
+        return python == random.getstate() and numpy == np.random.random_sample()
+
+
+def cut(batch: Any, part: Part) -> Any:
+    """Our rows of a batch; the first parts have one more where it cannot be shared evenly."""
+    which, count = part
+    if count == 1:
+        return batch
+    arrays = [each for each in keras.tree.flatten(batch) if each is not None]
+    rows = len(arrays[0])
+    if rows < count:
+        raise ValueError(f"a batch of {rows} items cannot be shared by {count} processes")
+    begin = which * (rows // count) + min(which, rows % count)
+    end = begin + rows // count + (which < rows % count)
+    return keras.tree.map_structure(lambda each: None if each is None else each[begin:end], batch)
+
+
+class _View(keras.utils.PyDataset if not is_legacy else object):  # type: ignore[misc]
+    """A sequence of the user's, in our order, from our place on."""
+
+    def __init__(self, sequence: Any, order: Order, seed: int, part: Part) -> None:
+        self.sequence = sequence
+        self.order = order
+        self.seed = seed
+        self.part = part
+        self.epoch = 0
+        self.at = 0  # the position of items[0]
+        self.items: List[int] = []
+        for name in ("workers", "use_multiprocessing", "max_queue_size"):
+            setattr(self, "_" + name, getattr(sequence, name))
+        # Threads share the generators: where the first batch drew from them, batches are made one
+        # after the other.
+        self._is_parallel = self._workers > 1 and not self._use_multiprocessing
+        self._draws: Optional[bool] = None
+
+    workers = property(lambda self: self._workers)
+    use_multiprocessing = property(lambda self: self._use_multiprocessing)
+    max_queue_size = property(lambda self: self._max_queue_size)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def num_batches(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= len(self.items):
+            raise IndexError(index)
+        item = self.items[index]
+        if self._is_parallel and self._draws is False:
+            return cut(self.sequence[item], self.part)
+        with _seeded(self.seed, self.at + index):
+            batch = cut(self.sequence[item], self.part)
+            if self._draws is None:
+                self._draws = not _is_untouched(self.seed, self.at + index)
+        return batch
+
+    def on_epoch_begin(self) -> None:
+        with _seeded(self.seed, -2 * self.epoch - 1):
+            self.sequence.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        with _seeded(self.seed, -2 * self.epoch - 2):
+            self.sequence.on_epoch_end()
+
+
+class SequenceFeed(OrderedFeed):
+    """A PyDataset."""
+
+    def __init__(self, fit: _hooks.Fit, order: Order, seed: int, part: Part) -> None:
+        super().__init__(fit)
+        self.batches = fit.steps_per_epoch or order.batches
+        self.view = _View(fit.adapter.py_dataset, order, seed, part)
+        fit.use_sequence(self.view)
+
+    def go_to(self, epoch: int, step: int) -> None:
+        """on_epoch_end() of a sequence may change it, so it is told of every epoch that was."""
+        super().go_to(epoch, step)
+        for self.view.epoch in range(epoch):
+            self.view.on_epoch_begin()
+            self.view.on_epoch_end()
+
+    def prepare(self) -> None:
+        self.fit.forget_prepared()
+        order, left = self.view.order, (self.batches or 0) - self.first
+        self.view.epoch = self.epoch
+        self.view.at = at = self.epoch * (self.batches or 0) + self.first
+        self.view.items = []
+        while left > len(self.view.items):
+            more = order.batches_from(at + len(self.view.items), left - len(self.view.items))
+            self.view.items += [int(batch[0]) for batch in more]
+
+
+# ---- which one
+
+
+def make(fit: _hooks.Fit, seed: int, part: Part = _ALONE) -> Feed:
+    """The feed for what fit() was given."""
+    adapter = fit.adapter
+    kind = type(adapter).__name__
+    if kind == "PyDatasetAdapter":
+        held = getattr(adapter.py_dataset, "_arrays", None)
+        if held is not None:  # arrays of ours, in the dress of a sequence
+            size = adapter.py_dataset.batch_size
+            shuffle = adapter.shuffle
+            return ArrayFeed(fit, held, Order(len(_first(held)), size, shuffle, seed, part))
+        if adapter.py_dataset.num_batches is not None:
+            return SequenceFeed(fit, Order(adapter.py_dataset.num_batches, 1, adapter.shuffle, seed, _ALONE), seed, part)
+    if kind == "ArrayDataAdapter" and all(_is_dense(each) for each in keras.tree.flatten(adapter._inputs)):
+        order = Order(adapter._num_samples, adapter._batch_size, adapter._shuffle, seed, part)
+        return ArrayFeed(fit, adapter._inputs, order)
+    return Feed(fit)
+
+
+def _first(arrays: Any) -> Any:
+    return next(each for each in keras.tree.flatten(arrays) if each is not None)
+
+
+def _is_dense(array: Any) -> bool:
+    return hasattr(array, "shape") and hasattr(array, "dtype") and hasattr(array, "__getitem__") and hasattr(array, "__array__")

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The private parts of Keras that exact resume needs, all of them, in one place.
+
+Keras has no public way to begin in the middle of an epoch, nor to say in which order arrays are
+fed.  A running `fit` has both in its hands: a local variable `epoch_iterator`, whose
+`_enumerate_iterator()` hands out the steps of an epoch, and `model._initial_epoch`.  on_train_begin
+comes after the first was made and before the second is read: there `Fit` takes over.
+
+What is used, and what of Keras has it (tests/python/keras/test_hooks.py says which of them a new
+Keras has lost):
+
+    fit's locals epoch_iterator, callbacks, epochs, initial_epoch    backend/*/trainer.py
+    EpochIterator._enumerate_iterator, ._get_iterator, .data_adapter,
+        ._num_batches, ._steps_seen, .steps_per_epoch, .steps_per_execution
+    TFEpochIterator._distributed_dataset, ._distribute_strategy
+    Trainer._symbolic_build, ._initial_epoch, ._should_eval
+    CallbackList.callbacks
+    keras.src.backend.common.global_state (the generator behind keras.random without a seed)
+"""
+import sys
+from types import FrameType
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+from determined.keras._which import backend, is_legacy, keras
+
+
+def global_seeds() -> List[Any]:
+    """The variable of the generator that stands behind keras.random, where one was made."""
+    from keras.src.backend.common import global_state  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    generator = global_state.get_global_attribute("global_seed_generator")
+    return [] if generator is None else [generator.state]
+
+
+def _frame_of_fit(model: Any) -> FrameType:
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        names = frame.f_locals
+        if frame.f_code.co_name == "fit" and names.get("self") is model and "epoch_iterator" in names:
+            return frame
+        frame = frame.f_back
+    raise RuntimeError(
+        f"this callback is driven by nothing that looks like the fit() of Keras {keras.__version__}; "
+        "exact resume knows Keras 3.0 to 3.15: pass the callback to model.fit()"
+    )
+
+
+class Fit:
+    """A running model.fit(), seen from the on_train_begin of one of its callbacks."""
+
+    def __init__(self, model: Any) -> None:
+        names = _frame_of_fit(model).f_locals
+        self.model = model
+        self.iterator = names["epoch_iterator"]
+        self.callbacks = names["callbacks"]
+        self.first_epoch: int = names["initial_epoch"]
+        self.epochs: int = names["epochs"]
+        self.has_validation = names.get("validation_data") is not None
+        self._first_step = 0
+
+    # ---- the data
+
+    @property
+    def adapter(self) -> Any:
+        return self.iterator.data_adapter
+
+    @property
+    def steps_per_epoch(self) -> Optional[int]:
+        """What the caller of fit asked for; None: an epoch is all of the data."""
+        steps: Optional[int] = self.iterator.steps_per_epoch
+        return steps
+
+    def build(self) -> None:
+        """Makes every variable that training has: those of the optimizer and of metrics too."""
+        for _, _, found in self.iterator:
+            batch = found[0] if isinstance(found, (list, tuple)) else next(found)
+            break
+        else:
+            raise ValueError("the training data is empty: there is no batch in it")
+        self.iterator.reset()
+        if backend == "tensorflow":
+            strategy = self.iterator._distribute_strategy
+            batch = keras.tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], batch)
+        self.model._symbolic_build(data_batch=batch)
+
+    def use_dataset(self, dataset: Any) -> None:
+        """Feeds a tf.data.Dataset instead of the one that Keras made."""
+        strategy = self.iterator._distribute_strategy
+        self.iterator._distributed_dataset = strategy.experimental_distribute_dataset(dataset)
+
+    def use_batches(self, make: Callable[[], Iterator[Any]]) -> None:
+        """Feeds what `make` yields, as each backend wants it (not TensorFlow)."""
+        from keras.src.trainers.data_adapters import data_adapter_utils as utils  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        names = {"jax": "get_jax_iterator", "torch": "get_torch_dataloader"}
+        name = names.get(backend, "get_numpy_iterator")
+        setattr(self.adapter, name, lambda: getattr(utils, name)(make()))
+
+    def use_sequence(self, view: Any) -> None:
+        """Feeds another PyDataset, batch by batch as it has them, through the same workers."""
+        self.adapter.py_dataset = view
+        self.adapter.shuffle = False
+        if self.adapter.enqueuer is not None:
+            self.adapter.enqueuer.py_dataset = view
+            self.adapter.enqueuer.shuffle = False
+
+    def forget_prepared(self) -> None:
+        """Workers keep what they have prepared when they are stopped, for the next epoch: the batches
+        that build() looked at would come twice."""
+        if self.adapter.enqueuer is not None:
+            with self.adapter.enqueuer.ready_queue.mutex:
+                self.adapter.enqueuer.ready_queue.queue.clear()
+
+    def open_iterator(self) -> Iterator[Any]:
+        """A new pass over the data."""
+        passed: Iterator[Any] = iter(self.iterator._get_iterator())
+        return passed
+
+    def take_over(
+        self, prepare: Callable[[], None], steps: Callable[[], Iterator[Tuple[int, Iterator[Any]]]]
+    ) -> None:
+        """Has `steps` hand out the steps of every epoch: their numbers, and where to read.  `prepare` is
+        called before workers begin with it."""
+        iterator = self.iterator
+        stride = iterator.steps_per_execution
+
+        def enumerate_steps() -> Iterator[Tuple[int, int, Iterator[Any]]]:
+            prepare()
+            iterator.data_adapter.on_epoch_begin()
+            for step, batches in steps():
+                iterator._steps_seen = step + stride
+                yield step, step + stride - 1, batches
+            iterator.data_adapter.on_epoch_end()
+
+        iterator._enumerate_iterator = enumerate_steps
+
+    @property
+    def stride(self) -> int:
+        """Batches between two calls of a callback."""
+        stride: int = self.iterator.steps_per_execution
+        return stride
+
+    # ---- the loop
+
+    def begin_at(self, epoch: int) -> None:
+        self.model._initial_epoch = epoch
+
+    def reorder(self, first: List[Any], last: Any) -> None:
+        """Has `last` called after all other callbacks, and `first` before them."""
+        rest = [each for each in self.callbacks.callbacks if each is not last and each not in first]
+        self.callbacks.callbacks = first + rest + [last]
+
+    def leave_epoch_open(self) -> None:
+        """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
+        told of its end."""
+        self.model._should_eval = lambda epoch, frequency: False
+        self.callbacks.on_epoch_end = lambda epoch, logs=None: None
+
+    def let_go(self) -> None:
+        """The model is as it was before."""
+        self.model._initial_epoch = None
+        vars(self.model).pop("_should_eval", None)
+
+
+def sync(model: Any) -> None:
+    """The variables hold what training has made of them."""
+    if backend == "jax":
+        model.jax_state_sync()
+
+
+def supports(model: Any) -> bool:
+    return not is_legacy and hasattr(model, "_symbolic_build")

@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training as the platform wants it, inside an ordinary model.fit().
+
+Keras trains; `Loop`, one of its callbacks, asks libdet's trainer after every batch what is due
+(det/trainer.h) and does it: report, validate, save, stop.  What is due at the last batch of an epoch
+waits for on_epoch_end, after Keras's own validation; in the middle of an epoch it is done at once.
+
+A training that stops in the middle of an epoch leaves it open: nothing validates it and no callback
+hears of its end, because the training that goes on from the checkpoint will come to it.
+
+The Loop is last among the callbacks, so that what they do at a boundary is in its checkpoint.
+_hooks.py says how it takes fit's data over, _feed.py in which order that comes, _state.py what a
+checkpoint holds.  With several ranks every one runs the same fit: they save together, and rank 0
+tells at each boundary whether to stop.
+"""
+import json
+import logging
+import math
+import os
+from typing import Any, Callable, Dict, List, Optional, Set, Union
+
+import determined as det
+from determined import _det, core
+from determined.keras import _feed, _hooks, _state
+from determined.keras._which import keras
+
+logger = logging.getLogger("determined.keras")
+
+LOOP = "loop.json"
+_UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
+
+Logs = Dict[str, float]
+Unit = Optional[det.TrainUnit]
+
+
+def _length(unit: Unit) -> Any:
+    return None if unit is None else (_UNITS[type(unit)], unit.value)
+
+
+def _rank_name(name: str, rank: int) -> str:
+    return name if rank == 0 else f"rank-{rank}-{name}"
+
+
+class _Front(keras.callbacks.Callback):  # type: ignore[misc]
+    """First among the callbacks of several ranks: gives all of them the metrics of all ranks, so that
+    they come to the same conclusions."""
+
+    def __init__(self, loop: "Loop") -> None:
+        super().__init__()
+        self._loop = loop
+        self._validated: Logs = {}
+
+    def on_test_end(self, logs: Optional[Logs] = None) -> None:
+        self._validated = self._loop.reduce()
+        (logs if logs is not None else {}).update(self._validated)
+
+    def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
+        if logs is None:
+            return
+        logs.update(self._loop.epoch_means)
+        logs.update({f"val_{name}": value for name, value in self._validated.items() if f"val_{name}" in logs})
+
+
+class Loop(keras.callbacks.Callback):  # type: ignore[misc]
+    def __init__(
+        self,
+        core_context: core.Context,
+        *,
+        max_length: Unit = None,
+        validation_period: Unit = None,
+        checkpoint_period: Unit = None,
+        reporting_period: Unit = None,
+        configured: bool = True,
+        checkpoint: Optional[str] = None,
+        continue_id: Union[int, str, None] = None,
+        validate: Optional[Callable[[], Logs]] = None,
+        validation_name: str = "val_{}",
+        windows: bool = False,
+        shard: bool = False,
+        counts: bool = False,
+        seed: Optional[int] = None,
+        save_model: Optional[Callable[..., None]] = None,
+        load_model: Optional[Callable[..., None]] = None,
+        saves: bool = True,
+    ) -> None:
+        """Lengths are det.Epochs, det.Batches or det.Records; None: fit's own epochs, no period, a
+        report every 100 batches.
+
+        configured       what the experiment's configuration says comes before the arguments
+        checkpoint       the storage id to begin from
+        continue_id      with the one that the checkpoint was saved with training goes on where it was;
+                         with another only the weights are taken
+        validate         validates in the middle of an epoch; None: only Keras does, at its end
+        validation_name  how validation metrics are called
+        windows          metrics begin anew after each report; else they run over the epoch
+        shard            each rank trains its part of the batches, and metrics are those of all
+        counts           reports have `batches` and `epochs`, too
+        seed             of the order; None: the trial's
+        save_model, load_model   (model, path, distributed): save and load the weights instead of us
+        saves            False: somebody else saves
+        """
+        super().__init__()
+        self.core = core_context
+        self.distributed = core_context.distributed
+        self.continue_id = continue_id
+        self._options: Dict[str, Any] = {
+            "max_length": _length(max_length),
+            "validation_period": _length(validation_period),
+            "checkpoint_period": _length(checkpoint_period),
+            "reporting_period": _length(reporting_period),
+            "configured": configured,
+        }
+        self._checkpoint = checkpoint
+        self._validate = validate
+        self._validation_name = validation_name
+        self._windows = windows
+        self._is_sharded = shard and self.distributed.size > 1
+        self._counts = counts
+        self._config = json.loads(core_context._values["config"] or "{}")
+        self._seed = self._config_seed() if seed is None else seed
+        self._save_model, self._load_model = save_model, load_model
+        self._saves = saves
+        self._trainer: Any = None
+        self._fit: Optional[_hooks.Fit] = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._due = 0  # at the end of this epoch
+        self._is_last_batch = False  # of the epoch
+        self._has_validated = False  # the state as it is now
+        self._is_saved = False  # the same
+        self._is_stopped = False  # by us
+        self._is_complete = False  # nothing is left to be trained
+        self._in_validation = False  # of ours
+        self._restored: Optional[Dict[str, Any]] = None  # callbacks and metrics, until the first epoch
+        self._restored_arrays: List[Any] = []
+        self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
+        self._missing_told: Set[str] = set()
+        self.epoch_means: Logs = {}
+
+    def _config_seed(self) -> int:
+        info = self.core.info
+        if info is not None and info.task_type == "TRIAL":
+            return info.trial.trial_seed
+        seed: int = (self._config.get("reproducibility") or {}).get("experiment_seed") or 0
+        return seed
+
+    # ---- where we are
+
+    @property
+    def batches(self) -> int:
+        return self._trainer.batches() if self._trainer else 0
+
+    @property
+    def epochs(self) -> int:
+        return self._trainer.epochs() if self._trainer else 0
+
+    def stop(self) -> None:
+        """Ends the training at the next boundary, with a checkpoint; it counts as complete."""
+        self._is_complete = True
+
+    def wants_validation(self, epoch: int) -> bool:
+        """At the end of this epoch, counted from 0: the platform wants a validation."""
+        return bool(self._due & _det.VALIDATE)
+
+    # ---- beginning
+
+    def on_train_begin(self, logs: Optional[Logs] = None) -> None:
+        if self._trainer is not None:
+            raise RuntimeError(
+                "fit() was called a second time with the same callback: one training is one fit(); "
+                "make another callback, or train longer in one"
+            )
+        self._set_status("restoring" if self._checkpoint else "training")
+        self._fit = fit = _hooks.Fit(self.model)
+        fit.build()
+        self._feed = _feed.make(fit, self._seed, self._part())
+        self._trainer = self._make_trainer(fit, self._feed)
+        fit.reorder([_Front(self)] if self._is_sharded else [], self)
+        if self._checkpoint is not None:
+            self._restore(self._checkpoint)
+        self._feed.go_to(self.epochs, self._trainer.epoch_position())
+        fit.take_over(self._feed.prepare, self._feed.steps)
+        fit.begin_at(self._first_epoch(fit))
+        if self._trainer.begin() & _det.VALIDATE and self._validate is not None and not self.batches:
+            self._run_validation()
+        self._set_status("training")
+
+    def _part(self) -> _feed.Part:
+        return (self.distributed.rank, self.distributed.size) if self._is_sharded else (0, 1)
+
+    def _make_trainer(self, fit: _hooks.Fit, feed: _feed.Feed) -> Any:
+        options = dict(self._options, batches_per_epoch=feed.batches or 0)
+        if options["max_length"] is None:
+            options["max_length"] = (3, max(fit.epochs - fit.first_epoch, 1))
+        if os.environ.get("DET_TEST_MODE") == "1":
+            options.update(max_length=(1, 1), configured=False)
+        searcher = self._config.get("searcher") or {}
+        options["larger_is_better"] = searcher.get("smaller_is_better") is False
+        if not self._saves:
+            options.update(checkpoint_period=None, keep=2)
+        return self.core._det.trainer(options)
+
+    def _first_epoch(self, fit: _hooks.Fit) -> int:
+        if self._is_complete:
+            return fit.epochs  # there is none
+        return fit.first_epoch + self.epochs
+
+    # ---- boundaries
+
+    def on_epoch_begin(self, epoch: int, logs: Optional[Logs] = None) -> None:
+        if self._restored is not None:
+            self._restore_callbacks()
+        if not self._before:
+            self._before = {id(each): _state.attributes(each) for each in self._siblings()}
+
+    def on_train_batch_end(self, batch: int, logs: Optional[Logs] = None) -> None:
+        self._is_saved = self._has_validated = False
+        if self.core.preempt.should_preempt():
+            self._trainer.stop()
+        due = self._trainer.batch_end()
+        for _ in range(1, self._fit.stride if self._fit else 1):
+            due |= self._trainer.batch_end()
+        if self._is_complete:
+            due |= _det.STOP | _det.CHECKPOINT
+        if due & _det.EPOCH_END:
+            self._due = due
+        elif due:
+            self._act(due, logs or {})
+
+    def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
+        if self._is_stopped:
+            return
+        due, self._due = self._due, 0
+        if not due & _det.EPOCH_END:
+            due |= self._trainer.epoch_end()
+        if self.model.stop_training:  # a callback has had enough
+            self._is_complete = True
+        if self._is_complete:
+            due |= _det.STOP | (0 if self._is_saved else _det.CHECKPOINT)
+        self._act(due, logs or {}, epoch_ends=True)
+
+    def _act(self, due: int, logs: Logs, epoch_ends: bool = False) -> None:
+        if due & _det.REPORT:
+            self._report_training(logs)
+        if due & _det.VALIDATE and not self._has_validated and self._validate is not None:
+            due |= self._run_validation()
+        elif epoch_ends:
+            due |= self._verdict
+        self._verdict = 0
+        if due & _det.CHECKPOINT and self._saves and not self._is_saved:
+            self.save()
+        if due & _det.STOP:
+            self._stop(epoch_ends)
+
+    _verdict = 0  # what the trainer said of the last validation
+
+    def _stop(self, epoch_ends: bool) -> None:
+        self._is_stopped = True
+        self.model.stop_training = True
+        if not epoch_ends and self._fit is not None:
+            self._fit.leave_epoch_open()
+
+    def on_train_end(self, logs: Optional[Logs] = None) -> None:
+        if self._restored is not None:
+            self._restore_callbacks()
+        self._set_status("finishing")
+        if self._saves and not self._is_saved and self.batches:
+            self._is_complete = True
+            self.save()
+        self._wait_for_checkpoint()
+        if self._fit is not None:
+            self._fit.let_go()
+
+    # ---- reports
+
+    def reduce(self) -> Logs:
+        """The metrics as they are now, over all ranks."""
+        from determined.keras import _distribute
+
+        return _distribute.reduce_metrics(self.model, self.distributed)
+
+    def _plain(self, logs: Logs) -> Logs:
+        metrics = {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
+        if self._counts:
+            metrics.setdefault("batches", self.batches)
+            metrics.setdefault("epochs", self.epochs)
+        return metrics
+
+    def _report_training(self, logs: Logs) -> None:
+        if self._is_sharded:
+            logs = self.epoch_means = self.reduce()
+        if self.distributed.rank == 0:
+            self.core.train.report_training_metrics(self.batches, self._plain(logs))
+            self.core.train.report_progress(min(self._trainer.progress(), 1.0))
+        if self._windows:
+            self.model.reset_metrics()
+
+    def on_test_begin(self, logs: Optional[Logs] = None) -> None:
+        self._set_status("validating")
+
+    def on_test_end(self, logs: Optional[Logs] = None) -> None:
+        """A validation has ended: Keras's own at the end of an epoch, or ours."""
+        if self._trainer is None:
+            return
+        metrics = {self._validation_name.format(name): float(value) for name, value in (logs or {}).items()}
+        value = self._searcher_value(metrics)
+        if self._counts:
+            metrics.setdefault("batches", self.batches)
+            metrics.setdefault("epochs", self.epochs)
+        if self.distributed.rank == 0:
+            self.core.train.report_validation_metrics(self.batches, metrics)
+        self._has_validated = True
+        self._verdict |= self._trainer.validated(value)
+        self._set_status("training")
+
+    def _searcher_value(self, metrics: Logs) -> float:
+        """The searcher's metric, by either name; it is reported under the searcher's."""
+        name = (self._config.get("searcher") or {}).get("metric")
+        if name is None or name in metrics:
+            return metrics.get(name, math.nan) if name else math.nan
+        other = name[len("val_") :] if name.startswith("val_") else "val_" + name
+        if other in metrics:
+            metrics[name] = metrics[other]
+            return metrics[name]
+        raise ValueError(
+            f"the searcher's metric '{name}' is not among what validation gives: "
+            f"{', '.join(sorted(metrics)) or 'nothing'}; name one of these in searcher.metric"
+        )
+
+    def _run_validation(self) -> int:
+        """In the middle of an epoch: the metrics of training go on afterwards where they were."""
+        assert self._validate is not None
+        _hooks.sync(self.model)
+        before = _state.snapshot(self.model, (_state.METRIC,))
+        before = [(kind, path, array.copy()) for kind, path, array in before]
+        self._verdict = 0
+        self._in_validation = True
+        try:
+            self._validate()
+        finally:
+            self._in_validation = False
+            _state.restore(self.model, before, (_state.METRIC,))
+        verdict, self._verdict = self._verdict, 0
+        return verdict
+
+    def _set_status(self, word: str) -> None:
+        if self.distributed.rank == 0:
+            self.core.train.set_status(word)
+
+    # ---- checkpoints
+
+    def _siblings(self) -> List[Any]:
+        """The other callbacks that may have something to remember."""
+        callbacks = self._fit.callbacks.callbacks if self._fit else []
+        left_out = (Loop, _Front, keras.callbacks.ProgbarLogger)
+        return [each for each in callbacks if not isinstance(each, left_out)]
+
+    def _goal(self) -> Any:
+        """How long the training is to be."""
+        assert self._fit is not None
+        length = self._options["max_length"]
+        return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
+
+    def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
+        return {
+            "trainer": self._trainer.save(),
+            "continue_id": self.continue_id,
+            "complete": self._goal() if self._is_complete else None,
+            "callbacks": [
+                [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
+                for each in self._siblings()
+            ],
+            "generators": _state.pack(_state.generators(), arrays),
+        }
+
+    def _files(self) -> Dict[str, Any]:
+        """What this rank has to put into a checkpoint."""
+        _hooks.sync(self.model)
+        rank = self.distributed.rank
+        blobs: List[Any] = []
+        memory = json.dumps(self._memory(blobs)).encode()
+        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC]
+        if self._save_model is None:
+            kinds += _state.WEIGHTS
+        entries = _state.snapshot(self.model, kinds)
+        if rank:
+            entries = [entry for entry in entries if entry[0] not in _state.SHARED]
+        table, arrays = _state.encode(entries + blobs)
+        files: Dict[str, Any] = {
+            _rank_name(LOOP, rank): memory,
+            _rank_name(_state.VARIABLES, rank): table,
+            _rank_name(_state.ARRAYS, rank): arrays,
+        }
+        if not rank:
+            whole = _state.describe(self.model)
+            if whole is not None:
+                files[_state.MODEL] = whole
+        return files
+
+    def save(self) -> str:
+        """Saves a checkpoint of the state as it is now and returns its storage id; every rank calls it."""
+        self._set_status("checkpointing")
+        self._trainer.saved()
+        files = self._files()
+        group = self.distributed._group if self.distributed.size > 1 else None
+        listeners = [each for each in self._siblings() if hasattr(each, "on_checkpoint_end")]
+        overlapped = self._save_model is None and not listeners
+        metadata = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
+        checkpoint = self.core._det.checkpoint_begin(self.batches, json.dumps(metadata), group, overlapped=overlapped)
+        try:
+            for name, content in files.items():
+                checkpoint.put(name, content)
+            if self._save_model is not None:
+                self._save_model(self.model, checkpoint.path, self.distributed)
+            uuid: str = checkpoint.uuid
+            path = checkpoint.path
+            checkpoint.commit()
+        except BaseException as error:
+            checkpoint.abort(str(error))
+            raise
+        self._is_saved = True
+        for each in listeners:
+            each.on_checkpoint_end(path)
+        self._set_status("training")
+        return uuid
+
+    def _wait_for_checkpoint(self) -> None:
+        self.core._det.checkpoint_wait(-1)
+
+    def _restore(self, storage_id: str) -> None:
+        with self.core.checkpoint.restore_path(storage_id) as folder:
+            self._read(os.fspath(folder))
+
+    def _read(self, folder: str) -> None:
+        rank = self.distributed.rank
+        path = os.path.join(folder, LOOP)
+        if not os.path.exists(path):
+            raise ValueError(
+                f"the checkpoint in '{folder}' was not saved by determined.keras: it has no '{LOOP}'; "
+                "override load_model() to read it"
+            )
+        entries = _state.decode(folder)
+        if self._load_model is not None:
+            self._load_model(self.model, folder, self.distributed)
+        else:
+            _state.restore(self.model, entries, _state.WEIGHTS)
+        with open(path, encoding="utf-8") as file:
+            memory = json.load(file)
+        if memory["continue_id"] != self.continue_id or self.continue_id is None:
+            logger.info("beginning with the weights of the checkpoint; it is of another training")
+            return
+        if rank:
+            memory, entries = self._read_own(folder, memory, entries)
+        self._continue(memory, entries)
+
+    def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
+        """What belongs to this rank, where the checkpoint is of as many ranks."""
+        own = os.path.join(folder, _rank_name(LOOP, self.distributed.rank))
+        if not os.path.exists(own):
+            return memory, entries
+        with open(own, encoding="utf-8") as file:
+            memory = json.load(file)
+        names = [_rank_name(name, self.distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
+        mine = _state.decode(folder, *names)
+        _state.restore(self.model, mine, (_state.OTHER,))
+        return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
+
+    def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
+        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED))
+        self._trainer.load(memory["trainer"])
+        # a training that had enough before its time trains no more, unless it is to be longer
+        self._is_complete = memory["complete"] == self._goal()
+        self._restored = memory
+        self._restored_arrays = entries
+        self._is_saved = True
+        logger.info("going on after %d batches, %d epochs", self.batches, self.epochs)
+
+    def _restore_callbacks(self) -> None:
+        """In the first epoch, because fit and the callbacks begin anew before."""
+        memory, self._restored = self._restored, None
+        assert memory is not None
+        blobs = [entry for entry in self._restored_arrays if entry[0] == _state.CALLBACK]
+        siblings = self._siblings()
+        self._before = {id(each): _state.attributes(each) for each in siblings}
+        for name, state in memory["callbacks"]:
+            for each in siblings:
+                if type(each).__name__ == name:
+                    _state.restore_callback(each, state, blobs)
+                    siblings.remove(each)
+                    break
+        _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
+        _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        self._restored_arrays = []

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training's state as bytes, and back.
+
+What decides how a training goes on lies in three places: in variables (weights, the
+optimizer's, those of random generators and of metrics), in attributes of callbacks, and in the
+generators of Python and NumPy.  Here all of it becomes a list of arrays and a tree of plain
+values, which a checkpoint holds as
+
+    variables.json   what lies where: kind, path, type, shape, offset
+    variables.bin    the arrays, one behind the other
+    loop.json        everything else
+
+without times, ids or addresses, so that equal states are equal bytes; and without pickle, so
+that reading a checkpoint runs nobody's code.
+"""
+import base64
+import json
+import os
+import random
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+import numpy as np
+
+from determined.keras._which import backend, is_legacy, keras
+
+VARIABLES = "variables.json"
+ARRAYS = "variables.bin"
+MODEL = "model.json"
+
+# Kinds of variables.  Those of the first two are the same on all ranks of a training; what is
+# left belongs to each.
+TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK = (
+    "trainable",
+    "optimizer",
+    "other",
+    "seed",
+    "metric",
+    "callback",
+)
+WEIGHTS = (TRAINABLE, OTHER)
+SHARED = (TRAINABLE, OPTIMIZER)
+
+_ALIGNMENT = 64
+
+Entry = Tuple[str, str, Any]
+
+
+# ---- variables
+
+
+def _optimizer_variables(model: Any) -> List[Any]:
+    optimizer = getattr(model, "optimizer", None)
+    variables = getattr(optimizer, "variables", ())
+    return list(variables() if callable(variables) else variables)
+
+
+def _metric_variables(model: Any) -> List[Any]:
+    if is_legacy:
+        return [each for metric in model.metrics for each in metric.variables]
+    return list(model.metrics_variables)
+
+
+def variables_of(model: Any) -> List[Entry]:
+    """Every variable of a training, each once: (kind, path, variable)."""
+    found: List[Entry] = []
+    seen = set()
+
+    def add(kind: str, variables: Iterable[Any]) -> None:
+        for each in variables:
+            if id(each) not in seen:
+                seen.add(id(each))
+                found.append((kind, getattr(each, "path", None) or each.name, each))
+
+    add(METRIC, _metric_variables(model))
+    add(OPTIMIZER, _optimizer_variables(model))
+    add(TRAINABLE, model.trainable_variables)
+    add(OTHER, model.weights)
+    add(SEED, model.variables)
+    if not is_legacy:
+        from determined.keras import _hooks
+
+        add(SEED, _hooks.global_seeds())
+    return sorted(found, key=lambda entry: _ORDER[entry[0]])
+
+
+_ORDER = {TRAINABLE: 0, OTHER: 1, SEED: 2, OPTIMIZER: 3, METRIC: 4, CALLBACK: 5}
+
+
+def _numpy(variable: Any) -> np.ndarray:
+    if is_legacy or backend == "tensorflow":
+        return np.asarray(variable.numpy())
+    return np.asarray(keras.ops.convert_to_numpy(variable))
+
+
+def snapshot(model: Any, kinds: Iterable[str]) -> List[Entry]:
+    """The values of the variables as they are now; not copied where that can be avoided."""
+    wanted = set(kinds)
+    return [(kind, path, _numpy(each)) for kind, path, each in variables_of(model) if kind in wanted]
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return " x ".join(str(size) for size in shape) or "a single number"
+
+
+_WHAT = {
+    TRAINABLE: "weight",
+    OTHER: "weight",
+    SEED: "random generator",
+    OPTIMIZER: "variable of the optimizer",
+    METRIC: "variable of a metric",
+}
+
+
+def _check(kind: str, saved: List[Entry], present: List[Entry]) -> None:
+    """Says which layer it is, where a checkpoint is another model's."""
+    what = _WHAT[kind]
+    for (_, old, array), (_, new, variable) in zip(saved, present):
+        if tuple(array.shape) != tuple(variable.shape):
+            raise ValueError(
+                f"the checkpoint is of another model: its {what} '{old}' is {_shape(array.shape)}, "
+                f"the model's '{new}' is {_shape(variable.shape)}"
+            )
+    if len(saved) != len(present):
+        more, less = ("checkpoint", "model") if len(saved) > len(present) else ("model", "checkpoint")
+        first = (saved if len(saved) > len(present) else present)[min(len(saved), len(present))]
+        raise ValueError(
+            f"the checkpoint is of another model: the {more} has a {what} '{first[1]}', the {less} "
+            f"does not ({len(saved)} in the checkpoint, {len(present)} in the model)"
+        )
+
+
+def restore(model: Any, entries: List[Entry], kinds: Iterable[str]) -> None:
+    """Gives the variables of these kinds the values they had; all or, where the checkpoint is
+    another model's, none."""
+    pairs = []
+    present_of = variables_of(model)
+    for kind in kinds:
+        saved = [entry for entry in entries if entry[0] == kind]
+        present = [entry for entry in present_of if entry[0] == kind]
+        _check(kind, saved, present)
+        pairs.extend(zip(saved, present))
+    for (_, _, array), (_, _, variable) in pairs:
+        variable.assign(array)
+
+
+# ---- arrays in a file
+
+
+def _type_name(array: np.ndarray) -> str:
+    return array.dtype.str if array.dtype.kind != "V" else array.dtype.name
+
+
+def _type_of(name: str) -> np.dtype:
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def encode(entries: List[Entry]) -> Tuple[bytes, bytearray]:
+    """The table and the arrays."""
+    rows = []
+    offset = 0
+    for kind, path, array in entries:
+        rows.append([kind, path, _type_name(array), list(array.shape), offset])
+        offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+    arrays = bytearray(offset)
+    for row, (_, _, array) in zip(rows, entries):
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        arrays[row[4] : row[4] + flat.nbytes] = memoryview(flat)
+    return json.dumps(rows, indent=0).encode(), arrays
+
+
+def decode(folder: str, table: str = VARIABLES, arrays: str = ARRAYS) -> List[Entry]:
+    """What encode() made, from a folder; the arrays are read when they are looked at."""
+    with open(os.path.join(folder, table), encoding="utf-8") as file:
+        rows = json.load(file)
+    path = os.path.join(folder, arrays)
+    if not os.path.getsize(path):  # nothing can be mapped
+        return [(kind, name, np.zeros(shape, _type_of(dtype))) for kind, name, dtype, shape, _ in rows]
+    data = np.memmap(path, np.uint8, "r")
+    entries = []
+    for kind, name, dtype, shape, offset in rows:
+        type_ = _type_of(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * type_.itemsize
+        entries.append((kind, name, data[offset : offset + size].view(type_).reshape(shape)))
+    return entries
+
+
+# ---- plain values
+
+
+def pack(value: Any, blobs: List[Entry]) -> Any:
+    """A value as JSON has it; arrays go into `blobs`.  TypeError: it is of no plain kind."""
+    if value is None or isinstance(value, (bool, int, float, str)) and type(value).__module__ == "builtins":
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        blobs.append((CALLBACK, str(len(blobs)), value))
+        return {"~": "array", "at": len(blobs) - 1}
+    if isinstance(value, np.generic):
+        return {"~": "number", "type": value.dtype.str, "bytes": base64.b64encode(value.tobytes()).decode()}
+    if type(value) is list:
+        return [pack(each, blobs) for each in value]
+    if type(value) is tuple:
+        return {"~": "tuple", "items": [pack(each, blobs) for each in value]}
+    if type(value) is set:
+        return {"~": "set", "items": sorted((pack(each, blobs) for each in value), key=json.dumps)}
+    if type(value) is bytes:
+        return {"~": "bytes", "bytes": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {"~": "dict", "items": [[pack(k, blobs), pack(v, blobs)] for k, v in value.items()]}
+    raise TypeError(type(value).__name__)
+
+
+def unpack(packed: Any, blobs: List[Entry]) -> Any:
+    if isinstance(packed, list):
+        return [unpack(each, blobs) for each in packed]
+    if not isinstance(packed, dict):
+        return packed
+    kind = packed["~"]
+    if kind == "array":
+        return np.array(blobs[packed["at"]][2])
+    if kind == "number":
+        return np.frombuffer(base64.b64decode(packed["bytes"]), packed["type"])[0]
+    if kind == "bytes":
+        return base64.b64decode(packed["bytes"])
+    items = [unpack(each, blobs) for each in packed["items"]]
+    return tuple(items) if kind == "tuple" else set(items) if kind == "set" else dict(items)
+
+
+# ---- callbacks
+
+# What a callback must find again by itself, or what depends on the time of day.
+_NOT_STATE = {
+    "model",
+    "_model",
+    "params",
+    "min_delta",  # EarlyStopping and ReduceLROnPlateau turn its sign when they begin
+    "_train_accumulated_time",
+    "_batch_start_time",
+    "_epoch_start_time",
+}
+
+
+def attributes(callback: Any) -> Dict[str, Any]:
+    """The plain attributes of a callback, with the arrays in them."""
+    plain = {}
+    for name, value in vars(callback).items():
+        if name in _NOT_STATE:
+            continue
+        blobs: List[Entry] = []
+        try:
+            packed = pack(value, blobs)
+        except TypeError:
+            continue
+        plain[name] = (packed, blobs)
+    return plain
+
+
+def _same(one: Any, other: Any) -> bool:
+    packed, blobs = one
+    before, blobs_before = other
+    return packed == before and all(
+        np.array_equal(mine[2], old[2]) for mine, old in zip(blobs, blobs_before)
+    )
+
+
+def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) -> Any:
+    """What a callback has learnt since training began: its own word for it (get_state()), else the
+    attributes that have changed."""
+    if callable(getattr(callback, "get_state", None)):
+        return {"state": pack(callback.get_state(), blobs)}
+    changed = {}
+    for name, now in attributes(callback).items():
+        if name not in before or not _same(now, before[name]):
+            changed[name] = pack(vars(callback)[name], blobs)
+    return {"attributes": changed}
+
+
+def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -> None:
+    if "state" in state:
+        callback.load_state(unpack(state["state"], blobs))
+    for name, value in state.get("attributes", {}).items():
+        setattr(callback, name, unpack(value, blobs))
+
+
+# ---- random generators
+
+
+def generators() -> Any:
+    """Those of Python and NumPy."""
+    return (random.getstate(), np.random.get_state())
+
+
+def restore_generators(state: Any) -> None:
+    random.setstate(state[0])
+    np.random.set_state(state[1])
+
+
+# ---- whole models
+
+
+def describe(model: Any) -> Optional[bytes]:
+    """Model and compilation as JSON; None: they cannot be told without their code."""
+    if is_legacy:
+        return None
+    try:
+        return json.dumps(keras.saving.serialize_keras_object(model)).encode()
+    except (TypeError, ValueError, NotImplementedError, AttributeError):
+        return None
+
+
+def load_model(folder: str, custom_objects: Optional[Dict[str, Any]] = None) -> Any:
+    """The compiled model of a checkpoint, with its weights and its optimizer's state."""
+    path = os.path.join(folder, MODEL)
+    if not os.path.exists(path):
+        raise ValueError(
+            f"the checkpoint in '{folder}' does not hold a whole model: it was not saved by "
+            "determined.keras, or the model's class has no get_config(); build the model "
+            "and load the checkpoint into it"
+        )
+    with open(path, encoding="utf-8") as file:
+        model = keras.saving.deserialize_keras_object(json.load(file), custom_objects=custom_objects)
+    entries = decode(folder)
+    if not model.built:
+        raise ValueError(f"the model in '{folder}' is not built: its input has no shape; give it an Input layer")
+    if getattr(model, "optimizer", None) is not None and any(kind == OPTIMIZER for kind, _, _ in entries):
+        model.optimizer.build(model.trainable_variables)
+        restore(model, entries, (OPTIMIZER,))
+    restore(model, entries, WEIGHTS)
+    return model
