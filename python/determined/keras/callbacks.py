@@ -19,18 +19,27 @@ logger = logging.getLogger("determined.keras")
 Logs = Optional[Dict[str, Any]]
 
 
+def _default(method: Any) -> Any:
+    """Nobody needs to call it: it does nothing."""
+    method.is_default = True
+    return method
+
+
 class Callback(keras.callbacks.Callback):  # type: ignore[misc]
     """A callback of Keras with four more occasions, and a state of its own making."""
 
+    @_default
     def on_train_workload_begin(
         self, total_batches_trained: int, batches_requested: Optional[int], logs: Logs = None
     ) -> None:
         """Before each stretch of batches that will be reported together; it is no longer than
         `batches_requested`, where that is known."""
 
+    @_default
     def on_train_workload_end(self, total_batches_trained: int, logs: Logs = None) -> None:
         """After it, with the metrics that were reported."""
 
+    @_default
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
         """A checkpoint has been written into that folder."""
 
