@@ -9,9 +9,12 @@ $(BUILD)/build.ninja:
 	@tools/setup build
 	@meson setup $(BUILD) --buildtype=debugoptimized >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
 
-demo: all ## build, start the platform, run searches, pause one, look at them
+demo: all ## build, start the platform, train the Keras tutorial, search in C, look at the curves
 	@tools/setup examples
 	@examples/demo $(BUILD)/det
+
+examples: ## pack the examples of the tutorials: build/examples/NAME.tgz
+	@tools/pack-examples $(BUILD)/examples
 
 test: ## everything that must pass; prints the time of each suite
 	@tools/setup test
@@ -21,7 +24,7 @@ bench: all ## figures beside their limits; PEERS=1 also measures MLflow, the off
 	@tools/setup bench
 	@tools/bench $(if $(PEERS),--peers)
 
-soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof quiet sim fuzz"
+soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof keras quiet sim fuzz"
 	@tools/setup test
 	@tools/soak
 
@@ -40,4 +43,4 @@ clean: ## throw the builds away
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-.PHONY: all demo test bench soak fmt install clean help
+.PHONY: all demo examples test bench soak fmt install clean help

@@ -14,6 +14,8 @@
 #   soon SENTENCE COMMAND...        it succeeds within 30 s
 #   skip SENTENCE WHY               cannot be tested here
 #   need PROGRAM...                 skips the whole script where one is missing
+#   need_tensorflow                 ... and where TensorFlow is; else `python3` has it, also in
+#                                   tasks (call it before `platform`), see below
 #
 # Things
 #   platform [ARGS...]          starts `det serve` (with ARGS) and waits for it
@@ -183,11 +185,32 @@ skip() {
 need() {
     for program in "$@"; do
         command -v "$program" >/dev/null && continue
-        trap - EXIT
-        rm -rf "$T"
-        echo "1..0 # SKIP $program is not here"
-        exit 0
+        skip_all "$program is not here"
     done
+}
+
+skip_all() {
+    trap - EXIT
+    cd / && rm -rf "$T"
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# TensorFlow is found first on PATH, as is what tests use beside it (tests/requirements.txt).
+# The data sets of Keras are drawn and small (determined.keras.datasets), on one thread, so that
+# results are the same every time.  What is set here tasks find as well: the agent hands its
+# environment on.
+need_tensorflow() {
+    need python3
+    build=$(cd "$(dirname "$DET")" && pwd)
+    "$HERE/../../tools/venv" "$build/venv" >"$T/venv" 2>&1 || {
+        sed 's/^/# /' "$T/venv"
+        skip_all 'TensorFlow could not be installed'
+    }
+    PATH=$build/venv/bin:$PATH
+    export PATH
+    export TF_CPP_MIN_LOG_LEVEL=2 TF_ENABLE_ONEDNN_OPTS=0 OMP_NUM_THREADS=1
+    export DRAWN_DATA="${DRAWN_DATA-1000}"
 }
 
 # ---- things

@@ -17,7 +17,7 @@ import json
 import logging
 import math
 import os
-from typing import Any, Callable, Dict, List, Optional, Set, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import determined as det
 from determined import _det, core
@@ -27,6 +27,7 @@ from determined.keras._which import keras
 logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
+_TOLD_STEP = 0.001  # progress that is worth a report
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
 Logs = Dict[str, float]
@@ -135,7 +136,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._restored: Optional[Dict[str, Any]] = None  # callbacks and metrics, until the first epoch
         self._restored_arrays: List[Any] = []
         self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
-        self._missing_told: Set[str] = set()
+        self._told = -1.0  # of the progress
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
         self.epoch_means: Logs = {}
@@ -353,11 +354,18 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             logs = self.epoch_means
         if self.distributed.rank == 0:
             self.core.train.report_training_metrics(self.batches, self._plain(logs))
-            self.core.train.report_progress(min(self._trainer.progress(), 1.0))
+            self._report_progress()
+        self._trainer.window()  # closes it
         self._is_window_open = False
         self._tell("on_train_workload_end", self.batches, self._plain(logs))
         if self._windows:
             self.model.reset_metrics()
+
+    def _report_progress(self) -> None:
+        progress = min(self._trainer.progress(), 1.0)
+        if progress - self._told >= _TOLD_STEP or progress == 1:
+            self.core.train.report_progress(progress)
+            self._told = progress
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")

@@ -82,12 +82,14 @@ bool build_may_pass(const char *line)
     return false;
 }
 
-/* Large downloads and compiling are what takes long: they are told as they begin. */
+/* Large downloads, compiling and unpacking many are what takes long: they are told as
+ * they begin. */
 static bool is_worth_telling(const char *line)
 {
     while (*line == ' ')
         line++;
     return strncmp(line, "Building wheel for", 18) == 0 ||
+           strncmp(line, "Installing collected packages", 29) == 0 ||
            (strncmp(line, "Downloading", 11) == 0 &&
             (has(line, " MB)") || has(line, " GB)")));
 }

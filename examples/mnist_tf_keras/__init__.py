@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from model_def import MNISTTrial  # noqa: F401
