@@ -139,6 +139,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._told = -1.0  # of the progress
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
+        self._is_cut = False
         self.epoch_means: Logs = {}
 
     def _config_seed(self) -> int:
@@ -240,8 +241,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         due = self._trainer.batch_end()
         for _ in range(1, self._fit.stride if self._fit else 1):
             due |= self._trainer.batch_end()
-        if self._is_complete or self.model.stop_training:  # a callback may have had enough
-            self._is_complete = True
+        self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
+        if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
             self._due = due
@@ -254,7 +255,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             return
         due, self._due = self._due, 0
         if not due & _det.EPOCH_END:
-            due |= self._trainer.epoch_end()
+            due |= _det.VALIDATE | _det.REPORT if self._is_cut else self._trainer.epoch_end()
             self._leave_window_open(due)
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True

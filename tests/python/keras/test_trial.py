@@ -456,6 +456,17 @@ class Callbacks(Place):
         found = [where for where, _, names in os.walk(self.path("run", "tensorboard")) if any("tfevents" in name for name in names)]
         self.assertEqual({os.path.basename(where) for where in found}, {"tensorboard", "train", "validation"})
 
+    def test_a_callback_that_has_had_enough(self):
+        class Enough(keras.callbacks.Callback):
+            def on_train_batch_end(self, batch, logs=None):
+                self.model.stop_training = int(self.model.optimizer.iterations) == 11
+
+        self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40)
+        self.assertEqual((self.when("val_loss"), self.when("loss")), ([11], [11]))
+        self.assertEqual(list(self.checkpoints()), [11])
+        self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40)
+        self.assertEqual(self.when("val_loss"), [11])
+
     def test_keras_callbacks_must_be_some(self):
         self.refused("keras_callbacks() gave a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})
 
