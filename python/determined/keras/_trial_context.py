@@ -101,8 +101,11 @@ class TFKerasTrialContext(TrialContext):
         }
 
     def _continue_id(self) -> str:
-        """Whose checkpoints are gone on from exactly, and not just with their weights."""
-        return f"trial-{self._trial.trial_id}" if self._trial else "local"
+        """Marks checkpoints of this trial, which it goes on from exactly; of one that it only begins from
+        it takes the weights.  Two runs of one configuration have the same."""
+        searcher = self._exp_conf.get("searcher") or {}
+        source = searcher.get("source_trial_id") or searcher.get("source_checkpoint_uuid")
+        return f"trial from {source}" if source else "trial"
 
     def _has_wrapped(self, model: Any) -> bool:
         return any(each is model for each in self._models)
