@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from determined.keras import callbacks, data
+    from determined.keras._cache import TFKerasExperimentalContext
     from determined.keras._callback import DeterminedCallback, TensorBoard
     from determined.keras._trial import TFKerasTrial, TFKerasTrialController, load_model_from_checkpoint_path
     from determined.keras._trial_context import TFKerasTrialContext
     from determined.keras.callbacks import TFKerasTensorBoard
+    from determined.keras.data import InMemorySequence, SequenceAdapter
 
 # name: the module that has it
 _HOMES = {
     "DeterminedCallback": "_callback",
+    "InMemorySequence": "data",
+    "SequenceAdapter": "data",
     "TensorBoard": "_callback",
     "TFKerasTensorBoard": "callbacks",
+    "TFKerasExperimentalContext": "_cache",
     "TFKerasTrial": "_trial",
     "TFKerasTrialContext": "_trial_context",
     "TFKerasTrialController": "_trial",
