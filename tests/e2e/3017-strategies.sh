@@ -28,10 +28,8 @@ with det.core.init(distributed=distributed) as core_context:
 END
 cat >model/own.py <<'END'
 import tensorflow as tf
-strategy = tf.distribute.MirroredStrategy() if "early" in __import__("sys").argv else None
 import determined
-strategy = strategy or tf.distribute.MirroredStrategy()
-print("replicas:", strategy.num_replicas_in_sync)
+print("replicas:", tf.distribute.MirroredStrategy().num_replicas_in_sync)
 END
 cat >model/const.yaml <<'END'
 name: model
@@ -75,10 +73,6 @@ same '... to the same weights' "$(sed 's/.* //' alone)" "$(sed 's/.* //' mirrore
 ok 'a strategy of the program'"'"'s own has them, too' create model -f --config resources.is_single_node=true \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed own.py'
 says 'replicas: 2'
-ok 'when it is not made too early' create model -f --config resources.is_single_node=true \
-    --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed own.py early'
-says 'replicas: 1'
-says "TensorFlow was in use before 'import determined'"
 # shellcheck disable=SC2086 # several numbers
 kill $AGENTS
 wait
