@@ -8,6 +8,7 @@
 All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.
 """
 import importlib
+import os
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"module 'determined.keras' has no attribute '{name}'")
     globals()[name] = value
+    if os.environ.get("TF_CONFIG"):
+        importlib.import_module("determined.keras._strategy").repair()
     return value
 
 
