@@ -5,7 +5,8 @@
     init()               a context whose fit() does the rest
     TFKerasTrial         a class that the platform trains
 
-All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.
+All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.  Importing
+this package also puts back the names of Keras 2 that Keras 3 dropped (_compat.py).
 """
 import importlib
 import os
@@ -54,3 +55,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> List[str]:
     return sorted(set(globals()) | set(__all__))
+
+
+def _put_back() -> None:
+    try:
+        from determined.keras import _compat, _which
+    except ModuleNotFoundError:
+        return  # whoever goes on to use Keras is told which package is missing
+    if _which.is_legacy:  # layers draw from generators that can be saved
+        _which.keras.backend.experimental.enable_tf_random_generator()
+    else:
+        _compat.install(_which.keras)
+
+
+_put_back()
