@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, experimental, keras, util
+    from determined import core, errors, experimental, keras, launch, util
     from determined._experiment_config import ExperimentConfig
     from determined._hparams import Categorical, Constant, Double, Integer, Log
     from determined._import import import_from_path
@@ -48,12 +48,11 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "experimental", "keras", "util")
+_MODULES = ("core", "errors", "experimental", "keras", "launch", "util")
 _LATER = {
     "pytorch": "the PyTorch front end",
     "transformers": "the Transformers front end",
     "lightning": "the Lightning front end",
-    "launch": "the launch layers",
 }
 
 __all__ = ["LOG_FORMAT", "__version__", *_HOMES, *_MODULES]
@@ -106,3 +105,8 @@ def _give_way() -> None:
 
 if os.environ.get("DET_ALLOCATION_ID"):
     _give_way()
+
+if os.environ.get("DET_CPU_REPLICAS"):
+    from determined import _replicas
+
+    _replicas.prepare()

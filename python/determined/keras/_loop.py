@@ -500,6 +500,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self.core._det.checkpoint_wait(-1)
 
     def _restore(self, storage_id: str) -> None:
+        assert self._fit is not None
+        if self._fit.why_not_built is not None:
+            raise RuntimeError(
+                f"the checkpoint {storage_id} cannot be loaded: Keras could not make the model's variables "
+                "without training it; give the model an Input layer, or its layers compute_output_shape()"
+            ) from self._fit.why_not_built
         with self.core.checkpoint.restore_path(storage_id) as folder:
             self._read(os.fspath(folder))
 
