@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 
 from determined import core
 from determined._trial import TrialContext
-from determined.keras import _distribute, _given
+from determined.keras import _given
 from determined.keras._which import keras
 
 # of keras.utils.set_random_seed()
@@ -61,13 +61,20 @@ class TFKerasTrialContext(TrialContext):
         if not isinstance(model, keras.Model):
             raise TypeError(f"wrap_model() was given a {_given._name(model)}; expected a keras.Model")
         if not self._has_wrapped(model):
-            model = _distribute.wrap_model(model, self.distributed, **self._optimizations())
+            if self._averages():
+                from determined.keras import _distribute
+
+                model = _distribute.wrap_model(model, self.distributed, **self._optimizations())
             self._models.append(model)
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Makes an optimizer average gradients over all slots.  wrap_model() does it as well, for the
         optimizer that the model is compiled with; nothing is averaged twice."""
+        if not self._averages():
+            return optimizer
+        from determined.keras import _distribute
+
         return _distribute.wrap_optimizer(optimizer, self.distributed, **self._optimizations())
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
@@ -85,6 +92,10 @@ class TFKerasTrialContext(TrialContext):
             return dataset
         self._datasets.append(dataset)
         return dataset
+
+    def _averages(self) -> bool:
+        """Whether something comes between the gradients and the optimizer."""
+        return self.distributed.size > 1 or self._optimizations()["aggregation_frequency"] > 1
 
     def _optimizations(self) -> Dict[str, Any]:
         config = self._exp_conf.get_optimizations_config()
