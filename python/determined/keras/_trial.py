@@ -43,6 +43,24 @@ class _ValidationFreq(List[int]):
         return isinstance(number, int) and self._loop.wants_validation(number - 1)
 
 
+class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
+    """Ends the training where context.set_stop_requested(True) was called.  Several ranks ask each other at the
+    ends of steps, so that all stop after the same batch."""
+
+    def __init__(self, context: TFKerasTrialContext, loop: Loop) -> None:
+        super().__init__()
+        self._context, self._loop = context, loop
+        self._step = context.get_experiment_config().scheduling_unit()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        distributed, wanted = self._context.distributed, self._context.get_stop_requested()
+        if distributed.size > 1:
+            is_asked = (self._loop.batches + 1) % self._step == 0  # the Loop counts after us
+            wanted = is_asked and any(distributed.allgather(wanted))
+        if wanted:
+            self._loop.stop()
+
+
 class Training:
     """A model, its data, and what else model.fit() is to know: everything checked, then run."""
 
@@ -136,6 +154,13 @@ class Training:
             raise ValueError(f"{given.source} gave too little data: not every slot has a batch")
         given.x = given.x.take(shared)
 
+    def _draw_apart(self) -> None:
+        """Each rank drops out other units; what the model was built with is the same everywhere."""
+        rank = self.context.distributed.rank
+        for kind, _, variable in _state.variables_of(self.model):
+            if rank and kind == _state.SEED:
+                variable.assign(variable + rank)
+
     # ---- sequences
 
     def _set_workers(self) -> None:
@@ -196,7 +221,7 @@ class Training:
         """What model.fit() is called with, beside x."""
         options: Dict[str, Any] = {
             "epochs": 1 if self.context._is_test else self._epochs(),
-            "callbacks": [*self.callbacks, loop],
+            "callbacks": [*self.callbacks, _StopsOnRequest(self.context, loop), loop],
             "verbose": self.fit.get("verbose", 0) if self.context.distributed.rank == 0 else 0,
             # datasets and generators come in an order of their own
             "shuffle": self.fit.get("shuffle", True) and self.training.kind in (ARRAYS, SEQUENCE),
@@ -220,6 +245,7 @@ class Training:
         self.check()
         self._set_workers()
         self._share_dataset()
+        self._draw_apart()
         for callback in self.callbacks:
             if hasattr(callback, "use_trial"):
                 callback.use_trial(self.context)

@@ -61,21 +61,21 @@ class TFKerasTrialContext(TrialContext):
         if not isinstance(model, keras.Model):
             raise TypeError(f"wrap_model() was given a {_given._name(model)}; expected a keras.Model")
         if not self._has_wrapped(model):
-            if self.distributed.size > 1:
+            if self._averages():
                 from determined.keras import _distribute
 
-                model = _distribute.wrap_model(model, self._core, **self._optimizations())
+                model = _distribute.wrap_model(model, self.distributed, **self._optimizations())
             self._models.append(model)
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Makes an optimizer average gradients over all slots.  wrap_model() does it as well, for the
         optimizer that the model is compiled with; nothing is averaged twice."""
-        if self.distributed.size == 1:
+        if not self._averages():
             return optimizer
         from determined.keras import _distribute
 
-        return _distribute.wrap_optimizer(optimizer, self._core, **self._optimizations())
+        return _distribute.wrap_optimizer(optimizer, self.distributed, **self._optimizations())
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
         """Gives each slot a part of a `tf.data.Dataset`: call it right after the dataset was made, before it is
@@ -93,10 +93,15 @@ class TFKerasTrialContext(TrialContext):
         self._datasets.append(dataset)
         return dataset
 
+    def _averages(self) -> bool:
+        """Whether something comes between the gradients and the optimizer."""
+        return self.distributed.size > 1 or self._optimizations()["aggregation_frequency"] > 1
+
     def _optimizations(self) -> Dict[str, Any]:
         config = self._exp_conf.get_optimizations_config()
         return {
             "aggregation_frequency": int(config.get("aggregation_frequency") or 1),
+            "average_aggregated_gradients": bool(config.get("average_aggregated_gradients", True)),
             "fp16": bool(config.get("gradient_compression")),
         }
 

@@ -467,6 +467,17 @@ class Callbacks(Place):
         self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40)
         self.assertEqual(self.when("val_loss"), [11])
 
+    def test_a_trial_that_asks_to_be_stopped(self):
+        def build(self):
+            class Asks(keras.callbacks.Callback):
+                def on_train_batch_begin(callback, batch, logs=None):
+                    self.context.set_stop_requested(int(callback.model.optimizer.iterations) == 4)
+
+            return [Asks()]
+
+        self.train(type("Kind", (Trial,), {"keras_callbacks": build}), batches=40)
+        self.assertEqual(list(self.checkpoints()), [5])
+
     def test_keras_callbacks_must_be_some(self):
         self.refused("keras_callbacks() gave a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})
 
