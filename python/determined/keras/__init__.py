@@ -11,21 +11,35 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from determined.keras import callbacks, data
     from determined.keras._callback import DeterminedCallback, TensorBoard
+    from determined.keras._trial import TFKerasTrial, TFKerasTrialController, load_model_from_checkpoint_path
+    from determined.keras._trial_context import TFKerasTrialContext
+    from determined.keras.callbacks import TFKerasTensorBoard
 
 # name: the module that has it
 _HOMES = {
     "DeterminedCallback": "_callback",
     "TensorBoard": "_callback",
+    "TFKerasTensorBoard": "callbacks",
+    "TFKerasTrial": "_trial",
+    "TFKerasTrialContext": "_trial_context",
+    "TFKerasTrialController": "_trial",
+    "load_model_from_checkpoint_path": "_trial",
 }
+_MODULES = ("callbacks", "data")
 
-__all__ = [*_HOMES]
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    value: Any
+    if name in _MODULES:
+        value = importlib.import_module("determined.keras." + name)
+    elif name in _HOMES:
+        value = getattr(importlib.import_module("determined.keras." + _HOMES[name]), name)
+    else:
         raise AttributeError(f"module 'determined.keras' has no attribute '{name}'")
-    value = getattr(importlib.import_module("determined.keras." + _HOMES[name]), name)
     globals()[name] = value
     return value
 
