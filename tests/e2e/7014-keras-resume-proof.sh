@@ -2,7 +2,7 @@
 # det resume-proof of Keras trials: one small model on each kind of data is killed and ends with
 # the same bits, in the middle of epochs.
 # SOAK_KILLS: how often each is killed (3).  KINDS: of which data.  JOBS: so many at a time; most of
-# the time goes into loading TensorFlow, five times for each kind.
+# SEED: of the first.  Most of the time goes into loading TensorFlow, five times for each kind.
 IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
 need_tensorflow
@@ -28,7 +28,7 @@ all_done() { [ -z "$(under_way)" ]; }
 patiently() { until "$@"; do sleep 0.1; done; }
 
 begun=
-seed=1
+seed=${SEED:-1}
 for kind in $KINDS; do
     patiently has_room
     proof "$kind" $seed &
