@@ -97,7 +97,7 @@ same '... of batches and epochs' '600 12' "$(sed -n 's/.*,validation,batches,//p
 events() { find "$DATA" -name '*tfevents*' -path '*tensorboard*' | grep -q validation; }
 ok "TensorBoard's files lie in the checkpoint storage" events
 
-UUID=$(det e list-checkpoints 1 --csv | grep -o '[0-9a-f-]\{36\}' | head -1)
+UUID=$(det e list-checkpoints 1 --csv | grep ,COMPLETED, | tail -1 | grep -o "[0-9a-f-]\{36\}")
 ok 'another experiment' det e create guide/const.yaml guide -f --config hyperparameters.epochs=1 --config hyperparameters.start="$UUID"
 says 'beginning with the weights of the checkpoint'
 says 'trained [0] and 50 batches'
