@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Keras this process uses: Keras 3, or with TF_USE_LEGACY_KERAS=1 its predecessor `tf_keras`.
+Everything in this package takes `keras` from here."""
+import os
+
+is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True")
+
+try:
+    if is_legacy:
+        import tf_keras as keras  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    else:
+        import keras  # type: ignore[import-untyped,import-not-found,unused-ignore,no-redef]
+except ModuleNotFoundError as error:
+    wanted = "tf_keras" if is_legacy else "keras"
+    if error.name != wanted:
+        raise
+    raise ModuleNotFoundError(
+        f"determined.keras needs the package '{wanted}', which this Python does not have: name it "
+        "in environment.requirements of the experiment, or install it "
+        f"(pip install {'tf_keras' if is_legacy else 'keras tensorflow-cpu'})",
+        name=wanted,
+    ) from None
+
+backend: str = "tensorflow" if is_legacy else keras.backend.backend()
