@@ -43,6 +43,8 @@ def main(core_context, strategy):
     assert info and info.task_type == "TRIAL", "this example only runs as a trial on the cluster"
     hparams = info.trial.hparams
 
+    # The same weights to begin with, also when it is killed before anything was saved.
+    keras.utils.set_random_seed(info.trial.trial_seed)
     with strategy.scope():
         model = build_model(hparams)
 
@@ -61,7 +63,7 @@ def main(core_context, strategy):
         batch_size=hparams["global_batch_size"],
         epochs=hparams["epochs"],
         validation_data=(x_test, y_test),
-        verbose=0,
+        verbose=2,
         callbacks=[det_cb, tb_cb],
     )
 

@@ -14,8 +14,9 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, keras, util
+    from determined import core, errors, experimental, keras, launch, util
     from determined._experiment_config import ExperimentConfig
+    from determined._hparams import Categorical, Constant, Double, Integer, Log
     from determined._import import import_from_path
     from determined._info import ClusterInfo, TrialInfo, get_cluster_info
     from determined._trial import LegacyTrial, TrialContext, TrialController
@@ -32,6 +33,11 @@ _HOMES = {
     "ClusterInfo": "determined._info",
     "TrialInfo": "determined._info",
     "InvalidHP": "determined.errors",
+    "Categorical": "determined._hparams",
+    "Constant": "determined._hparams",
+    "Double": "determined._hparams",
+    "Integer": "determined._hparams",
+    "Log": "determined._hparams",
     "import_from_path": "determined._import",
     "ExperimentConfig": "determined._experiment_config",
     "LegacyTrial": "determined._trial",
@@ -42,13 +48,11 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "keras", "util")
+_MODULES = ("core", "errors", "experimental", "keras", "launch", "util")
 _LATER = {
     "pytorch": "the PyTorch front end",
     "transformers": "the Transformers front end",
     "lightning": "the Lightning front end",
-    "experimental": "the client in Python",
-    "launch": "the launch layers",
 }
 
 __all__ = ["LOG_FORMAT", "__version__", *_HOMES, *_MODULES]
@@ -101,3 +105,8 @@ def _give_way() -> None:
 
 if os.environ.get("DET_ALLOCATION_ID"):
     _give_way()
+
+if os.environ.get("DET_CPU_REPLICAS"):
+    from determined import _replicas
+
+    _replicas.prepare()

@@ -23,10 +23,9 @@ class TrialContext:
         trial: Optional[TrialInfo] = info.trial if info is not None and info.task_type == "TRIAL" else None
         self._core = core_context
         self._trial = trial
-        self._hparams = hparams if hparams is not None else (trial.hparams if trial else {})
-        self._exp_conf = ExperimentConfig(
-            exp_conf if exp_conf is not None else (trial._config if trial else {})
-        )
+        self._hparams = hparams if hparams is not None else core_context.hparams
+        self._exp_conf = ExperimentConfig(exp_conf if exp_conf is not None else core_context._config)
+        self._is_given = exp_conf is not None
         self._stop_requested = False
         self.distributed = core_context.distributed
 
@@ -77,7 +76,10 @@ class TrialContext:
         return self._need_trial().trial_id
 
     def get_trial_seed(self) -> int:
-        return self._trial.trial_seed if self._trial else self._exp_conf.experiment_seed()
+        if self._trial is None and self._is_given:
+            return self._exp_conf.experiment_seed()
+        seed: int = self._core._values["seed"]
+        return seed
 
     def get_initial_batch(self) -> int:
         """Batches that the checkpoint to begin from has seen."""

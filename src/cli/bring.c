@@ -42,13 +42,22 @@ enum {
  * validation's only number, or its loss. */
 static void add_searcher(struct cli *cli, struct json *config)
 {
-    struct json *searcher = json_get(config, "searcher");
+    /* what a single trial has of it; the rest says how many others there would be */
+    static const char *const kept[] = {"metric", "smaller_is_better", "max_length",
+                                       "source_trial_id", "source_checkpoint_uuid"};
+    const struct json *before = json_get(config, "searcher");
+    struct json *searcher = json_new(&cli->mem, JSON_OBJECT);
 
-    if (!searcher)
-        searcher =
-            json_set(&cli->mem, config, "searcher", json_new(&cli->mem, JSON_OBJECT));
-    if (searcher && searcher->kind == JSON_OBJECT)
-        json_set(&cli->mem, searcher, "name", json_new_str(&cli->mem, "single"));
+    if (!searcher || (before && before->kind != JSON_OBJECT))
+        return;
+    json_set(&cli->mem, searcher, "name", json_new_str(&cli->mem, "single"));
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        const struct json *value = json_get(before, kept[i]);
+
+        if (value)
+            json_set(&cli->mem, searcher, kept[i], json_copy(&cli->mem, value));
+    }
+    json_set(&cli->mem, config, "searcher", searcher);
 }
 
 static void add_storage(struct bring *b, const struct json *own, struct json *config)

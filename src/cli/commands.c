@@ -87,7 +87,8 @@ static const struct cli_opt create_opts[] = {
            "begin with the configuration and the code of this experiment"),
     TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
          "let its trials begin from this checkpoint"),
-    FLAG('t', "test", create_options, test, "run a short test first (not built yet)"),
+    FLAG('t', "test", create_options, test,
+         "with --local: one batch, one validation, one checkpoint"),
     END,
 };
 
@@ -386,6 +387,23 @@ static const struct cli_opt launch_opts[] = {
     END,
 };
 
+#define REPLICAS                                                                       \
+    NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
+           "replicas on processors; inside a task without it: as many as it has "      \
+           "slots on this node")
+
+static const struct cli_opt launch_tensorflow_opts[] = {
+    NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
+           "on which the nodes talk (default: C10D_PORT, else 29400)"),
+    REPLICAS,
+    END,
+};
+
+static const struct cli_opt launch_mirrored_opts[] = {
+    REPLICAS,
+    END,
+};
+
 /* ---- nouns ----------------------------------------------------------------------- */
 
 const struct cli_noun cli_nouns[] = {
@@ -430,18 +448,25 @@ const struct cli_noun cli_nouns[] = {
 #define ALIAS(words) .aliases = words
 
 const struct cli_command cli_commands[] = {
-    E("create", "[CONFIG] [CONTEXT]", run_experiment_create, 0, "Submit an experiment",
-      OPTS(create_opts, create_options),
-      .help = "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
-              "the folder with the code; it is sent as it is, without .git and without "
-              "what its .detignore file names (the patterns are those of .gitignore).  "
-              "The configuration is checked before anything is sent.\n\n"
-              "With --fork the configuration and the code are those of another "
-              "experiment: without CONFIG its complete configuration, seeds included, "
-              "as --config changes it; without CONTEXT its files.  With --checkpoint "
-              "the trials begin from what any trial has saved.\n\n"
-              "With --follow the exit code says how the experiment ended: 0 when it "
-              "COMPLETED, else 1."),
+    E("create", "[CONFIG] [CONTEXT]", run_experiment_create, CLI_LOCAL,
+      "Submit an experiment", OPTS(create_opts, create_options),
+      .help =
+          "CONFIG is the experiment's YAML file ('-': standard input).  CONTEXT is "
+          "the folder with the code; it is sent as it is, without .git and without "
+          "what its .detignore file names (the patterns are those of .gitignore).  "
+          "The configuration is checked before anything is sent.\n\n"
+          "With --fork the configuration and the code are those of another "
+          "experiment: without CONFIG its complete configuration, seeds included, "
+          "as --config changes it; without CONTEXT its files.  With --checkpoint "
+          "the trials begin from what any trial has saved.\n\n"
+          "With --follow the exit code says how the experiment ended: 0 when it "
+          "COMPLETED, else 1.\n\n"
+          "With --local no master takes part: the first trial runs here, in CONTEXT "
+          "itself, as one process, and its exit code is that of this command.  "
+          "What it reports is kept as that of every run without a master, in DIR "
+          "of --local=DIR, and shown by 'det experiment list --local'.  With "
+          "--test, DET_TEST_MODE=1 asks the training loops for one batch, one "
+          "validation and one checkpoint."),
     E("list", "", run_experiment_list, CLI_LISTS | CLI_LOCAL, "List experiments",
       OPTS(list_opts, list_options), ALIAS("ls")),
     E("describe", "ID...", run_experiment_describe, CLI_LISTS | CLI_LOCAL,
@@ -704,6 +729,28 @@ const struct cli_command cli_commands[] = {
                     "and its lines begin with [rank=N].  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
+
+    COMMAND("launch", "tensorflow", "COMMAND...", run_launch_tensorflow, 0,
+            "Start a command once on each node, for tf.distribute",
+            OPTS(launch_tensorflow_opts, launch_tensorflow_options),
+            .help = "det launch tensorflow -- python3 train.py --lr 0.1\n\n"
+                    "In a task of several nodes each node's process finds the others "
+                    "in TF_CONFIG, as MultiWorkerMirroredStrategy wants it, and its "
+                    "lines begin with [rank=N].  On one node the command runs as it "
+                    "is.  DistributedContext.from_tf_config() gives the context and "
+                    "the strategy for both.  Several slots that are processors become "
+                    "as many replicas of MirroredStrategy, in programs that import "
+                    "determined."),
+    COMMAND("launch", "tensorflow_distributed", "COMMAND...",
+            run_launch_tensorflow_distributed, 0,
+            "Start a command with a replica of MirroredStrategy for each slot",
+            OPTS(launch_mirrored_opts, launch_tensorflow_options),
+            .help = "det launch tensorflow_distributed -- python3 train.py\n\n"
+                    "The command runs once.  tf.distribute.MirroredStrategy() in it "
+                    "has a replica for each slot of the task: for each GPU, or, where "
+                    "slots are processors, for each of them in programs that import "
+                    "determined before they use TensorFlow.  A task of several nodes "
+                    "is refused."),
 
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print completion for bash, zsh or fish",

@@ -454,11 +454,16 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
     int64_t id;
     det_status st;
 
-    if (options->test)
-        return cli_fail(cli, DET_UNSUPPORTED, "--test is not built yet");
+    if (options->test && !in->globals.local)
+        return cli_fail(cli, DET_UNSUPPORTED,
+                        "--test runs on this machine only; say --local --test");
     if (options->follow && options->paused)
         return cli_fail(cli, DET_INVALID, "--follow and --paused exclude each other");
-    st = find_config(cli, in, &config, &checked);
+    st = in->globals.local ? create_may_be_here(cli) : DET_OK;
+    if (!st)
+        st = find_config(cli, in, &config, &checked);
+    if (!st && in->globals.local)
+        return create_here(cli, &checked, in->arg_count > 1 ? in->args[1] : NULL);
     if (!st)
         st = send(cli, &config, &checked, in->arg_count > 1 ? in->args[1] : NULL, &id);
     if (!st && options->follow)

@@ -24,4 +24,11 @@ det_status create_load_config(struct cli *cli, const char *path,
 /* What the master wants people to know about an experiment that it has taken. */
 void create_show_warnings(struct cli *cli, const struct json *reply);
 
+/* --local (create_local.c).  Whether the other options go with it. */
+det_status create_may_be_here(struct cli *cli);
+/* Becomes the entrypoint of its first trial, in `folder`
+ * (NULL: here); returns only when it cannot. */
+det_status create_here(struct cli *cli, const struct experiment_config *config,
+                       const char *folder);
+
 #endif

@@ -16,12 +16,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/io.h"
 #include "cli/ctx.h"
 #include "cli/options.h"
 #include "cli/run.h"
 
-enum { EXIT_LOST = 125, RENDEZVOUS_BYTES = 1 << 20, WORDS_BEFORE = 16 };
+enum { EXIT_LOST = 125, WORDS_BEFORE = 16 };
 
 /* ---- a child --------------------------------------------------------------------- */
 
@@ -145,6 +144,16 @@ void launched_done(struct launched *launched)
     sigprocmask(SIG_SETMASK, &launched->usual, NULL);
 }
 
+det_status launch_become(struct cli *cli, const char *const *argv)
+{
+    det_status st = cli_flush(cli);
+
+    if (st)
+        return st;
+    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    return err_errno(cli->err, errno, "cannot start '%s'", argv[0]);
+}
+
 /* ---- children -------------------------------------------------------------------- */
 
 /* The children of one thread, each of which gets the signal; how many there were. */
@@ -200,47 +209,13 @@ static void hand_to_ranks(struct launched *launched, int number)
 
 /* As many as the task has slots on this node. */
 static det_status count_ranks(struct cli *cli, const struct launch_options *options,
-                              int64_t *ret_count)
+                              const struct launch_place *place, int64_t *ret_count)
 {
-    const char *slots = getenv("DET_SLOT_IDS");
-    struct json *list;
-
-    if (options->ranks != CLI_UNSET) {
-        *ret_count = options->ranks;
-        return DET_OK;
-    }
-    if (!slots || !*slots)
+    if (options->ranks == CLI_UNSET && !place->has_slots)
         return cli_fail(cli, DET_INVALID,
                         "how many ranks? say -n N; only a task has slots to count");
-    if (json_parse(slots, strlen(slots), &cli->mem, &list, NULL) ||
-        list->kind != JSON_ARRAY)
-        return cli_fail(cli, DET_INVALID, "DET_SLOT_IDS is '%s'; expected a JSON list",
-                        slots);
-    *ret_count = MAX((int64_t)list->list.count, (int64_t)1);
-    return DET_OK;
-}
-
-/* mpirun reaches other nodes by ssh, which tasks do not have. */
-static det_status check_nodes(struct cli *cli)
-{
-    CLEANUP(buf_done) struct buf text = BUF_LIMITED(RENDEZVOUS_BYTES);
-    const char *run = getenv("DET_RUN_DIR");
-    const char *path =
-        arena_printf(&cli->mem, "%s/info/rendezvous.json", run ? run : "");
-    const struct json *nodes;
-    struct json *tree;
-
-    if (!path)
-        return cli_nomem(cli);
-    if (!run || io_read_file(io_system(), path, &text, NULL) ||
-        json_parse(text.data, text.len, &cli->mem, &tree, NULL))
-        return DET_OK;
-    nodes = json_get(tree, "container_addrs");
-    if (nodes && nodes->kind == JSON_ARRAY && nodes->list.count > 1)
-        return cli_fail(cli, DET_UNSUPPORTED,
-                        "this task has %zu nodes, and 'det launch mpi' starts ranks on "
-                        "one: ask for slots of a single node",
-                        nodes->list.count);
+    *ret_count = options->ranks != CLI_UNSET ? options->ranks
+                                             : MAX((int64_t)place->slots, (int64_t)1);
     return DET_OK;
 }
 
@@ -295,12 +270,17 @@ det_status run_launch_mpi(struct cli *cli, const struct cli_invocation *in)
     int fds[3] = {null, -1, -1};
     /* mpirun takes its ranks down when it is asked to end */
     struct launched launched = {.hand_on = hand_to_ranks, .heir = SIGTERM};
+    struct launch_place place;
     const char **words;
     int64_t ranks = 1;
-    det_status st = count_ranks(cli, in->options, &ranks);
+    det_status st = launch_place_read(cli, &place);
 
     if (!st)
-        st = check_nodes(cli);
+        st = count_ranks(cli, in->options, &place, &ranks);
+    if (!st) /* mpirun reaches other nodes by ssh, which tasks do not have */
+        st = launch_place_is_one(cli, &place, "mpi", "");
+    if (!st)
+        st = launch_set(cli, "DET_LAUNCH", "mpi");
     words = st ? NULL : mpirun_words(cli, in, ranks);
     if (!st && !words)
         st = cli_nomem(cli);

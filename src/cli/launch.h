@@ -6,15 +6,28 @@
  *     └ det internal rank     launch_rank.c  rank environment, prefixes, the culprit
  *       └ COMMAND
  *
- * Each of them ends what is below it, and is ended when what is above it dies. */
+ * Each of them ends what is below it, and is ended when what is above it dies.
+ *
+ *   det launch tensorflow, tensorflow_distributed   launch_tensorflow.c
+ *
+ * starts one process a node: alone on its node this very process becomes the command,
+ * one of several nodes marks the command's lines as a rank does.
+ *
+ * Every layer sets DET_LAUNCH to its name: who finds it does not launch again. */
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+
+struct cli;
+struct cli_invocation;
+struct json;
 
 /* A program that was started, in a process group of its own.  The first two are set
  * before. */
@@ -36,5 +49,36 @@ det_status launched_start(struct launched *launched, const char *const *argv,
 bool launched_step(struct launched *launched, int *ret_code);
 /* Takes down what is left of its group, and lets signals have their way again. */
 void launched_done(struct launched *launched);
+
+/* Becomes the program; returns only when it cannot. */
+det_status launch_become(struct cli *cli, const char *const *argv);
+
+/* ---- where we are (launch_place.c) ----------------------------------------------- */
+
+/* The part of a task that runs on this node.  Outside of tasks: a single node that has
+ * no slots. */
+struct launch_place {
+    size_t nodes;
+    const struct json *addresses; /* of the nodes, by rank; NULL: there is one */
+    int64_t rank;                 /* which of them this is */
+    bool has_slots;               /* DET_SLOT_IDS is there */
+    size_t slots;                 /* on this node */
+    bool has_gpus;                /* the slots are GPUs */
+};
+
+/* Borrows from the arena of `cli`. */
+det_status launch_place_read(struct cli *cli, struct launch_place *ret_place);
+/* DET_UNSUPPORTED on several nodes, with `instead` as the way out. */
+det_status launch_place_is_one(struct cli *cli, const struct launch_place *place,
+                               const char *layer, const char *instead);
+/* Sets a variable for what is started; NULL leaves it as it is. */
+det_status launch_set(struct cli *cli, const char *name, const char *value);
+
+/* ---- one rank (launch_rank.c) ---------------------------------------------------- */
+
+/* Runs the command with its lines marked by `rank`, to its end, and takes its exit code
+ * over.  `fate` says what becomes of the others when it fails. */
+det_status launch_run_rank(struct cli *cli, const struct cli_invocation *in,
+                           const char *rank, const char *fate);
 
 #endif

@@ -155,9 +155,9 @@ static int live(struct launched *launched, struct lines lines[2])
 }
 
 /* Those who are taken down because of another say nothing. */
-static void name_culprit(const char *rank, int code, bool was_told)
+static void name_culprit(const char *rank, const char *fate, int code, bool was_told)
 {
-    char text[160];
+    char text[240];
     int len;
 
     if (!code || was_told)
@@ -167,8 +167,7 @@ static void name_culprit(const char *rank, int code, bool was_told)
             ? snprintf(text, sizeof(text), "det: rank %s was killed by signal %d (%s)",
                        rank, code - 128, strsignal(code - 128))
             : snprintf(text, sizeof(text), "det: rank %s exited with %d", rank, code);
-    len += snprintf(text + len, sizeof(text) - (size_t)len,
-                    "; all ranks are taken down\n");
+    len += snprintf(text + len, sizeof(text) - (size_t)len, "; %s\n", fate);
     (void)!write(STDERR_FILENO, text, (size_t)len);
 }
 
@@ -192,20 +191,18 @@ static det_status start_rank(struct cli *cli, const struct cli_invocation *in,
     return st;
 }
 
-det_status run_internal_rank(struct cli *cli, const struct cli_invocation *in)
+det_status launch_run_rank(struct cli *cli, const struct cli_invocation *in,
+                           const char *rank, const char *fate)
 {
-    det_status st = set_environment(cli);
-    const char *rank = st ? "" : getenv("RANK");
     const char *prefix = arena_printf(&cli->mem, "[rank=%s] ", rank);
     struct lines lines[2] = {
         {.from = -1, .into = STDOUT_FILENO, .prefix = prefix, BUF_INIT, BUF_INIT},
         {.from = -1, .into = STDERR_FILENO, .prefix = prefix, BUF_INIT, BUF_INIT},
     };
     struct launched launched = {.heir = SIGKILL};
+    det_status st = prefix ? DET_OK : cli_nomem(cli);
 
-    if (!st && !prefix)
-        st = cli_nomem(cli);
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* mpirun */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* of mpirun, or of the task */
     if (!st)
         st = start_rank(cli, in, lines, &launched);
     if (!st)
@@ -215,6 +212,14 @@ det_status run_internal_rank(struct cli *cli, const struct cli_invocation *in)
     if (st)
         return st;
     launched_done(&launched);
-    name_culprit(rank, cli->exit_code, launched.was_told);
+    name_culprit(rank, fate, cli->exit_code, launched.was_told);
     return DET_OK;
+}
+
+det_status run_internal_rank(struct cli *cli, const struct cli_invocation *in)
+{
+    det_status st = set_environment(cli);
+
+    return st ? st
+              : launch_run_rank(cli, in, getenv("RANK"), "all ranks are taken down");
 }

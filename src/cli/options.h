@@ -167,6 +167,11 @@ struct launch_options {
     int64_t ranks;
 };
 
+struct launch_tensorflow_options {
+    int64_t port;
+    int64_t replicas;
+};
+
 struct checkpoint_restore_options {
     const char *uuid;
     bool unchecked;

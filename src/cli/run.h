@@ -97,8 +97,10 @@ RUN(config_defaults);
 RUN(completion);
 RUN(version);
 RUN(internal_man);
-/* launch.c, launch_rank.c */
+/* launch.c, launch_rank.c, launch_tensorflow.c */
 RUN(launch_mpi);
+RUN(launch_tensorflow);
+RUN(launch_tensorflow_distributed);
 RUN(internal_rank);
 /* inside.c */
 RUN(report);

@@ -77,6 +77,10 @@ det_status records_open(struct io *io, const char *path, det_dataset **ret_datas
 det_status records_create(struct io *io, const char *path, det_records **ret_records,
                           struct err *err);
 
+/* Hints: record `next` will be read in a moment, and `soon` after some others; -1: none.
+ * Only for a data set of records. */
+void records_ask_for(const det_dataset *dataset, int64_t soon, int64_t next);
+
 /* Gives a failure to a caller outside; returns its status. */
 det_status data_fail(const struct err *err, char *error, size_t error_size);
 

@@ -10,6 +10,11 @@
 #include "base/mem.h"
 #include "libdet/dataset.h"
 
+enum {
+    LINE_BYTES = 64,
+    ASKED_BYTES = 4096, /* of a record ahead; what follows the processor guesses */
+};
+
 struct records {
     det_dataset base;
     struct io_map map;
@@ -151,6 +156,28 @@ static det_status records_fill(const det_dataset *dataset, struct batch_room *ro
             memcpy(to + offsets[i], file->map.data + entry.offset, (size_t)entry.len);
     }
     return st;
+}
+
+/* Two steps, as the way to a record has two: whoever asks for one soon finds it nearer.
+ */
+void records_ask_for(const det_dataset *dataset, int64_t soon, int64_t next)
+{
+    const struct records *file = CONTAINER_OF(dataset, struct records, base);
+    const unsigned char *data = file->map.data;
+    struct entry entry;
+
+    if (soon >= 0 && soon < dataset->items) {
+        uint64_t number = (uint64_t)soon;
+        uint64_t block =
+            records_get(data + file->directory + number / RECORDS_BLOCK * 8, 8);
+
+        if (is_within(file, block, 0)) /* a prefetch from beyond the end is ignored */
+            __builtin_prefetch(data + block + number % RECORDS_BLOCK * RECORDS_ENTRY);
+    }
+    if (next < 0 || next >= dataset->items || find_entry(file, next, &entry, NULL))
+        return;
+    for (uint64_t at = 0; at < MIN(entry.len, (uint64_t)ASKED_BYTES); at += LINE_BYTES)
+        __builtin_prefetch(data + entry.offset + at);
 }
 
 static void records_free(det_dataset *dataset)

@@ -36,7 +36,7 @@ class Import(unittest.TestCase):
             self.assertIn(name, dir(det))
 
     def test_what_is_not_built_yet_says_so(self):
-        for name in ("keras", "pytorch"):
+        for name in ("pytorch", "lightning"):
             with self.assertRaisesRegex(ImportError, f"determined.{name} is not built yet"):
                 getattr(det, name)
         with self.assertRaisesRegex(AttributeError, "no attribute 'kerass'"):

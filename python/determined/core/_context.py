@@ -90,6 +90,11 @@ class Context:
         """As info.trial.hparams, and also without a platform: what DET_HPARAMS says."""
         return json.loads(self._values["hparams"] or "{}")
 
+    @property
+    def _config(self) -> Dict[str, Any]:
+        """The experiment's configuration, which DET_EXPERIMENT_CONFIG has, also without a platform."""
+        return json.loads(self._values["config"] or "{}")
+
     def start(self) -> None:
         """Nothing is left to be started: core.init() has done it."""
 

@@ -16,6 +16,7 @@ from determined import _det, errors
 _GIVEN = 0
 _TORCH = 1
 _LAUNCHER = 3
+_ANY = 4
 
 _PORT = "INTER_TRAIN_PROCESS_COMM_PORT_1"
 _DEFAULT_PORT = 12360
@@ -140,12 +141,16 @@ class DistributedContext:
         return cls._from_environment(_TORCH, chief_ip)
 
     @classmethod
-    def from_tf_config(cls) -> Tuple["DistributedContext", Any]:
-        """From TF_CONFIG: the context, and the strategy of TensorFlow that fits it."""
+    def _from_any(cls) -> "DistributedContext":
+        """From whatever a launcher has left in the environment; nothing: a group of one."""
+        return cls._from_environment(_ANY, None)
+
+    @classmethod
+    def _from_tf_config(cls) -> "DistributedContext":
         workers, index = _tf_config()
         count = max(len(workers), 1)
         chief_ip = None if os.environ.get("DET_CHIEF_IP") or not workers else workers[0]
-        context = cls(
+        return cls(
             rank=index,
             size=count,
             local_rank=0,
@@ -154,7 +159,19 @@ class DistributedContext:
             cross_size=count,
             chief_ip=chief_ip,
         )
-        return context, _strategy(count)
+
+    @classmethod
+    def from_tf_config(cls) -> Tuple["DistributedContext", Any]:
+        """From TF_CONFIG, as `det launch tensorflow` sets it: the context, one process a node, and
+        the strategy of TensorFlow that fits it."""
+        from determined.keras import _strategy
+
+        context = cls._from_tf_config()
+        try:
+            return context, _strategy.choose(context.size)
+        except BaseException:
+            context.close()
+            raise
 
     # ---- what is known
 
@@ -251,13 +268,3 @@ def _tf_config() -> Tuple[List[str], int]:
         raise ValueError(
             f"TF_CONFIG is '{text:.200}'; expected JSON with cluster.worker and task.index"
         ) from None
-
-
-def _strategy(workers: int) -> Any:
-    import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
-    if workers > 1:
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    if len(tf.config.list_physical_devices("GPU")) > 1:
-        return tf.distribute.MirroredStrategy()
-    return tf.distribute.get_strategy()

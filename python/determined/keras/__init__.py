@@ -9,25 +9,54 @@ All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbac
 this package also puts back the names of Keras 2 that Keras 3 dropped (_compat.py).
 """
 import importlib
+import os
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from determined.keras import callbacks, data
+    from determined.keras._cache import TFKerasExperimentalContext
     from determined.keras._callback import DeterminedCallback, TensorBoard
+    from determined.keras._load import load_model_from_checkpoint
+    from determined.keras._trainer import DeterminedProfilerCallback, TrainerContext, ValidationFreq, init
+    from determined.keras._trial import TFKerasTrial, TFKerasTrialController, load_model_from_checkpoint_path
+    from determined.keras._trial_context import TFKerasTrialContext
+    from determined.keras.callbacks import TFKerasTensorBoard
+    from determined.keras.data import InMemorySequence, SequenceAdapter
 
 # name: the module that has it
 _HOMES = {
     "DeterminedCallback": "_callback",
+    "InMemorySequence": "data",
+    "SequenceAdapter": "data",
     "TensorBoard": "_callback",
+    "init": "_trainer",
+    "TrainerContext": "_trainer",
+    "ValidationFreq": "_trainer",
+    "DeterminedProfilerCallback": "_trainer",
+    "load_model_from_checkpoint": "_load",
+    "TFKerasTensorBoard": "callbacks",
+    "TFKerasExperimentalContext": "_cache",
+    "TFKerasTrial": "_trial",
+    "TFKerasTrialContext": "_trial_context",
+    "TFKerasTrialController": "_trial",
+    "load_model_from_checkpoint_path": "_trial",
 }
+_MODULES = ("callbacks", "data")
 
-__all__ = [*_HOMES]
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    value: Any
+    if name in _MODULES:
+        value = importlib.import_module("determined.keras." + name)
+    elif name in _HOMES:
+        value = getattr(importlib.import_module("determined.keras." + _HOMES[name]), name)
+    else:
         raise AttributeError(f"module 'determined.keras' has no attribute '{name}'")
-    value = getattr(importlib.import_module("determined.keras." + _HOMES[name]), name)
     globals()[name] = value
+    if os.environ.get("TF_CONFIG"):
+        importlib.import_module("determined.keras._strategy").repair()
     return value
 
 

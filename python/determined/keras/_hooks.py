@@ -67,7 +67,7 @@ class Fit:
         self.first_epoch: int = names["initial_epoch"]
         self.epochs: int = names["epochs"]
         self.has_validation = names.get("validation_data") is not None
-        self._first_step = 0
+        self.why_not_built: Optional[Exception] = None
 
     # ---- the data
 
@@ -83,16 +83,24 @@ class Fit:
 
     def build(self) -> None:
         """Makes every variable that training has: those of the optimizer and of metrics too."""
-        for _, _, found in self.iterator:
-            batch = found[0] if isinstance(found, (list, tuple)) else next(found)
-            break
-        else:
-            raise ValueError("the training data is empty: there is no batch in it")
+        batch = self._first_batch()
         self.iterator.reset()
         if backend == "tensorflow":
             strategy = self.iterator._distribute_strategy
             batch = tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], batch)
-        self.model._symbolic_build(data_batch=batch)
+        try:
+            self.model._symbolic_build(data_batch=batch)
+        except Exception as error:
+            # Training works without it; going on from a checkpoint does not.
+            self.why_not_built = error
+
+    def _first_batch(self) -> Any:
+        for _, _, found in self.iterator:
+            first = iter(found) if isinstance(found, (list, tuple)) else found
+            for batch in first:
+                return batch
+            break
+        raise ValueError("the training data is empty: there is no batch in it")
 
     def use_dataset(self, dataset: Any) -> None:
         """Feeds a tf.data.Dataset instead of the one that Keras made."""

@@ -49,7 +49,12 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, loop: "Loop") -> None:
         super().__init__()
         self._loop = loop
+        self._trained: Logs = {}
         self._validated: Logs = {}
+
+    def on_test_begin(self, logs: Optional[Logs] = None) -> None:
+        if not self._loop._in_validation:  # Keras's own begins the metrics anew at the end of an epoch
+            self._trained = self._loop.reduce()
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         self._validated = self._loop.reduce()
@@ -58,6 +63,8 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
         if logs is None:
             return
+        self._loop.epoch_means = self._trained or self._loop.reduce()
+        self._trained = {}
         logs.update(self._loop.epoch_means)
         logs.update({f"val_{name}": value for name, value in self._validated.items() if f"val_{name}" in logs})
 
@@ -137,6 +144,9 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._restored_arrays: List[Any] = []
         self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
         self._told = -1.0  # of the progress
+        self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
+        self._is_window_open = False
+        self._is_cut = False
         self.epoch_means: Logs = {}
 
     def _config_seed(self) -> int:
@@ -155,6 +165,11 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     @property
     def epochs(self) -> int:
         return self._trainer.epochs() if self._trainer else 0
+
+    def callback_list(self) -> Any:
+        """All callbacks, as model.evaluate(callbacks=...) takes them during training."""
+        assert self._fit is not None
+        return self._fit.callbacks
 
     def stop(self) -> None:
         """Ends the training at the next boundary, with a checkpoint; it counts as complete."""
@@ -180,12 +195,23 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
         if self._checkpoint is not None:
             self._restore(self._checkpoint)
+        if self._is_sharded and not self.batches:
+            self._make_equal()
         self._feed.go_to(self.epochs, self._trainer.epoch_position())
         fit.take_over(self._feed.prepare, self._feed.steps)
+        due = self._trainer.begin()
+        if due & _det.STOP:
+            self._is_complete = True  # it was at its end when it was saved
         fit.begin_at(self._first_epoch(fit))
-        if self._trainer.begin() & _det.VALIDATE and self._validate is not None and not self.batches:
+        if due & _det.VALIDATE and self._validate is not None and not self.batches:
             self._run_validation()
         self._set_status("training")
+
+    def _make_equal(self) -> None:
+        """Every rank begins with the weights of the first."""
+        from determined.keras import _distribute
+
+        _distribute.broadcast(self.model, self.distributed)
 
     def _part(self) -> _feed.Part:
         return (self.distributed.rank, self.distributed.size) if self._is_sharded else (0, 1)
@@ -214,6 +240,14 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._restore_callbacks()
         if not self._before:
             self._before = {id(each): _state.attributes(each) for each in self._siblings()}
+        if self._window is not None:
+            _state.restore(self.model, self._window, (_state.METRIC,))
+            self._window = None
+
+    def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
+        if not self._is_window_open:
+            self._is_window_open = True
+            self._tell("on_train_workload_begin", self.batches, self._most())
 
     def on_train_batch_end(self, batch: int, logs: Optional[Logs] = None) -> None:
         self._is_saved = self._has_validated = False
@@ -222,10 +256,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         due = self._trainer.batch_end()
         for _ in range(1, self._fit.stride if self._fit else 1):
             due |= self._trainer.batch_end()
+        self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
             self._due = due
+            self._leave_window_open(due)
         elif due:
             self._act(due, logs or {})
 
@@ -234,7 +270,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             return
         due, self._due = self._due, 0
         if not due & _det.EPOCH_END:
-            due |= self._trainer.epoch_end()
+            due |= _det.VALIDATE | _det.REPORT if self._is_cut else self._trainer.epoch_end()
+            self._leave_window_open(due)
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
         if self._is_complete:
@@ -243,18 +280,36 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _act(self, due: int, logs: Logs, epoch_ends: bool = False) -> None:
         if due & _det.REPORT:
-            self._report_training(logs)
+            self._report_training(logs, epoch_ends)
         if due & _det.VALIDATE and not self._has_validated and self._validate is not None:
             due |= self._run_validation()
+            if self.model.stop_training and not epoch_ends:  # a callback has had enough
+                self._is_complete = True
+                due |= _det.STOP | _det.CHECKPOINT
         elif epoch_ends:
             due |= self._verdict
         self._verdict = 0
+        if epoch_ends:
+            self._begin_metrics()
         if due & _det.CHECKPOINT and self._saves and not self._is_saved:
             self.save()
         if due & _det.STOP:
             self._stop(epoch_ends)
 
     _verdict = 0  # what the trainer said of the last validation
+
+    def _leave_window_open(self, due: int) -> None:
+        """At the end of an epoch, before its validation and the next epoch empty the metrics."""
+        if self._windows and not due & _det.REPORT:
+            _hooks.sync(self.model)
+            entries = _state.snapshot(self.model, (_state.METRIC,))
+            self._window = [(kind, path, array.copy()) for kind, path, array in entries]
+
+    def _begin_metrics(self) -> None:
+        """The metrics as the next epoch begins with them, and as a checkpoint has them."""
+        self.model.reset_metrics()
+        if self._window is not None:
+            _state.restore(self.model, self._window, (_state.METRIC,))
 
     def _stop(self, epoch_ends: bool) -> None:
         self._is_stopped = True
@@ -288,13 +343,33 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             metrics.setdefault("epochs", self.epochs)
         return metrics
 
-    def _report_training(self, logs: Logs) -> None:
+    def _most(self) -> int:
+        """How many batches the window that begins now has, at the most."""
+        unit = int(self._config.get("scheduling_unit") or 100)
+        most = unit - self.batches % unit
+        length = (self._config.get("searcher") or {}).get("max_length")
+        if isinstance(length, dict) and length.get("batches"):
+            most = min(most, int(length["batches"]) - self.batches)
+        return most
+
+    def _tell(self, occasion: str, *what: Any) -> None:
+        """Callbacks that know of more occasions than Keras has (determined.keras.callbacks)."""
+        for each in self._hearing(occasion):
+            getattr(each, occasion)(*what)
+
+    def _hearing(self, occasion: str) -> List[Any]:
+        heard = [(each, getattr(each, occasion, None)) for each in self._siblings()]
+        return [each for each, method in heard if method is not None and not hasattr(method, "is_default")]
+
+    def _report_training(self, logs: Logs, epoch_ends: bool) -> None:
         if self._is_sharded:
-            logs = self.epoch_means = self.reduce()
+            logs = self.epoch_means if epoch_ends else self.reduce()
         if self.distributed.rank == 0:
             self.core.train.report_training_metrics(self.batches, self._plain(logs))
             self._report_progress()
         self._trainer.window()  # closes it
+        self._is_window_open = False
+        self._tell("on_train_workload_end", self.batches, self._plain(logs))
         if self._windows:
             self.model.reset_metrics()
 
@@ -412,7 +487,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._trainer.saved()
         files = self._files()
         group = self.distributed._group if self.distributed.size > 1 else None
-        listeners = [each for each in self._siblings() if hasattr(each, "on_checkpoint_end")]
+        listeners = self._hearing("on_checkpoint_end")
         overlapped = self._save_model is None and not listeners
         metadata = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
         checkpoint = self.core._det.checkpoint_begin(self.batches, json.dumps(metadata), group, overlapped=overlapped)
@@ -421,15 +496,14 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 checkpoint.put(name, content)
             if self._save_model is not None:
                 self._save_model(self.model, checkpoint.path, self.distributed)
+            for each in listeners:
+                each.on_checkpoint_end(checkpoint.path)
             uuid: str = checkpoint.uuid
-            path = checkpoint.path
             checkpoint.commit()
         except BaseException as error:
             checkpoint.abort(str(error))
             raise
         self._is_saved = True
-        for each in listeners:
-            each.on_checkpoint_end(path)
         self._set_status("training")
         return uuid
 
@@ -437,6 +511,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self.core._det.checkpoint_wait(-1)
 
     def _restore(self, storage_id: str) -> None:
+        assert self._fit is not None
+        if self._fit.why_not_built is not None:
+            raise RuntimeError(
+                f"the checkpoint {storage_id} cannot be loaded: Keras could not make the model's variables "
+                "without training it; give the model an Input layer, or its layers compute_output_shape()"
+            ) from self._fit.why_not_built
         with self.core.checkpoint.restore_path(storage_id) as folder:
             self._read(os.fspath(folder))
 

@@ -273,8 +273,9 @@ def _same(one: Any, other: Any) -> bool:
 def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) -> Any:
     """What a callback has learnt since training began: its own word for it (get_state()), else the
     attributes that have changed."""
-    if callable(getattr(callback, "get_state", None)):
-        return {"state": pack(callback.get_state(), blobs)}
+    state = callback.get_state() if callable(getattr(callback, "get_state", None)) else None
+    if state is not None:
+        return {"state": pack(state, blobs)}
     changed = {}
     for name, now in attributes(callback).items():
         if name not in before or not _same(now, before[name]):

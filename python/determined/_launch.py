@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who started this process, and starting it again as several.
+
+Launch layers are C (`det launch`): each sets DET_LAUNCH.  What is here finds the program, reads
+who it made of this process, and, for the front ends that distribute by themselves, starts the
+very same command line over again under `det launch mpi`, one process a slot.
+"""
+import os
+import shutil
+import signal
+import sys
+from typing import List, NoReturn
+
+from determined._info import get_cluster_info
+from determined.core._distributed import DistributedContext
+
+# One of them says that somebody has launched this process already.
+_SIGNS = (
+    "DET_LAUNCH",
+    "RANK",
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "HOROVOD_RANK",
+    "TF_CONFIG",
+)
+# Where the program lies, seen from the package: as built; as installed, by us or by pip.
+_NEAR = ("../../det", "../../../../bin/det")
+
+
+def find_det() -> str:
+    """The program that belongs to this package."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for near in _NEAR:
+        path = os.path.normpath(os.path.join(here, near))
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    found = shutil.which("det")
+    if found is None:
+        raise FileNotFoundError(
+            "the program 'det' is neither beside the package nor in PATH: nothing can be launched"
+        )
+    return found
+
+
+def run_det(words: List[str]) -> NoReturn:
+    """Becomes `det WORDS...`."""
+    program = find_det()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores them, and what is ignored stays so in the next program.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        try:
+            signal.signal(number, signal.SIG_DFL)
+        except ValueError:
+            pass  # not in the main thread
+    os.execv(program, [program, *words])
+
+
+def is_launched() -> bool:
+    """Whether a launcher, ours or another, has made this process one of its ranks."""
+    return any(os.environ.get(name) for name in _SIGNS)
+
+
+def slots() -> int:
+    """How many slots this task has, on all its nodes; 1 outside of tasks."""
+    info = get_cluster_info()
+    return 1 if info is None else max(sum(info.container_slot_counts), len(info.slot_ids), 1)
+
+
+def _command_line() -> List[str]:
+    """The words that started this process."""
+    words = list(sys.orig_argv[1:])
+    script = sys.argv[0] if sys.argv else ""
+    if script in ("", "-") or not words:
+        raise RuntimeError(
+            f"this task has {slots()} slots, which takes one process each, but a program from "
+            "standard input cannot be started again: put it in a file, or name a launcher in the "
+            "entrypoint: det launch mpi -- python3 FILE"
+        )
+    return [sys.executable, *words]
+
+
+def _go_back() -> None:
+    """To where this process was started, when it has gone elsewhere since: the command line may
+    name files from there."""
+    start = os.environ.get("PWD", "")
+    script = sys.argv[0]
+    if not os.path.isabs(script) and not os.path.exists(script):
+        if os.path.exists(os.path.join(start, script)):
+            os.chdir(start)
+
+
+def relaunch_if_needed() -> None:
+    """Does not return in a task of several slots whose processes nobody has started yet: there it
+    becomes `det launch mpi`, which runs this command line once for each slot."""
+    if is_launched() or slots() < 2:
+        return
+    words = _command_line()
+    _go_back()
+    run_det(["launch", "mpi", "--", *words])
+
+
+def distributed() -> DistributedContext:
+    """The context of whichever launcher has started this process; of none: a group of one."""
+    if os.environ.get("TF_CONFIG") or os.environ.get("DET_LAUNCH", "").startswith("tensorflow"):
+        return DistributedContext._from_tf_config()
+    return DistributedContext._from_any()

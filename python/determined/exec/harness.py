@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a trial by its class: `python3 -m determined.exec.harness model_def:MNISTTrial`
+
+That is what `entrypoint: model_def:MNISTTrial` becomes.  Without a name the folder's __init__.py is
+imported, and its one trial runs.  A trial of several slots starts itself over again, one process a
+slot (determined._launch).
+
+What goes wrong in the user's code is told as Python would, with the user's lines alone; what is wrong
+with the name is one sentence.
+"""
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from types import ModuleType
+from typing import List, Optional, Type
+
+from determined import _launch, core
+from determined._trial import LegacyTrial
+
+_USAGE = "usage: python3 -m determined.exec.harness [--train-entrypoint] MODULE:CLASS"
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# What Python puts between an import and the module, and in front of a program.
+_PYTHONS = ("<frozen importlib.", "<frozen runpy", os.path.dirname(importlib.__file__) + os.sep)
+
+
+class Refused(Exception):
+    """One sentence about the entrypoint."""
+
+
+# ---- the class
+
+
+def _read_words(words: List[str]) -> Optional[str]:
+    """The name of the class; None: that of the folder."""
+    words = [word.removeprefix("--train-entrypoint=") for word in words]
+    rest = [word for word in words if word not in ("--train-entrypoint", "--trial", "--")]
+    if len(rest) > 1 or (rest and rest[0].startswith("-")):
+        raise Refused(_USAGE)
+    return rest[0] if rest else None
+
+
+def _is_trial(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, LegacyTrial) and value.trial_controller_class is not None
+
+
+def _trials_in(module: ModuleType) -> List[str]:
+    """Those that can be run, not what they are made from."""
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if _is_trial(value) and not getattr(value, "__abstractmethods__", None)
+    )
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Of the name itself, or of a package that it is in; what it imports is the user's affair.
+        if error.name is None or not (name + ".").startswith(error.name + "."):
+            raise
+        raise Refused(
+            f"the entrypoint names the module '{name}', and there is no '{error.name}' in the model "
+            f"definition: {_files()}"
+        ) from None
+
+
+def _files() -> str:
+    names = sorted(name for name in os.listdir(".") if name.endswith(".py"))
+    return f"it has {', '.join(names[:8])}" if names else "it has no Python files"
+
+
+def _import_folder() -> ModuleType:
+    """The current folder as a package: its modules import each other by `from . import` as well
+    as by their names."""
+    path = os.path.join(os.getcwd(), "__init__.py")
+    if not os.path.exists(path):
+        raise Refused(
+            "the configuration has no entrypoint, and the model definition no __init__.py: set "
+            "entrypoint: MODULE:CLASS"
+        )
+    name = "model_definition"
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[os.getcwd()])
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_trial(entrypoint: Optional[str]) -> Type[LegacyTrial]:
+    """The class that the entrypoint means, imported from the current folder."""
+    if entrypoint is None:
+        module = _import_folder()
+        names = _trials_in(module)
+        if len(names) != 1:
+            found = f"has {len(names)}: {', '.join(names)}" if names else "has none"
+            raise Refused(
+                f"without an entrypoint __init__.py has exactly one trial, and this one {found}; set "
+                "entrypoint: MODULE:CLASS"
+            )
+        trial: Type[LegacyTrial] = getattr(module, names[0])
+        return trial
+    name, colon, wanted = entrypoint.partition(":")
+    if not colon or not name or not wanted.isidentifier():
+        raise Refused(f"the entrypoint is '{entrypoint}'; expected MODULE:CLASS")
+    module = _import(name)
+    if not hasattr(module, wanted):
+        names = _trials_in(module)
+        has = f"its trials are: {', '.join(names)}" if names else "it has no trials"
+        raise Refused(f"the module '{name}' has no '{wanted}'; {has}")
+    value = getattr(module, wanted)
+    if not _is_trial(value):
+        raise Refused(
+            f"'{entrypoint}' is no trial: expected a subclass of TFKerasTrial or another Trial of a "
+            "front end"
+        )
+    if getattr(value, "__abstractmethods__", None):
+        missing = ", ".join(sorted(value.__abstractmethods__))
+        raise Refused(f"'{entrypoint}' cannot be run yet: it has no {missing}")
+    chosen: Type[LegacyTrial] = value
+    return chosen
+
+
+# ---- what went wrong
+
+
+def _is_theirs(frame: traceback.FrameSummary) -> bool:
+    return not frame.filename.startswith((_OURS, *_PYTHONS))
+
+
+def _is_own_code(frame: traceback.FrameSummary) -> bool:
+    """Of the model definition, as far as one can tell: not an installed package."""
+    return _is_theirs(frame) and "site-packages" not in frame.filename and "dist-packages" not in frame.filename
+
+
+def _take_out_ours(told: Optional[traceback.TracebackException], seen: int = 0) -> None:
+    if told is None or seen > 100:
+        return
+    is_syntax = getattr(told, "filename", None) is not None  # it happens where nothing runs yet
+    if is_syntax or any(_is_own_code(frame) for frame in told.stack):
+        told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if _is_theirs(frame)])
+    _take_out_ours(told.__cause__, seen + 1)
+    _take_out_ours(told.__context__, seen + 1)
+
+
+def print_error(error: BaseException) -> None:
+    """The traceback, without the platform's frames where the user's own code is in it."""
+    told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+    _take_out_ours(told)
+    sys.stdout.flush()
+    for part in told.format():
+        print(part, end="", file=sys.stderr)
+    sys.stderr.flush()
+
+
+# ---- the run
+
+
+def run(cls: Type[LegacyTrial]) -> None:
+    """Makes the trial and drives it, from the latest checkpoint to its end."""
+    controller_class = cls.trial_controller_class
+    assert controller_class is not None
+    with core.init(distributed=_launch.distributed()) as core_context:
+        context = cls.trial_context_class(core_context)
+        trial = cls(context)
+        controller_class(context, trial).run()  # type: ignore[call-arg]
+
+
+def main(words: List[str]) -> int:
+    try:
+        entrypoint = _read_words(words)
+        _launch.relaunch_if_needed()
+        if sys.path[0] != os.getcwd():
+            sys.path.insert(0, os.getcwd())
+        run(find_trial(entrypoint))
+    except Refused as sentence:
+        print(f"determined: {sentence}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        print_error(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

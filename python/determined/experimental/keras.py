@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native API: an ordinary script of Keras that is its own experiment.
+
+    context = determined.experimental.keras.init(config={...}, context_dir=".")
+    model = context.wrap_model(model)
+    model.compile(...)
+    context.fit(x, y, validation_data=(a, b))
+
+Run by hand, init() submits the folder and ends the program; the same script is then the entrypoint of the
+trials, in which init() gives the context and the rest of it runs.  With local=True it all happens here, and with
+test=True it is one batch.
+"""
+import atexit
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List, NoReturn, Optional
+
+from determined import _hparams, _launch, core
+from determined._info import get_cluster_info
+from determined._units import Epochs
+from determined.keras import _given
+from determined.keras._trial import Training, check_callbacks, check_model
+from determined.keras._trial_context import TFKerasTrialContext
+
+__all__ = ["TFKerasNativeContext", "init"]
+
+logger = logging.getLogger("determined.keras")
+
+
+class TFKerasNativeContext(TFKerasTrialContext):
+    """What init() gives: the context of a TFKerasTrial, which trains by itself."""
+
+    _has_fit = False
+
+    def __enter__(self) -> "TFKerasNativeContext":
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._core.__exit__(*failure)
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: Optional[int] = None,
+        epochs: int = 1,
+        verbose: Any = None,
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Optional[Dict[int, float]] = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: Optional[int] = None,
+        validation_steps: Optional[int] = None,
+        validation_batch_size: Optional[int] = None,
+        validation_freq: int = 1,
+        max_queue_size: Optional[int] = None,
+        workers: Optional[int] = None,
+        use_multiprocessing: Optional[bool] = None,
+    ) -> Any:
+        """Trains the wrapped model, as model.fit() would; returns its History.  How long, and how often it
+        validates, the configuration decides where it says so (searcher.max_length,
+        min_validation_period), else `epochs` and `validation_freq`.  `batch_size` is that of all slots
+        together: the hyperparameter global_batch_size, where it is not given."""
+        model = self._begin(initial_epoch)
+        data = x if y is None and sample_weight is None else _tuple(x, y, sample_weight)
+        training = _given.understand(data, "fit(x, y)", may_generate=True)
+        if validation_split:
+            if validation_data is not None or training.kind != _given.ARRAYS:
+                raise ValueError("fit(validation_split=...) is for arrays, and without validation_data")
+            training, validation = training.split(validation_split)
+        else:
+            validation = _understand_validation(validation_data)
+        run = Training(self, model, training, validation)
+        self.configure_fit(verbose, class_weight, workers, use_multiprocessing, max_queue_size, shuffle, validation_steps)
+        run.fit = dict(self._fit)
+        run.callbacks = check_callbacks(callbacks, "fit(callbacks=...)")
+        run.max_length = Epochs(epochs)
+        run.validation_period = Epochs(validation_freq)
+        run.steps_per_epoch = steps_per_epoch
+        run.batch_size = batch_size if batch_size is not None else self._batch_size(training)
+        run.validation_batch_size = validation_batch_size or run.batch_size
+        return self._run(run)
+
+    def fit_generator(
+        self,
+        generator: Any,
+        steps_per_epoch: Optional[int] = None,
+        epochs: int = 1,
+        verbose: Any = None,
+        callbacks: Any = None,
+        validation_data: Any = None,
+        validation_steps: Optional[int] = None,
+        validation_freq: int = 1,
+        class_weight: Optional[Dict[int, float]] = None,
+        max_queue_size: Optional[int] = None,
+        workers: Optional[int] = None,
+        use_multiprocessing: Optional[bool] = None,
+        shuffle: bool = True,
+        initial_epoch: int = 0,
+    ) -> Any:
+        """The same for a keras.utils.Sequence, or a generator of batches (with `steps_per_epoch`)."""
+        return self.fit(
+            generator,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_data=validation_data,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_freq=validation_freq,
+            max_queue_size=max_queue_size,
+            workers=workers,
+            use_multiprocessing=use_multiprocessing,
+        )
+
+    def _begin(self, initial_epoch: int) -> Any:
+        if initial_epoch:
+            raise ValueError("fit(initial_epoch=...) is the platform's affair: it begins where the checkpoint was")
+        if self._has_fit:
+            raise RuntimeError("fit() was called before: one trial trains once; put both into one call")
+        if len(self._models) != 1:
+            raise RuntimeError(
+                f"fit() trains the one model that wrap_model() was called with; there are {len(self._models)}"
+            )
+        model = self._models[0]
+        check_model(self, model, "the script")
+        return model
+
+    def _batch_size(self, training: _given.Given) -> Optional[int]:
+        has_one = "global_batch_size" in self._hparams
+        return self.get_global_batch_size() if has_one or training.kind == _given.ARRAYS else None
+
+    def _run(self, run: Training) -> Any:
+        self._has_fit = True
+        try:
+            return run.run()
+        except BaseException as error:
+            self.distributed._fail(error)
+            raise
+
+
+def _tuple(x: Any, y: Any, weights: Any) -> Any:
+    return (x, y) if weights is None else (x, y, weights)
+
+
+def _understand_validation(data: Any) -> Optional[_given.Given]:
+    return None if data is None else _given.understand(data, "fit(validation_data=...)")
+
+
+# ---- where it runs
+
+
+def init(
+    config: Optional[Dict[str, Any]] = None,
+    local: bool = False,
+    test: bool = False,
+    context_dir: str = "",
+    command: Optional[List[str]] = None,
+) -> TFKerasNativeContext:
+    """Makes this script an experiment.
+
+    In a trial it gives the context to train with.  Outside of one, the folder `context_dir` is
+    submitted with `config` (a configuration; hyperparameters may be det.Integer, Double, Log,
+    Categorical, Constant) and `command` as its entrypoint, by default the command line of this very
+    program; then the program ends.  With `local` it trains here, in this process, each searched
+    hyperparameter at its first or middle value; with `test` it is one batch, one of validation, and a
+    checkpoint.
+    """
+    if config is not None and not isinstance(config, dict):
+        raise TypeError(f"init(config=...) is a {type(config).__name__}; expected a dict")
+    info = get_cluster_info()
+    if info is not None and info.task_type == "TRIAL":
+        _launch.relaunch_if_needed()
+    elif local:
+        _prepare_local(config or {}, context_dir)
+    else:
+        _submit(config or {}, test, context_dir, command)
+    core_context = core.init(distributed=_launch.distributed())
+    context = TFKerasNativeContext(core_context)
+    context._is_test = test
+    atexit.register(core_context.close)
+    return context
+
+
+def _plain(config: Dict[str, Any]) -> Dict[str, Any]:
+    """As JSON has it."""
+    try:
+        plain: Dict[str, Any] = json.loads(json.dumps(config))
+        return plain
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"init(config=...) holds something that no configuration can: {error}") from None
+
+
+# ---- here
+
+_STEP = 100
+_PERIODS = ("min_validation_period", "min_checkpoint_period")
+
+
+def _in_batches(config: Dict[str, Any]) -> Dict[str, Any]:
+    """Lengths in steps, as the master would read them."""
+    step = int(config.get("batches_per_step") or _STEP)
+    searcher = dict(config.get("searcher") or {})
+    if "max_steps" in searcher:
+        searcher["max_length"] = {"batches": int(searcher.pop("max_steps")) * step}
+    read = {**config, "searcher": searcher}
+    for name in _PERIODS:
+        if isinstance(read.get(name), int):
+            read[name] = {"batches": read[name] * step}
+    return read
+
+
+def _prepare_local(config: Dict[str, Any], context_dir: str) -> None:
+    plain = _in_batches(_plain(config))
+    hparams, chosen = _hparams.one_of_each(plain.get("hyperparameters") or {})
+    for name, value in chosen.items():
+        logger.warning("hyperparameter '%s' is searched; here it is %r", name, value)
+    os.environ.setdefault("DET_HPARAMS", json.dumps(hparams))
+    os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(plain)
+    if context_dir:
+        os.chdir(context_dir)
+
+
+# ---- on a cluster
+
+
+def _script(folder: str) -> List[str]:
+    """The command line of this program, seen from the folder."""
+    path = sys.argv[0] if sys.argv else ""
+    if not os.path.isfile(path):
+        raise ValueError(
+            "init() needs command=[...], what a trial is to run: this program is not a script whose name it could use"
+        )
+    name = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
+    if name.startswith(os.pardir + os.sep):
+        raise ValueError(f"init(context_dir='{folder}'): '{path}' is not in that folder, so that no trial could run it")
+    return [name, *sys.argv[1:]]
+
+
+def _entrypoint(command: Optional[List[str]], folder: str) -> List[str]:
+    words = _script(folder) if command is None else command
+    if isinstance(words, str) or not words or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"init(command={command!r}): expected a list of words")
+    return ["python3", *words] if words[0].endswith(".py") else list(words)
+
+
+def _submit(config: Dict[str, Any], test: bool, context_dir: str, command: Optional[List[str]]) -> NoReturn:
+    """det experiment create, and the end of this program."""
+    if not context_dir:
+        raise ValueError("init() needs context_dir, the folder to submit; or local=True, to train here")
+    if not os.path.isdir(context_dir):
+        raise NotADirectoryError(f"init(context_dir='{context_dir}'): there is no such folder")
+    plain = _plain(config)
+    plain["entrypoint"] = _entrypoint(command, context_dir)
+    if test:
+        searcher = plain.get("searcher") or {}
+        plain["searcher"] = {**searcher, "name": "single", "max_length": {"batches": 1}}
+        plain["searcher"].pop("max_steps", None)
+        plain["hyperparameters"], _ = _hparams.one_of_each(plain.get("hyperparameters") or {})
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "experiment.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(plain, file, indent=2)
+        sys.stdout.flush()
+        done = subprocess.run([_launch.find_det(), "experiment", "create", path, context_dir])
+    sys.exit(done.returncode)

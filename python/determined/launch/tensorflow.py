@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process a node, with TF_CONFIG where there are several: `det launch tensorflow`."""
+import sys
+
+from determined.launch import become
+
+if __name__ == "__main__":
+    become("tensorflow", sys.argv[1:])

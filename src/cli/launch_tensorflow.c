@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_tensorflow.c - `det launch tensorflow` and `tensorflow_distributed`: one
+ * process a node, the rest is done by tf.distribute in it.
+ *
+ *   TF_CONFIG          several nodes: who they are, and which of them this is; what
+ *                      MultiWorkerMirroredStrategy reads
+ *   DET_CHIEF_IP       several nodes: the first of them, for libdet's ranks
+ *   DET_CPU_REPLICAS   several slots that are processors: how many.  TensorFlow knows
+ *                      one processor only; `determined` divides it into so many
+ * devices, so that MirroredStrategy finds a replica for each slot. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/ctx.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/run.h"
+#include "data/text.h"
+
+enum { DEFAULT_PORT = 29400, PORT_MOST = 65535 };
+
+/* ---- several nodes --------------------------------------------------------------- */
+
+/* Of every node; the master gives each allocation one of its own. */
+static det_status find_port(struct cli *cli, int64_t wanted, int64_t *ret_port)
+{
+    const char *text = getenv("C10D_PORT");
+    int64_t port = DEFAULT_PORT;
+
+    if (wanted != CLI_UNSET)
+        port = wanted;
+    else if (text && *text && (!parse_i64(text, &port) || port < 1 || port > PORT_MOST))
+        return cli_fail(cli, DET_INVALID, "C10D_PORT is '%s'; expected a port", text);
+    *ret_port = port;
+    return DET_OK;
+}
+
+/* Nodes that share a machine take ports one behind the other. */
+static int64_t own_port(const struct json *addresses, const struct json *node,
+                        int64_t port)
+{
+    json_each(other, addresses) {
+        if (other == node)
+            break;
+        port += strcmp(json_str(other, ""), json_str(node, "")) == 0;
+    }
+    return port;
+}
+
+static void put_worker(struct cli *cli, struct json_writer *w, const char *address,
+                       int64_t port)
+{
+    /* an IPv6 address would run into its port */
+    bool is_six = strchr(address, ':') && address[0] != '[';
+
+    jw_str(w, NULL,
+           arena_printf(&cli->mem, "%s%s%s:%lld", is_six ? "[" : "", address,
+                        is_six ? "]" : "", (long long)port));
+}
+
+static det_status set_tf_config(struct cli *cli, const struct launch_place *place,
+                                int64_t port)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+
+    jw_object(&w, NULL);
+    jw_object(&w, "cluster");
+    jw_array(&w, "worker");
+    json_each(address, place->addresses)
+        put_worker(cli, &w, json_str(address, ""),
+                   own_port(place->addresses, address, port));
+    jw_end_array(&w);
+    jw_end_object(&w);
+    jw_object(&w, "task");
+    jw_str(&w, "type", "worker");
+    jw_i64(&w, "index", place->rank);
+    jw_end_object(&w);
+    jw_end_object(&w);
+    if (text.status || cli->mem.has_failed)
+        return cli_nomem(cli);
+    return launch_set(cli, "TF_CONFIG", text.data);
+}
+
+static det_status run_one_of_several(struct cli *cli, const struct cli_invocation *in,
+                                     const struct launch_place *place, int64_t wanted)
+{
+    const char *chief = json_str(place->addresses->list.first, NULL);
+    const char *rank = cli_i64(cli, place->rank);
+    int64_t port = DEFAULT_PORT;
+    det_status st = rank ? find_port(cli, wanted, &port) : cli_nomem(cli);
+
+    if (!st)
+        st = set_tf_config(cli, place, port);
+    if (!st)
+        st = launch_set(cli, "DET_CHIEF_IP", chief);
+    return st ? st : launch_run_rank(cli, in, rank, "the task ends with it");
+}
+
+/* ---- this node alone ------------------------------------------------------------- */
+
+static det_status set_replicas(struct cli *cli, const struct launch_place *place,
+                               int64_t wanted)
+{
+    int64_t count = wanted != CLI_UNSET ? wanted : (int64_t)place->slots;
+    const char *text = cli_i64(cli, count);
+
+    if (!text)
+        return cli_nomem(cli);
+    return place->has_gpus || count < 2 ? DET_OK
+                                        : launch_set(cli, "DET_CPU_REPLICAS", text);
+}
+
+/* There is nothing for us to do while it runs. */
+static det_status become(struct cli *cli, const struct cli_invocation *in)
+{
+    const char **argv = arena_array(&cli->mem, const char *, in->arg_count + 1);
+
+    if (!argv)
+        return cli_nomem(cli);
+    memcpy(argv, in->args, in->arg_count * sizeof(*argv));
+    return launch_become(cli, argv);
+}
+
+det_status run_launch_tensorflow(struct cli *cli, const struct cli_invocation *in)
+{
+    const struct launch_tensorflow_options *options = in->options;
+    struct launch_place place;
+    det_status st = launch_place_read(cli, &place);
+
+    if (!st)
+        st = launch_set(cli, "DET_LAUNCH", "tensorflow");
+    if (!st && place.nodes > 1)
+        return run_one_of_several(cli, in, &place, options->port);
+    if (!st)
+        st = set_replicas(cli, &place, options->replicas);
+    return st ? st : become(cli, in);
+}
+
+det_status run_launch_tensorflow_distributed(struct cli *cli,
+                                             const struct cli_invocation *in)
+{
+    const struct launch_tensorflow_options *options = in->options;
+    struct launch_place place;
+    det_status st = launch_place_read(cli, &place);
+
+    if (!st)
+        st = launch_place_is_one(cli, &place, "tensorflow_distributed",
+                                 ", or use 'det launch tensorflow' with "
+                                 "MultiWorkerMirroredStrategy");
+    if (!st)
+        st = launch_set(cli, "DET_LAUNCH", "tensorflow_distributed");
+    if (!st)
+        st = set_replicas(cli, &place, options->replicas);
+    return st ? st : become(cli, in);
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""determined.experimental.keras.init(): a script that is its own experiment, trained here or submitted."""
+import json
+import os
+import sys
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import numpy as np
+
+import keras
+
+import determined as det
+from determined import _hparams, _launch
+from determined.experimental import keras as native
+from place import Offline
+
+CONFIG = {
+    "searcher": {"name": "single", "metric": "val_loss", "max_steps": 1},
+    "hyperparameters": {
+        "global_batch_size": det.Constant(8),
+        "units": det.Integer(2, 6),
+        "rate": det.Log(-3, -1),
+        "kind": det.Categorical(["relu", "tanh"]),
+        "drop": det.Double(0.0, 0.5, count=3),
+    },
+}
+
+
+def numbers(count):
+    x = np.random.default_rng(0).random((count, 4)).astype("float32")
+    return x, x.sum(1)
+
+
+class Spaces(unittest.TestCase):
+    def test_they_are_what_a_configuration_has(self):
+        self.assertEqual(det.Constant(value=3), {"type": "const", "val": 3})
+        self.assertEqual(det.Integer(minval=1, maxval=4), {"type": "int", "minval": 1, "maxval": 4})
+        self.assertEqual(det.Double(0, 1, count=2), {"type": "double", "minval": 0, "maxval": 1, "count": 2})
+        self.assertEqual(det.Log(minval=-4, maxval=-1, base=10), {"type": "log", "minval": -4, "maxval": -1, "base": 10})
+        self.assertEqual(det.Categorical(vals=(1, 2)), {"type": "categorical", "vals": [1, 2]})
+        self.assertEqual(json.loads(json.dumps(det.Constant(1))), {"type": "const", "val": 1})
+
+    def test_wrong_ones(self):
+        for make, sentence in (
+            (lambda: det.Integer(4, 1), "minval is 4, which is more than maxval, 1"),
+            (lambda: det.Integer(1.5, 2), "expected a whole number"),
+            (lambda: det.Double("a", 2), "expected a number"),
+            (lambda: det.Double(1, 2, count=0), "expected 1 or more"),
+            (lambda: det.Log(1, 2, base=0), "expected more than 0"),
+            (lambda: det.Categorical([]), "at least one value"),
+            (lambda: det.Categorical("abc"), "at least one value"),
+        ):
+            with self.assertRaises((TypeError, ValueError)) as caught:
+                make()
+            self.assertIn(sentence, str(caught.exception))
+
+    def test_one_of_each(self):
+        values, chosen = _hparams.one_of_each({**CONFIG["hyperparameters"], "deep": {"a": det.Integer(0, 4), "b": 1}})
+        self.assertEqual(
+            values,
+            {"global_batch_size": 8, "units": 4, "rate": 0.01, "kind": "relu", "drop": 0.25, "deep": {"a": 2, "b": 1}},
+        )
+        self.assertEqual(set(chosen), {"units", "rate", "kind", "drop", "deep.a"})
+        with self.assertRaisesRegex(ValueError, "'units' is .* lacks something of type 'int'"):
+            _hparams.one_of_each({"units": {"type": "int"}})
+
+
+class Here(Offline):
+    def begin(self, **arguments):
+        os.environ["DET_OFFLINE_LOGS"] = "0"
+        context = native.init(config=arguments.pop("config", CONFIG), local=True, **arguments)
+        self.addCleanup(context._core.close)
+        return context
+
+    def model(self, context, kinds=1):
+        model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(context.get_hparam("units")), keras.layers.Dense(1)])
+        model = context.wrap_model(model)
+        model.compile("sgd", "mse", run_eagerly=True)
+        return model
+
+    def test_it_trains_here_with_chosen_values(self):
+        with self.assertLogs("determined.keras", "WARNING") as logs:
+            context = self.begin()
+        self.assertIn("hyperparameter 'units' is searched; here it is 4", "\n".join(logs.output))
+        model = self.model(context)
+        history = context.fit(*numbers(256), validation_data=numbers(16), epochs=50)
+        self.assertEqual(int(model.optimizer.iterations), 100)  # the configuration decides
+        self.assertEqual(len(history.epoch), 3)  # the fourth, of 32 batches, is not over
+        self.assertTrue(any("val_loss" in name for name in history.history))
+        self.assertIn(b"val_loss", self.reported())
+
+    def test_a_test_is_one_batch(self):
+        context = self.begin(test=True)
+        model = self.model(context)
+        context.fit(*numbers(256), validation_split=0.25)
+        self.assertEqual(int(model.optimizer.iterations), 1)
+        self.assertIn(b"val_loss", self.reported())
+
+    def test_epochs_count_where_nothing_is_configured(self):
+        config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
+        context = self.begin(config=config)
+        model = self.model(context)
+        context.fit(*numbers(16), batch_size=4, epochs=2, validation_data=numbers(4))
+        self.assertEqual(int(model.optimizer.iterations), 8)
+
+    def test_fit_generator_with_a_sequence_and_a_generator(self):
+        class Batches(keras.utils.PyDataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, index):
+                return numbers(8)
+
+        config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
+        context = self.begin(config=config)
+        model = self.model(context)
+        context.fit_generator(Batches(), epochs=2, validation_data=Batches(), workers=1)
+        self.assertEqual(int(model.optimizer.iterations), 8)
+
+    def test_a_generator(self):
+        def batches():
+            while True:
+                yield numbers(8)
+
+        config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
+        context = self.begin(config=config)
+        model = self.model(context)
+        context.fit_generator(batches(), steps_per_epoch=3, epochs=2, validation_data=numbers(8))
+        self.assertEqual(int(model.optimizer.iterations), 6)
+
+    def test_what_it_refuses(self):
+        context = self.begin()
+        with self.assertRaisesRegex(RuntimeError, "there are 0"):
+            context.fit(*numbers(8))
+        model = self.model(context)
+        with self.assertRaisesRegex(ValueError, "initial_epoch"):
+            context.fit(*numbers(8), initial_epoch=2)
+        with self.assertRaisesRegex(ValueError, "validation_split"):
+            context.fit(*numbers(8), validation_split=0.5, validation_data=numbers(8))
+        with self.assertRaisesRegex(ValueError, "leaves nothing"):
+            context.fit(*numbers(1), validation_split=0.5)
+        model.compile("sgd", "mse", run_eagerly=True)
+        context._is_test = True
+        context.fit(*numbers(16), validation_data=numbers(8))
+        with self.assertRaisesRegex(RuntimeError, "called before"):
+            context.fit(*numbers(16))
+
+
+class Submitted(Offline):
+    def submit(self, argv, code=0, **arguments):
+        """What `det` was called with, and the configuration."""
+        seen = {}
+
+        def run(words, **_):
+            seen["words"] = words
+            with open(words[3]) as file:
+                seen["config"] = json.load(file)
+            return mock.Mock(returncode=code)
+
+        with mock.patch.object(_launch, "find_det", lambda: "det"), mock.patch("subprocess.run", run):
+            with mock.patch.object(sys, "argv", argv), self.assertRaises(SystemExit) as left:
+                native.init(config=CONFIG, **arguments)
+        self.assertEqual(left.exception.code, code)
+        return seen
+
+    def test_the_folder_and_the_configuration_go_to_the_master(self):
+        script = self.write("code/train.py", "")
+        seen = self.submit([script, "--flag", "value"], context_dir=self.path("code"))
+        self.assertEqual(seen["words"][:3], ["det", "experiment", "create"])
+        self.assertEqual(seen["words"][4], self.path("code"))
+        self.assertEqual(seen["config"]["entrypoint"], ["python3", "train.py", "--flag", "value"])
+        self.assertEqual(seen["config"]["hyperparameters"]["units"], {"type": "int", "minval": 2, "maxval": 6})
+        self.assertEqual(seen["config"]["searcher"]["max_steps"], 1)
+
+    def test_a_command_of_ones_own_and_a_failure(self):
+        self.write("code/train.py", "")
+        seen = self.submit([""], code=3, context_dir=self.path("code"), command=["bash", "run.sh"])
+        self.assertEqual(seen["config"]["entrypoint"], ["bash", "run.sh"])
+
+    def test_a_test_is_one_trial(self):
+        script = self.write("code/train.py", "")
+        seen = self.submit([script], context_dir=self.path("code"), test=True)
+        self.assertEqual(seen["config"]["searcher"], {"name": "single", "metric": "val_loss", "max_length": {"batches": 1}})
+        self.assertEqual(seen["config"]["hyperparameters"]["units"], 4)
+
+    def test_what_cannot_be_submitted(self):
+        script = self.write("elsewhere/train.py", "")
+        folder = self.path("code")
+        os.mkdir(folder)
+        for argv, arguments, sentence in (
+            ([script], {}, "needs context_dir"),
+            ([script], {"context_dir": self.path("no")}, "there is no such folder"),
+            ([script], {"context_dir": folder}, "is not in that folder"),
+            ([""], {"context_dir": folder}, "needs command"),
+            ([""], {"context_dir": folder, "command": "train.py"}, "expected a list of words"),
+            ([""], {"context_dir": folder, "config": []}, "expected a dict"),
+            ([""], {"context_dir": folder, "config": {"a": object()}}, "no configuration can"),
+        ):
+            with mock.patch.object(sys, "argv", argv), self.assertRaises(Exception) as caught:
+                native.init(**{"config": CONFIG, **arguments})
+            self.assertIn(sentence, str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

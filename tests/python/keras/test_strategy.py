@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's strategies under the launch layers: workers that train together, processors as replicas,
+and the repairs that Keras 3 needs for the first."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import unittest
+
+from place import Offline
+
+MODEL = """
+import os
+import numpy as np
+
+def model_and_data(keras, tf):
+    keras.utils.set_random_seed(1)
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    y = x.sum(1, keepdims=True)
+    model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
+    model.compile(optimizer=keras.optimizers.SGD(0.05), loss="mse", metrics=["mae"])
+    return model, tf.data.Dataset.from_tensor_slices((x, y)).batch(8), x
+
+def train(strategy, keras, tf):
+    with strategy.scope():
+        model, data, x = model_and_data(keras, tf)
+    model.fit(data, epochs=2, verbose=0, validation_data=data)
+    said = model.evaluate(data, verbose=0, return_dict=True)
+    predicted = model.predict(x, batch_size=8, verbose=0)
+    return {
+        "replicas": strategy.num_replicas_in_sync,
+        "weights": [float(v) for array in model.get_weights() for v in np.ravel(array)],
+        "loss": said["loss"], "mae": said["mae"], "predicted": predicted.ravel().tolist(),
+    }
+"""
+FROM_TF_CONFIG = """
+import json
+import determined as det
+dist, strategy = det.core.DistributedContext.from_tf_config()
+import keras, tensorflow as tf
+told = train(strategy, keras, tf)
+told["ranks"] = dist.allgather(dist.rank)
+print("told " + json.dumps(told))
+"""
+# With one of the repairs left out.
+WITHOUT = """
+from determined.keras import _strategy
+_strategy.{name} = lambda module: None
+import tensorflow as tf
+strategy = _strategy.choose(2)
+import keras
+try:
+    train(strategy, keras, tf)
+    print("told", "nothing is wrong")
+except Exception as error:
+    print("told", type(error).__name__, str(error).replace(chr(10), " "))
+os._exit(0)  # the other worker may wait in a collective
+"""
+ALONE = {}
+
+
+def free_ports(count):
+    with_ports = [socket.socket() for _ in range(count)]
+    for each in with_ports:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in with_ports]
+    for each in with_ports:
+        each.close()
+    return ports
+
+
+class Strategies(Offline):
+    def start(self, script, **variables):
+        env = {**os.environ, "DET_DISTRIBUTED_SECRET": self.folder, "TF_CPP_MIN_LOG_LEVEL": "2"}
+        env.update(variables)
+        return subprocess.Popen(
+            [sys.executable, "-B", "-c", textwrap.dedent(script)],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def finish(self, *processes):
+        try:
+            ends = [(p.communicate(timeout=300), p.returncode) for p in processes]
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    process.kill()
+                    process.communicate()
+        for (out, err), code in ends:
+            self.assertEqual(code, 0, out + err)
+        lines = [line for (out, _), _ in ends for line in out.splitlines() if line.startswith("told ")]
+        self.assertEqual(len(lines), len(processes), ends)
+        return [line[len("told ") :] for line in lines]
+
+    def workers(self, script):
+        one, two, talk = free_ports(3)
+        cluster = {"worker": [f"127.0.0.1:{one}", f"127.0.0.1:{two}"]}
+        return self.finish(
+            *(
+                self.start(
+                    MODEL + script,
+                    TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}),
+                    INTER_TRAIN_PROCESS_COMM_PORT_1=str(talk),
+                )
+                for index in range(2)
+            )
+        )
+
+    def one_process(self, **variables):
+        return json.loads(self.finish(self.start(MODEL + FROM_TF_CONFIG, **variables))[0])
+
+    def alone(self):
+        """What all others are compared with; computed once."""
+        if not ALONE:
+            ALONE.update(self.one_process())
+        return ALONE
+
+    def check_close(self, one, other, names=("weights", "loss", "mae", "predicted")):
+        for name in names:
+            pairs = zip(*(v if isinstance(v, list) else [v] for v in (one[name], other[name])))
+            for a, b in pairs:
+                self.assertAlmostEqual(a, b, places=5, msg=name)
+
+
+class Workers(Strategies):
+    def test_two_workers_train_what_one_would(self):
+        first, second = map(json.loads, self.workers(FROM_TF_CONFIG))
+        self.assertEqual((first["replicas"], first["ranks"]), (2, [0, 1]))
+        self.assertEqual(first, second)
+        alone = self.alone()
+        self.assertEqual((alone["replicas"], alone["ranks"]), (1, [0]))
+        self.check_close(first, alone, ("weights", "predicted"))
+
+    def test_both_repairs_are_needed_and_there_is_something_to_repair(self):
+        """Fails when Keras has changed: when it needs a repair no more, or when what is repaired
+        is elsewhere by now."""
+        from determined.keras import _strategy
+
+        self.assertEqual(_strategy.repair(), [])
+        said = self.workers(WITHOUT.replace("{name}", "_repair_build"))
+        self.assertIn("PerReplica", said[0], "Keras builds models among workers by itself by now")
+        said = self.workers(WITHOUT.replace("{name}", "_repair_reduce"))
+        self.assertIn("Invalid reduction dimension", said[0], "Keras reduces metrics among workers by itself by now")
+
+    def test_what_keras_no_longer_has_is_named(self):
+        script = """
+            from determined.keras import _strategy
+            _strategy._TRAINER = "keras.src.backend.tensorflow.elsewhere"
+            for sentence in _strategy.repair():
+                print(sentence)
+            print("told")
+            print("told ", _strategy.repair() == [])
+        """
+        out, _ = self.start(script).communicate()
+        self.assertIn("elsewhere.reduce_per_replica", out)
+        self.assertIn("elsewhere.TensorFlowTrainer._maybe_symbolic_build", out)
+        self.assertIn("told  True", out)
+
+
+class Replicas(Strategies):
+    def test_processors_as_slots_are_replicas(self):
+        both = self.one_process(DET_CPU_REPLICAS="2", DET_LAUNCH="tensorflow")
+        self.assertEqual(both["replicas"], 2)
+        self.check_close(both, self.alone())
+
+    ORDERS = {
+        "determined first": "import determined\nimport tensorflow as tf\n",
+        "tensorflow first": "import tensorflow as tf\nimport determined\n",
+    }
+
+    def test_a_strategy_of_ones_own_has_them_whatever_is_imported_first(self):
+        say = "print('told', tf.distribute.MirroredStrategy().num_replicas_in_sync, tf.__spec__.loader.__class__.__name__)"
+        started = {
+            name: self.start(imports + say, DET_CPU_REPLICAS="3", DET_LAUNCH="tensorflow_distributed")
+            for name, imports in self.ORDERS.items()
+        }
+        for name, process in started.items():
+            with self.subTest(name):
+                self.assertEqual(self.finish(process), ["3 SourceFileLoader"])
+
+    def test_too_late_is_said(self):
+        process = self.start(
+            """
+            import tensorflow as tf
+            tf.constant(1)
+            import determined
+            print(tf.distribute.MirroredStrategy().num_replicas_in_sync)
+            """,
+            DET_CPU_REPLICAS="2",
+        )
+        out, err = process.communicate()
+        self.assertEqual(out, "1\n")
+        self.assertIn("this task has 2 slots, but TensorFlow was in use before 'import determined'", err)
+
+    def test_without_slots_nothing_is_changed(self):
+        process = self.start(
+            """
+            import sys
+            import determined
+            print(len(sys.meta_path), [name for name in sys.modules if name.startswith("determined")])
+            """
+        )
+        self.assertIn("['determined']", process.communicate()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launching from Python, as far as one process can tell: words of command lines, who has launched this
+process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3016-classes.sh."""
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+from place import Offline
+
+import determined as det
+from determined import _launch, _replicas, launch
+from determined.exec import harness
+
+
+class Words(unittest.TestCase):
+    def test_options_end_where_the_command_begins(self):
+        for words, wanted in (
+            ([], ([], [])),
+            (["--port", "3", "a", "--port", "4"], (["--port", "3"], ["a", "--port", "4"])),
+            (["--port=3", "--", "-x", "--"], (["--port=3"], ["-x", "--"])),
+            (["-n", "2", "--", "a.py"], (["-n", "2"], ["a.py"])),
+            (["--port"], (["--port"], [])),
+            (["--"], ([], [])),
+        ):
+            with self.subTest(words):
+                self.assertEqual(launch._split(words), wanted)
+
+    def test_a_file_is_run_with_this_interpreter(self):
+        with mock.patch.object(_launch, "run_det") as run:
+            launch.become("tensorflow", ["train.py", "--lr", "1"])
+            launch.become("mpi", ["-n", "2", "./train"])
+            launch.become("mpi", ["--help"])
+        self.assertEqual(
+            [each.args[0] for each in run.call_args_list],
+            [
+                ["launch", "tensorflow", "--", sys.executable, "train.py", "--lr", "1"],
+                ["launch", "mpi", "-n", "2", "--", "./train"],
+                ["launch", "mpi", "--help"],
+            ],
+        )
+
+    def test_without_the_program_one_sentence(self):
+        with mock.patch.object(_launch, "_NEAR", ()), mock.patch.dict(os.environ, PATH="/nowhere"):
+            with self.assertRaisesRegex(SystemExit, "determined: the program 'det' is neither"):
+                launch.become("mpi", ["a"])
+
+    def test_the_program_beside_the_package_is_taken(self):
+        self.assertTrue(os.path.samefile(_launch.find_det(), os.environ["DET"]))
+
+
+class Relaunch(Offline):
+    CLUSTER = dict.fromkeys(
+        ("master_url", "cluster_id", "agent_id", "task_id", "allocation_id", "session_token"), "x"
+    )
+
+    def be_task(self, slots, nodes=1):
+        values = {**self.CLUSTER, "slot_ids": list(range(slots)), "task_type": "TRIAL"}
+        self.write("task/info/cluster.json", json.dumps(values))
+        nodes = {"container_addrs": ["h"] * nodes, "container_rank": 0, "container_slot_counts": [slots] * nodes}
+        self.write("task/info/rendezvous.json", json.dumps(nodes))
+        os.environ["DET_RUN_DIR"] = self.path("task")
+        self.forget_info()
+
+    def relaunched(self):
+        """The words, or None."""
+        with mock.patch.object(_launch, "run_det") as run:
+            _launch.relaunch_if_needed()
+        return run.call_args.args[0] if run.called else None
+
+    def test_several_slots_are_several_processes(self):
+        self.assertIsNone(self.relaunched())
+        self.be_task(1)
+        self.assertIsNone(self.relaunched())
+        self.be_task(2)
+        words = self.relaunched()
+        self.assertEqual(words[:4], ["launch", "mpi", "--", sys.executable])
+        self.assertEqual(words[4:], sys.orig_argv[1:])
+        self.be_task(1, nodes=2)
+        self.assertIsNotNone(self.relaunched())
+
+    def test_who_was_launched_is_not_launched_again(self):
+        self.be_task(2)
+        for name in ("DET_LAUNCH", "RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "TF_CONFIG"):
+            with mock.patch.dict(os.environ, {name: "0"}):
+                self.assertIsNone(self.relaunched(), name)
+
+    def test_what_cannot_be_repeated_says_so(self):
+        self.be_task(3)
+        with mock.patch.object(sys, "argv", [""]):
+            with self.assertRaisesRegex(RuntimeError, "has 3 slots.*standard input cannot be started again"):
+                self.relaunched()
+
+    def test_it_goes_back_to_where_it_was_started(self):
+        self.be_task(2)
+        self.write("there/train.py", "")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir("/")
+        os.environ["PWD"] = self.path("there")
+        with mock.patch.object(sys, "argv", ["train.py"]):
+            self.relaunched()
+        self.assertTrue(os.path.samefile(os.getcwd(), self.path("there")))
+
+    def test_ranks_come_from_the_launcher(self):
+        self.assertEqual(_launch.distributed().size, 1)
+        one = {"RANK": "0", "LOCAL_RANK": "0", "CROSS_RANK": "0"}
+        one.update(WORLD_SIZE="1", LOCAL_SIZE="1", CROSS_SIZE="1")
+        with mock.patch.dict(os.environ, {**one, "DET_LAUNCH": "mpi"}):
+            self.assertEqual(_launch.distributed().rank, 0)
+        with mock.patch.dict(os.environ, {"DET_LAUNCH": "tensorflow", "RANK": "7"}):
+            self.assertEqual(_launch.distributed().size, 1)
+        with mock.patch.dict(os.environ, TF_CONFIG="{"):
+            self.assertRaisesRegex(ValueError, "TF_CONFIG is '{'", _launch.distributed)
+
+    def test_signals_that_python_ignores_are_heard_again(self):
+        code = "from determined import _launch; _launch.run_det(['launch', 'tensorflow', '--', 'sh', '-c', 'kill -PIPE $$; echo alive'])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (-13, ""))
+
+
+class Replicas(unittest.TestCase):
+    def test_numbers_only(self):
+        for text in ("0", "x", "-1", "1.5", "2048"):
+            with mock.patch.dict(os.environ, DET_CPU_REPLICAS=text):
+                self.assertRaisesRegex(ValueError, f"DET_CPU_REPLICAS is '{text}'", _replicas.wanted)
+
+    def test_gpus_are_left_alone(self):
+        tf = mock.MagicMock()
+        with mock.patch.dict(os.environ, DET_CPU_REPLICAS="2"):
+            _replicas.divide(tf)
+            tf.config.set_logical_device_configuration.assert_not_called()
+            tf.config.list_physical_devices.side_effect = lambda kind: ["cpu"] * (kind == "CPU")
+            tf.config.get_logical_device_configuration.return_value = None
+            _replicas.divide(tf)
+            self.assertEqual(len(tf.config.set_logical_device_configuration.call_args.args[1]), 2)
+
+
+class Errors(unittest.TestCase):
+    def told(self, function):
+        err = io.StringIO()
+        try:
+            function()
+        except Exception as error:
+            with contextlib.redirect_stderr(err):
+                harness.print_error(error)
+        return err.getvalue()
+
+    def test_frames_of_ours_are_left_out(self):
+        def by_user():
+            det.Epochs("3")
+
+        text = self.told(by_user)
+        self.assertIn('det.Epochs("3")', text)
+        self.assertNotIn("_units.py", text)
+
+    def test_also_of_causes(self):
+        def by_user():
+            try:
+                det.Epochs(0)
+            except ValueError as error:
+                raise KeyError("other") from error
+
+        text = self.told(by_user)
+        self.assertNotIn("_units.py", text)
+        self.assertIn("direct cause", text)
+        self.assertIn("KeyError: 'other'", text)
+
+    def test_without_user_code_nothing_is_left_out(self):
+        code = "from determined.exec import harness; import determined as det\n" \
+            "error = None\ntry:\n    det.Epochs(0)\nexcept ValueError as e:\n    error = e.with_traceback(e.__traceback__.tb_next)\n" \
+            "harness.print_error(error)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertIn("_units.py", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
