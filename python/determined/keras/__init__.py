@@ -65,14 +65,13 @@ def __dir__() -> List[str]:
 
 
 def _put_back() -> None:
-    try:
-        from determined.keras import _compat, _which
-    except ModuleNotFoundError:
-        return  # whoever goes on to use Keras is told which package is missing
-    if _which.is_legacy:  # layers draw from generators that can be saved
-        _which.keras.backend.experimental.enable_tf_random_generator()
+    from determined.keras import _compat
+
+    if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):
+        # layers draw from generators that can be saved
+        _compat.watch("tf_keras", lambda keras: keras.backend.experimental.enable_tf_random_generator())
     else:
-        _compat.install(_which.keras)
+        _compat.watch("keras", _compat.install)
 
 
 _put_back()

@@ -14,10 +14,11 @@ is decided by Keras's adapter:
     PyDataset       batches in that order, each made with generators seeded by its position
     tf.data         as it comes: one iterator for each epoch; passed over up to the place
     ... cached      the same, but it goes there (_cache.py)
-    anything else   as it comes
+    anything else   as it comes; a DataLoader of PyTorch draws its order from (seed, epoch)
 """
 import contextlib
 import functools
+import itertools
 import random
 import sys
 import threading
@@ -37,8 +38,9 @@ _PIECE = 4096  # batches whose items are computed at once
 class Feed:
     """Data as it comes, one pass of it for each epoch."""
 
-    def __init__(self, fit: _hooks.Fit) -> None:
+    def __init__(self, fit: _hooks.Fit, seed: int = 0) -> None:
         self.fit = fit
+        self.seed = seed
         self.batches: Optional[int] = fit.steps_per_epoch or fit.iterator._num_batches
         self.epoch = 0
         self.first = 0
@@ -65,7 +67,7 @@ class Feed:
         if self.fit.steps_per_epoch and self._current is not None:
             return self._current  # epochs are stretches of one long pass
         skipped = self.first + (self.epoch * self.fit.steps_per_epoch if self.fit.steps_per_epoch else 0)
-        if not self.fit.steps_per_epoch:
+        if not self.fit.steps_per_epoch and type(self.fit.adapter).__name__ != "TorchDataLoaderAdapter":
             for _ in range(self._passes, self.epoch):
                 self.fit.open_iterator()  # a shuffled dataset counts its iterators
             self._passes = self.epoch + 1
@@ -73,14 +75,22 @@ class Feed:
         return self._current
 
     def _pass_over(self, batches: int) -> Iterator[Any]:
-        passed = self.fit.open_iterator()
+        passed = self._open_seeded()
         for _ in range(batches):
             try:
                 next(passed)
             except StopIteration:  # it is repeated by beginning anew
-                passed = self.fit.open_iterator()
+                passed = self._open_seeded()
                 next(passed)
         return passed
+
+    def _open_seeded(self) -> Iterator[Any]:
+        if backend != "torch":
+            return self.fit.open_iterator()
+        with _hooks.torch_seeded(self.seed, self.epoch):
+            passed = self.fit.open_iterator()
+            first = list(itertools.islice(passed, 1))  # which is when the order is drawn
+        return itertools.chain(first, passed)
 
 
 class CachedFeed(Feed):
@@ -128,7 +138,7 @@ class OrderedFeed(Feed):
     """Data that can be reached by number: nothing is passed over."""
 
     def open(self) -> Iterator[Any]:
-        return self.fit.open_iterator()
+        return self._open_seeded()
 
 
 class ArrayFeed(OrderedFeed):
@@ -147,7 +157,7 @@ class ArrayFeed(OrderedFeed):
     def open(self) -> Iterator[Any]:
         self._at = self.epoch * (self.batches or 0) + self.first  # the generators below begin here
         self._left = (self.batches or 0) - self.first
-        return self.fit.open_iterator()
+        return self._open_seeded()
 
     def _pieces(self) -> Iterator[List[np.ndarray]]:
         """The items of the batches of this epoch; in several pieces, where an epoch of Keras is no
@@ -333,7 +343,7 @@ def make(fit: _hooks.Fit, seed: int, part: Part = _ALONE) -> Feed:
     cache = sys.modules.get("determined.keras._cache")
     if kind == "TFDatasetAdapter" and cache is not None and cache.leaf_of(adapter._dataset) is not None:
         return CachedFeed(fit, functools.partial(cache.seek, adapter._dataset))
-    return Feed(fit)
+    return Feed(fit, seed)
 
 
 def _first(arrays: Any) -> Any:

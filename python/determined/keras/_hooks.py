@@ -18,6 +18,7 @@ Keras has lost):
     Optimizer._learning_rate
     keras.src.backend.common.global_state (the generator behind keras.random without a seed)
 """
+import contextlib
 import sys
 from types import FrameType
 from typing import Any, Callable, Iterator, List, Optional, Tuple
@@ -184,6 +185,45 @@ def sync(model: Any) -> None:
     """The variables hold what training has made of them."""
     if backend == "jax":
         model.jax_state_sync()
+
+
+# ---- PyTorch draws from generators of its own, Keras's Dropout among others
+
+
+def torch_generators() -> List[Any]:
+    """The states of its generators, the processor's first; none with another backend."""
+    if backend != "torch":
+        return []
+    import torch  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    states = [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [])]
+    return [state.cpu().numpy() for state in states]
+
+
+def restore_torch_generators(states: List[Any]) -> None:
+    if backend != "torch" or not states:
+        return
+    import torch
+
+    torch.set_rng_state(torch.from_numpy(states[0]))
+    for device, state in zip(range(torch.cuda.device_count()), states[1:]):
+        torch.cuda.set_rng_state(torch.from_numpy(state), device)
+
+
+@contextlib.contextmanager
+def torch_seeded(seed: int, epoch: int) -> Iterator[None]:
+    """A DataLoader draws its order when it is opened: from the seed and the epoch alone."""
+    if backend != "torch":
+        yield
+        return
+    import torch
+
+    before = torch.get_rng_state()
+    torch.random.default_generator.manual_seed((seed * 0x9E3779B97F4A7C15 + epoch) & 0x7FFFFFFFFFFFFFFF)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
 
 
 if is_legacy:  # its fit() has nothing of this

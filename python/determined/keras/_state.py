@@ -294,13 +294,14 @@ def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -
 
 
 def generators() -> Any:
-    """Those of Python and NumPy."""
-    return (random.getstate(), np.random.get_state())
+    """Those of Python and NumPy, and of PyTorch where it is the one that trains."""
+    return (random.getstate(), np.random.get_state(), _hooks.torch_generators())
 
 
 def restore_generators(state: Any) -> None:
     random.setstate(state[0])
     np.random.set_state(state[1])
+    _hooks.restore_torch_generators(state[2] if len(state) > 2 else [])
 
 
 # ---- whole models

@@ -19,10 +19,8 @@ try:
     import numpy as np
 except ImportError as error:
     raise unittest.SkipTest(f"no Keras: {error}")
-from determined.keras import _compat
-
-_compat.install(keras)
-from determined.keras import _compat_model, _compat_optimizer
+import determined.keras  # noqa: F401
+from determined.keras import _compat, _compat_model, _compat_optimizer
 
 IS_TENSORFLOW = keras.backend.backend() == "tensorflow"
 
@@ -618,6 +616,20 @@ class Installed(Case):
             model.load_weights(self.path("a.weights.h5"))
             keras.models.load_model(self.path("a.keras"))
         self.assertEqual(keras.Model.fit.__name__, "fit")
+
+    def test_our_package_imports_no_keras_and_waits_for_it(self):
+        program = """
+            import sys, importlib.util
+            import determined.keras
+            assert "keras" not in sys.modules and "tensorflow" not in sys.modules
+            importlib.util.find_spec("keras")
+            import keras
+            assert keras.models.load_model.__module__ == "determined.keras._compat_files"
+            assert type(keras.__spec__.loader).__module__ != "determined.keras._compat"
+            assert len([f for f in sys.meta_path if type(f).__module__ == "determined.keras._compat"]) == 0
+            print("good")
+        """
+        self.assertEqual(run(program)[-1], "good")
 
     def test_another_keras_is_left_alone(self):
         class Other:
