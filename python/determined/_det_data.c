@@ -208,6 +208,39 @@ static PyObject *writer_add(struct writer *self, PyObject *args)
     return result;
 }
 
+static det_status add_rows(det_records *det, const char *bytes, size_t len, size_t size)
+{
+    det_status status = DET_OK;
+
+    for (size_t at = 0; at < len && !status; at += size)
+        status = det_records_add(det, bytes + at, size);
+    return status;
+}
+
+/* (bytes, size): as many records of that size as there are. */
+static PyObject *writer_add_rows(struct writer *self, PyObject *args)
+{
+    Py_buffer bytes;
+    Py_ssize_t size;
+    det_records *det;
+    det_status status;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "y*n:add_rows", &bytes, &size))
+        return NULL;
+    if (size <= 0 || bytes.len % size)
+        fail(DET_INVALID, "these bytes are not a whole number of records of that size");
+    else if ((det = writer_take(self))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = add_rows(det, bytes.buf, (size_t)bytes.len, (size_t)size);
+        Py_END_ALLOW_THREADS
+        self->is_busy = 0;
+        result = status ? fail(status, det_records_error(det)) : none();
+    }
+    PyBuffer_Release(&bytes);
+    return result;
+}
+
 static PyObject *writer_finish(struct writer *self, PyObject *unused)
 {
     det_records *det = writer_take(self);
@@ -304,6 +337,7 @@ static void records_dealloc(struct records *self)
 
 static PyMethodDef writer_methods[] = {
     METHOD("add", writer_add, METH_VARARGS),
+    METHOD("add_rows", writer_add_rows, METH_VARARGS),
     METHOD("finish", writer_finish, METH_NOARGS),
     METHOD("abort", writer_abort, METH_NOARGS),
     {0},

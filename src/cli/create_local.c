@@ -165,11 +165,7 @@ static det_status become(struct cli *cli, const struct experiment_config *config
         return st;
     if (folder && chdir(folder))
         return err_errno(cli->err, errno, "cannot go to '%s'", folder);
-    st = cli_flush(cli);
-    if (st)
-        return st;
-    execvp(argv[0], (char *const *)(uintptr_t)argv);
-    return err_errno(cli->err, errno, "cannot start '%s'", argv[0]);
+    return launch_become(cli, argv);
 }
 
 det_status create_here(struct cli *cli, const struct experiment_config *config,

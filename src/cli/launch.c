@@ -144,6 +144,16 @@ void launched_done(struct launched *launched)
     sigprocmask(SIG_SETMASK, &launched->usual, NULL);
 }
 
+det_status launch_become(struct cli *cli, const char *const *argv)
+{
+    det_status st = cli_flush(cli);
+
+    if (st)
+        return st;
+    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    return err_errno(cli->err, errno, "cannot start '%s'", argv[0]);
+}
+
 /* ---- children -------------------------------------------------------------------- */
 
 /* The children of one thread, each of which gets the signal; how many there were. */

@@ -50,6 +50,9 @@ bool launched_step(struct launched *launched, int *ret_code);
 /* Takes down what is left of its group, and lets signals have their way again. */
 void launched_done(struct launched *launched);
 
+/* Becomes the program; returns only when it cannot. */
+det_status launch_become(struct cli *cli, const char *const *argv);
+
 /* ---- where we are (launch_place.c) ----------------------------------------------- */
 
 /* The part of a task that runs on this node.  Outside of tasks: a single node that has

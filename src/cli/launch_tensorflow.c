@@ -8,10 +8,8 @@
  *   DET_CPU_REPLICAS   several slots that are processors: how many.  TensorFlow knows
  *                      one processor only; `determined` divides it into so many
  * devices, so that MirroredStrategy finds a replica for each slot. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "cli/ctx.h"
@@ -122,8 +120,7 @@ static det_status become(struct cli *cli, const struct cli_invocation *in)
     if (!argv)
         return cli_nomem(cli);
     memcpy(argv, in->args, in->arg_count * sizeof(*argv));
-    execvp(argv[0], (char *const *)(uintptr_t)argv);
-    return err_errno(cli->err, errno, "cannot start '%s'", argv[0]);
+    return launch_become(cli, argv);
 }
 
 det_status run_launch_tensorflow(struct cli *cli, const struct cli_invocation *in)

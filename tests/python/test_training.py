@@ -174,6 +174,15 @@ class RecordFiles(Offline):
             self.assertRaises(errors.StateError, call)
         writer.abort()
 
+    def test_many_at_once(self):
+        writer = _det.RecordWriter(self.path("many.rec"))
+        writer.add_rows(array.array("q", range(6)), 16)
+        writer.add_rows(b"", 16)
+        for size in (0, -1, 5):
+            self.assertRaises(ValueError, writer.add_rows, b"abc", size)
+        writer.finish()
+        self.assertEqual([numbers(each) for each in _det.Records(self.path("many.rec"))], [[0, 1], [2, 3], [4, 5]])
+
     def test_an_aborted_file_was_never_there(self):
         for end in (lambda writer: writer.abort(), lambda writer: None):
             writer = _det.RecordWriter(self.path("b.rec"))

@@ -5,23 +5,37 @@
     init()               a context whose fit() does the rest
     TFKerasTrial         a class that the platform trains
 
-All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.
+All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.  Importing
+this package also puts back the names of Keras 2 that Keras 3 dropped (_compat.py).
 """
 import importlib
+import os
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from determined.keras import callbacks, data
+    from determined.keras._cache import TFKerasExperimentalContext
     from determined.keras._callback import DeterminedCallback, TensorBoard
+    from determined.keras._load import load_model_from_checkpoint
+    from determined.keras._trainer import DeterminedProfilerCallback, TrainerContext, ValidationFreq, init
     from determined.keras._trial import TFKerasTrial, TFKerasTrialController, load_model_from_checkpoint_path
     from determined.keras._trial_context import TFKerasTrialContext
     from determined.keras.callbacks import TFKerasTensorBoard
+    from determined.keras.data import InMemorySequence, SequenceAdapter
 
 # name: the module that has it
 _HOMES = {
     "DeterminedCallback": "_callback",
+    "InMemorySequence": "data",
+    "SequenceAdapter": "data",
     "TensorBoard": "_callback",
+    "init": "_trainer",
+    "TrainerContext": "_trainer",
+    "ValidationFreq": "_trainer",
+    "DeterminedProfilerCallback": "_trainer",
+    "load_model_from_checkpoint": "_load",
     "TFKerasTensorBoard": "callbacks",
+    "TFKerasExperimentalContext": "_cache",
     "TFKerasTrial": "_trial",
     "TFKerasTrialContext": "_trial_context",
     "TFKerasTrialController": "_trial",
@@ -41,8 +55,24 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"module 'determined.keras' has no attribute '{name}'")
     globals()[name] = value
+    if os.environ.get("TF_CONFIG"):
+        importlib.import_module("determined.keras._strategy").repair()
     return value
 
 
 def __dir__() -> List[str]:
     return sorted(set(globals()) | set(__all__))
+
+
+def _put_back() -> None:
+    try:
+        from determined.keras import _compat, _which
+    except ModuleNotFoundError:
+        return  # whoever goes on to use Keras is told which package is missing
+    if _which.is_legacy:  # layers draw from generators that can be saved
+        _which.keras.backend.experimental.enable_tf_random_generator()
+    else:
+        _compat.install(_which.keras)
+
+
+_put_back()

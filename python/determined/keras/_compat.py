@@ -87,7 +87,7 @@ def install(keras: Any = None) -> bool:
     """Puts back what Keras 3 dropped.  Does nothing the second time, nor with another Keras.
     Says whether it is there."""
     if keras is None:
-        keras = importlib.import_module("keras")
+        from determined.keras._which import keras
     if not is_keras_3(keras):
         return False
     if getattr(keras, _MARK, False):

@@ -18,9 +18,8 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import keras
-
 from determined.keras._compat import say
+from determined.keras._which import keras
 
 _MODEL = (".keras", ".h5", ".hdf5")
 _WEIGHTS = (".weights.h5", ".weights.json")

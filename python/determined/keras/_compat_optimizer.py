@@ -16,9 +16,8 @@ import numbers
 import threading
 from typing import Any, Dict, Optional
 
-import keras
-
 from determined.keras._compat import say
+from determined.keras._which import keras
 
 _schedules = keras.optimizers.schedules
 _applying = threading.local()  # replicas of a strategy apply in threads

@@ -24,7 +24,7 @@ import numpy as np
 
 from determined import _det
 from determined.keras import _hooks
-from determined.keras._which import backend, is_legacy, keras
+from determined.keras._which import backend, is_legacy, keras, tree
 
 Part = Tuple[int, int]  # which of how many
 _ALONE: Part = (0, 1)
@@ -143,7 +143,7 @@ class ArrayFeed(OrderedFeed):
     def _batches(self, arrays: Any) -> Iterator[Any]:
         for piece in self._pieces():
             for items in piece:
-                yield keras.tree.map_structure(lambda each: np.asarray(each)[items], arrays)
+                yield tree.map_structure(lambda each: np.asarray(each)[items], arrays)
 
     def _dataset(self, arrays: Any) -> Any:
         import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -163,7 +163,7 @@ class ArrayFeed(OrderedFeed):
 
         signature = (tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None], tf.int64))
         items = tf.data.Dataset.from_generator(pieces, output_signature=signature).flat_map(batches_of)
-        held = tf.nest.map_structure(tf.convert_to_tensor, keras.tree.lists_to_tuples(arrays))
+        held = tf.nest.map_structure(tf.convert_to_tensor, tree.lists_to_tuples(arrays))
         held = tf.data.Dataset.from_tensors(held).repeat()
         batches = tf.data.Dataset.zip((items, held)).map(gather, num_parallel_calls=tf.data.AUTOTUNE)
         options = tf.data.Options()
@@ -208,13 +208,13 @@ def cut(batch: Any, part: Part) -> Any:
     which, count = part
     if count == 1:
         return batch
-    arrays = [each for each in keras.tree.flatten(batch) if each is not None]
+    arrays = [each for each in tree.flatten(batch) if each is not None]
     rows = len(arrays[0])
     if rows < count:
         raise ValueError(f"a batch of {rows} items cannot be shared by {count} processes")
     begin = which * (rows // count) + min(which, rows % count)
     end = begin + rows // count + (which < rows % count)
-    return keras.tree.map_structure(lambda each: None if each is None else each[begin:end], batch)
+    return tree.map_structure(lambda each: None if each is None else each[begin:end], batch)
 
 
 class _View(keras.utils.PyDataset if not is_legacy else object):  # type: ignore[misc]
@@ -309,14 +309,14 @@ def make(fit: _hooks.Fit, seed: int, part: Part = _ALONE) -> Feed:
             return ArrayFeed(fit, held, Order(len(_first(held)), size, shuffle, seed, part))
         if adapter.py_dataset.num_batches is not None:
             return SequenceFeed(fit, Order(adapter.py_dataset.num_batches, 1, adapter.shuffle, seed, _ALONE), seed, part)
-    if kind == "ArrayDataAdapter" and all(_is_dense(each) for each in keras.tree.flatten(adapter._inputs)):
+    if kind == "ArrayDataAdapter" and all(_is_dense(each) for each in tree.flatten(adapter._inputs)):
         order = Order(adapter._num_samples, adapter._batch_size, adapter._shuffle, seed, part)
         return ArrayFeed(fit, adapter._inputs, order)
     return Feed(fit)
 
 
 def _first(arrays: Any) -> Any:
-    return next(each for each in keras.tree.flatten(arrays) if each is not None)
+    return next(each for each in tree.flatten(arrays) if each is not None)
 
 
 def _is_dense(array: Any) -> bool:

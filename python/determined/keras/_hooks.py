@@ -15,21 +15,31 @@ Keras has lost):
     TFEpochIterator._distributed_dataset, ._distribute_strategy
     Trainer._symbolic_build, ._initial_epoch, ._should_eval
     CallbackList.callbacks
+    Optimizer._learning_rate
     keras.src.backend.common.global_state (the generator behind keras.random without a seed)
 """
 import sys
 from types import FrameType
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
-from determined.keras._which import backend, is_legacy, keras
+from determined.keras._which import backend, is_legacy, keras, tree
 
 
-def global_seeds() -> List[Any]:
-    """The variable of the generator that stands behind keras.random, where one was made."""
+def seeds(model: Any) -> List[Any]:
+    """The variables of generators that are none of the model's: that of the one which stands behind
+    keras.random, where it was made."""
     from keras.src.backend.common import global_state  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     generator = global_state.get_global_attribute("global_seed_generator")
     return [] if generator is None else [generator.state]
+
+
+def rates(optimizer: Any) -> List[Any]:
+    """The variable of a learning rate that is none of the optimizer's."""
+    from determined.keras import _compat_optimizer
+
+    rate = _compat_optimizer.first_rate(optimizer)
+    return [] if rate is None else [rate]
 
 
 def _frame_of_fit(model: Any) -> FrameType:
@@ -76,7 +86,7 @@ class Fit:
         self.iterator.reset()
         if backend == "tensorflow":
             strategy = self.iterator._distribute_strategy
-            batch = keras.tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], batch)
+            batch = tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], batch)
         try:
             self.model._symbolic_build(data_batch=batch)
         except Exception as error:
@@ -176,5 +186,5 @@ def sync(model: Any) -> None:
         model.jax_state_sync()
 
 
-def supports(model: Any) -> bool:
-    return not is_legacy and hasattr(model, "_symbolic_build")
+if is_legacy:  # its fit() has nothing of this
+    from determined.keras._hooks_legacy import Fit, rates, seeds  # type: ignore[assignment]  # noqa: F811

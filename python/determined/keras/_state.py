@@ -21,6 +21,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
+from determined.keras import _hooks
 from determined.keras._which import backend, is_legacy, keras
 
 VARIABLES = "variables.json"
@@ -29,13 +30,14 @@ MODEL = "model.json"
 
 # Kinds of variables.  Those of the first two are the same on all ranks of a training; what is
 # left belongs to each.
-TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK = (
+TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK, RATE = (
     "trainable",
     "optimizer",
     "other",
     "seed",
     "metric",
     "callback",
+    "rate",
 )
 WEIGHTS = (TRAINABLE, OTHER)
 SHARED = (TRAINABLE, OPTIMIZER)
@@ -72,18 +74,16 @@ def variables_of(model: Any) -> List[Entry]:
                 found.append((kind, getattr(each, "path", None) or each.name, each))
 
     add(METRIC, _metric_variables(model))
+    add(RATE, _hooks.rates(getattr(model, "optimizer", None)))
     add(OPTIMIZER, _optimizer_variables(model))
     add(TRAINABLE, model.trainable_variables)
     add(OTHER, model.weights)
     add(SEED, model.variables)
-    if not is_legacy:
-        from determined.keras import _hooks
-
-        add(SEED, _hooks.global_seeds())
+    add(SEED, _hooks.seeds(model))
     return sorted(found, key=lambda entry: _ORDER[entry[0]])
 
 
-_ORDER = {TRAINABLE: 0, OTHER: 1, SEED: 2, OPTIMIZER: 3, METRIC: 4, CALLBACK: 5}
+_ORDER = {TRAINABLE: 0, OTHER: 1, SEED: 2, OPTIMIZER: 3, METRIC: 4, CALLBACK: 5, RATE: 6}
 
 
 def _numpy(variable: Any) -> np.ndarray:
@@ -108,6 +108,7 @@ _WHAT = {
     SEED: "random generator",
     OPTIMIZER: "variable of the optimizer",
     METRIC: "variable of a metric",
+    RATE: "learning rate",
 }
 
 
@@ -137,6 +138,8 @@ def restore(model: Any, entries: List[Entry], kinds: Iterable[str]) -> None:
     for kind in kinds:
         saved = [entry for entry in entries if entry[0] == kind]
         present = [entry for entry in present_of if entry[0] == kind]
+        if kind == RATE and not (saved and present):
+            continue  # one of them has a schedule
         _check(kind, saved, present)
         pairs.extend(zip(saved, present))
     for (_, _, array), (_, _, variable) in pairs:

@@ -21,4 +21,16 @@ except ModuleNotFoundError as error:
         name=wanted,
     ) from None
 
+if is_legacy:
+    import tensorflow as _tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    class tree:
+        """What keras.tree is in Keras 3."""
+
+        flatten = staticmethod(_tf.nest.flatten)
+        map_structure = staticmethod(_tf.nest.map_structure)
+        lists_to_tuples = staticmethod(_tf.__internal__.nest.list_to_tuple)
+
+else:
+    tree = keras.tree
 backend: str = "tensorflow" if is_legacy else keras.backend.backend()

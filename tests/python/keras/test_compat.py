@@ -12,14 +12,13 @@ import unittest
 import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+if os.environ.get("TF_USE_LEGACY_KERAS", "") == "1":
+    raise unittest.SkipTest("this is about Keras 3")
 try:
     import keras
     import numpy as np
 except ImportError as error:
     raise unittest.SkipTest(f"no Keras: {error}")
-if not keras.__version__.startswith("3."):
-    raise unittest.SkipTest("this Keras is not Keras 3")
-
 from determined.keras import _compat
 
 _compat.install(keras)
@@ -336,7 +335,7 @@ class Names(Case):
             assert get_value(RMSprop(lr=0.5, decay=0.5).lr) == 0.5
             print("good")
         """
-        ours = "from determined.keras import _compat; _compat.install()"
+        ours = "import determined.keras"
         theirs = (
             "from tensorflow.keras.optimizers import legacy; "
             "from tensorflow.keras.optimizers.legacy import RMSprop; from tensorflow.keras.models import load_model"
@@ -549,7 +548,7 @@ class TensorFlowFiles(Case):
 
     def test_another_models_weights_name_the_layer(self):
         self.checkpoint(self.path("ckpt"), self.model(width=4))
-        self.assertRaisesRegex(ValueError, "'.*first/kernel' is 2 x 4 in .* and 2 x 3 in the model|is 4 x 1 in",
+        self.assertRaisesRegex(ValueError, "'.*first/(kernel' is 2 x 4|bias' is 4) in .* and (2 x )?3 in the model",
                                self.model().load_weights, self.path("ckpt"))
         small_one = small(units=3)
         self.checkpoint(self.path("few"), small_one)

@@ -1,0 +1,678 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets that are kept on disk, as they are before they are batched.
+
+    @self.context.experimental.cache_train_dataset("mnist", "1", shuffle=True)
+    def make_dataset():
+        return tf.data.Dataset...
+
+    dataset = make_dataset().batch(self.context.get_per_slot_batch_size())
+
+The first call runs the function and writes what it gives into a file of records (det/data.h), which
+bears the dataset's id and version; from then on, in every process, the function is not called any more.
+What is read back is the same bit for bit, but it can begin anywhere, and its order is libdet's: a
+function of the seed, the epoch and the place.
+
+    file        one record an item, the last one a description in JSON; whole or not there
+    _cache_op   two operations of TensorFlow, in C: which step comes when, and reading it
+    CachedDataset   a tf.data.Dataset of these; batch() of it reads batches at once
+
+Every pass through the data that reaches its end begins the next epoch.  A training says by itself
+where the next pass begins, with seek(): so it knows what comes, whoever else has looked into the data.
+"""
+import collections
+import contextlib
+import ctypes
+import fcntl
+import functools
+import glob
+import json
+import logging
+import os
+import urllib.parse
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+import determined
+from determined import _det, errors
+
+_logger = logging.getLogger("determined.keras")
+
+_RAW, _SHAPED, _STRINGS = 0, 1, 2  # enum component_kind of _cache_op.c
+_ROW = 4  # numbers that say what a step reads
+_STEP_ITEMS, _STEP_BYTES = 64, 4 << 20  # read at once where items come one by one
+_LARGE = 1 << 20  # a batch of so many bytes is worth a thread of its own
+_AHEAD = 2  # batches that are read before they are asked for
+_NAME_BYTES = 200
+
+_positions: List[np.ndarray] = []  # pipelines may outlive what Python knows of them
+
+
+@functools.lru_cache(maxsize=None)
+def _ops() -> Any:
+    return tf.load_op_library(_library_path())
+
+
+def _library_path() -> str:
+    return os.path.join(os.path.dirname(determined.__file__), "_cache_op.so")
+
+
+@functools.lru_cache(maxsize=None)
+def _opener() -> Any:
+    _ops()  # TensorFlow must be the first to load it: it asks which operations came with it
+    opener = ctypes.CDLL(_library_path()).det_cache_open
+    opener.restype = ctypes.c_void_p
+    opener.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    return opener
+
+
+# ---- the structure of an item, as JSON
+
+
+def _shape(shape: Any) -> Optional[List[Optional[int]]]:
+    return None if shape.rank is None else shape.as_list()
+
+
+def _describe(spec: Any) -> Any:
+    if isinstance(spec, tf.TensorSpec):
+        return {"tensor": [spec.dtype.name, _shape(spec.shape)]}
+    if isinstance(spec, tf.RaggedTensorSpec):
+        splits = spec.row_splits_dtype.name
+        return {"ragged": [spec.dtype.name, _shape(spec.shape), spec.ragged_rank, splits]}
+    if isinstance(spec, tf.SparseTensorSpec):
+        return {"sparse": [spec.dtype.name, _shape(spec.shape)]}
+    if isinstance(spec, dict):
+        return {"dict": [[key, _describe(each)] for key, each in spec.items()]}
+    if isinstance(spec, tuple) and hasattr(spec, "_fields"):
+        return {"named": [type(spec).__name__, list(spec._fields), [_describe(each) for each in spec]]}
+    if isinstance(spec, (tuple, list)):
+        return {"tuple": [_describe(each) for each in spec]}
+    raise TypeError(f"a dataset whose items hold {type(spec).__name__} cannot be cached; expected tensors")
+
+
+def _understand(text: Any) -> Any:
+    ((kind, value),) = text.items()
+    if kind == "tensor":
+        return tf.TensorSpec(value[1], tf.as_dtype(value[0]))
+    if kind == "ragged":
+        return tf.RaggedTensorSpec(value[1], tf.as_dtype(value[0]), value[2], tf.as_dtype(value[3]))
+    if kind == "sparse":
+        return tf.SparseTensorSpec(value[1], tf.as_dtype(value[0]))
+    if kind == "dict":
+        return {key: _understand(each) for key, each in value}
+    if kind == "named":
+        made = collections.namedtuple(value[0], value[1])  # type: ignore[misc]
+        return made(*map(_understand, value[2]))
+    return tuple(map(_understand, value))
+
+
+def _flat(structure: Any) -> List[Any]:
+    found: List[Any] = tf.nest.flatten(structure, expand_composites=True)
+    return found
+
+
+def _has_composites(spec: Any) -> bool:
+    return not all(isinstance(each, tf.TensorSpec) for each in tf.nest.flatten(spec))
+
+
+# ---- writing
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 8)
+
+
+def _numbers(*values: int) -> bytes:
+    return np.array(values, "<i8").tobytes()
+
+
+class _Component:
+    """One tensor of an item: how it is written, and which shape all items have in common."""
+
+    def __init__(self, spec: Any) -> None:
+        self.dtype = spec.dtype
+        if self.dtype in (tf.variant, tf.resource):
+            raise TypeError(f"a dataset whose items hold a {self.dtype.name} cannot be cached; expected tensors")
+        self.kind = _STRINGS if self.dtype == tf.string else _RAW
+        if self.kind == _RAW and not spec.shape.is_fully_defined():
+            self.kind = _SHAPED
+        self.shape: Any = ()  # (): of no item yet; None: they differ
+
+    def encode(self, value: Any) -> bytes:
+        array = np.asarray(value.numpy(), dtype=object if self.kind == _STRINGS else None)
+        shape = list(array.shape)
+        self.shape = shape if self.shape == () or self.shape == shape else None
+        if self.kind == _RAW:
+            return _padded(array.tobytes())
+        head = _numbers(len(shape), *shape)
+        if self.kind == _SHAPED:
+            return head + _padded(array.tobytes())
+        texts = [bytes(each) for each in array.reshape(-1)]
+        return head + _padded(_numbers(*map(len, texts)) + b"".join(texts))
+
+    def described(self) -> Any:
+        return {"type": self.dtype.name, "kind": self.kind, "shape": self.shape}
+
+
+def _write_rows(writer: _det.RecordWriter, dataset: Any, components: List[_Component]) -> int:
+    """Items that are all alike, many at once."""
+    specs = _flat(dataset.element_spec)
+    sizes = [spec.dtype.size * spec.shape.num_elements() for spec in specs]
+    row = sum(size + -size % 8 for size in sizes)
+    written = 0
+    if not row:
+        return _write_items(writer, dataset, components)
+    for component, spec in zip(components, specs):
+        component.shape = spec.shape.as_list()
+    for batch in dataset.batch(max(1, min(256, (8 << 20) // row))):
+        arrays = [np.ascontiguousarray(each.numpy()) for each in _flat(batch)]
+        rows = np.zeros((len(arrays[0]), row), np.uint8)
+        at = 0
+        for array, size in zip(arrays, sizes):
+            rows[:, at : at + size] = np.frombuffer(array.tobytes(), np.uint8).reshape(len(rows), size)
+            at += size + -size % 8
+        writer.add_rows(rows, row)
+        written += len(rows)
+    return written
+
+
+def _write_items(writer: _det.RecordWriter, dataset: Any, components: List[_Component]) -> int:
+    written = 0
+    for item in dataset:
+        parts = zip(components, _flat(item))
+        writer.add(b"".join(component.encode(value) for component, value in parts))
+        written += 1
+    return written
+
+
+def _write(path: str, dataset: Any, name: str) -> None:
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(f"the function that makes {name} gave a {type(dataset).__name__}; expected a tf.data.Dataset")
+    if int(dataset.cardinality()) == tf.data.INFINITE_CARDINALITY:
+        raise ValueError(f"{name} never ends; cache it before it is repeated")
+    spec = dataset.element_spec
+    structure = _describe(spec)
+    components = [_Component(each) for each in _flat(spec)]
+    if not components or len(components) > 64:
+        raise ValueError(f"the items of {name} have {len(components)} tensors; expected 1 to 64")
+    are_alike = not _has_composites(spec) and all(each.kind == _RAW for each in components)
+    writer = _det.RecordWriter(path)
+    try:
+        written = (_write_rows if are_alike else _write_items)(writer, dataset, components)
+        if not written:
+            raise ValueError(f"{name} is empty: there is no item in it")
+        described = [each.described() for each in components]
+        writer.add(json.dumps({"det-cache": 1, "items": structure, "components": described}).encode())
+        writer.finish()
+    finally:
+        writer.abort()
+    _logger.info("%s: %d items were written to %s", name, written, path)
+
+
+# ---- files
+
+
+class _File:
+    """A cache that is whole."""
+
+    _open: Dict[Tuple[str, int, int], int] = {}  # mappings stay: reading them anew costs page faults
+
+    def __init__(self, path: str) -> None:
+        records = _det.Records(path)
+        try:
+            described = json.loads(records[len(records) - 1])
+            if described["det-cache"] != 1:
+                raise KeyError
+        except (ValueError, KeyError, TypeError, IndexError):
+            raise errors.CorruptError(f"'{path}' is no cached dataset") from None
+        self.path = path
+        self.items = len(records) - 1
+        self.spec = _understand(described["items"])
+        self.specs = _flat(self.spec)
+        self.components = described["components"]
+        self.handle = self._map(path)
+
+    @classmethod
+    def _map(cls, path: str) -> int:
+        state = os.stat(path)
+        key = (os.path.realpath(path), state.st_ino, state.st_mtime_ns)
+        if key not in cls._open:
+            sentence = ctypes.create_string_buffer(1024)
+            handle = _opener()(os.fsencode(path), sentence, len(sentence))
+            if not handle:
+                raise errors.CorruptError(os.fsdecode(sentence.value))
+            cls._open[key] = handle
+        return cls._open[key]
+
+    def is_uniform(self) -> bool:
+        """Whether items can be stacked."""
+        return not _has_composites(self.spec) and all(each["shape"] is not None for each in self.components)
+
+    def item_bytes(self) -> int:
+        sizes = [
+            (tf.as_dtype(each["type"]).size or 16) * int(np.prod(each["shape"] or [1]))
+            for each in self.components
+        ]
+        return max(1, sum(sizes))
+
+    def layout(self) -> List[int]:
+        """For DetCacheRead: kind, width and rank of each, then the dimensions of all."""
+        heads: List[int] = []
+        dims: List[int] = []
+        for each in self.components:
+            width = 0 if each["kind"] == _STRINGS else tf.as_dtype(each["type"]).size
+            heads += [each["kind"], width, -1 if each["shape"] is None else len(each["shape"])]
+            dims += each["shape"] or []
+        return heads + dims
+
+    def shape(self, i: int) -> Any:
+        """What is known of a component's shape."""
+        shape = self.components[i]["shape"]
+        return self.specs[i].shape if shape is None else tf.TensorShape(shape)
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """One process of this machine at a time."""
+    with open(path + ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _file_of(path: str, make: Callable[[], Any], name: str) -> _File:
+    """The cache at `path`, made first where it is not there, or is no longer whole."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with contextlib.suppress(errors.NotFoundError, errors.CorruptError):
+        return _File(path)
+    with _locked(path):
+        try:
+            return _File(path)  # another process was faster
+        except errors.NotFoundError:
+            pass
+        except errors.CorruptError as error:
+            _logger.warning("%s: %s; it is made again", name, error)
+        folder, last = os.path.split(path)
+        for draft in glob.glob(os.path.join(glob.escape(folder), "." + glob.escape(last) + ".records*")):
+            os.remove(draft)  # of a process that was killed
+        _write(path, make(), name)
+        return _File(path)
+
+
+# ---- datasets
+
+
+class _View:
+    """Which items of a file a process sees, and in which order."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        shuffle: int = 0,  # 1: every epoch anew, 2: once
+        rank: int = 0,
+        size: int = 1,
+        is_even: bool = True,  # all processes see equally many items
+        global_batch: Optional[int] = None,
+    ) -> None:
+        self.seed, self.shuffle = seed, shuffle
+        self.rank, self.size = rank, size
+        self.is_even, self.global_batch = is_even, global_batch
+
+    def share(self, items: int) -> int:
+        """How many of so many items are ours: the first ones have one more."""
+        return items // self.size + (0 if self.is_even else self.rank < items % self.size)
+
+    def _part(self, items: int) -> Tuple[int, int]:
+        """Where our part of a batch begins, and how much it is."""
+        each, more = divmod(items, self.size)
+        return self.rank * each + min(self.rank, more), each + (self.rank < more)
+
+    def plan(self, items: int, count: int, drop: bool, skipped: int = 0) -> Dict[str, int]:
+        """Steps of `count` items: every size-th item of the order is ours."""
+        ours = self.share(items) - skipped
+        steps = ours // count if drop else -(-ours // count)
+        begin = self.rank + skipped * self.size
+        return {
+            "steps": steps,
+            "step": count * self.size,
+            "begin": begin,
+            "count": count,
+            "last_begin": begin + (steps - 1) * count * self.size,
+            "last_count": min(count, ours - (steps - 1) * count),
+            "stride": self.size,
+        }
+
+    def global_plan(self, items: int, drop: bool) -> Dict[str, int]:
+        """Our parts of batches of the global size: those that arrays have, too."""
+        whole = self.global_batch or 0
+        left = items % whole
+        steps = items // whole + (not drop and left >= self.size)
+        begin, count = self._part(whole)
+        last_begin, last_count = self._part(min(whole, items - (steps - 1) * whole))
+        return {
+            "steps": steps,
+            "step": whole,
+            "begin": begin,
+            "count": count,
+            "last_begin": (steps - 1) * whole + last_begin,
+            "last_count": last_count,
+            "stride": 1,
+        }
+
+    def is_global(self, batch: int) -> bool:
+        whole = self.global_batch
+        return bool(whole and self.is_even and self.size > 1 and whole >= self.size and self._part(whole)[1] == batch)
+
+
+class _Steps(tf.data.Dataset):  # type: ignore[misc]
+    """What a function of TensorFlow makes of every element, on the thread that asks for it.
+
+    Dataset.map() would hand each one to another thread and wait, which takes longer than a step."""
+
+    def __init__(self, rows: Any, read: Any, specs: List[Any]) -> None:
+        self._rows = rows
+        self._specs = tuple(specs)
+        self._read = read.get_concrete_function(rows.element_spec)  # lives as long as the dataset
+        super().__init__(
+            tf.raw_ops.MapDataset(
+                input_dataset=rows._variant_tensor,
+                other_arguments=[],
+                f=self._read,
+                output_types=[spec.dtype for spec in specs],
+                output_shapes=[spec.shape for spec in specs],
+                use_inter_op_parallelism=False,
+                preserve_cardinality=True,
+            )
+        )
+
+    def _inputs(self) -> List[Any]:
+        return [self._rows]
+
+    @property
+    def element_spec(self) -> Any:
+        return self._specs
+
+
+class _Leaf(tf.data.Dataset):  # type: ignore[misc]
+    """Where a pipeline begins: a dataset of ours, which can begin anywhere."""
+
+    def __init__(self, inner: Any, spec: Any, position: np.ndarray) -> None:
+        self._inner = inner
+        self._spec = spec
+        self._position = position
+        super().__init__(inner._variant_tensor)
+
+    def _inputs(self) -> List[Any]:
+        return [self._inner]
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    def set_position(self, epoch: int, element: int = 0) -> None:
+        """The next pass is this epoch's, from this element on."""
+        self._position[0], self._position[1] = epoch, element
+        self._position[2] += 1
+
+
+class CachedDataset(_Leaf):
+    """The items of a cached dataset, one by one; batch() of it reads batches."""
+
+    def __init__(self, file: _File, view: _View, skipped: int = 0) -> None:
+        self._file, self._view, self._skipped = file, view, skipped
+        if view.share(file.items) - skipped < 1 and not skipped:
+            raise ValueError(f"{file.items} items cannot be shared by {view.size} processes")
+        ours = view.share(file.items) - skipped
+        position = _new_position()
+        is_uniform = file.is_uniform()
+        count = max(1, min(_STEP_ITEMS, _STEP_BYTES // file.item_bytes())) if is_uniform else 1
+        plan = view.plan(file.items, count, drop=False, skipped=skipped)
+        steps = self._steps(plan, position, [count] if is_uniform else None, unit=count)
+        if is_uniform:
+            # Also where the last step is shorter: its true shape is seen when it is read.
+            steps = steps.unbatch().take(ours)
+        spec = file.spec
+        if _has_composites(spec):
+            steps = steps.map(lambda *flat: tf.nest.pack_sequence_as(spec, flat, expand_composites=True))
+        elif is_uniform:
+            shapes = [tf.TensorSpec(file.shape(i), each.dtype) for i, each in enumerate(file.specs)]
+            spec = tf.nest.pack_sequence_as(spec, shapes)
+        super().__init__(steps, spec, position)
+
+    def _steps(
+        self,
+        plan: Dict[str, int],
+        position: np.ndarray,
+        stack: Optional[List[Optional[int]]],
+        unit: int = 1,
+        is_large: bool = False,
+    ) -> Any:
+        """The steps of a plan, each of `unit` elements.  `stack` is what comes before an item's shape;
+        None: items as they are."""
+        file, view, ops = self._file, self._view, _ops()
+        attrs = dict(
+            plan,
+            position=position.ctypes.data,
+            records=file.handle,
+            items=file.items,
+            seed=_signed(view.seed),
+            shuffle=view.shuffle,
+            unit=unit,
+            stacked=int(stack is not None),
+        )
+        specs = [
+            tf.TensorSpec(tf.TensorShape(stack or []).concatenate(file.shape(i)), each.dtype)
+            for i, each in enumerate(file.specs)
+        ]
+        types, layout = [each.dtype for each in file.specs], file.layout()
+
+        def begin(_: Any) -> Any:
+            rows = ops.det_cache_pass(**attrs)
+            rows.set_shape([plan["steps"], _ROW])  # or fewer, in a pass that begins later
+            return rows
+
+        def read(row: Any) -> Any:
+            found = ops.det_cache_read(row, types=types, layout=layout, **attrs)
+            for tensor, spec in zip(found, specs):
+                tensor.set_shape(spec.shape)
+            return tuple(found)
+
+        rows = tf.data.Dataset.from_tensors(0).map(_plain(begin)).unbatch()
+        if is_large:
+            return rows.map(_plain(read), num_parallel_calls=tf.data.AUTOTUNE)
+        return _Steps(rows, tf.function(read, autograph=False), specs)
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        name: Any = None,
+    ) -> Any:
+        """As Dataset.batch(), but each batch is read at once."""
+        size, drop = _static(batch_size), _static(drop_remainder)
+        file, view = self._file, self._view
+        if size is None or drop is None or size < 1 or not file.is_uniform():
+            return super().batch(batch_size, drop_remainder, num_parallel_calls, deterministic, name)
+        if view.is_global(size) and not self._skipped:
+            plan = view.global_plan(file.items, bool(drop))
+        else:
+            plan = view.plan(file.items, size, bool(drop), self._skipped)
+        if plan["steps"] < 1:
+            return super().batch(batch_size, drop_remainder, num_parallel_calls, deterministic, name)
+        position = _new_position()
+        position[:] = self._position
+        position[1] = 0
+        is_large = size * file.item_bytes() >= _LARGE
+        steps = self._steps(plan, position, [size if drop else None], is_large=is_large)
+        spec = tf.nest.pack_sequence_as(file.spec, steps.element_spec)
+        return _Leaf(steps, spec, position).prefetch(_AHEAD)
+
+    def skip(self, count: Any, name: Any = None) -> Any:
+        """As Dataset.skip(), but nothing is read for it."""
+        number = _static(count)
+        if number is None or number < 0 or self._skipped + number >= self._view.share(self._file.items):
+            return super().skip(count, name)
+        return CachedDataset(self._file, self._view, self._skipped + number)
+
+    def shard(self, num_shards: Any, index: Any, name: Any = None) -> Any:
+        """As Dataset.shard(); not again where it is the part that we have already."""
+        if (_static(num_shards), _static(index)) == (self._view.size, self._view.rank):
+            return self
+        return super().shard(num_shards, index, name)
+
+
+def _plain(function: Any) -> Any:
+    return tf.autograph.experimental.do_not_convert(function)
+
+
+def _new_position() -> np.ndarray:
+    _positions.append(np.zeros(3, np.int64))
+    return _positions[-1]
+
+
+def _signed(seed: int) -> int:
+    seed &= (1 << 64) - 1
+    return seed - (1 << 64) if seed >> 63 else seed
+
+
+def _static(value: Any) -> Optional[int]:
+    """A number that is known now."""
+    found = tf.get_static_value(value) if tf.is_tensor(value) else value
+    try:
+        return int(found)
+    except (TypeError, ValueError):
+        return None
+
+
+# ---- going to a place
+
+
+def _is_pure(dataset: Any) -> bool:
+    """Whether the function of a map() gives the same every time."""
+    try:
+        return not any(each.op_def.is_stateful for each in dataset._map_func.function.graph.get_operations())
+    except AttributeError:
+        return False
+
+
+def _elements_below(dataset: Any) -> int:
+    """How many elements of its input an element of a dataset is made of; 0: that is not known."""
+    kind = type(dataset).__name__.strip("_")
+    if kind in ("OptionsDataset", "PrefetchDataset", "ModelDataset"):
+        return 1
+    if kind in ("MapDataset", "ParallelMapDataset"):
+        return int(_is_pure(dataset))
+    if kind in ("BatchDataset", "ParallelBatchDataset"):
+        return _static(dataset._batch_size) or 0
+    return 0
+
+
+def leaf_of(dataset: Any) -> Optional[_Leaf]:
+    """The cached dataset that another one was made of; None: it was not."""
+    todo = [dataset]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, _Leaf):
+            return each
+        todo.extend(getattr(each, "_inputs", list)())
+    return None
+
+
+def seek(dataset: Any, epoch: int, element: int) -> Optional[bool]:
+    """The next pass through a dataset that was made of a cached one is this epoch's.  True: it begins
+    with this element.  False: with its first, what comes before is to be passed over.  None: there is no
+    cached one in it."""
+    leaf = leaf_of(dataset)
+    if leaf is None:
+        return None
+    factor, each = 1, dataset
+    while each is not leaf and factor:
+        factor *= _elements_below(each)
+        (each,) = each._inputs() if factor else (leaf,)
+    leaf.set_position(epoch, element * factor)
+    return factor > 0 or not element
+
+
+# ---- what users see
+
+
+def _quoted(word: Any, what: str) -> str:
+    if not isinstance(word, str):
+        raise TypeError(f"{what} is {word!r}; expected a string")
+    if not word:
+        raise ValueError(f"{what} is empty; expected a name")
+    name = urllib.parse.quote(word, safe="").replace(".", "%2E")
+    if len(name) > _NAME_BYTES:
+        raise ValueError(f"{what} is too long: {len(name)} characters; expected at most {_NAME_BYTES}")
+    return name
+
+
+class TFKerasExperimentalContext:
+    """`context.experimental` of a TFKerasTrial."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def _folder(self) -> str:
+        """Where caches lie: where the configuration says, else among the user's caches."""
+        layer = (self._context.get_experiment_config() or {}).get("data_layer") or {}
+        for name in ("container_storage_path", "host_storage_path"):
+            path = layer.get(name)
+            if isinstance(path, str) and os.path.isdir(path):
+                return os.path.join(path, "determined-datasets")
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        return os.path.join(home, "determined", "datasets")
+
+    def _cached(self, make: Callable[[], Any], name: Tuple[str, str], shuffle: int, is_training: bool) -> Any:
+        context = self._context
+        whole = context.get_hparams().get("global_batch_size")
+        view = _View(
+            seed=context.get_trial_seed(),
+            shuffle=shuffle,
+            rank=context.distributed.rank,
+            size=context.distributed.size,
+            is_even=is_training,
+            global_batch=whole if isinstance(whole, int) else None,
+        )
+        path = os.path.join(self._folder(), _quoted(name[0], "dataset_id"), _quoted(name[1], "dataset_version"))
+        file = _file_of(path + ".records", make, f"dataset '{name[0]}' version '{name[1]}'")
+        dataset = CachedDataset(file, view)
+        # It is shared out by itself: nobody need wrap it.
+        getattr(context, "_datasets", []).append(dataset)
+        return dataset
+
+    def _decorator(self, name: Tuple[str, str], shuffle: int, is_training: bool) -> Any:
+        _quoted(name[0], "dataset_id"), _quoted(name[1], "dataset_version")
+
+        def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
+            if not callable(make):
+                raise TypeError(f"{make!r} cannot be called; expected a function that makes a tf.data.Dataset")
+
+            @functools.wraps(make)
+            def cached(*args: Any, **kwargs: Any) -> Any:
+                return self._cached(lambda: make(*args, **kwargs), name, shuffle, is_training)
+
+            return cached
+
+        return decorate
+
+    def cache_train_dataset(
+        self,
+        dataset_id: str,
+        dataset_version: str,
+        shuffle: bool = False,
+        skip_shuffle_at_epoch_end: bool = False,
+    ) -> Any:
+        """Caches what a function gives, a `tf.data.Dataset` that is not batched yet, on disk under this id and
+        version.  With `shuffle` every epoch has an order of its own; with `skip_shuffle_at_epoch_end` all
+        have the first one's.  Each slot gets its part, as many items as the others."""
+        mode = (2 if skip_shuffle_at_epoch_end else 1) if shuffle else 0
+        return self._decorator((dataset_id, dataset_version), mode, True)
+
+    def cache_validation_dataset(self, dataset_id: str, dataset_version: str, shuffle: bool = False) -> Any:
+        """The same of data to validate on; with `shuffle` in one order, which is always the same.  Every
+        item is with one slot."""
+        return self._decorator((dataset_id, dataset_version), 2 if shuffle else 0, False)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What _hooks.py is to Keras 3, to its predecessor `tf_keras`: the same class over another fit().
+
+There a running fit() has a local `data_handler`, which hands out epochs, with an iterator for each,
+and the steps of the current epoch.  What is used of tf_keras:
+
+    fit's locals data_handler, callbacks, epochs, initial_epoch, x, y, sample_weight, shuffle,
+        class_weight, workers, use_multiprocessing, max_queue_size
+    DataHandler.enumerate_epochs, .steps, ._adapter, ._dataset, ._inferred_steps, ._steps_per_epoch,
+        ._steps_per_execution, ._step_increment, ._insufficient_data
+    Model.compiled_loss, .compiled_metrics, ._flatten_layers, ._should_eval; the adapters' _batch_size
+    layers' ._random_generator._generator; optimizers' ._create_all_weights, ._get_hyper
+
+The order of arrays and sequences is ours (_feed.py): it is told of them by two classes that look
+like the adapters of Keras 3.
+"""
+import collections
+import concurrent.futures
+import contextlib
+import logging
+import sys
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+from determined.keras._which import keras
+
+Steps = Iterator[Tuple[int, Iterator[Any]]]
+
+
+def seeds(model: Any) -> List[Any]:
+    """The states of the layers' generators, which are no weights there."""
+    found = []
+    for layer in model._flatten_layers():
+        generator = getattr(getattr(layer, "_random_generator", None), "_generator", None)
+        state = getattr(generator, "state", None)
+        if state is not None:
+            found.append(state)
+    return found
+
+
+def rates(optimizer: Any) -> List[Any]:
+    """The learning rate, which can be set and is none of the optimizer's variables."""
+    for rate in (getattr(optimizer, "_learning_rate", None), getattr(optimizer, "_hyper", {}).get("learning_rate")):
+        if isinstance(rate, tf.Variable):
+            return [rate]
+    return []
+
+
+class ArrayDataAdapter:
+    """Arrays, as Keras 3 has them."""
+
+    def __init__(self, names: Any, adapter: Any) -> None:
+        # pieces that are None are left out, as Keras leaves them out
+        whole = keras.utils.pack_x_y_sample_weight(names["x"], names["y"], names["sample_weight"])
+        self._inputs = tf.nest.map_structure(_as_tensor, tf.__internal__.nest.list_to_tuple(whole))
+        self._num_samples = int(tf.nest.flatten(self._inputs)[0].shape[0])
+        self._batch_size = adapter.batch_size()
+        self._shuffle = names["shuffle"]
+
+
+def _as_tensor(array: Any) -> Any:
+    """Keras makes its own type of whatever has a fraction."""
+    tensor = tf.convert_to_tensor(array)
+    return tf.cast(tensor, keras.backend.floatx()) if tensor.dtype.is_floating else tensor
+
+
+class PyDatasetAdapter:
+    """A sequence with the workers that fit() was told of, as Keras 3 has it."""
+
+    enqueuer = None
+
+    def __init__(self, names: Any) -> None:
+        self.py_dataset = _Sequence(names)
+        self.shuffle = names["shuffle"]
+
+
+class _Sequence:
+    def __init__(self, names: Any) -> None:
+        self._sequence = names["x"]
+        self._arrays = getattr(self._sequence, "_arrays", None)
+        self.batch_size = getattr(self._sequence, "batch_size", None)
+        for name in ("workers", "use_multiprocessing", "max_queue_size"):
+            setattr(self, name, names[name])
+
+    @property
+    def num_batches(self) -> int:
+        return len(self._sequence)
+
+    def __len__(self) -> int:
+        return len(self._sequence)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._sequence[index]
+
+    def on_epoch_begin(self) -> None:
+        """There was none."""
+
+    def on_epoch_end(self) -> None:
+        self._sequence.on_epoch_end()
+
+
+class _Iterator:
+    """What of Keras 3's iterator over epochs others look at."""
+
+    def __init__(self, handler: Any) -> None:
+        self._num_batches = handler._inferred_steps
+
+
+class Fit:
+    """A running model.fit(), seen from the on_train_begin of one of its callbacks."""
+
+    def __init__(self, model: Any) -> None:
+        self._names = names = _locals_of_fit(model)
+        self.model = model
+        self._handler = names["data_handler"]
+        self.iterator = _Iterator(self._handler)
+        self.callbacks = names["callbacks"]
+        self.first_epoch: int = names["initial_epoch"]
+        self.epochs: int = names["epochs"]
+        self.has_validation = names.get("validation_data") is not None
+        self._strategy = model.distribute_strategy
+        self._dataset = self._handler._dataset
+        self._begin = self.first_epoch
+        kind = type(self._handler._adapter).__name__
+        self.adapter: Any = self._handler._adapter
+        if kind == "KerasSequenceAdapter":
+            self.adapter = PyDatasetAdapter(names)
+        elif kind in ("TensorLikeDataAdapter", "ListsOfScalarsDataAdapter") and names["shuffle"] != "batch":
+            self.adapter = ArrayDataAdapter(names, self._handler._adapter)
+
+    # ---- the data
+
+    @property
+    def steps_per_epoch(self) -> Optional[int]:
+        steps: Optional[int] = self._handler._steps_per_epoch
+        return None if steps == -1 else steps
+
+    def build(self) -> None:
+        """Makes every variable that training has: those of the optimizer and of metrics too."""
+        for found in self._dataset:
+            batch = tf.nest.map_structure(lambda x: self._strategy.experimental_local_results(x)[0], found)
+            break
+        else:
+            raise ValueError("the training data is empty: there is no batch in it")
+        x, y, _ = keras.utils.unpack_x_y_sample_weight(batch)
+        predicted = self.model(x, training=False)
+        _warn_of_unsaved(self.model)
+        optimizer = self.model.optimizer
+        if hasattr(optimizer, "_create_all_weights"):
+            optimizer._create_all_weights(self.model.trainable_variables)
+        elif hasattr(optimizer, "build"):
+            optimizer.build(self.model.trainable_variables)
+        for container, arguments in ((self.model.compiled_loss, (predicted,)), (self.model.compiled_metrics, (predicted, y))):
+            if container is not None and not container.built and y is not None:
+                container.build(*arguments)
+
+    def use_dataset(self, dataset: Any) -> None:
+        """Feeds a tf.data.Dataset instead of the one that Keras made."""
+        if self._names["class_weight"]:
+            dataset = dataset.map(_weigh(self._names["class_weight"]))
+        self._dataset = self._strategy.experimental_distribute_dataset(dataset)
+
+    def use_sequence(self, view: Any) -> None:
+        """Feeds another sequence, batch by batch as it has them, through as many workers."""
+        signature = self._handler._adapter.get_dataset().element_spec
+        standard = self._handler._adapter._standardize_batch
+
+        def batches() -> Iterator[Any]:
+            with contextlib.closing(_made(view)) as found:
+                for batch in found:
+                    yield standard(batch)
+
+        self._view = view
+        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+        self.use_dataset(dataset.prefetch(tf.data.AUTOTUNE))
+
+    _view: Any = None
+
+    def forget_prepared(self) -> None:
+        """Nothing is prepared beyond an epoch."""
+
+    def open_iterator(self) -> Iterator[Any]:
+        """A new pass over the data."""
+        return iter(self._dataset)
+
+    def take_over(self, prepare: Callable[[], None], steps: Callable[[], Steps]) -> None:
+        """Has `steps` hand out the steps of every epoch: their numbers, and where to read.  `prepare` is
+        called before."""
+        handler = self._handler
+        current: List[Any] = []
+
+        def enumerate_epochs() -> Iterator[Tuple[int, Iterator[Any]]]:
+            for epoch in range(self._begin, self.epochs):
+                if handler._insufficient_data:
+                    break
+                prepare()
+                coming = steps()
+                first = next(coming, None)
+                if first is None:
+                    continue
+                current[:] = [first[0], coming]
+                yield epoch, first[1]
+                (self._view or handler._adapter).on_epoch_end()
+
+        def each_step() -> Iterator[int]:
+            step, coming = current
+            while step is not None and not handler._insufficient_data:
+                handler._current_step = step
+                yield step
+                step, _ = next(coming, (None, None))
+
+        handler.enumerate_epochs = enumerate_epochs
+        handler.steps = each_step
+
+    @property
+    def stride(self) -> int:
+        """Batches between two calls of a callback."""
+        return int(self._handler._steps_per_execution.numpy())
+
+    # ---- the loop
+
+    def begin_at(self, epoch: int) -> None:
+        self._begin = epoch
+
+    def reorder(self, first: List[Any], last: Any) -> None:
+        """Has `last` called after all other callbacks, and `first` before them."""
+        rest = [each for each in self.callbacks.callbacks if each is not last and each not in first]
+        self.callbacks.callbacks = first + rest + [last]
+
+    def leave_epoch_open(self) -> None:
+        """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
+        told of its end."""
+        vars(self.model)["_should_eval"] = lambda epoch, frequency: False
+        self.callbacks.on_epoch_end = lambda epoch, logs=None: None
+
+    def let_go(self) -> None:
+        """The model is as it was before."""
+        vars(self.model).pop("_should_eval", None)
+
+
+def _warn_of_unsaved(model: Any) -> None:
+    """Layers that were made before this package was imported draw from where nobody can look."""
+    drawing = [
+        layer.name
+        for layer in model._flatten_layers()
+        if getattr(getattr(layer, "_random_generator", None), "_rng_type", None) == "legacy_stateful"
+    ]
+    if drawing:
+        logging.getLogger("determined.keras").warning(
+            "the random numbers of layer '%s' cannot be saved, so a resumed training draws others: "
+            "import determined.keras before the model is made",
+            drawing[0],
+        )
+
+
+def _locals_of_fit(model: Any) -> Any:
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        names = frame.f_locals
+        if frame.f_code.co_name == "fit" and names.get("self") is model and "data_handler" in names:
+            return names
+        frame = frame.f_back
+    raise RuntimeError(
+        f"this callback is driven by nothing that looks like the fit() of tf_keras {keras.__version__}; pass it to model.fit()"
+    )
+
+
+def _weigh(weights: Any) -> Any:
+    """As Keras weighs classes."""
+    from tf_keras.src.engine import data_adapter  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    return data_adapter._make_class_weight_map_fn(weights)
+
+
+# ---- workers
+
+_lent: Any = None  # the sequence of a worker process
+
+
+def _lend(sequence: Any) -> None:
+    global _lent
+    _lent = sequence
+
+
+def _lent_item(index: int) -> Any:
+    return _lent[index]
+
+
+def _made(view: Any) -> Iterator[Any]:
+    """The batches of a sequence in order, made ahead by its threads or processes."""
+    count = len(view)
+    if view.workers < 1 or (view.workers == 1 and not view.use_multiprocessing):
+        yield from (view[index] for index in range(count))
+        return
+    if view.use_multiprocessing:
+        pool: Any = concurrent.futures.ProcessPoolExecutor(view.workers, initializer=_lend, initargs=(view,))
+        item: Any = _lent_item
+    else:
+        pool, item = concurrent.futures.ThreadPoolExecutor(view.workers), view.__getitem__
+    with pool:
+        ahead: Any = collections.deque()
+        try:
+            for index in range(count):
+                ahead.append(pool.submit(item, index))
+                if len(ahead) > max(view.max_queue_size, view.workers):
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
