@@ -4,6 +4,8 @@ With a platform: tests/e2e/3017-keras-trainer.sh."""
 import json
 import logging
 import os
+import shutil
+import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -19,8 +21,7 @@ except ModuleNotFoundError as missing:
     raise unittest.SkipTest(str(missing))
 
 import determined as det
-import ranks
-from determined import errors
+from determined import _launch, errors
 from determined.keras import _slots, _trainer
 from place import Offline
 
@@ -138,27 +139,22 @@ class OneSlot(Trainer):
         self.assertEqual(self.steps(), [5, 10, 14])
 
     def test_a_training_that_was_stopped_goes_on_to_the_bit(self):
-        for number, (data, batches) in enumerate(
-            [({}, 14), ({"x": Batches(7), "y": None, "batch_size": None}, 14), ({"x": dataset(), "y": None, "batch_size": None}, 18)]
-        ):
-            whole, parts = self.path(f"whole-{number}"), self.path(f"parts-{number}")
-            config = {"reproducibility": {"experiment_seed": 5}}
-            self.configure(config)
-            os.environ["DET_OFFLINE_DIR"] = whole
-            wanted, history = self.fit(**data, validation_data=(X[:9], Y[:9]))
-            os.environ["DET_OFFLINE_DIR"] = parts
-            with det.keras.init() as context:
-                def stop():
-                    context.core.preempt.should_preempt = lambda auto_ack=True: True
+        self.configure({"reproducibility": {"experiment_seed": 5}})
+        arguments = {"x": dataset(), "y": None, "batch_size": None, "validation_data": (X[:9], Y[:9])}
+        wanted, history = self.fit(**arguments)
+        os.environ["DET_OFFLINE_DIR"] = self.path("parts")
+        with det.keras.init() as context:
 
-                context.fit(small_model(), x=data.get("x", X), y=data.get("y", Y), batch_size=data.get("batch_size", 8),
-                            epochs=2, verbose=0, validation_data=(X[:9], Y[:9]), callbacks=[Calls(_10=stop)])
-                self.assertEqual(context._loop.batches, 10)
-            found, rest = self.fit(**data, validation_data=(X[:9], Y[:9]))
-            self.assertEqual(self.batches, batches)
-            for mine, other in zip(found.get_weights(), wanted.get_weights()):
-                np.testing.assert_array_equal(mine, other)
-            self.assertEqual(rest["val_loss"][-1], history["val_loss"][-1])
+            def stop():
+                context.core.preempt.should_preempt = lambda auto_ack=True: True
+
+            context.fit(small_model(), **arguments, epochs=2, verbose=0, callbacks=[Calls(_10=stop)])
+            self.assertEqual(context._loop.batches, 10)
+        found, rest = self.fit(**arguments)
+        self.assertEqual(self.batches, 18)
+        for mine, other in zip(found.get_weights(), wanted.get_weights()):
+            np.testing.assert_array_equal(mine, other)
+        self.assertEqual(rest["val_loss"], history["val_loss"])
 
     def test_validation_comes_when_the_program_or_the_platform_wants_it(self):
         self.configure({"min_validation_period": {"epochs": 2}})
@@ -259,6 +255,17 @@ class OneSlot(Trainer):
         self.assertEqual(*first)
 
 
+class Guide(Trainer):
+    def test_its_first_script_runs_on_a_laptop(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(here, "../../../docs/guide/keras-trainer.md")) as file:
+            script = file.read().split("```python\n")[1].split("```")[0]
+        names = {}
+        exec(compile(script, "keras-trainer.md", "exec"), names)
+        self.assertEqual(self.steps(), [28, 56, 84])
+        self.assertEqual(names["train_context"].info, None)
+
+
 class Profiler(Trainer):
     """What is on is asked at the beginning of every batch."""
 
@@ -283,7 +290,8 @@ class Profiler(Trainer):
                 validation_data=(X[:9], Y[:9]), callbacks=[callback, Asks()],
             )
         self.assertFalse(state["on"])
-        self.assertTrue(all(each in (True, False) or each[1] is False for each in on), on)
+        if callback.profiling_end is not None:
+            self.assertNotIn(("validation", True), on)
         return [number for number, each in enumerate(each for each in on if each in (True, False)) if each]
 
     def test_it_measures_from_the_first_to_before_the_last_batch(self):
@@ -422,17 +430,17 @@ class Sharing(unittest.TestCase):
 
 RANKS = """
 import json
+import determined as det
 import numpy as np, keras, tensorflow as tf
 
 X = np.random.default_rng(0).random((50, 4)).astype("float32")
 Y = X.sum(1, keepdims=True)
 data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(6)  # 9 batches: 5 and 4
-with det.keras.init(distributed=join()) as context:
+with det.keras.init() as context:
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3), keras.layers.Dense(1)])
     model.compile("sgd", "mse", metrics=["mae"])
     history = context.fit(model, x=data, epochs=2, verbose=0, validation_data=(X[:9], Y[:9]))
-    size = len(X) // 2
-    said = {
+    print(json.dumps({
         "batches": context._loop.batches,
         "history": history.history,
         "weights": [each.tolist() for each in model.get_weights()],
@@ -441,19 +449,18 @@ with det.keras.init(distributed=join()) as context:
             bool(np.array_equal(context.predict(model, some, verbose=0), model.predict(X, verbose=0)))
             for some in (X, data.map(lambda x, y: x))
         ],
-    }
-print(json.dumps(said))
+    }))
 """
 
 
+@unittest.skipIf(shutil.which("mpirun") is None, "Open MPI is not here")
 class TwoRanks(Trainer):
     def test_they_train_one_model_and_predict_in_order(self):
-        said = []
-        for process in ranks.start(RANKS, 2, self.folder):
-            out, err = process.communicate(timeout=120)
-            self.assertEqual(process.returncode, 0, err[-3000:])
-            said.append(json.loads(out.strip().split("\n")[-1]))
-        one, two = said
+        command = [_launch.find_det(), "launch", "mpi", "-n", "2", "--", sys.executable, self.write("train.py", RANKS)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:] + done.stdout[-2000:])
+        found = [line.split("] ", 1)[1] for line in done.stdout.split("\n") if "{" in line]
+        one, two = map(json.loads, found)
         self.assertEqual(one["batches"], 8)
         self.assertEqual(one["weights"], two["weights"])
         self.assertEqual(one["history"], two["history"])
