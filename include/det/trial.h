@@ -62,7 +62,10 @@ enum det_init_flag {
     DET_INIT_TENSORBOARD = 8,
     /* Outside a task: what the process prints is not kept, however DET_OFFLINE_LOGS is
      * set. */
-    DET_INIT_NO_LOGS = 16
+    DET_INIT_NO_LOGS = 16,
+    /* Also inside a task: a context without a master, beside the task's own.  To read
+     * the checkpoints of a storage that is not the task's. */
+    DET_INIT_APART = 32
 };
 
 /* Directory, hyperparameters, configuration and storage count outside of a task only.

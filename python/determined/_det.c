@@ -134,23 +134,25 @@ static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"directory", "hparams",   "config", "checkpoint_storage",
                             "quiet",     "task_only", "follow", "tensorboard",
-                            NULL};
+                            "apart",     NULL};
     struct types *types = PyModule_GetState(module);
     char error[SENTENCE] = "";
     det_init_options options = {
         .size = sizeof(options), .error = error, .error_size = sizeof(error)};
     int is_quiet = 0, is_task_only = 0, is_follower = 0, has_board = 0;
+    int is_apart = 0;
     struct context *self;
     det_status status;
 
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "|zzzz$pppp:open", names, &options.directory,
+            args, kwargs, "|zzzz$ppppp:open", names, &options.directory,
             &options.hparams, &options.config, &options.checkpoint_storage, &is_quiet,
-            &is_task_only, &is_follower, &has_board))
+            &is_task_only, &is_follower, &has_board, &is_apart))
         return NULL;
     options.flags =
         (is_quiet ? DET_INIT_QUIET : 0u) | (is_task_only ? DET_INIT_TASK_ONLY : 0u) |
-        (is_follower ? DET_INIT_FOLLOW : 0u) | (has_board ? DET_INIT_TENSORBOARD : 0u);
+        (is_follower ? DET_INIT_FOLLOW : 0u) | (has_board ? DET_INIT_TENSORBOARD : 0u) |
+        (is_apart ? DET_INIT_APART | DET_INIT_NO_LOGS : 0u);
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;

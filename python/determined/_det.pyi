@@ -146,6 +146,7 @@ def open(
     task_only: bool = False,
     follow: bool = False,
     tensorboard: bool = False,
+    apart: bool = False,
 ) -> Context: ...
 def distributed(
     from_: int,

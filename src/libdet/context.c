@@ -161,7 +161,8 @@ static det_status start_threads(det_context *context, unsigned flags, struct err
 static det_status set_up(det_context *context, const det_init_options *options,
                          struct err *err)
 {
-    bool is_task = context_variable(context, "DET_ALLOCATION_ID") != NULL;
+    bool is_task = context_variable(context, "DET_ALLOCATION_ID") != NULL &&
+                   !(options->flags & DET_INIT_APART);
     det_status st;
 
     if (!is_task && options->flags & DET_INIT_TASK_ONLY)
@@ -213,7 +214,8 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
     if (options)
         memcpy(&all, options, options->size);
     st = context_open(&world, &all, ret_context, &err);
-    if (!st && (*ret_context)->info.directory && !(all.flags & DET_INIT_FOLLOW))
+    if (!st && (*ret_context)->info.directory &&
+        !(all.flags & (DET_INIT_FOLLOW | DET_INIT_APART)))
         record_begin(*ret_context, !(all.flags & (DET_INIT_NO_LOGS | DET_INIT_QUIET)));
     if (st && all.error && all.error_size)
         snprintf(all.error, all.error_size, "%s",

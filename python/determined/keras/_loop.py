@@ -49,7 +49,12 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, loop: "Loop") -> None:
         super().__init__()
         self._loop = loop
+        self._trained: Logs = {}
         self._validated: Logs = {}
+
+    def on_test_begin(self, logs: Optional[Logs] = None) -> None:
+        if not self._loop._in_validation:  # Keras's own begins the metrics anew at the end of an epoch
+            self._trained = self._loop.reduce()
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         self._validated = self._loop.reduce()
@@ -58,6 +63,8 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
         if logs is None:
             return
+        self._loop.epoch_means = self._trained or self._loop.reduce()
+        self._trained = {}
         logs.update(self._loop.epoch_means)
         logs.update({f"val_{name}": value for name, value in self._validated.items() if f"val_{name}" in logs})
 
@@ -188,6 +195,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
         if self._checkpoint is not None:
             self._restore(self._checkpoint)
+        if self._is_sharded and not self.batches:
+            self._make_equal()
         self._feed.go_to(self.epochs, self._trainer.epoch_position())
         fit.take_over(self._feed.prepare, self._feed.steps)
         due = self._trainer.begin()
@@ -197,6 +206,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if due & _det.VALIDATE and self._validate is not None and not self.batches:
             self._run_validation()
         self._set_status("training")
+
+    def _make_equal(self) -> None:
+        """Every rank begins with the weights of the first."""
+        from determined.keras import _distribute
+
+        _distribute.broadcast(self.model, self.distributed)
 
     def _part(self) -> _feed.Part:
         return (self.distributed.rank, self.distributed.size) if self._is_sharded else (0, 1)
@@ -285,8 +300,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _leave_window_open(self, due: int) -> None:
         """At the end of an epoch, before its validation and the next epoch empty the metrics."""
-        if self._is_sharded:
-            self.epoch_means = self.reduce()
         if self._windows and not due & _det.REPORT:
             _hooks.sync(self.model)
             entries = _state.snapshot(self.model, (_state.METRIC,))
@@ -350,9 +363,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _report_training(self, logs: Logs, epoch_ends: bool) -> None:
         if self._is_sharded:
-            if not epoch_ends:
-                self.epoch_means = self.reduce()
-            logs = self.epoch_means
+            logs = self.epoch_means if epoch_ends else self.reduce()
         if self.distributed.rank == 0:
             self.core.train.report_training_metrics(self.batches, self._plain(logs))
             self._report_progress()

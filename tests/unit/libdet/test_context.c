@@ -100,6 +100,24 @@ TEST(a_task_that_is_no_trial_has_a_context_but_nothing_to_report)
     world_end(&w);
 }
 
+TEST(a_context_apart_has_nothing_of_the_task_around_it)
+{
+    det_init_options options = {
+        .size = sizeof(options), .flags = DET_INIT_APART, .directory = "/apart"};
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    CHECK_OK(context_open(&w.at, &options, &det, &test_err));
+
+    CHECK(!det_get_info(det)->is_on_cluster);
+    CHECK(det_get_info(det)->is_trial);
+    CHECK_STR(det_get_info(det)->directory, "/apart");
+
+    det_close(det);
+    world_end(&w);
+}
+
 TEST(the_public_door_gives_the_sentence_and_refuses_strange_options)
 {
     char error[100] = "";

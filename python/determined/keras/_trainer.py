@@ -1,0 +1,612 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Trainer API: an ordinary Keras script with `with det.keras.init() as train_context` around it.
+
+    with det.keras.init() as train_context:
+        model = ...
+        optimizer = train_context.wrap_optimizer(keras.optimizers.Adam(0.001))
+        model.compile(optimizer=optimizer, ...)
+        train_context.fit(model=model, x=ds_train, epochs=6, validation_data=ds_test)
+
+fit() is model.fit() with one callback more: the Loop (`_loop.py`), which reports, validates, saves and
+stops as the platform wants it.  What is here translates between the two: arguments of every Keras, data
+for several slots, checkpoints that the program's own ModelCheckpoint saves, models of another trial.
+
+Several slots: init() starts the program over again, one process for each, where nobody has done
+so yet (`determined._launch`).  Every process then runs the same script; what differs is its part of the
+data, and that only the first one prints and writes files.
+"""
+import contextlib
+import json
+import logging
+import os
+import pathlib
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from determined import _det, _launch, core
+from determined._info import ClusterInfo
+from determined._units import Epochs, TrainUnit
+from determined.keras import _distribute, _load, _slots
+from determined.keras._loop import Loop
+from determined.keras._which import is_legacy, keras
+from determined.util import list_files
+
+logger = logging.getLogger("determined.keras")
+
+_STEP = 1  # enum det_timing_kind
+
+# Contexts that are open in this process: callbacks that were given none find theirs here.
+_open: List["TrainerContext"] = []
+
+
+def _period(checkpoint_freq: Any) -> Optional[TrainUnit]:
+    """An integer counts epochs; Keras's own word is 'epoch'."""
+    if checkpoint_freq is None or isinstance(checkpoint_freq, TrainUnit):
+        return checkpoint_freq
+    if checkpoint_freq == "epoch":
+        return Epochs(1)
+    if isinstance(checkpoint_freq, bool) or not isinstance(checkpoint_freq, int):
+        raise TypeError(
+            f"checkpoint_freq is {checkpoint_freq!r}; expected a number of epochs, det.Epochs(n) or "
+            "det.Batches(n)"
+        )
+    return Epochs(checkpoint_freq)
+
+
+def _validation_period(validation_freq: Any) -> Optional[TrainUnit]:
+    """What the policy knows of validation_freq; epochs in a list are asked for one by one."""
+    is_number = isinstance(validation_freq, int) and not isinstance(validation_freq, bool)
+    if is_number and validation_freq > 0:
+        return Epochs(validation_freq)
+    if isinstance(validation_freq, (list, tuple, set, range)):
+        return None
+    raise ValueError(
+        f"validation_freq is {validation_freq!r}; expected a whole number of at least 1, or a list of epochs"
+    )
+
+
+class ValidationFreq(List[int]):
+    """The epochs after which model.fit() validates, as its argument validation_freq: those that the
+    program asked for, and those after which the platform wants to know.
+
+    Keras asks `epoch in validation_freq`, of lists only; this one is empty, and answers."""
+
+    def __init__(self, context: "TrainerContext") -> None:
+        super().__init__()
+        self._context = context
+
+    def __contains__(self, epoch: object) -> bool:
+        loop = self._context._loop
+        return loop is not None and isinstance(epoch, int) and loop.is_validated(epoch)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+# ---- a ModelCheckpoint of the program's own
+
+
+class _Model:
+    """The model as a ModelCheckpoint sees it: what it saves is noted, and only one rank writes."""
+
+    def __init__(self, model: Any, saves: "_Saves") -> None:
+        self._det_model = model
+        self._det_saves = saves
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._det_model, name)
+
+    def _det_write(self, write: Any, path: Any, words: Tuple[Any, ...], options: Dict[str, Any]) -> None:
+        if self._det_saves.is_chief:
+            write(path, *words, **options)
+            self._det_saves.files.append(os.fspath(path))
+
+    def save(self, path: Any, *words: Any, **options: Any) -> None:
+        self._det_write(self._det_model.save, path, words, options)
+
+    def save_weights(self, path: Any, *words: Any, **options: Any) -> None:
+        self._det_write(self._det_model.save_weights, path, words, options)
+
+
+class _Saves:
+    """What ModelCheckpoints of the program's have saved since the last checkpoint of the platform."""
+
+    def __init__(self, callbacks: List[Any], is_chief: bool) -> None:
+        self.is_chief = is_chief
+        self.files: List[str] = []
+        self.own = [each for each in callbacks if isinstance(each, keras.callbacks.ModelCheckpoint)]
+        for each in self.own:
+            self._watch(each)
+
+    def _watch(self, callback: Any) -> None:
+        def set_model(model: Any) -> None:
+            type(callback).set_model(callback, _Model(model, self))
+
+        callback.set_model = set_model
+
+    @property
+    def within_epochs(self) -> bool:
+        return any(each.save_freq != "epoch" for each in self.own)
+
+    def take(self) -> Dict[str, bytes]:
+        """The files, by the names they are to have in the platform's checkpoint."""
+        found: Dict[str, bytes] = {}
+        for path in dict.fromkeys(self.files):
+            name = os.path.basename(os.path.normpath(path))
+            if os.path.isdir(path):
+                found.update((f"{name}/{each}", (pathlib.Path(path) / each).read_bytes()) for each in list_files(path))
+            elif os.path.exists(path):
+                found[name] = pathlib.Path(path).read_bytes()
+        self.files.clear()
+        return found
+
+
+# ---- callbacks
+
+
+class TrainerCallback(Loop):
+    """What fit() puts among the callbacks: metrics, searcher, preemption, checkpoints.  Made by
+    TrainerContext.DeterminedCallback()."""
+
+    def __init__(
+        self,
+        context: "TrainerContext",
+        validation_freq: Any = 1,
+        checkpoint_freq: Any = None,
+        max_length: Optional[TrainUnit] = None,
+    ) -> None:
+        super().__init__(
+            context.core,
+            max_length=max_length,
+            validation_period=_validation_period(validation_freq),
+            checkpoint_period=_period(checkpoint_freq),
+            checkpoint=context.core.latest_checkpoint,
+            continue_id=context._continue_id,
+            shard=True,
+        )
+        self._validation_freq = validation_freq
+        self._program: Optional[_Saves] = None
+        self._profilers: List["DeterminedProfilerCallback"] = []
+
+    def is_validated(self, epoch: int) -> bool:
+        """After this epoch, counted from 1: the program wants it, or the platform does."""
+        frequency = self._validation_freq
+        is_asked = epoch % frequency == 0 if isinstance(frequency, int) else epoch in frequency
+        return is_asked or self.wants_validation(epoch - 1)
+
+    # ---- what the program saves itself
+
+    def watch(self, callbacks: List[Any]) -> None:
+        """A ModelCheckpoint among them takes the place of the periods and of the checkpoint policy;
+        nothing is lost, though: when training must stop, and at its end, the platform saves."""
+        saves = _Saves(callbacks, self.distributed.rank == 0)
+        if saves.own:
+            self._program = saves
+
+    def _act(self, due: int, logs: Dict[str, float], epoch_ends: bool = False) -> None:
+        self._saves = self._program is None or bool(due & _det.STOP)
+        try:
+            super()._act(due, logs, epoch_ends)
+        finally:
+            self._saves = True
+
+    def _files(self) -> Dict[str, Any]:
+        files = super()._files()
+        if self._program is not None:
+            for name, content in self._program.take().items():
+                files.setdefault(name, content)
+        return files
+
+    def _has_files(self) -> bool:
+        return self._program is not None and bool(self.distributed.broadcast(bool(self._program.files)))
+
+    def on_train_batch_end(self, batch: int, logs: Optional[Dict[str, float]] = None) -> None:
+        has_files = self._program is not None and self._program.within_epochs and self._has_files()
+        super().on_train_batch_end(batch, logs)
+        if has_files and not self._is_saved and not self._due:
+            self.save()
+        for each in self._profilers:
+            each.batch_ended(self.batches)
+
+    def on_epoch_end(self, epoch: int, logs: Optional[Dict[str, float]] = None) -> None:
+        has_files = self._has_files()
+        super().on_epoch_end(epoch, logs)
+        if has_files and not self._is_saved:
+            self.save()
+
+
+class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Measures the machine, and where the time goes, while the batches from `profiling_start` to
+    before `profiling_end` are trained, and at no other time.
+
+    Batches count from 0, over all runs of the trial.  None takes what the experiment's configuration
+    says (profiling.enabled, begin_on_batch, end_after_batch, sync_timings).  With `sync_timings` a step
+    ends when its results are there; Keras hands them out after every batch, so that steps always
+    do, whatever it says.
+    """
+
+    def __init__(
+        self,
+        profiling: Optional[bool] = None,
+        profiling_start: Optional[int] = None,
+        profiling_end: Optional[int] = None,
+        sync_timings: Optional[bool] = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("profiling_start", profiling_start), ("profiling_end", profiling_end)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise ValueError(f"{name} is {value!r}; expected the number of a batch, or None")
+        self.profiling = profiling
+        self.profiling_start = profiling_start
+        self.profiling_end = profiling_end
+        self.sync_timings = sync_timings
+        self._core: Optional[core.Context] = None
+        self._is_on = False
+        self._begun: Any = None
+        self._batches = 0
+
+    def _configure(self) -> None:
+        context = _open[-1] if _open else None
+        if context is None:
+            raise RuntimeError("DeterminedProfilerCallback works inside of 'with det.keras.init()' only")
+        self._core = context.core
+        self._loop = context._loop
+        config = context._config.get("profiling") or {}
+        self._is_wanted = bool(config.get("enabled")) if self.profiling is None else bool(self.profiling)
+        first, last = config.get("begin_on_batch") or 0, config.get("end_after_batch")
+        self._first: int = first if self.profiling_start is None else self.profiling_start
+        end = None if last is None else last + 1
+        self._end: Optional[int] = end if self.profiling_end is None else self.profiling_end
+        if self._end is not None and self._end < self._first:
+            raise ValueError(f"the profiler is to end at batch {self._end}, before it begins at {self._first}")
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._configure()
+        assert self._core is not None
+        self._core.profiler.off()  # the configuration's: this callback decides from now on
+        if isinstance(self._loop, TrainerCallback) and self not in self._loop._profilers:
+            self._loop._profilers.append(self)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        assert self._core is not None
+        done = self._loop.batches if self._loop is not None else self._batches
+        is_inside = self._is_wanted and done >= self._first and (self._end is None or done < self._end)
+        if is_inside and not self._is_on:
+            self._core.profiler.on(sampling_interval=0.1)
+            self._is_on = True
+        if self._is_on:
+            self._begun = self._core._det.timing_begin()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        assert self._core is not None
+        if self._is_on and self._begun is not None:
+            self._core._det.timing_end(_STEP, self._begun)
+            self._begun = None
+        self._batches += 1
+        if self._loop is None:
+            self.batch_ended(self._batches)
+
+    def batch_ended(self, batches: int) -> None:
+        """So many are done, with all that is done about them."""
+        if self._is_on and self._end is not None and batches >= self._end:
+            self._stop()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        if self._is_on:
+            self._stop()
+
+    def _stop(self) -> None:
+        assert self._core is not None
+        self._is_on = False
+        self._core.profiler.off()
+
+
+# ---- the context
+
+
+class TrainerContext:
+    """What init() gives: the training of one trial."""
+
+    def __init__(self, core_context: core.Context) -> None:
+        self.core = core_context
+        self.distributed = core_context.distributed
+        self.info: Optional[ClusterInfo] = core_context.info
+        self._config: Dict[str, Any] = json.loads(core_context._values["config"] or "{}")
+        self._loop: Optional[TrainerCallback] = None
+        self._has_fitted = False
+
+    @property
+    def _continue_id(self) -> str:
+        """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
+        trial_id = self.core._values["trial_id"]
+        return f"trial {trial_id}" if self.core._values["is_on_cluster"] else "offline"
+
+    # ---- wrapping
+
+    def wrap_optimizer(self, optimizer: Any) -> Any:
+        """The optimizer, averaging its gradients over all slots; also one slot takes zeros for gradients
+        that are missing.  Before model.compile()."""
+        wanted = self._config.get("optimizations") or {}
+        return _distribute.wrap_optimizer(
+            optimizer,
+            self.distributed,
+            aggregation_frequency=wanted.get("aggregation_frequency") or 1,
+            average_aggregated_gradients=wanted.get("average_aggregated_gradients") is not False,
+            fp16=bool(wanted.get("gradient_compression")),
+        )
+
+    def wrap_dataset(self, dataset: Any) -> Any:
+        """The part of a tf.data.Dataset that this slot sees; wrapping it again changes nothing.  Other
+        data is shared by fit()."""
+        return _slots.wrap_dataset(dataset, self.distributed)
+
+    # ---- callbacks
+
+    def DeterminedCallback(  # noqa: N802
+        self,
+        validation_steps: Optional[int] = None,
+        validation_freq: Any = 1,
+        validation_batch_size: Optional[int] = None,
+    ) -> TrainerCallback:
+        """The callback that fit() injects, for a model.fit() of your own: with
+        validation_freq=context.ValidationFreq() beside it."""
+        self._begin_fit()
+        self._loop = TrainerCallback(self, validation_freq)
+        return self._loop
+
+    def ValidationFreq(self) -> ValidationFreq:  # noqa: N802
+        """What model.fit() takes as validation_freq: see the class."""
+        return ValidationFreq(self)
+
+    # ---- training
+
+    def _begin_fit(self) -> None:
+        if self._has_fitted:
+            raise RuntimeError(
+                "fit() was called already: a trial is one training, whose checkpoints and reports go on "
+                "from each other; train longer in one fit(), or make another trial of it"
+            )
+        self._has_fitted = True
+
+    def fit(
+        self,
+        model: Any,
+        checkpoint_freq: Union[int, str, TrainUnit, None] = 2,
+        x: Any = None,
+        y: Any = None,
+        batch_size: Optional[int] = None,
+        epochs: int = 1,
+        verbose: Union[str, int] = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: Optional[int] = None,
+        validation_steps: Optional[int] = None,
+        validation_batch_size: Optional[int] = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """Trains as model.fit() does, from the latest checkpoint on, and returns its History.
+
+        `checkpoint_freq` counts epochs; det.Batches(n) counts batches; None: only at the end.  What the
+        experiment's configuration says about length and periods comes first.  Batches of arrays and
+        Sequences (`batch_size`, `validation_batch_size`) are those of all slots together, batches
+        of a tf.data.Dataset those of one.  Once in a context.
+        """
+        period = _period(checkpoint_freq)
+        _check_compiled(model)
+        self._begin_fit()
+        trained = self._model_of_source(model)
+        self._wrap_compiled(trained)
+        if validation_split and validation_data is None and _slots.is_arrays(x):
+            (x, y, sample_weight), validation_data = _slots.split_validation((x, y, sample_weight), validation_split)
+            validation_split = 0.0
+        _set_workers((x, validation_data), workers, use_multiprocessing, max_queue_size)
+        _check_batch_size(x, batch_size, self.distributed.size)
+        x = _slots.training_part(x, steps_per_epoch, self.distributed)
+        validation_data = _slots.validation_part(validation_data, self.distributed)
+        batch = validation_batch_size or batch_size or (32 if _is_plain(validation_data) else None)
+        validated: Dict[str, Any] = {
+            "batch_size": _slots.per_slot(batch, self.distributed) if _is_plain(validation_data) else None,
+            "steps": validation_steps,
+        }
+        listed = _listed(callbacks)
+        self._loop = loop = TrainerCallback(self, validation_freq, period, Epochs(max(epochs - initial_epoch, 1)))
+        loop.watch(listed)
+        if validation_data is not None:
+            loop._validate = lambda: _evaluate(trained, validation_data, loop, **validated)
+        history = trained.fit(
+            x=x,
+            y=y,
+            batch_size=batch_size,
+            epochs=epochs,
+            verbose=self._verbosity(verbose),
+            callbacks=[*listed, loop],
+            validation_split=validation_split,
+            validation_data=validation_data,
+            shuffle=shuffle and (_slots.is_arrays(x) or _slots.is_sequence(x)),
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validated["steps"],
+            validation_batch_size=validated["batch_size"],
+            validation_freq=self.ValidationFreq(),
+        )
+        if trained is not model:
+            _give_weights(trained, model)
+        return history
+
+    def _verbosity(self, verbose: Union[str, int]) -> Union[str, int]:
+        """One rank prints; in a task a line for each epoch, because nobody sees bars move in a log."""
+        if self.distributed.rank:
+            return 0
+        return 2 if verbose == "auto" and self.info is not None else verbose
+
+    def _wrap_compiled(self, model: Any) -> None:
+        """What was compiled unwrapped is wrapped now."""
+        strategy = getattr(model, "distribute_strategy", None)
+        if getattr(strategy, "num_replicas_in_sync", 1) > 1:
+            return  # tf.distribute averages
+        self.wrap_optimizer(model.optimizer)
+        _distribute.settle(model)
+
+    # ---- models of others
+
+    def _source(self) -> Optional[str]:
+        """Where the configuration says to begin, in words."""
+        searcher = self._config.get("searcher") or {}
+        if searcher.get("source_trial_id"):
+            return f"trial {searcher['source_trial_id']}"
+        uuid = searcher.get("source_checkpoint_uuid")
+        return None if not uuid else f"checkpoint {uuid}"
+
+    def _model_of_source(self, model: Any) -> Any:
+        """The model to train: with a source in the configuration, that of its checkpoint."""
+        source, latest = self._source(), self.core.latest_checkpoint
+        if source is None or latest is None:
+            return model
+        strategy = getattr(model, "distribute_strategy", None)
+        with strategy.scope() if strategy is not None else contextlib.nullcontext():
+            try:
+                loaded = _load.load_model_from_checkpoint(latest, core_context=self.core)
+            except ValueError as error:
+                logger.warning("only the weights of %s are taken over: %s", source, error)
+                return model
+        logger.info(
+            "model, optimizer and loss come from %s (checkpoint %s): what this program has compiled is "
+            "not used",
+            source,
+            latest,
+        )
+        return loaded
+
+    def load_model_from_checkpoint(self, which: Union[int, str], *, custom_objects: Optional[Dict[str, Any]] = None) -> Any:
+        """The whole compiled model of a checkpoint: by its uuid, or the id of a trial, of which it is the
+        one with the best validation, else the latest."""
+        return _load.load_model_from_checkpoint(which, custom_objects=custom_objects, core_context=self.core)
+
+    # ---- inference
+
+    def predict(
+        self,
+        model: Any,
+        x: Any,
+        batch_size: Optional[int] = None,
+        verbose: Union[str, int] = "auto",
+        steps: Optional[int] = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """As model.predict(), spread over the slots: each computes a stretch of the data, and all of
+        them return all results, in the order of the data.  Every slot must call it, also while
+        training is under way.  `batch_size` is what one slot computes at a time."""
+        if self.distributed.size == 1:
+            return model.predict(x, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks)
+        mine = _slots.stretch_of(x, steps, batch_size, self.distributed)
+        found = None
+        if mine is not None:
+            found = model.predict(
+                mine, batch_size=batch_size, verbose=self._verbosity(verbose), callbacks=callbacks
+            )
+        return _slots.join(self.distributed.allgather(found))
+
+
+# ---- arguments
+
+
+def _check_compiled(model: Any) -> None:
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"model is of type {type(model).__name__}; expected a Keras model")
+    if getattr(model, "optimizer", None) is None:
+        raise ValueError("the model is not compiled: call model.compile(optimizer, loss) before fit()")
+
+
+def _check_batch_size(x: Any, batch_size: Optional[int], size: int) -> None:
+    if batch_size is None:
+        return
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size!r}; expected a whole number of at least 1")
+    if batch_size < size and not _slots.is_dataset(x):
+        raise ValueError(f"batch_size is {batch_size}, which the {size} slots cannot share")
+
+
+def _listed(callbacks: Any) -> List[Any]:
+    if callbacks is None:
+        return []
+    listed = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for each in listed:
+        if isinstance(each, Loop):
+            raise ValueError("fit() puts the platform's callback in by itself: leave it out of callbacks")
+        if not isinstance(each, keras.callbacks.Callback):
+            raise TypeError(f"callbacks has {each!r}; expected callbacks of Keras")
+    return listed
+
+
+def _set_workers(data: Tuple[Any, ...], workers: int, use_multiprocessing: bool, max_queue_size: int) -> None:
+    """What was an argument of fit() is an attribute of Sequences in Keras 3; other data never used it."""
+    if (workers, use_multiprocessing, max_queue_size) == (1, False, 10):
+        return
+    for each in data:
+        if _slots.is_sequence(each) and not is_legacy:
+            each.workers = workers
+            each.use_multiprocessing = use_multiprocessing
+            each.max_queue_size = max_queue_size
+
+
+def _is_plain(data: Any) -> bool:
+    """Arrays, which somebody has to batch."""
+    return data is not None and _slots.is_arrays(data)
+
+
+def _evaluate(model: Any, data: Any, loop: TrainerCallback, batch_size: Optional[int], steps: Optional[int]) -> Any:
+    """A validation in the middle of an epoch, as Keras would do it at its end."""
+    parts = data if isinstance(data, (list, tuple)) and _slots.is_arrays(data) else (data,)
+    x, y, sample_weight = (*parts, None, None)[:3]
+    assert loop._fit is not None
+    return model.evaluate(
+        x,
+        y,
+        batch_size=batch_size,
+        sample_weight=sample_weight,
+        steps=steps,
+        callbacks=loop._fit.callbacks,
+        return_dict=True,
+        verbose=0,
+    )
+
+
+def _give_weights(trained: Any, model: Any) -> None:
+    """The program's own variable has what was trained, where that fits."""
+    try:
+        model.set_weights(trained.get_weights())
+    except ValueError:
+        logger.warning("the trained model is another than this program's: use what fit() returns (history.model)")
+
+
+# ---- the door
+
+
+@contextlib.contextmanager
+def init(*, distributed: Optional[core.DistributedContext] = None) -> Iterator[TrainerContext]:
+    """The context of a training: `with det.keras.init() as train_context: ...`
+
+    Seeds Python, NumPy and Keras with the trial's seed.  In a task of several slots whose processes
+    nobody has started yet it starts the program over again, once for each.  Outside of a cluster
+    the same program runs alone.
+    """
+    if distributed is None:
+        _launch.relaunch_if_needed()
+        distributed = _launch.distributed()
+    with core.init(distributed=distributed) as core_context:
+        keras.utils.set_random_seed(core_context._values["seed"] & 0xFFFFFFFF)
+        context = TrainerContext(core_context)
+        _open.append(context)
+        try:
+            yield context
+        finally:
+            _open.remove(context)
