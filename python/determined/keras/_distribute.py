@@ -497,6 +497,7 @@ def _shared(model: Any) -> List[Tuple[str, Any]]:
 
 
 def _array(variable: Any) -> np.ndarray:
+    # not ascontiguousarray(), which makes a vector of a single number
     return np.asarray(variable.numpy() if hasattr(variable, "numpy") else variable, order="C")
 
 
