@@ -27,9 +27,19 @@ with det.core.init(distributed=distributed) as core_context:
     print(f"rank {distributed.rank} of {distributed.size}:", *words, f"{weights:.5f}", flush=True)
 END
 cat >model/own.py <<'END'
+import determined as det
+import numpy as np
 import tensorflow as tf
-import determined
-print("replicas:", tf.distribute.MirroredStrategy().num_replicas_in_sync)
+
+x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+y = x.sum(1, keepdims=True)
+with det.keras.init() as train_context:
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+        model.compile(loss="mse", optimizer=tf.keras.optimizers.SGD(0.05), metrics=["mae"])
+    train_context.fit(model, x=x, y=y, batch_size=8, epochs=2, validation_data=(x, y), verbose=0)
+    print("replicas:", strategy.num_replicas_in_sync)
 END
 cat >model/const.yaml <<'END'
 name: model
@@ -70,9 +80,10 @@ ok 'two slots of one node train in one process' create model -f --config resourc
 said >mirrored
 same 'with a replica each' "rank 0 of 1: MirroredStrategy 2 ['--my-arg1']" "$(sed 's/ [0-9.]*$//' mirrored)"
 same '... to the same weights' "$(sed 's/.* //' alone)" "$(sed 's/.* //' mirrored)"
-ok 'a strategy of the program'"'"'s own has them, too' create model -f --config resources.is_single_node=true \
+ok 'the trainer with a strategy of the program'"'"'s own' create model -f --config resources.is_single_node=true \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed own.py'
-says 'replicas: 2'
+same '... in one process' 1 "$(grep -c 'replicas: 2' "$OUT")"
+same '... which reports' 2 "$(det t metrics 4 --csv | grep -c ,validation,val_loss,)"
 # shellcheck disable=SC2086 # several numbers
 kill $AGENTS
 wait
