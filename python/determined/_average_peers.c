@@ -14,6 +14,7 @@ enum {
     SPINS = 200,     /* then others may run; after YIELDS it sleeps */
     YIELDS = 2000,
     NAP_US = 50,
+    PIECE_BYTES = 1 << 28, /* MPI counts bytes in an int */
 };
 
 enum tag { TAG_LEAVE, TAG_GREETING, TAG_PART, TAG_MEAN };
@@ -375,13 +376,13 @@ static det_status look_for_the_gone(struct peers *peers, mpi_handle *greetings,
 }
 
 static det_status await_greetings(struct peers *peers, struct peers_scratch *scratch,
-                                  struct err *err)
+                                  bool briefly, bool *ret_all_came, struct err *err)
 {
     struct patience patience = {0};
     bool all = false;
     det_status st = test_each(peers, scratch->requests, &all, err);
 
-    while (!st && !all) {
+    while (!st && !all && !(briefly && patience.tries >= SPINS)) {
         rest(peers, &patience);
         if (patience.tries > SPINS) {
             give_notice(peers, scratch->requests, "average its gradients", &patience);
@@ -390,7 +391,10 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
         if (!st)
             st = test_each(peers, scratch->requests, &all, err);
     }
-    return st ? st : wait_for(peers, scratch->requests + peers->size, peers->size, err);
+    *ret_all_came = !st && all;
+    return *ret_all_came
+               ? wait_for(peers, scratch->requests + peers->size, peers->size, err)
+               : st;
 }
 
 static det_status compare(const struct peers *peers, const struct peers_greeting *all,
@@ -417,7 +421,7 @@ static det_status compare(const struct peers *peers, const struct peers_greeting
     return DET_OK;
 }
 
-det_status peers_agree(struct peers *peers, struct peers_scratch *scratch, int stream,
+det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int stream,
                        const struct peers_greeting *greeting, struct err *err)
 {
     det_status st = was_broken(peers, err);
@@ -427,13 +431,20 @@ det_status peers_agree(struct peers *peers, struct peers_scratch *scratch, int s
     if (st)
         return st;
     scratch->greetings[peers->rank] = *greeting;
-    st = greet(peers, scratch, stream, err);
-    if (!st)
-        st = await_greetings(peers, scratch, err);
-    if (!st)
+    return break_up(peers, greet(peers, scratch, stream, err), err);
+}
+
+det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
+                        bool briefly, bool *ret_all_came, struct err *err)
+{
+    bool all = false;
+    det_status st = await_greetings(peers, scratch, briefly, &all, err);
+
+    if (!st && all)
         st = compare(peers, scratch->greetings, err);
     if (st)
         drop(peers, scratch->requests, peers->size);
+    *ret_all_came = all;
     return break_up(peers, st, err);
 }
 
@@ -583,4 +594,90 @@ det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int
     if (!vector->count)
         return DET_OK;
     return break_up(peers, run(&x, err), err);
+}
+
+/* ---- gathering ------------------------------------------------------------------- */
+
+size_t peers_rows(const struct peers *peers, const struct peers_scratch *scratch,
+                  int rank)
+{
+    (void)peers;
+    return (size_t)scratch->greetings[rank].rows;
+}
+
+size_t peers_all_rows(const struct peers *peers, const struct peers_scratch *scratch)
+{
+    size_t rows = 0;
+
+    for (int rank = 0; rank < peers->size; rank++)
+        rows += peers_rows(peers, scratch, rank);
+    return rows;
+}
+
+/* The piece of a rank's rows that begins at `at`. */
+static size_t piece_len(size_t bytes, size_t at)
+{
+    return at < bytes ? MIN(bytes - at, (size_t)PIECE_BYTES) : 0;
+}
+
+/* One rank's rows on their way. */
+struct gather {
+    struct peers *peers;
+    struct peers_scratch *scratch;
+    const char *from;
+    char *into;
+    size_t row_bytes;
+    int tag;
+};
+
+static size_t bytes_of_rank(const struct gather *gather, int rank)
+{
+    return peers_rows(gather->peers, gather->scratch, rank) * gather->row_bytes;
+}
+
+/* One piece of ours to everybody, and of everybody's to its place. */
+static det_status gather_pieces(const struct gather *gather, size_t at, struct err *err)
+{
+    struct peers *peers = gather->peers;
+    mpi_handle *requests = gather->scratch->requests;
+    size_t own = piece_len(bytes_of_rank(gather, peers->rank), at);
+    char *place = gather->into;
+    det_status st = DET_OK;
+
+    for (int rank = 0; !st && rank < peers->size; rank++) {
+        size_t theirs = piece_len(bytes_of_rank(gather, rank), at);
+
+        if (rank != peers->rank && theirs)
+            st = receive(peers, place + at, theirs, rank, gather->tag, &requests[rank],
+                         err);
+        if (!st && rank != peers->rank && own)
+            st = send(peers, gather->from + at, own, rank, gather->tag,
+                      &requests[peers->size + rank], err);
+        place += bytes_of_rank(gather, rank);
+    }
+    return st ? st : wait_for(peers, requests, 2 * peers->size, err);
+}
+
+det_status peers_gather(struct peers *peers, struct peers_scratch *scratch, int stream,
+                        const void *from, void *into, size_t row_bytes, struct err *err)
+{
+    struct gather gather = {.peers = peers,
+                            .scratch = scratch,
+                            .from = from,
+                            .into = into,
+                            .row_bytes = row_bytes,
+                            .tag = tag_of(stream, TAG_PART)};
+    size_t before = 0;
+    size_t most = 0;
+    det_status st = DET_OK;
+
+    for (int rank = 0; rank < peers->size; rank++) {
+        before += rank < peers->rank ? bytes_of_rank(&gather, rank) : 0;
+        most = MAX(most, bytes_of_rank(&gather, rank));
+    }
+    if (most)
+        memcpy(gather.into + before, from, bytes_of_rank(&gather, peers->rank));
+    for (size_t at = 0; !st && at < most; at += PIECE_BYTES)
+        st = gather_pieces(&gather, at, err);
+    return break_up(peers, st, err);
 }

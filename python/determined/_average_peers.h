@@ -49,11 +49,12 @@ struct peers {
     struct err why;
 };
 
-/* What a rank is about to average; equal on all. */
+/* What a rank is about to average; equal on all, but for `rows`. */
 struct peers_greeting {
     uint64_t tensors;
     uint64_t bytes;
     uint64_t signature; /* of shapes, types and options */
+    uint64_t rows;      /* each rank's own: see peers_gather() */
 };
 
 /* One stream's memory; zeroed at first. */
@@ -73,12 +74,17 @@ void peers_close(struct peers *peers, bool at_once);
 
 void peers_scratch_done(struct peers_scratch *scratch);
 
-/* Returns when all ranks are about to average the same. */
-det_status peers_agree(struct peers *peers, struct peers_scratch *scratch, int stream,
+/* Tells the others what this rank is about to average; then waits for what they are
+ * about to.  `briefly`: not for long, and then *ret_all_came may be false, and it is
+ * called again.  When they do not fit, or one has left, the call fails on every rank.
+ */
+det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int stream,
                        const struct peers_greeting *greeting, struct err *err);
+det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
+                        bool briefly, bool *ret_all_came, struct err *err);
 
-/* `into` gets the means of all ranks' `from`, which may be the same place.  After
- * peers_agree(). */
+/* `into` gets the means of all ranks' `from`, which may be the same place.  When
+ * all came. */
 struct peers_vector {
     const void *from;
     void *into;
@@ -87,5 +93,15 @@ struct peers_vector {
 };
 det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int stream,
                          const struct peers_vector *vector, struct err *err);
+
+/* How many rows a rank, or all of them, said it has.  When all came. */
+size_t peers_rows(const struct peers *peers, const struct peers_scratch *scratch,
+                  int rank);
+size_t peers_all_rows(const struct peers *peers, const struct peers_scratch *scratch);
+
+/* `into` gets the rows of all ranks, in the order of ranks. */
+det_status peers_gather(struct peers *peers, struct peers_scratch *scratch, int stream,
+                        const void *from, void *into, size_t row_bytes,
+                        struct err *err);
 
 #endif

@@ -21,13 +21,15 @@ typedef struct TF_ShapeHandle TF_ShapeHandle;
 typedef struct TF_KernelBuilder TF_KernelBuilder;
 typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 typedef struct TF_OpKernelContext TF_OpKernelContext;
+typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
 
 /* TF_DataType */
 enum { TF_FLOAT = 1, TF_DOUBLE = 2, TF_BFLOAT16 = 14, TF_HALF = 19 };
 
 typedef void tf_shape_fn(TF_ShapeInferenceContext *context, TF_Status *status);
 typedef void *tf_create_fn(TF_OpKernelConstruction *construction);
-typedef void tf_compute_fn(void *kernel, TF_OpKernelContext *context);
+typedef void tf_compute_fn(void *kernel, TF_OpKernelContext *context,
+                           TF_AsyncOpKernelDoneCallback *done);
 typedef void tf_delete_fn(void *kernel);
 
 #define TF_FUNCTIONS(X)                                                                \
@@ -57,7 +59,9 @@ typedef void tf_delete_fn(void *kernel);
     X(void, ShapeInferenceContextSetOutput,                                            \
       (TF_ShapeInferenceContext * context, int i, TF_ShapeHandle *shape,               \
        TF_Status *status))                                                             \
-    X(TF_KernelBuilder *, NewKernelBuilder,                                            \
+    X(void, ShapeInferenceContextSetUnknownShape,                                      \
+      (TF_ShapeInferenceContext * context, TF_Status * status))                        \
+    X(TF_KernelBuilder *, NewAsyncKernelBuilder,                                       \
       (const char *op, const char *device, tf_create_fn *create,                       \
        tf_compute_fn *compute, tf_delete_fn *free))                                    \
     X(void, RegisterKernelBuilder,                                                     \
@@ -68,17 +72,24 @@ typedef void tf_delete_fn(void *kernel);
     X(void, OpKernelConstruction_GetAttrBool,                                          \
       (TF_OpKernelConstruction * construction, const char *name,                       \
        unsigned char *ret_value, TF_Status *status))                                   \
+    X(bool, OpKernelConstruction_HasAttr,                                              \
+      (TF_OpKernelConstruction * construction, const char *name, TF_Status *status))   \
     X(void, OpKernelConstruction_Failure,                                              \
       (TF_OpKernelConstruction * construction, TF_Status * status))                    \
+    X(void, RunAsyncOpKernelDoneCallback, (TF_AsyncOpKernelDoneCallback * done))       \
     X(int, NumInputs, (TF_OpKernelContext * context))                                  \
     X(void, GetInput,                                                                  \
       (TF_OpKernelContext * context, int i, TF_Tensor **ret_tensor,                    \
        TF_Status *status))                                                             \
+    X(TF_Tensor *, AllocateOutput,                                                     \
+      (TF_OpKernelContext * context, int i, int type, const int64_t *dims,             \
+       int dim_count, size_t size, TF_Status *status))                                 \
     X(TF_Tensor *, ForwardInputOrAllocateOutput,                                       \
       (TF_OpKernelContext * context, const int *inputs, int input_count, int output,   \
        const int64_t *dims, int dim_count, int *ret_forwarded, TF_Status *status))     \
     X(void, OpKernelContext_Failure,                                                   \
       (TF_OpKernelContext * context, TF_Status * status))                              \
+    X(size_t, DataTypeSize, (int type))                                                \
     X(int, TensorType, (const TF_Tensor *tensor))                                      \
     X(int, NumDims, (const TF_Tensor *tensor))                                         \
     X(int64_t, Dim, (const TF_Tensor *tensor, int i))                                  \

@@ -96,6 +96,8 @@ static det_status set_trial(struct cli *cli, const struct experiment_config *con
 
     if (!st)
         st = launch_set(cli, "DET_HPARAMS", trial->hparams);
+    if (!st) /* a launch layer in the entrypoint starts one process */
+        st = launch_set(cli, "DET_SLOT_IDS", "[0]");
     return st ? st : launch_set(cli, "DET_EXPERIMENT_CONFIG", config->json);
 }
 

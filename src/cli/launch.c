@@ -245,6 +245,10 @@ static const char **mpirun_words(struct cli *cli, const struct cli_invocation *i
     /* slots are counted by the platform, and what failed is said by the rank */
     words[count++] = "--oversubscribe";
     words[count++] = "--quiet";
+    /* mpirun would put each of two ranks on one processor, and those of the next task
+     * on the same; frameworks have threads, and GPUs many more processors than ranks */
+    words[count++] = "--bind-to";
+    words[count++] = "none";
     words[count++] = "-n";
     words[count++] = cli_i64(cli, ranks);
     words[count++] = self;

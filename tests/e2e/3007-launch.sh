@@ -16,6 +16,10 @@ says_line '[rank=1] to stderr'
 says_line '[rank=1] no end'
 ok 'options behind -- are those of the command' det launch mpi -n 1 -- echo -n 5 --ranks
 says_line '[rank=0] 5 --ranks'
+processors=$(sed -n 's/^Cpus_allowed_list://p' /proc/self/status | xargs)
+ok 'every rank may use all processors' det launch mpi -n 2 -- sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status
+says_line "[rank=0] $processors"
+says_line "[rank=1] $processors"
 
 # ---- failures
 

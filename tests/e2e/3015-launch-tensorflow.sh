@@ -110,6 +110,8 @@ says '[rank=1] || launch=tensorflow'
 fails 1 'tensorflow_distributed refuses it' create script -f \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
 says 'this task has 2 nodes'
+fails 1 'and a class, which would be a process a slot' create script -f --config entrypoint=model_def:Trial
+says "this task has 2 nodes, and 'det launch mpi' starts processes on one"
 ok 'on one node it is a process with a replica a slot' create script -f --config resources.slots_per_trial=2 \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
 same 'exactly one' 1 "$(grep -c "tensorflow_distributed 2 \['train.py'\]" "$OUT")"

@@ -81,9 +81,9 @@ if command -v mpirun >/dev/null; then
     TWO=$ID
     ok '... is trained' ends_well "$TWO"
     same '... and validated' 2 "$(count "$TWO" val_accuracy validation)"
-    ok 'the irises on two slots' example iris_tf_keras distributed --config hyperparameters.epochs=10
+    ok 'the irises on two slots' example iris_tf_keras distributed --config hyperparameters.epochs=3
     ok '... are trained' ends_well "$ID"
-    same '... and validated' 10 "$(count "$ID" categorical_accuracy validation)"
+    same '... and validated' 3 "$(count "$ID" categorical_accuracy validation)"
 else
     skip 'two slots' 'Open MPI is not here'
 fi

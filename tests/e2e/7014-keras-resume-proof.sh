@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # det resume-proof of Keras trials: one small model on each kind of data is killed and ends with
 # the same bits, in the middle of epochs.
-# SOAK_KILLS: how often each is killed (3).  KINDS: of which data.  JOBS: so many at a time; most of
+# SOAK_KILLS: how often each is killed (3).  KINDS: of which data.  JOBS: so many at a time.
 # SEED: of the first.  Most of the time goes into loading TensorFlow, five times for each kind.
 IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"

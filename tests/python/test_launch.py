@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launching from Python, as far as one process can tell: words of command lines, who has launched this
-process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3016-classes.sh."""
+process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3019-classes.sh."""
 import contextlib
 import io
 import json
@@ -140,13 +140,17 @@ class Replicas(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    def told(self, function):
+    def told(self, function, is_by_user=True):
+        """What is printed; of a call by us: without the frames of this file."""
         err = io.StringIO()
         try:
             function()
         except Exception as error:
+            frames = error.__traceback__
+            while not is_by_user and frames.tb_frame.f_code.co_filename == __file__:
+                frames = frames.tb_next
             with contextlib.redirect_stderr(err):
-                harness.print_error(error)
+                harness.print_error(error.with_traceback(frames))
         return err.getvalue()
 
     def test_frames_of_ours_are_left_out(self):
@@ -169,12 +173,17 @@ class Errors(unittest.TestCase):
         self.assertIn("direct cause", text)
         self.assertIn("KeyError: 'other'", text)
 
-    def test_without_user_code_nothing_is_left_out(self):
-        code = "from determined.exec import harness; import determined as det\n" \
-            "error = None\ntry:\n    det.Epochs(0)\nexcept ValueError as e:\n    error = e.with_traceback(e.__traceback__.tb_next)\n" \
-            "harness.print_error(error)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        self.assertIn("_units.py", done.stderr)
+    def test_a_sentence_of_ours_needs_no_frames(self):
+        text = self.told(lambda: det.Epochs(0), is_by_user=False)
+        self.assertEqual(text, "ValueError: Epochs(0): expected 1 or more\n")
+
+    def test_a_mistake_of_ours_keeps_them(self):
+        text = self.told(lambda: launch._split(None), is_by_user=False)
+        self.assertIn("in _split", text)
+
+    def test_debug_shows_them_all(self):
+        with mock.patch.dict(os.environ, DET_EXPERIMENT_CONFIG='{"debug": true}'):
+            self.assertIn("_units.py", self.told(lambda: det.Epochs("3")))
 
 
 if __name__ == "__main__":

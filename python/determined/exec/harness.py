@@ -5,11 +5,12 @@ That is what `entrypoint: model_def:MNISTTrial` becomes.  Without a name the fol
 imported, and its one trial runs.  A trial of several slots starts itself over again, one process a
 slot (determined._launch).
 
-What goes wrong in the user's code is told as Python would, with the user's lines alone; what is wrong
-with the name is one sentence.
+What goes wrong in the user's code is told as Python would, without our own frames (`debug: true` shows
+them); what is wrong with the name is one sentence.
 """
 import importlib
 import importlib.util
+import json
 import os
 import sys
 import traceback
@@ -127,29 +128,41 @@ def find_trial(entrypoint: Optional[str]) -> Type[LegacyTrial]:
 # ---- what went wrong
 
 
-def _is_theirs(frame: traceback.FrameSummary) -> bool:
-    return not frame.filename.startswith((_OURS, *_PYTHONS))
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith((_OURS, *_PYTHONS))
 
 
-def _is_own_code(frame: traceback.FrameSummary) -> bool:
-    """Of the model definition, as far as one can tell: not an installed package."""
-    return _is_theirs(frame) and "site-packages" not in frame.filename and "dist-packages" not in frame.filename
+def _speaks_for_itself(told: traceback.TracebackException) -> bool:
+    """Whether it can do without our frames: there are others, or it is a sentence that we have
+    raised on purpose, or what does not run at all."""
+    is_syntax = getattr(told, "filename", None) is not None
+    if is_syntax or not told.stack or not all(map(_is_ours, told.stack)):
+        return True
+    return (told.stack[-1].line or "").startswith("raise ")
 
 
-def _take_out_ours(told: Optional[traceback.TracebackException], seen: int = 0) -> None:
-    if told is None or seen > 100:
+def _take_out_ours(told: Optional[traceback.TracebackException], depth: int = 0) -> None:
+    if told is None or depth > 100:
         return
-    is_syntax = getattr(told, "filename", None) is not None  # it happens where nothing runs yet
-    if is_syntax or any(_is_own_code(frame) for frame in told.stack):
-        told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if _is_theirs(frame)])
-    _take_out_ours(told.__cause__, seen + 1)
-    _take_out_ours(told.__context__, seen + 1)
+    if _speaks_for_itself(told):
+        told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if not _is_ours(frame)])
+    _take_out_ours(told.__cause__, depth + 1)
+    _take_out_ours(told.__context__, depth + 1)
+
+
+def _wants_all() -> bool:
+    """`debug: true` in the experiment's configuration."""
+    try:
+        return json.loads(os.environ.get("DET_EXPERIMENT_CONFIG") or "{}").get("debug") is True
+    except (ValueError, AttributeError):
+        return False
 
 
 def print_error(error: BaseException) -> None:
-    """The traceback, without the platform's frames where the user's own code is in it."""
+    """The traceback, without the platform's frames unless they are all there is to see."""
     told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
-    _take_out_ours(told)
+    if not _wants_all():
+        _take_out_ours(told)
     sys.stdout.flush()
     for part in told.format():
         print(part, end="", file=sys.stderr)

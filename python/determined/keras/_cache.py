@@ -561,7 +561,7 @@ def _is_pure(dataset: Any) -> bool:
 def _elements_below(dataset: Any) -> int:
     """How many elements of its input an element of a dataset is made of; 0: that is not known."""
     kind = type(dataset).__name__.strip("_")
-    if kind in ("OptionsDataset", "PrefetchDataset", "ModelDataset"):
+    if kind in ("OptionsDataset", "PrefetchDataset", "TakeDataset"):
         return 1
     if kind in ("MapDataset", "ParallelMapDataset"):
         return int(_is_pure(dataset))

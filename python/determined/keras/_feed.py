@@ -13,13 +13,16 @@ is decided by Keras's adapter:
     arrays          the permutation of (seed, epoch), gathered by TensorFlow where it is there
     PyDataset       batches in that order, each made with generators seeded by its position
     tf.data         as it comes: one iterator for each epoch; passed over up to the place
+    ... cached      the same, but it goes there (_cache.py)
     anything else   as it comes; a DataLoader of PyTorch draws its order from (seed, epoch)
 """
 import contextlib
+import functools
 import itertools
 import random
+import sys
 import threading
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -93,6 +96,21 @@ class Feed:
             passed = self.fit.open_iterator()
             first = list(itertools.islice(passed, 1))  # which is when the order is drawn
         return itertools.chain(first, passed)
+
+
+class CachedFeed(Feed):
+    """A tf.data.Dataset made of a cached one: which epoch comes is said, and mostly from where on."""
+
+    def __init__(self, fit: _hooks.Fit, seek: Callable[[int, int], Optional[bool]]) -> None:
+        super().__init__(fit)
+        self._seek = seek
+
+    def open(self) -> Iterator[Any]:
+        if self.fit.steps_per_epoch:
+            if self._current is None:
+                self._seek(0, 0)
+            return super().open()
+        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first)
 
 
 class Order:
@@ -320,13 +338,16 @@ def make(fit: _hooks.Fit, seed: int, part: Part = _ALONE) -> Feed:
         held = getattr(adapter.py_dataset, "_arrays", None)
         if held is not None:  # arrays of ours, in the dress of a sequence
             size = adapter.py_dataset.batch_size
-            shuffle = adapter.shuffle
+            shuffle = adapter.shuffle or adapter.py_dataset.shuffle
             return ArrayFeed(fit, held, Order(len(_first(held)), size, shuffle, seed, part))
         if adapter.py_dataset.num_batches is not None:
             return SequenceFeed(fit, Order(adapter.py_dataset.num_batches, 1, adapter.shuffle, seed, _ALONE), seed, part)
     if kind == "ArrayDataAdapter" and all(_is_dense(each) for each in tree.flatten(adapter._inputs)):
         order = Order(adapter._num_samples, adapter._batch_size, adapter._shuffle, seed, part)
         return ArrayFeed(fit, adapter._inputs, order)
+    cache = sys.modules.get("determined.keras._cache")
+    if kind == "TFDatasetAdapter" and cache is not None and cache.leaf_of(adapter._dataset) is not None:
+        return CachedFeed(fit, functools.partial(cache.seek, adapter._dataset))
     return Feed(fit, seed)
 
 

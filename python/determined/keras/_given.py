@@ -132,6 +132,11 @@ class Given:
         """How many samples; None: not known before all were seen."""
         return int(leaves(self.x, "x")[0][1].shape[0]) if self.kind == ARRAYS else None
 
+    def arrays(self) -> Any:
+        """x, where it is in memory: also of an InMemorySequence."""
+        held = getattr(self.x, "_arrays", None) if self.kind == SEQUENCE else None
+        return self.x if self.kind == ARRAYS else held[0] if held else None
+
     def batches(self, batch_size: Optional[int]) -> Optional[int]:
         """How many batches an epoch has; None: not known, or it has no end."""
         if self.kind == ARRAYS:
@@ -268,18 +273,18 @@ def _shape(shape: Tuple[Any, ...]) -> str:
 
 
 def check_shapes(given: Given, model: Any) -> None:
-    """Whether arrays have the shapes of the model's inputs.  Sequences and datasets are seen when
+    """Whether arrays have the shapes of the model's inputs.  Other sequences and datasets are seen when
     they are read; Keras says what does not fit."""
-    inputs = _inputs(model)
-    if given.kind != ARRAYS or inputs is None:
+    inputs, held = _inputs(model), given.arrays()
+    if held is None or inputs is None:
         return
-    arrays = leaves(given.x, "x")
+    arrays = leaves(held, "x")
     if len(arrays) != len(inputs):
         raise ValueError(
             f"{given.source} gave {len(arrays)} arrays as x, but the model has {len(inputs)} inputs: "
             f"{', '.join(name for name, _ in inputs)}"
         )
-    by_name: Dict[str, Any] = given.x if isinstance(given.x, dict) else {}
+    by_name: Dict[str, Any] = held if isinstance(held, dict) else {}
     for (input_name, wanted), (name, array) in zip(inputs, arrays):
         if by_name and input_name in by_name:
             name, array = f"x['{input_name}']", by_name[input_name]

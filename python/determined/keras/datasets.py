@@ -136,15 +136,17 @@ def _wrapped(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
     def load_data(*args: Any, **kwargs: Any) -> Any:
         number = _number()
         why = f"DRAWN_DATA is {number}"
-        if not number:
+        source = f"drawn {number or _SETS[name].train}"
+        if not number and _sources.get(name) != source:  # what could not be fetched is not tried again
             try:
                 result = _fetch(load, *args, **kwargs)
                 _sources[name] = "keras"
                 return result
             except Exception as e:  # Keras raises a plain Exception when it cannot fetch
                 why = str(e).splitlines()[0] if str(e) else type(e).__name__
-        _sources[name] = f"drawn {number or _SETS[name].train}"
-        print(f"{name}: drawn pictures take its place ({why})", flush=True)
+        if _sources.get(name) != source:
+            print(f"{name}: drawn pictures take its place ({why})", flush=True)
+        _sources[name] = source
         return drawn(name, number, number // 5)
 
     load_data.is_det_drawn = True  # type: ignore[attr-defined]

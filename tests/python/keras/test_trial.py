@@ -42,9 +42,10 @@ class Trial(TFKerasTrial):
     """Learns that, from arrays; what the tests vary are its attributes."""
 
     training = staticmethod(lambda self: numbers(64))
-    validation = staticmethod(lambda self: numbers(32, 1))
+    validation = staticmethod(lambda self: numbers(8, 1))
     callbacks = staticmethod(lambda: [])
     dropout = 0.0
+    run_eagerly = True  # a few batches are sooner trained than compiled
 
     def __init__(self, context: det.keras.TFKerasTrialContext):
         self.context = context
@@ -62,7 +63,7 @@ class Trial(TFKerasTrial):
             "adam",
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-            run_eagerly=True,
+            run_eagerly=self.run_eagerly,
         )
 
     def build_training_data_loader(self):
@@ -155,7 +156,7 @@ class Place(Offline):
 
 class Reports(Place):
     def test_lengths_in_batches_and_steps_of_a_hundred(self):
-        self.train(batches=130, min_validation_period={"batches": 60})
+        self.train({"run_eagerly": False}, batches=130, min_validation_period={"batches": 60})
         self.assertEqual(self.when("val_loss"), [60, 120, 130])
         self.assertTrue({100, 130} <= set(self.when("loss")))
         self.assertEqual({name for _, name, _ in self.metrics("validation")}, {"val_loss", "val_accuracy"})
@@ -353,9 +354,9 @@ def everything():
 
 
 class Resume(Place):
-    periods = {"min_validation_period": {"batches": 3}, "min_checkpoint_period": {"batches": 5}}
+    periods = {"min_validation_period": {"batches": 4}, "min_checkpoint_period": {"batches": 7}}
 
-    def compare(self, training, stop_after=13, batches=24, **more):
+    def compare(self, training, stop_after=11, batches=18, **more):
         trial = {"training": staticmethod(training), "callbacks": staticmethod(everything), "dropout": 0.3, **more}
         self.train(trial, batches=batches, run="whole", **self.periods)
         self.train(trial, batches=batches, run="two", stop_after=stop_after, **self.periods)
@@ -402,7 +403,7 @@ class Resume(Place):
     def test_a_whole_model_comes_back(self):
         self.train()
         model = load_model_from_checkpoint_path(self.checkpoints()[8], tags=["serve"])
-        loss, accuracy = model.evaluate(*numbers(32, 1), verbose=0, batch_size=8)
+        loss, accuracy = model.evaluate(*numbers(8, 1), verbose=0, batch_size=8)
         self.assertAlmostEqual(loss, self.value("val_loss"), places=6)
         self.assertAlmostEqual(accuracy, self.value("val_accuracy"), places=6)
         with self.assertRaises(NotADirectoryError):
@@ -572,6 +573,7 @@ class Wrong(Place):
         self.data("x has 64, y has 63", lambda self: (x, y[1:]))
         self.data("sample_weights has 3", lambda self: (x, y, y[:3]))
         self.data("samples of 3 as x, but the model's input", lambda self: (x[:, :3], y))
+        self.data("samples of 3 as x, but the model's input", lambda self: InMemorySequence(x[:, :3], y, 8))
         self.data("gave 2 arrays as x, but the model has 1 inputs", lambda self: ([x, x], y))
         self.data("there is not one sample", lambda self: (x[:0], y[:0]))
         self.data("there is not one batch", lambda self: dataset(self).take(0))

@@ -2,6 +2,7 @@
 """A small training for tests: data of every kind, and a callback that stops it when it likes."""
 import json
 import os
+import types
 
 import keras
 import numpy as np
@@ -33,6 +34,21 @@ def dataset():
     return tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(100).batch(BATCH)
 
 
+class Place:
+    """As much of a trial's context as a cached dataset asks for."""
+
+    def __init__(self, rank=0, size=1, hparams=None, config=None):
+        self.distributed = types.SimpleNamespace(rank=rank, size=size)
+        self.get_hparams = lambda: hparams or {}
+        self.get_experiment_config = lambda: config or {}
+        self.get_trial_seed = lambda: 5
+
+
+def cached(name="train", make=lambda: tf.data.Dataset.from_tensor_slices((X, Y)), place=None, **options):
+    context = det.keras.TFKerasExperimentalContext(place or Place())
+    return context.cache_train_dataset(name, "1", **{"shuffle": True, **options})(make)()
+
+
 KINDS = {
     "arrays": lambda: {"x": X, "y": Y, "batch_size": BATCH},
     "weighted arrays": lambda: {"x": X, "y": Y, "sample_weight": WEIGHTS, "batch_size": BATCH},
@@ -43,6 +59,16 @@ KINDS = {
     "tf.data": lambda: {"x": dataset()},
     "tf.data of unknown length": lambda: {"x": dataset().filter(lambda x, y: True)},
     "tf.data, repeated": lambda: {"x": dataset().repeat(), "steps_per_epoch": 9},
+}
+
+# what determined.keras has of its own
+OUR_KINDS = {
+    "sequence in memory": lambda: {"x": det.keras.InMemorySequence(X, Y, BATCH, WEIGHTS)},
+    "adapted sequence": lambda: {"x": det.keras.SequenceAdapter(Sequence(), workers=2)},
+    "cached": lambda: {"x": cached().batch(BATCH)},
+    "cached, mapped": lambda: {"x": cached().map(lambda x, y: (x * 2, y)).batch(BATCH).prefetch(1)},
+    "cached, drawn": lambda: {"x": cached().map(lambda x, y: (x + tf.random.uniform([6], seed=1), y)).batch(BATCH)},
+    "cached, repeated": lambda: {"x": cached().repeat().batch(BATCH), "steps_per_epoch": 9},
 }
 
 

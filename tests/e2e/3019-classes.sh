@@ -88,6 +88,11 @@ says "searcher 'grid': only its first trial runs here"
 says 'slots_per_trial is 2: here it is one process'
 ok 'any entrypoint does' det e create --local=runs/echo model/const.yaml model --config 'entrypoint=echo $DET_HPARAMS'
 says_line '{"lr":0.5}'
+if command -v mpirun >/dev/null; then
+    ok 'a launch layer starts one process' det e create --local=runs/mpi model/const.yaml model \
+        --config 'entrypoint=det launch mpi -- python3 -m determined.exec.harness model_def:Trial'
+    says_line '[rank=0] process 0 of 1 0.5 mpi None'
+fi
 fails 11 'a test needs no master' det e create --test model/const.yaml model
 says 'say --local --test'
 fails 2 'nor does it fork' det e create --local --fork 1

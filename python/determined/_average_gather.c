@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _average_gather.c - DetGather: every rank gets the rows of all ranks.
+ *
+ *   rows: T, tensors with equally many rows    all: T, the rows of rank 0, of rank 1,
+ * ...
+ *
+ * An embedding's gradient is a list of row numbers and of rows: those that the batch
+ * touched.  Put one behind the other they are the gradient of the whole batch, as one
+ * process would have made it.  Ranks may have any number of rows. */
+#include "_average.h"
+#include "base/mem.h"
+
+enum { INPUTS = 2, DIMS = 254 };
+
+struct rows {
+    TF_Tensor *input;
+    int64_t dims[DIMS];
+    int dim_count;
+    int type;
+    size_t row_bytes;
+};
+
+static det_status take_rows(TF_OpKernelContext *context, int i, struct rows *rows,
+                            TF_Status *status, struct err *err)
+{
+    const struct tf *tf = &average.tf;
+    det_status st;
+
+    tf->GetInput(context, i, &rows->input, status);
+    st = average_tf_failure(status, err);
+    if (st)
+        return st;
+    rows->dim_count = tf->NumDims(rows->input);
+    if (rows->dim_count < 1 || rows->dim_count > DIMS)
+        return err_set(err, DET_INVALID, "rows have %d axes", rows->dim_count);
+    rows->type = tf->TensorType(rows->input);
+    rows->row_bytes = tf->DataTypeSize(rows->type);
+    for (int axis = 0; axis < rows->dim_count; axis++) {
+        rows->dims[axis] = tf->Dim(rows->input, axis);
+        rows->row_bytes *= axis ? (size_t)rows->dims[axis] : 1;
+    }
+    return DET_OK;
+}
+
+static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int i,
+                         struct rows *rows, TF_Status *status, struct err *err)
+{
+    const struct tf *tf = &average.tf;
+    size_t count = peers_all_rows(&average.peers, &kernel->scratch);
+    TF_Tensor *output;
+    det_status st;
+
+    rows->dims[0] = (int64_t)count;
+    output = tf->AllocateOutput(context, i, rows->type, rows->dims, rows->dim_count,
+                                count * rows->row_bytes, status);
+    st = average_tf_failure(status, err);
+    if (st)
+        return st;
+    st = peers_gather(&average.peers, &kernel->scratch, kernel->stream,
+                      tf->TensorData(rows->input), tf->TensorData(output),
+                      rows->row_bytes, err);
+    tf->DeleteTensor(output);
+    return st;
+}
+
+/* Row numbers and rows: two tensors. */
+static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
+                        TF_Status *status, struct peers_greeting *ret_greeting,
+                        struct err *err)
+{
+    struct rows *rows = kernel->inputs;
+    struct peers_greeting greeting = {.tensors = INPUTS};
+    det_status st = DET_OK;
+
+    if (!rows)
+        rows = kernel->inputs = mem_array(INPUTS, sizeof(*rows));
+    if (!rows)
+        return err_default(err, DET_NOMEM);
+    for (int i = 0; !st && i < INPUTS; i++) {
+        st = take_rows(context, i, &rows[i], status, err);
+        greeting.bytes += rows[i].row_bytes; /* of a row: they may have many or few */
+        greeting.signature = greeting.signature * 64 + (uint64_t)rows[i].type;
+    }
+    if (!st && rows[0].dims[0] != rows[1].dims[0])
+        st = err_set(err, DET_INVALID, "there are not as many rows as row numbers");
+    greeting.rows = (uint64_t)rows[0].dims[0];
+    *ret_greeting = greeting;
+    return st;
+}
+
+static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
+                       TF_Status *status, struct err *err)
+{
+    struct rows *rows = kernel->inputs;
+    det_status st = DET_OK;
+
+    for (int i = 0; !st && i < INPUTS; i++)
+        st = gather(kernel, context, i, &rows[i], status, err);
+    return st;
+}
+
+static void end(struct kernel *kernel)
+{
+    struct rows *rows = kernel->inputs;
+
+    for (int i = 0; rows && i < INPUTS; i++) {
+        if (rows[i].input)
+            average.tf.DeleteTensor(rows[i].input);
+        rows[i].input = NULL;
+    }
+}
+
+static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
+{
+    average.tf.ShapeInferenceContextSetUnknownShape(context, status);
+}
+
+static void describe(TF_OpDefinitionBuilder *op)
+{
+    const struct tf *tf = &average.tf;
+
+    tf->OpDefinitionBuilderAddAttr(op, "T: {float, double, half, bfloat16}");
+    tf->OpDefinitionBuilderAddAttr(op, "I: {int32, int64}");
+    tf->OpDefinitionBuilderAddInput(op, "indices: I");
+    tf->OpDefinitionBuilderAddInput(op, "values: T");
+    tf->OpDefinitionBuilderAddOutput(op, "all_indices: I");
+    tf->OpDefinitionBuilderAddOutput(op, "all_values: T");
+    tf->OpDefinitionBuilderSetShapeInferenceFunction(op, infer_shapes);
+}
+
+static void *create(TF_OpKernelConstruction *construction)
+{
+    return kernel_new(&gather_op, construction);
+}
+
+const struct op gather_op = {.name = "DetGather",
+                             .create = create,
+                             .describe = describe,
+                             .begin = begin,
+                             .work = work,
+                             .end = end};

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _average_kernel.c - a call of an op, from TensorFlow's thread to its end.
+ *
+ * TensorFlow has as many threads for ops as there are processors, and runs whatever is
+ * ready on them.  An op that waited for other ranks on such a thread would keep it from
+ * the ops that those ranks wait for: two models trained by two threads, met in opposite
+ * order on two ranks of two processors each, waited for each other forever.  So the op
+ * is asynchronous: it looks for the other ranks for a moment; when they are not there,
+ * the call goes on in a thread of its own, and TensorFlow has its thread back.  Once
+ * all ranks are there the rest does not depend on anybody's threads.
+ *
+ * The calls of one kernel follow one another: MPI's messages have no other order. */
+#include <dlfcn.h>
+#include <fenv.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "_average.h"
+#include "base/mem.h"
+
+/* std::function<void()> of libstdc++. */
+struct callback {
+    void *functor[2];
+    bool (*manage)(void *into, const void *from, int what); /* NULL: it is empty */
+    void (*invoke)(const void *functor);
+};
+
+enum { CALLBACK_DESTROY = 3 }; /* for manage() */
+
+struct job {
+    struct kernel *kernel;
+    TF_OpKernelContext *context;
+    struct callback done;
+    struct job *next;
+    bool has_begun;
+};
+
+static void start(struct job *job);
+
+/* ---- one call -------------------------------------------------------------------- */
+
+static void set_failure(TF_Status *status, const struct err *err)
+{
+    char text[ERR_TEXT_SIZE + 64];
+
+    snprintf(text, sizeof(text), "gradients cannot be averaged: %s", err->text);
+    average.tf.SetStatus(status, det_status_grpc(err->status), text);
+}
+
+static det_status greet(struct job *job, TF_Status *status, struct err *err)
+{
+    struct kernel *kernel = job->kernel;
+    struct peers_greeting greeting = {0};
+    det_status st = DET_OK;
+
+    if (!average.is_open)
+        st = err_set(err, DET_STATE,
+                     "the ranks were not joined yet, or have parted already");
+    if (!st)
+        st = kernel->op->begin(kernel, job->context, status, &greeting, err);
+    if (!st)
+        st = peers_greet(&average.peers, &kernel->scratch, kernel->stream, &greeting,
+                         err);
+    return st;
+}
+
+/* The next one of this kernel may begin. */
+static void finish(struct job *job)
+{
+    struct kernel *kernel = job->kernel;
+    struct callback done = job->done;
+    struct job *next;
+
+    lock_take(&kernel->lock);
+    next = kernel->jobs = job->next;
+    lock_give(&kernel->lock);
+    mem_free(job);
+    average.tf.RunAsyncOpKernelDoneCallback((void *)&done);
+    (void)done.manage(&done, &done, CALLBACK_DESTROY);
+    if (next)
+        start(next);
+}
+
+/* False: other ranks are not there yet. */
+static bool run(struct job *job, bool briefly)
+{
+    struct kernel *kernel = job->kernel;
+    TF_Status *status = average.tf.NewStatus();
+    struct err err = {0};
+    bool all_came = false;
+    det_status st = job->has_begun ? DET_OK : greet(job, status, &err);
+
+    job->has_begun = true;
+    if (!st)
+        st = peers_listen(&average.peers, &kernel->scratch, briefly, &all_came, &err);
+    if (!st && all_came)
+        st = kernel->op->work(kernel, job->context, status, &err);
+    if (st || all_came)
+        kernel->op->end(kernel);
+    if (st) {
+        set_failure(status, &err);
+        average.tf.OpKernelContext_Failure(job->context, status);
+    }
+    average.tf.DeleteStatus(status);
+    return st || all_came;
+}
+
+/* ---- on which thread ------------------------------------------------------------- */
+
+static void *wait_apart(void *arg)
+{
+    (void)run(arg, false);
+    finish(arg);
+    return NULL;
+}
+
+/* Where no thread can be had it waits here. */
+static void wait_elsewhere(struct job *job)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &detached, wait_apart, job))
+        (void)wait_apart(job);
+    pthread_attr_destroy(&detached);
+}
+
+/* TensorFlow's threads take denormal floats for zero, others do not: sums are made in
+ * one way on all of them, so that a training repeated gives the same bits. */
+static void start(struct job *job)
+{
+    fenv_t usual;
+    bool is_over;
+
+    fegetenv(&usual);
+    fesetenv(FE_DFL_ENV);
+    is_over = run(job, true);
+    fesetenv(&usual);
+    if (is_over)
+        finish(job);
+    else
+        wait_elsewhere(job);
+}
+
+static bool is_code(const void *address)
+{
+    Dl_info info;
+
+    return address && dladdr(address, &info) != 0;
+}
+
+/* Takes the callback out of its place, which is empty then. */
+static bool move_callback(struct callback *from, struct callback *ret_callback)
+{
+    const void *code[2];
+
+    memcpy(code, &from->manage, sizeof(code));
+    if (!is_code(code[0]) || !is_code(code[1]))
+        return false;
+    *ret_callback = *from;
+    from->manage = NULL;
+    return true;
+}
+
+/* One call at a time; it waits on the thread it came on. */
+static void run_here(struct job *job, TF_AsyncOpKernelDoneCallback *done)
+{
+    lock_take(&job->kernel->turn);
+    (void)run(job, false);
+    lock_give(&job->kernel->turn);
+    average.tf.RunAsyncOpKernelDoneCallback(done);
+}
+
+void kernel_compute(void *self, TF_OpKernelContext *context,
+                    TF_AsyncOpKernelDoneCallback *done)
+{
+    struct kernel *kernel = self;
+    struct job *job = mem_new(struct job);
+    struct job here = {.kernel = kernel, .context = context};
+    struct job **last;
+    bool is_first;
+
+    if (!job || !move_callback((void *)done, &here.done)) {
+        mem_free(job);
+        run_here(&here, done);
+        return;
+    }
+    *job = here;
+    lock_take(&kernel->lock);
+    is_first = !kernel->jobs;
+    for (last = &kernel->jobs; *last; last = &(*last)->next)
+        continue;
+    *last = job;
+    lock_give(&kernel->lock);
+    if (is_first)
+        start(job);
+}
+
+/* ---- from creation to end -------------------------------------------------------- */
+
+static det_status kernel_set_up(struct kernel *kernel,
+                                TF_OpKernelConstruction *construction,
+                                TF_Status *status, struct err *err)
+{
+    const struct tf *tf = &average.tf;
+    int64_t stream = 0;
+    unsigned char half = 0;
+    det_status st;
+
+    tf->OpKernelConstruction_GetAttrInt64(construction, "stream", &stream, status);
+    st = average_tf_failure(status, err);
+    if (st)
+        return st;
+    if (tf->OpKernelConstruction_HasAttr(construction, "as_half", status))
+        tf->OpKernelConstruction_GetAttrBool(construction, "as_half", &half, status);
+    st = average_tf_failure(status, err);
+    if (!st && (stream < 0 || stream >= PEERS_STREAMS))
+        st = err_set(err, DET_INVALID, "stream is %" PRId64 "; expected 0 to %d",
+                     stream, PEERS_STREAMS - 1);
+    kernel->stream = (int)stream;
+    kernel->travels_as_half = half != 0;
+    if (!st)
+        st = lock_init(&kernel->lock, err);
+    return st ? st : lock_init(&kernel->turn, err);
+}
+
+void *kernel_new(const struct op *op, TF_OpKernelConstruction *construction)
+{
+    TF_Status *status = average.tf.NewStatus();
+    struct kernel *kernel = mem_new(struct kernel);
+    struct err err = {0};
+    det_status st = kernel ? kernel_set_up(kernel, construction, status, &err)
+                           : err_default(&err, DET_NOMEM);
+
+    if (st) {
+        set_failure(status, &err);
+        average.tf.OpKernelConstruction_Failure(construction, status);
+        kernel_free(kernel);
+        kernel = NULL;
+    } else {
+        kernel->op = op;
+    }
+    average.tf.DeleteStatus(status);
+    return kernel;
+}
+
+void kernel_free(void *self)
+{
+    struct kernel *kernel = self;
+
+    if (!kernel)
+        return;
+    peers_scratch_done(&kernel->scratch);
+    mem_free(kernel->inputs);
+    mem_free(kernel->fused);
+    lock_done(&kernel->lock);
+    lock_done(&kernel->turn);
+    mem_free(kernel);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* _average_mean.c - DetAverage: the gradients of this rank go in, their means over all
+ * ranks come out.
+ *
+ *   gradients: T, a list of floats, doubles, halves, bfloat16s    means: T
+ *   as_half: bool   halves travel, whatever the gradients are
+ *
+ * What is small is packed into one vector and averaged together; a large gradient is
+ * averaged where it is, or from its buffer into that of the output where the input is
+ * needed elsewhere, so that nothing is copied.  Halves and bfloat16s travel as floats
+ * and are rounded once; doubles stay doubles. */
+#include "_average.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { LARGE_BYTES = 1 << 18, DIMS = 254 };
+
+/* One gradient. */
+struct piece {
+    TF_Tensor *input;
+    TF_Tensor *output;
+    const void *from;
+    void *into;
+    size_t count;
+    enum number kind;
+    enum number travels_as;
+    bool is_fused;
+};
+
+/* ---- what is to be averaged ------------------------------------------------------ */
+
+static det_status number_of(int type, enum number *ret_kind, struct err *err)
+{
+    static const struct {
+        int type;
+        enum number kind;
+    } rows[] = {{TF_FLOAT, NUMBER_FLOAT},
+                {TF_DOUBLE, NUMBER_DOUBLE},
+                {TF_HALF, NUMBER_HALF},
+                {TF_BFLOAT16, NUMBER_BFLOAT16}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].type == type) {
+            *ret_kind = rows[i].kind;
+            return DET_OK;
+        }
+    return err_set(err, DET_INVALID, "gradients of TensorFlow's type %d have no mean",
+                   type);
+}
+
+static enum number travels_as(const struct kernel *kernel, enum number kind)
+{
+    if (kernel->travels_as_half)
+        return NUMBER_HALF;
+    return kind == NUMBER_DOUBLE ? NUMBER_DOUBLE : NUMBER_FLOAT;
+}
+
+static det_status take_piece(const struct kernel *kernel, TF_OpKernelContext *context,
+                             int i, struct piece *piece, TF_Status *status,
+                             struct err *err)
+{
+    const struct tf *tf = &average.tf;
+    int64_t dims[DIMS];
+    int dim_count;
+    int forwarded;
+    det_status st;
+
+    tf->GetInput(context, i, &piece->input, status);
+    st = average_tf_failure(status, err);
+    if (!st)
+        st = number_of(tf->TensorType(piece->input), &piece->kind, err);
+    dim_count = st ? 0 : tf->NumDims(piece->input);
+    if (st || dim_count > DIMS)
+        return st ? st : err_set(err, DET_INVALID, "a gradient has %d axes", dim_count);
+    for (int axis = 0; axis < dim_count; axis++)
+        dims[axis] = tf->Dim(piece->input, axis);
+    piece->output = tf->ForwardInputOrAllocateOutput(context, &i, 1, i, dims, dim_count,
+                                                     &forwarded, status);
+    st = average_tf_failure(status, err);
+    if (st)
+        return st;
+    piece->from = tf->TensorData(piece->input);
+    piece->into = tf->TensorData(piece->output);
+    piece->count = (size_t)tf->TensorElementCount(piece->input);
+    piece->travels_as = travels_as(kernel, piece->kind);
+    piece->is_fused = piece->travels_as != piece->kind ||
+                      piece->count * number_size(piece->kind) < LARGE_BYTES;
+    return DET_OK;
+}
+
+/* FNV-1a over numbers. */
+static uint64_t mixed(uint64_t hash, uint64_t number)
+{
+    for (int i = 0; i < 8; i++) {
+        hash = (hash ^ (number & 0xff)) * UINT64_C(0x100000001b3);
+        number >>= 8;
+    }
+    return hash;
+}
+
+static struct peers_greeting greeting_of(const struct kernel *kernel,
+                                         const struct piece *pieces, int count)
+{
+    struct peers_greeting greeting = {.tensors = (uint64_t)count,
+                                      .signature = UINT64_C(0xcbf29ce484222325)};
+
+    greeting.signature = mixed(greeting.signature, kernel->travels_as_half);
+    for (int i = 0; i < count; i++) {
+        greeting.bytes += pieces[i].count * number_size(pieces[i].kind);
+        greeting.signature = mixed(greeting.signature, pieces[i].count);
+        greeting.signature = mixed(greeting.signature, (uint64_t)pieces[i].kind);
+    }
+    return greeting;
+}
+
+/* ---- one step -------------------------------------------------------------------- */
+
+/* Memory for everything that travels together as `kind`; how many numbers those are. */
+static det_status fit_fused(struct kernel *kernel, const struct piece *pieces,
+                            int count, enum number kind, size_t *ret_count,
+                            struct err *err)
+{
+    size_t numbers = 0;
+    size_t size;
+    char *fused;
+
+    for (int i = 0; i < count; i++)
+        if (pieces[i].is_fused && pieces[i].travels_as == kind)
+            numbers += pieces[i].count;
+    *ret_count = numbers;
+    size = numbers * number_size(kind);
+    if (size <= kernel->fused_size)
+        return DET_OK;
+    fused = mem_resize(kernel->fused, size, 1);
+    if (!fused)
+        return err_set(err, DET_NOMEM, "no memory for %zu bytes of gradients", size);
+    kernel->fused = fused;
+    kernel->fused_size = size;
+    return DET_OK;
+}
+
+/* Into the vector of those that travel together, or, `is_back`, from it. */
+static void pack(struct kernel *kernel, struct piece *pieces, int count,
+                 enum number kind, bool is_back)
+{
+    char *at = kernel->fused;
+
+    for (int i = 0; i < count; i++) {
+        struct piece *piece = &pieces[i];
+
+        if (!piece->is_fused || piece->travels_as != kind)
+            continue;
+        if (is_back)
+            number_convert(piece->into, piece->kind, at, kind, piece->count);
+        else
+            number_convert(at, kind, piece->from, piece->kind, piece->count);
+        at += piece->count * number_size(kind);
+    }
+}
+
+static det_status average_fused(struct kernel *kernel, struct piece *pieces, int count,
+                                enum number kind, struct err *err)
+{
+    struct peers_vector vector = {.kind = kind};
+    det_status st = fit_fused(kernel, pieces, count, kind, &vector.count, err);
+
+    if (st || !vector.count)
+        return st;
+    vector.from = vector.into = kernel->fused;
+    pack(kernel, pieces, count, kind, false);
+    st = peers_average(&average.peers, &kernel->scratch, kernel->stream, &vector, err);
+    if (!st)
+        pack(kernel, pieces, count, kind, true);
+    return st;
+}
+
+static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
+                       TF_Status *status, struct err *err)
+{
+    struct piece *pieces = kernel->inputs;
+    int count = kernel->input_count;
+    det_status st = DET_OK;
+
+    (void)context;
+    (void)status;
+    for (int i = 0; !st && i < count; i++) {
+        struct peers_vector vector = {.from = pieces[i].from,
+                                      .into = pieces[i].into,
+                                      .count = pieces[i].count,
+                                      .kind = pieces[i].kind};
+
+        if (!pieces[i].is_fused)
+            st = peers_average(&average.peers, &kernel->scratch, kernel->stream,
+                               &vector, err);
+    }
+    for (int kind = 0; !st && kind < NUMBER_COUNT; kind++)
+        st = average_fused(kernel, pieces, count, (enum number)kind, err);
+    return st;
+}
+
+/* ---- the op ---------------------------------------------------------------------- */
+
+static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
+                        TF_Status *status, struct peers_greeting *ret_greeting,
+                        struct err *err)
+{
+    int count = average.tf.NumInputs(context);
+    struct piece *pieces = kernel->inputs;
+    det_status st = DET_OK;
+
+    if (!pieces)
+        pieces = kernel->inputs = mem_array((size_t)count, sizeof(*pieces));
+    if (!pieces)
+        return err_default(err, DET_NOMEM);
+    kernel->input_count = count;
+    memset(pieces, 0, (size_t)count * sizeof(*pieces));
+    for (int i = 0; !st && i < count; i++)
+        st = take_piece(kernel, context, i, &pieces[i], status, err);
+    if (!st)
+        *ret_greeting = greeting_of(kernel, pieces, count);
+    return st;
+}
+
+static void end(struct kernel *kernel)
+{
+    struct piece *pieces = kernel->inputs;
+
+    for (int i = 0; pieces && i < kernel->input_count; i++) {
+        if (pieces[i].input)
+            average.tf.DeleteTensor(pieces[i].input);
+        if (pieces[i].output)
+            average.tf.DeleteTensor(pieces[i].output);
+        pieces[i].input = pieces[i].output = NULL;
+    }
+}
+
+/* Each output has the shape of its input. */
+static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
+{
+    const struct tf *tf = &average.tf;
+    int count = (int)tf->ShapeInferenceContextNumInputs(context);
+    TF_ShapeHandle *shape = tf->NewShapeHandle();
+
+    for (int i = 0; i < count && !tf->GetCode(status); i++) {
+        tf->ShapeInferenceContextGetInput(context, i, shape, status);
+        if (!tf->GetCode(status))
+            tf->ShapeInferenceContextSetOutput(context, i, shape, status);
+    }
+    tf->DeleteShapeHandle(shape);
+}
+
+static void describe(TF_OpDefinitionBuilder *op)
+{
+    const struct tf *tf = &average.tf;
+
+    tf->OpDefinitionBuilderAddAttr(op, "T: list({float, double, half, bfloat16}) >= 1");
+    tf->OpDefinitionBuilderAddAttr(op, "as_half: bool = false");
+    tf->OpDefinitionBuilderAddInput(op, "gradients: T");
+    tf->OpDefinitionBuilderAddOutput(op, "means: T");
+    tf->OpDefinitionBuilderSetShapeInferenceFunction(op, infer_shapes);
+}
+
+static void *create(TF_OpKernelConstruction *construction)
+{
+    return kernel_new(&mean_op, construction);
+}
+
+const struct op mean_op = {.name = "DetAverage",
+                           .create = create,
+                           .describe = describe,
+                           .begin = begin,
+                           .work = work,
+                           .end = end};
