@@ -67,27 +67,32 @@ class Feed:
         if self.fit.steps_per_epoch and self._current is not None:
             return self._current  # epochs are stretches of one long pass
         skipped = self.first + (self.epoch * self.fit.steps_per_epoch if self.fit.steps_per_epoch else 0)
-        if not self.fit.steps_per_epoch and type(self.fit.adapter).__name__ != "TorchDataLoaderAdapter":
-            for _ in range(self._passes, self.epoch):
-                self.fit.open_iterator()  # a shuffled dataset counts its iterators
-            self._passes = self.epoch + 1
-        self._current = self._pass_over(skipped)
+        number = 0
+        if not self.fit.steps_per_epoch:
+            number = max(self.epoch, self._passes)  # of an unknown length, only passes are counted
+            if type(self.fit.adapter).__name__ != "TorchDataLoaderAdapter":
+                for _ in range(self._passes, number):
+                    self.fit.open_iterator()  # a shuffled dataset counts its iterators
+            self._passes = number + 1
+        self._current = self._pass_over(skipped, number)
         return self._current
 
-    def _pass_over(self, batches: int) -> Iterator[Any]:
-        passed = self._open_seeded()
+    def _pass_over(self, batches: int, number: int) -> Iterator[Any]:
+        passed = self._open_seeded(number)
         for _ in range(batches):
             try:
                 next(passed)
             except StopIteration:  # it is repeated by beginning anew
-                passed = self._open_seeded()
+                number += 1
+                passed = self._open_seeded(number)
                 next(passed)
         return passed
 
-    def _open_seeded(self) -> Iterator[Any]:
+    def _open_seeded(self, number: int) -> Iterator[Any]:
+        """The pass of this number."""
         if backend != "torch":
             return self.fit.open_iterator()
-        with _hooks.torch_seeded(self.seed, self.epoch):
+        with _hooks.torch_seeded(self.seed, number):
             passed = self.fit.open_iterator()
             first = list(itertools.islice(passed, 1))  # which is when the order is drawn
         return itertools.chain(first, passed)
@@ -143,7 +148,7 @@ class OrderedFeed(Feed):
     """Data that can be reached by number: nothing is passed over."""
 
     def open(self) -> Iterator[Any]:
-        return self._open_seeded()
+        return self._open_seeded(self.epoch)
 
 
 class ArrayFeed(OrderedFeed):
@@ -162,7 +167,7 @@ class ArrayFeed(OrderedFeed):
     def open(self) -> Iterator[Any]:
         self._at = self.epoch * (self.batches or 0) + self.first  # the generators below begin here
         self._left = (self.batches or 0) - self.first
-        return self._open_seeded()
+        return self._open_seeded(self.epoch)
 
     def _pieces(self) -> Iterator[List[np.ndarray]]:
         """The items of the batches of this epoch; in several pieces, where an epoch of Keras is no

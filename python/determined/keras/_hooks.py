@@ -162,6 +162,9 @@ class Fit:
 
         iterator._enumerate_iterator = enumerate_steps
 
+    def expect(self, steps: int) -> None:
+        """So many were in each epoch before; here every epoch goes on until the data ends."""
+
     @property
     def stride(self) -> int:
         """Batches between two calls of a callback."""
