@@ -241,7 +241,7 @@ class Hooks(Seen):
             for name in names.split():
                 self.assertTrue(hasattr(owner, name), f"Keras {keras.__version__}: {type(owner).__name__}.{name} is gone")
         keras.random.uniform(())
-        self.assertEqual(len(_hooks.global_seeds()), 1)
+        self.assertEqual(len(_hooks.seeds(made)), 1)
 
 
 if __name__ == "__main__":
