@@ -495,7 +495,8 @@ def _shared(model: Any) -> List[Tuple[str, Any]]:
 
 
 def _array(variable: Any) -> np.ndarray:
-    return np.ascontiguousarray(variable.numpy() if hasattr(variable, "numpy") else np.asarray(variable))
+    # not ascontiguousarray(), which makes a vector of a single number
+    return np.asarray(variable.numpy() if hasattr(variable, "numpy") else variable, order="C")
 
 
 def checksum(model: Any) -> str:
