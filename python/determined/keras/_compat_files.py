@@ -19,7 +19,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from determined.keras._compat import say
-from determined.keras._which import keras
+import keras  # not by _which, whose import of it may be what brought us here
 
 _MODEL = (".keras", ".h5", ".hdf5")
 _WEIGHTS = (".weights.h5", ".weights.json")

@@ -17,7 +17,7 @@ import threading
 from typing import Any, Dict, Optional
 
 from determined.keras._compat import say
-from determined.keras._which import keras
+import keras  # not by _which, whose import of it may be what brought us here
 
 _schedules = keras.optimizers.schedules
 _applying = threading.local()  # replicas of a strategy apply in threads
