@@ -357,10 +357,12 @@ class _View:
 
 
 class _Leaf(tf.data.Dataset):  # type: ignore[misc]
-    """Where a pipeline begins: a dataset of ours, which can begin anywhere."""
+    """Where a pipeline begins: a dataset of ours, which can begin anywhere.  `origin` is the one it takes
+    the place of, for who asks what it was made of."""
 
-    def __init__(self, inner: Any, spec: Any, position: np.ndarray) -> None:
+    def __init__(self, inner: Any, spec: Any, position: np.ndarray, origin: Any = None) -> None:
         self._inner = inner
+        self.origin = origin
         self._spec = spec
         self._position = position
         super().__init__(inner._variant_tensor)
@@ -470,14 +472,16 @@ class CachedDataset(_Leaf):
         is_large = size * file.item_bytes() >= _LARGE
         steps = self._steps(plan, position, [size if drop else None], is_large=is_large)
         spec = tf.nest.pack_sequence_as(file.spec, steps.element_spec)
-        return _Leaf(steps, spec, position).prefetch(_AHEAD)
+        return _Leaf(steps, spec, position, origin=self).prefetch(_AHEAD)
 
     def skip(self, count: Any, name: Any = None) -> Any:
         """As Dataset.skip(), but nothing is read for it."""
         number = _static(count)
         if number is None or number < 0 or self._skipped + number >= self._view.share(self._file.items):
             return super().skip(count, name)
-        return CachedDataset(self._file, self._view, self._skipped + number)
+        rest = CachedDataset(self._file, self._view, self._skipped + number)
+        rest.origin = self
+        return rest
 
     def shard(self, num_shards: Any, index: Any, name: Any = None) -> Any:
         """As Dataset.shard(); not again where it is the part that we have already."""
