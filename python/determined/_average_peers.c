@@ -576,6 +576,35 @@ static det_status run(const struct exchange *x, struct err *err)
     return st ? st : wait_for(x->peers, means(x), count, err);
 }
 
+/* Everybody sends everything to everybody and makes the means himself, from the same
+ * numbers in the same order: one message instead of two behind one another. */
+static det_status run_at_once(const struct exchange *x, struct err *err)
+{
+    int size = x->peers->size;
+    size_t bytes = x->vector->count * x->unit;
+    mpi_handle *requests = x->scratch->requests;
+    int tag = tag_of(x->stream, TAG_PART);
+    det_status st = DET_OK;
+
+    for (int rank = 0; !st && rank < size; rank++) {
+        char *place = x->scratch->chunks + (size_t)rank * 2 * chunk_bytes(x->peers);
+
+        x->scratch->from[rank] = rank == x->peers->rank ? x->vector->from : place;
+        if (rank == x->peers->rank)
+            continue;
+        st = receive(x->peers, place, bytes, rank, tag, &requests[rank], err);
+        if (!st)
+            st = send(x->peers, x->vector->from, bytes, rank, tag,
+                      &requests[size + rank], err);
+    }
+    if (!st)
+        st = wait_for(x->peers, requests, 2 * size, err);
+    if (!st)
+        number_mean(x->vector->into, x->scratch->from, size, x->vector->count,
+                    x->vector->kind);
+    return st;
+}
+
 det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int stream,
                          const struct peers_vector *vector, struct err *err)
 {
@@ -593,6 +622,8 @@ det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int
 
     if (!vector->count)
         return DET_OK;
+    if (vector->count * unit <= 2 * chunk_bytes(peers))
+        return break_up(peers, run_at_once(&x, err), err);
     return break_up(peers, run(&x, err), err);
 }
 
