@@ -2,7 +2,6 @@
 #include "_average_peers.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,9 +10,9 @@ enum {
     CHUNK_BYTES = 1 << 19, /* measured: more leaves the cache, less costs calls */
     CHUNK_LEAST = 1 << 12,
     SLICE_UNIT = 64, /* elements; slices begin at cache lines */
-    SPINS = 200,     /* then others may run; after YIELDS it sleeps */
-    YIELDS = 2000,
-    NAP_US = 50,
+    SPIN_US = 100,   /* then it sleeps */
+    BRIEF_US = 2000, /* most ranks are not further apart */
+    NAP_US = 20,
     PIECE_BYTES = 1 << 28, /* MPI counts bytes in an int */
 };
 
@@ -28,19 +27,22 @@ static int tag_of(int stream, enum tag tag)
 
 struct patience {
     int64_t since_us;
-    uint32_t tries;
+    int64_t waited_us;
     bool has_said;
 };
 
+/* Sleeps rather than yields: who yields on a busy machine is taken to have had its
+ * share, and is let in again a tick too late; so says the scheduler of Linux since 6.6.
+ */
 static void rest(const struct peers *peers, struct patience *patience)
 {
-    if (!patience->tries)
-        patience->since_us = clock_mono_us(peers->clock);
-    patience->tries++;
-    if (patience->tries > YIELDS)
+    int64_t now_us = clock_mono_us(peers->clock);
+
+    if (!patience->since_us)
+        patience->since_us = now_us;
+    patience->waited_us = now_us - patience->since_us;
+    if (patience->waited_us > SPIN_US)
         clock_pause(peers->clock, NAP_US);
-    else if (patience->tries > SPINS)
-        sched_yield();
 }
 
 /* Whether all of them are done; none is touched unless all are. */
@@ -138,7 +140,7 @@ static int missing(const struct peers *peers, const mpi_handle *requests, char *
 static void give_notice(const struct peers *peers, const mpi_handle *requests,
                         const char *what, struct patience *patience)
 {
-    int64_t waited_us = clock_mono_us(peers->clock) - patience->since_us;
+    int64_t waited_us = patience->waited_us;
     char who[128];
     int count;
 
@@ -382,9 +384,9 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
     bool all = false;
     det_status st = test_each(peers, scratch->requests, &all, err);
 
-    while (!st && !all && !(briefly && patience.tries >= SPINS)) {
+    while (!st && !all && !(briefly && patience.waited_us > BRIEF_US)) {
         rest(peers, &patience);
-        if (patience.tries >= SPINS) {
+        if (patience.waited_us > BRIEF_US) {
             give_notice(peers, scratch->requests, "average its gradients", &patience);
             st = look_for_the_gone(peers, scratch->requests, err);
         }

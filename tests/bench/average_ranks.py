@@ -75,7 +75,7 @@ def model():
 
 
 def training(rounds):
-    x = np.random.default_rng(0).normal(size=(2048, 28, 28)).astype("float32")
+    x = np.random.default_rng(0).normal(size=(16384, 28, 28)).astype("float32")
     y = np.zeros(len(x))
     alone, averaging = model(), _distribute.wrap_model(model(), dist)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
