@@ -139,6 +139,11 @@ class Order:
         return np.split(np.frombuffer(indices, np.int64), ends[:-1])
 
 
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        """libdet's numbers of batches, which has those that nobody has."""
+        return (positions // self.batches * self._all + positions % self.batches).astype(np.int64)
+
+
 class OrderedFeed(Feed):
     """Data that can be reached by number: nothing is passed over."""
 
@@ -173,6 +178,10 @@ class ArrayFeed(OrderedFeed):
             at, left = at + len(piece), left - len(piece)
             yield piece
 
+    def _numbers(self) -> np.ndarray:
+        """Of these batches, counted over all epochs."""
+        return self.order.numbers(np.arange(self._at, self._at + self._left))
+
     def _batches(self, arrays: Any) -> Iterator[Any]:
         for piece in self._pieces():
             for items in piece:
@@ -181,24 +190,33 @@ class ArrayFeed(OrderedFeed):
     def _dataset(self, arrays: Any) -> Any:
         import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        def pieces() -> Iterator[Any]:
-            for piece in self._pieces():
-                last = [piece.pop()] if len(piece) > 1 and len(piece[-1]) != len(piece[0]) else []
-                yield np.stack(piece), np.concatenate(last or [np.empty(0, np.int64)])
+        from determined.keras._steps import Steps, ops, signed
 
-        def batches_of(full: Any, rest: Any) -> Any:
-            batches = tf.data.Dataset.from_tensor_slices(full)
-            short = tf.data.Dataset.from_tensors(rest).filter(lambda items: tf.size(items) > 0)
-            return batches.concatenate(short)
+        order = self.order
+        with tf.device("CPU:0"):  # where it is gathered
+            held = tf.nest.map_structure(tf.convert_to_tensor, tree.lists_to_tuples(arrays))
+        spec = tf.nest.map_structure(lambda each: tf.TensorSpec([None, *each.shape[1:]], each.dtype), held)
 
-        def gather(items: Any, held: Any) -> Any:
-            return tf.nest.map_structure(lambda each: tf.gather(each, items), held)
+        def numbers(_: Any) -> Any:
+            found = tf.numpy_function(self._numbers, [], tf.int64)
+            found.set_shape([None])
+            return found
 
-        signature = (tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None], tf.int64))
-        items = tf.data.Dataset.from_generator(pieces, output_signature=signature).flat_map(batches_of)
-        held = tf.nest.map_structure(tf.convert_to_tensor, tree.lists_to_tuples(arrays))
-        held = tf.data.Dataset.from_tensors(held).repeat()
-        batches = tf.data.Dataset.zip((items, held)).map(gather, num_parallel_calls=tf.data.AUTOTUNE)
+        def gather(number: Any) -> Any:
+            items = ops().det_order(
+                number,
+                items=order.items,
+                batch_size=order.batch_size,
+                seed=signed(order.seed),
+                shuffle=int(order.shuffle),
+                shard=order.part[0],
+                shard_count=order.part[1],
+            )
+            items.set_shape([None])
+            return tuple(tf.gather(each, items) for each in tf.nest.flatten(held))
+
+        plain = tf.autograph.experimental.do_not_convert
+        batches = Steps(tf.data.Dataset.from_tensors(0).map(plain(numbers)).unbatch(), gather, spec)
         options = tf.data.Options()
         options.experimental_optimization.apply_default_optimizations = False
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
@@ -208,7 +226,7 @@ class ArrayFeed(OrderedFeed):
 # ---- sequences
 
 
-_DRAWING = threading.RLock()
+DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
 _OWN = np.random.MT19937()  # lent to np.random while a batch is made
 
 
@@ -217,7 +235,7 @@ def _seeded(seed: int, position: int) -> Iterator[None]:
     """The generators of Python and NumPy begin where this batch wants them, and are afterwards as
     they were: what a sequence draws depends on the batch alone."""
     mixed = (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 1) & 0xFFFFFFFFFFFFFFFF
-    with _DRAWING:
+    with DRAWING:
         before, theirs = random.getstate(), np.random.get_bit_generator()
         random.seed(mixed)
         np.random.set_bit_generator(_OWN)

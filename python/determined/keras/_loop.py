@@ -147,6 +147,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
         self._is_cut = False
+        self._owed = 0  # what was due when training had to stop
         self.epoch_means: Logs = {}
 
     def _config_seed(self) -> int:
@@ -201,13 +202,16 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._feed.batches is None and self.epochs:
             fit.expect((self.batches - position) // self.epochs)
         self._feed.go_to(self.epochs, position)
-        fit.take_over(self._feed.prepare, self._feed.steps)
+        fit.take_over(self._feed.prepare, self._steps)
         due = self._trainer.begin()
         if due & _det.STOP:
             self._is_complete = True  # it was at its end when it was saved
         fit.begin_at(self._first_epoch(fit))
-        if due & _det.VALIDATE and self._validate is not None and not self.batches:
-            self._run_validation()
+        if due & _det.VALIDATE and self._validate is not None:
+            if self.batches:
+                self._owed = due
+            else:
+                self._run_validation()
         self._set_status("training")
 
     def _make_equal(self) -> None:
@@ -246,6 +250,22 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
             self._window = None
+        if self._owed:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Validates what there was no time for when the platform wanted the slots back."""
+        due, self._owed = self._owed, 0
+        if due & _det.REPORT:
+            self._report_training(self.model.get_metrics_result(), False)
+        self._run_validation()
+        if self.model.stop_training:  # a callback has had enough
+            self._is_complete = True
+            self.save()
+            self._stop(False)
+
+    def _steps(self) -> Any:
+        return iter(()) if self._is_stopped else self._feed.steps()
 
     def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
         if not self._is_window_open:
@@ -263,6 +283,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
+            if due & _det.STOP:  # what this epoch's history is to hold cannot wait until training goes on
+                due |= self._trainer.begin()
             self._due = due
             self._leave_window_open(due)
         elif due:
@@ -449,6 +471,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
     def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
+        with _feed.DRAWING:
+            generators = _state.generators()
         return {
             "trainer": self._trainer.save(),
             "continue_id": self.continue_id,
@@ -457,7 +481,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(_state.generators(), arrays),
+            "generators": _state.pack(generators, arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -581,5 +605,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        with _feed.DRAWING:
+            _state.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []
