@@ -246,6 +246,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._restored is not None:
             self._restore_callbacks()
         if not self._before:
+            self._feed.settle()
             self._before = {id(each): _state.attributes(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
