@@ -246,6 +246,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._restored is not None:
             self._restore_callbacks()
         if not self._before:
+            self._feed.settle()
             self._before = {id(each): _state.attributes(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
@@ -471,6 +472,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
     def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
+        with _feed.DRAWING:
+            generators = _state.generators()
         return {
             "trainer": self._trainer.save(),
             "continue_id": self.continue_id,
@@ -479,7 +482,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(_state.generators(), arrays),
+            "generators": _state.pack(generators, arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -603,5 +606,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        with _feed.DRAWING:
+            _state.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []
