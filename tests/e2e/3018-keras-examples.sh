@@ -73,6 +73,11 @@ ok '... and learns' falls "$TRAINER" loss training
 ok 'the search is done' ends_well "$SEARCH"
 same '... with two trials' 2 "$(det e list-trials "$SEARCH" --json | jq length)"
 
+# ---- what a trained model sees
+
+ok 'a model is loaded without its code' env PYTHONPATH="$build/python" python3 keras_trainer/predict.py "$(trial_of "$TRAINER")"
+says 'seen: '
+
 # ---- two slots
 
 if command -v mpirun >/dev/null; then
@@ -81,6 +86,10 @@ if command -v mpirun >/dev/null; then
     TWO=$ID
     ok '... is trained' ends_well "$TWO"
     same '... and validated' 2 "$(count "$TWO" val_accuracy validation)"
+    ok 'the trainer on two slots' example keras_trainer distributed --config searcher.max_length.epochs=2
+    ok '... trains' ends_well "$ID"
+    same '... and validates' 2 "$(count "$ID" val_sparse_categorical_accuracy validation)"
+    ok '... and learns' falls "$ID" loss training
     ok 'the irises on two slots' example iris_tf_keras distributed --config hyperparameters.epochs=3
     ok '... are trained' ends_well "$ID"
     same '... and validated' 3 "$(count "$ID" categorical_accuracy validation)"

@@ -313,4 +313,5 @@ def comes_from(dataset: Any, wrapped: List[Any]) -> bool:
         if id(each) not in seen:
             seen.add(id(each))
             todo.extend(_sources(each)())
+            todo.append(getattr(each, "origin", None))  # of a cached one that is read in batches
     return False

@@ -198,7 +198,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._restore(self._checkpoint)
         if self._is_sharded and not self.batches:
             self._make_equal()
-        self._feed.go_to(self.epochs, self._trainer.epoch_position())
+        position = self._trainer.epoch_position()
+        if self._feed.batches is None and self.epochs:
+            fit.expect((self.batches - position) // self.epochs)
+        self._feed.go_to(self.epochs, position)
         fit.take_over(self._feed.prepare, self._steps)
         due = self._trainer.begin()
         if due & _det.STOP:
