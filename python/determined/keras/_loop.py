@@ -407,6 +407,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")
+        if self._is_sharded and self._trainer is not None:
+            from determined.keras import _distribute
+
+            _distribute.average_statistics(self.model, self.distributed)  # all validate the same model
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         """A validation has ended: Keras's own at the end of an epoch, or ours."""
