@@ -26,6 +26,7 @@ END
 name: $1
 entrypoint: python3 train.py
 searcher: {name: single, metric: val_loss}
+reproducibility: {experiment_seed: 7}
 max_restarts: 0
 END
     trainer_in=$1
