@@ -103,7 +103,8 @@ DET_API det_status det_trainer_new(const det_trainer_options *options,
 DET_API void det_trainer_free(det_trainer *trainer);
 
 /* What is due before the first batch: DET_VALIDATE where an initial validation was
- * asked for, DET_STOP where the training is complete already. */
+ * asked for, DET_STOP where the training is complete already.  When training goes on:
+ * the validation (and with it the report) that was due when somebody asked to stop. */
 DET_API unsigned det_trainer_begin(det_trainer *trainer);
 /* A batch was trained. */
 DET_API unsigned det_trainer_batch_end(det_trainer *trainer);

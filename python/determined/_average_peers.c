@@ -384,7 +384,7 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
 
     while (!st && !all && !(briefly && patience.tries >= SPINS)) {
         rest(peers, &patience);
-        if (patience.tries > SPINS) {
+        if (patience.tries >= SPINS) {
             give_notice(peers, scratch->requests, "average its gradients", &patience);
             st = look_for_the_gone(peers, scratch->requests, err);
         }

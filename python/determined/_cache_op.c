@@ -28,7 +28,6 @@
  *
  * Records are checked by their checksums, and here nothing in one is believed before it
  * was compared with its length. */
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,31 +43,6 @@
 enum { SENTENCE_BYTES = 1024, FEW = 64, ALIGN = 8, RANK_MOST = 254 };
 
 enum component_kind { RAW = 0, SHAPED = 1, STRINGS = 2 };
-
-/* ---- TensorFlow ------------------------------------------------------------------ */
-
-static bool tf_find(struct tf *tf)
-{
-    static const char *const names[] = {"libtensorflow_framework.so.2",
-                                        "libtensorflow_cc.so.2"};
-    void *libraries[ARRAY_LEN(names)];
-    bool has_all = true;
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        libraries[i] = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-#define TF_LOOK_UP(name, result, parameters)                                           \
-    {                                                                                  \
-        void *found = libraries[0] ? dlsym(libraries[0], "TF_" #name) : NULL;          \
-                                                                                       \
-        if (!found && libraries[1])                                                    \
-            found = dlsym(libraries[1], "TF_" #name);                                  \
-        memcpy(&tf->name, &found, sizeof(found));                                      \
-        has_all = has_all && found;                                                    \
-    }
-    TF_FUNCTIONS(TF_LOOK_UP)
-#undef TF_LOOK_UP
-    return has_all;
-}
 
 /* ---- plans ----------------------------------------------------------------------- */
 
@@ -683,35 +657,6 @@ static void read_compute(void *kernel, void *context)
 
 /* ---- registered ------------------------------------------------------------------ */
 
-/* Python says what shapes come out. */
-static void any_shape(void *context, void *status)
-{
-    struct tf tf;
-
-    if (tf_find(&tf))
-        tf.ShapeInferenceContextSetUnknownShape(context, status);
-}
-
-static void add_kernel(const struct tf *tf, const char *name, tf_create_fn *create,
-                       tf_compute_fn *compute, tf_delete_fn *delete)
-{
-    void *status = tf->NewStatus();
-    void *builder = tf->NewKernelBuilder(name, "CPU", create, compute, delete);
-
-    tf->RegisterKernelBuilder(name, builder, status);
-    tf->DeleteStatus(status);
-}
-
-static void add_op(const struct tf *tf, void *builder)
-{
-    void *status = tf->NewStatus();
-
-    tf->OpDefinitionBuilderSetIsStateful(builder, 1);
-    tf->OpDefinitionBuilderSetShapeInferenceFunction(builder, any_shape);
-    tf->RegisterOpDefinition(builder, status);
-    tf->DeleteStatus(status);
-}
-
 static void add_attrs(const struct tf *tf, void *builder)
 {
     char attr[FEW];
@@ -728,8 +673,8 @@ static void add_pass(const struct tf *tf)
 
     add_attrs(tf, builder);
     tf->OpDefinitionBuilderAddOutput(builder, "rows: int64");
-    add_op(tf, builder);
-    add_kernel(tf, "DetCachePass", pass_create, pass_compute, pass_delete);
+    tf_add_op(tf, builder);
+    tf_add_kernel(tf, "DetCachePass", pass_create, pass_compute, pass_delete);
 }
 
 static void add_read(const struct tf *tf)
@@ -741,17 +686,12 @@ static void add_read(const struct tf *tf)
     tf->OpDefinitionBuilderAddAttr(builder, "layout: list(int)");
     tf->OpDefinitionBuilderAddInput(builder, "row: int64");
     tf->OpDefinitionBuilderAddOutput(builder, "components: types");
-    add_op(tf, builder);
-    add_kernel(tf, "DetCacheRead", read_create, read_compute, read_delete);
+    tf_add_op(tf, builder);
+    tf_add_kernel(tf, "DetCacheRead", read_create, read_compute, read_delete);
 }
 
-/* When TensorFlow loads it; without TensorFlow nothing happens. */
-__attribute__((constructor)) static void add_operations(void)
+void add_cache_ops(const struct tf *tf)
 {
-    struct tf tf;
-
-    if (!tf_find(&tf))
-        return;
-    add_pass(&tf);
-    add_read(&tf);
+    add_pass(tf);
+    add_read(tf);
 }

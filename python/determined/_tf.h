@@ -8,6 +8,7 @@
 #ifndef DETERMINED_TF_H
 #define DETERMINED_TF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,5 +62,17 @@ struct tf {
     TF_FUNCTIONS(TF_MEMBER)
 #undef TF_MEMBER
 };
+
+/* False: TensorFlow is not loaded, or lacks one of them. */
+bool tf_find(struct tf *tf);
+/* Registers an operation, which is stateful and says nothing of its shapes (Python
+ * does), and its kernel. */
+void tf_add_op(const struct tf *tf, void *builder);
+void tf_add_kernel(const struct tf *tf, const char *name, tf_create_fn *create,
+                   tf_compute_fn *compute, tf_delete_fn *delete);
+
+/* _cache_op.c and _order_op.c */
+void add_cache_ops(const struct tf *tf);
+void add_order_op(const struct tf *tf);
 
 #endif

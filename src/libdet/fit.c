@@ -480,7 +480,9 @@ static det_status train(det_fit *fit)
     bool is_last = false;
     det_status st = DET_OK;
 
-    if (todo & DET_VALIDATE)
+    if (todo & DET_REPORT)
+        st = report_window(fit);
+    if (!st && (todo & DET_VALIDATE))
         st = validate(fit, &todo);
     while (!st && !(todo & DET_STOP)) {
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)

@@ -132,15 +132,31 @@ static unsigned due(struct policy *policy, bool is_epoch_end)
     return todo;
 }
 
+/* Whoever asked to stop at a batch that was to be validated got nothing but a
+ * checkpoint. */
+static bool is_owed(const struct policy *policy)
+{
+    const struct policy_state *state = &policy->state;
+    det_length period = policy->options.validation_period;
+
+    if (!state->batches)
+        return policy->options.initial_validation && state->validated_at < 0;
+    return state->validated_at != state->batches && !policy_is_complete(policy) &&
+           (has_passed(policy, period, false) ||
+            (!state->epoch_batches && has_passed(policy, period, true)));
+}
+
 unsigned policy_begin(struct policy *policy)
 {
+    const struct policy_state *state = &policy->state;
     unsigned todo = 0;
 
-    if (policy->options.initial_validation && policy->state.validated_at < 0 &&
-        !policy->state.batches)
-        todo |= DET_VALIDATE;
     if (policy_is_complete(policy) || policy->is_asked_to_stop)
         todo |= DET_STOP;
+    if (is_owed(policy))
+        todo |= DET_VALIDATE;
+    if ((todo & DET_VALIDATE) && state->batches && state->reported_at != state->batches)
+        todo |= DET_REPORT;
     return todo;
 }
 

@@ -17,7 +17,8 @@
  *
  * Whoever asks to stop gets a checkpoint and nothing else: a validation would hold the
  * slots, and a report would close a window that the resumed run will fill, so that its
- * curve would differ from that of a run that nobody stopped. */
+ * curve would differ from that of a run that nobody stopped.  A validation that was due
+ * just then is due when training goes on, before the next batch. */
 #ifndef LIBDET_POLICY_H
 #define LIBDET_POLICY_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launching from Python, as far as one process can tell: words of command lines, who has launched this
-process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3019-classes.sh."""
+process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3021-classes.sh."""
 import contextlib
 import io
 import json

@@ -110,6 +110,28 @@ class Operations(Ranks):
         """
         self.outputs(script, INTER_TRAIN_PROCESS_COMM_PORT_1=port)
 
+    def test_workers_of_tensorflow_leave_together(self):
+        script = """
+            import json, time
+            rank = int(os.environ["RANK"])
+            cluster = {"worker": [f"127.0.0.1:{i}" for i in range(4)]}
+            os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": rank}})
+            note = os.path.join(os.environ["HOME"], "last" + os.environ["DIES"])
+            dist = core.DistributedContext._from_tf_config()
+            dist.allgather(rank)
+            if rank == 2:
+                time.sleep(0.05)
+                open(note, "w").close()
+                if os.environ["DIES"]:
+                    os._exit(3)
+            dist.close()
+            assert os.path.exists(note)
+            dist.close()
+        """
+        self.outputs(script, INTER_TRAIN_PROCESS_COMM_PORT_1=free_port(), DIES="")
+        done = self.run_all(script, INTER_TRAIN_PROCESS_COMM_PORT_1=free_port(), DIES="yes")
+        self.assertEqual([code for code, _, _ in done], [0, 0, 3, 0], done)
+
 
 class Failures(Ranks):
     TELL = """

@@ -93,6 +93,9 @@ class DistributedContext:
             )
         )
 
+    # TensorFlow's workers take one that ends before them for one that has crashed.
+    _leaves_together = False
+
     def _join(self, group: _det.Distributed) -> None:
         self._group = group
         (
@@ -150,7 +153,7 @@ class DistributedContext:
         workers, index = _tf_config()
         count = max(len(workers), 1)
         chief_ip = None if os.environ.get("DET_CHIEF_IP") or not workers else workers[0]
-        return cls(
+        self = cls(
             rank=index,
             size=count,
             local_rank=0,
@@ -159,6 +162,8 @@ class DistributedContext:
             cross_size=count,
             chief_ip=chief_ip,
         )
+        self._leaves_together = count > 1
+        return self
 
     @classmethod
     def from_tf_config(cls) -> Tuple["DistributedContext", Any]:
@@ -234,6 +239,7 @@ class DistributedContext:
 
     def _fail(self, error: BaseException) -> None:
         """Tells the others why this process cannot go on."""
+        self._leaves_together = False
         if self.size > 1:
             try:
                 self._group.fail(_sentence(error))
@@ -242,6 +248,12 @@ class DistributedContext:
 
     def close(self) -> None:
         """Leaves.  The others are told when they call next."""
+        if self._leaves_together:
+            self._leaves_together = False
+            try:
+                self._group.allgather(b"", False)
+            except errors.DetError:
+                pass  # somebody has left in another way
         self._group.close()
 
     def __enter__(self) -> "DistributedContext":

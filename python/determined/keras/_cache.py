@@ -12,8 +12,8 @@ bears the dataset's id and version; from then on, in every process, the function
 What is read back is the same bit for bit, but it can begin anywhere, and its order is libdet's: a
 function of the seed, the epoch and the place.
 
-    file        one record an item, the last one a description in JSON; whole or not there
-    _cache_op   two operations of TensorFlow, in C: which step comes when, and reading it
+    file            one record an item, the last one a description in JSON; whole or not there
+    _cache_op.c     two operations of TensorFlow: which step comes when, and reading it
     CachedDataset   a tf.data.Dataset of these; batch() of it reads batches at once
 
 Every pass through the data that reaches its end begins the next epoch.  A training says by itself
@@ -34,8 +34,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-import determined
 from determined import _det, errors
+from determined.keras._steps import LIBRARY, Steps, ops, signed
 
 _logger = logging.getLogger("determined.keras")
 
@@ -50,18 +50,9 @@ _positions: List[np.ndarray] = []  # pipelines may outlive what Python knows of 
 
 
 @functools.lru_cache(maxsize=None)
-def _ops() -> Any:
-    return tf.load_op_library(_library_path())
-
-
-def _library_path() -> str:
-    return os.path.join(os.path.dirname(determined.__file__), "_cache_op.so")
-
-
-@functools.lru_cache(maxsize=None)
 def _opener() -> Any:
-    _ops()  # TensorFlow must be the first to load it: it asks which operations came with it
-    opener = ctypes.CDLL(_library_path()).det_cache_open
+    ops()  # TensorFlow must be the first to load it: it asks which operations came with it
+    opener = ctypes.CDLL(LIBRARY).det_cache_open
     opener.restype = ctypes.c_void_p
     opener.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     return opener
@@ -365,35 +356,6 @@ class _View:
         return bool(whole and self.is_even and self.size > 1 and whole >= self.size and self._part(whole)[1] == batch)
 
 
-class _Steps(tf.data.Dataset):  # type: ignore[misc]
-    """What a function of TensorFlow makes of every element, on the thread that asks for it.
-
-    Dataset.map() would hand each one to another thread and wait, which takes longer than a step."""
-
-    def __init__(self, rows: Any, read: Any, specs: List[Any]) -> None:
-        self._rows = rows
-        self._specs = tuple(specs)
-        self._read = read.get_concrete_function(rows.element_spec)  # lives as long as the dataset
-        super().__init__(
-            tf.raw_ops.MapDataset(
-                input_dataset=rows._variant_tensor,
-                other_arguments=[],
-                f=self._read,
-                output_types=[spec.dtype for spec in specs],
-                output_shapes=[spec.shape for spec in specs],
-                use_inter_op_parallelism=False,
-                preserve_cardinality=True,
-            )
-        )
-
-    def _inputs(self) -> List[Any]:
-        return [self._rows]
-
-    @property
-    def element_spec(self) -> Any:
-        return self._specs
-
-
 class _Leaf(tf.data.Dataset):  # type: ignore[misc]
     """Where a pipeline begins: a dataset of ours, which can begin anywhere.  `origin` is the one it takes
     the place of, for who asks what it was made of."""
@@ -452,13 +414,13 @@ class CachedDataset(_Leaf):
     ) -> Any:
         """The steps of a plan, each of `unit` elements.  `stack` is what comes before an item's shape;
         None: items as they are."""
-        file, view, ops = self._file, self._view, _ops()
+        file, view = self._file, self._view
         attrs = dict(
             plan,
             position=position.ctypes.data,
             records=file.handle,
             items=file.items,
-            seed=_signed(view.seed),
+            seed=signed(view.seed),
             shuffle=view.shuffle,
             unit=unit,
             stacked=int(stack is not None),
@@ -470,12 +432,12 @@ class CachedDataset(_Leaf):
         types, layout = [each.dtype for each in file.specs], file.layout()
 
         def begin(_: Any) -> Any:
-            rows = ops.det_cache_pass(**attrs)
+            rows = ops().det_cache_pass(**attrs)
             rows.set_shape([plan["steps"], _ROW])  # or fewer, in a pass that begins later
             return rows
 
         def read(row: Any) -> Any:
-            found = ops.det_cache_read(row, types=types, layout=layout, **attrs)
+            found = ops().det_cache_read(row, types=types, layout=layout, **attrs)
             for tensor, spec in zip(found, specs):
                 tensor.set_shape(spec.shape)
             return tuple(found)
@@ -483,7 +445,7 @@ class CachedDataset(_Leaf):
         rows = tf.data.Dataset.from_tensors(0).map(_plain(begin)).unbatch()
         if is_large:
             return rows.map(_plain(read), num_parallel_calls=tf.data.AUTOTUNE)
-        return _Steps(rows, tf.function(read, autograph=False), specs)
+        return Steps(rows, read, tuple(specs))
 
     def batch(
         self,
@@ -535,11 +497,6 @@ def _plain(function: Any) -> Any:
 def _new_position() -> np.ndarray:
     _positions.append(np.zeros(3, np.int64))
     return _positions[-1]
-
-
-def _signed(seed: int) -> int:
-    seed &= (1 << 64) - 1
-    return seed - (1 << 64) if seed >> 63 else seed
 
 
 def _static(value: Any) -> Optional[int]:

@@ -87,11 +87,9 @@ def is_keras_3(keras: Any) -> bool:
     return str(getattr(keras, "__version__", "2")).split(".", 1)[0] == "3" and keras.__name__ == "keras"
 
 
-def install(keras: Any = None) -> bool:
+def install(keras: Any) -> bool:
     """Puts back what Keras 3 dropped.  Does nothing the second time, nor with another Keras.
     Says whether it is there."""
-    if keras is None:
-        from determined.keras._which import keras
     if not is_keras_3(keras):
         return False
     if getattr(keras, _MARK, False):

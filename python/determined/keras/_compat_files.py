@@ -18,8 +18,9 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from determined.keras._compat import say
 import keras  # not by _which, whose import of it may be what brought us here
+
+from determined.keras._compat import say
 
 _MODEL = (".keras", ".h5", ".hdf5")
 _WEIGHTS = (".weights.h5", ".weights.json")

@@ -7,8 +7,9 @@ import numbers
 import types
 from typing import Any, Dict, Iterator, List, Tuple
 
-from determined.keras._compat import say
 import keras  # not by _which, whose import of it may be what brought us here
+
+from determined.keras._compat import say
 
 _QUEUE = ("workers", "use_multiprocessing", "max_queue_size")
 _KNOWN = (keras.utils.PyDataset, list, tuple, dict, str, bytes)

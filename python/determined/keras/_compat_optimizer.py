@@ -16,8 +16,9 @@ import numbers
 import threading
 from typing import Any, Dict, Optional
 
-from determined.keras._compat import say
 import keras  # not by _which, whose import of it may be what brought us here
+
+from determined.keras._compat import say
 
 _schedules = keras.optimizers.schedules
 _applying = threading.local()  # replicas of a strategy apply in threads

@@ -140,8 +140,11 @@ def _without_none(gradients: Sequence[Any], variables: Sequence[Any]) -> List[An
     """Zeros where not one variable has a gradient: a model that cannot learn still runs."""
     if any(gradient is not None for gradient in gradients):
         return list(gradients)
-    zeros = keras.backend.zeros_like if is_legacy else keras.ops.zeros_like
-    return [zeros(variable) for variable in variables]
+    return [_zeros(variable) for variable in variables]
+
+
+def _zeros(variable: Any) -> Any:
+    return (keras.backend if is_legacy else keras.ops).zeros_like(variable)
 
 
 def _dense(gradient: Any) -> Any:
@@ -259,9 +262,8 @@ class _Averaging:
             scale = plan.every if plan.divides else 1
             total = [None if g is None else sum_ / scale for g, sum_ in pairs]
             go_on(_mean_of_ranks(plan, total))
-            for sum_ in self._det_sums:
-                sum_.assign(sum_ * 0)
-            self._det_count.assign(self._det_count * 0)
+            for each in [*self._det_sums, self._det_count]:
+                each.assign(_zeros(each))
 
         _when(self._det_count >= plan.every, apply_sums)
 

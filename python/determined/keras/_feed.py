@@ -67,27 +67,32 @@ class Feed:
         if self.fit.steps_per_epoch and self._current is not None:
             return self._current  # epochs are stretches of one long pass
         skipped = self.first + (self.epoch * self.fit.steps_per_epoch if self.fit.steps_per_epoch else 0)
-        if not self.fit.steps_per_epoch and type(self.fit.adapter).__name__ != "TorchDataLoaderAdapter":
-            for _ in range(self._passes, self.epoch):
-                self.fit.open_iterator()  # a shuffled dataset counts its iterators
-            self._passes = self.epoch + 1
-        self._current = self._pass_over(skipped)
+        number = 0
+        if not self.fit.steps_per_epoch:
+            number = max(self.epoch, self._passes)  # of an unknown length, only passes are counted
+            if type(self.fit.adapter).__name__ != "TorchDataLoaderAdapter":
+                for _ in range(self._passes, number):
+                    self.fit.open_iterator()  # a shuffled dataset counts its iterators
+            self._passes = number + 1
+        self._current = self._pass_over(skipped, number)
         return self._current
 
-    def _pass_over(self, batches: int) -> Iterator[Any]:
-        passed = self._open_seeded()
+    def _pass_over(self, batches: int, number: int) -> Iterator[Any]:
+        passed = self._open_seeded(number)
         for _ in range(batches):
             try:
                 next(passed)
             except StopIteration:  # it is repeated by beginning anew
-                passed = self._open_seeded()
+                number += 1
+                passed = self._open_seeded(number)
                 next(passed)
         return passed
 
-    def _open_seeded(self) -> Iterator[Any]:
+    def _open_seeded(self, number: int) -> Iterator[Any]:
+        """The pass of this number."""
         if backend != "torch":
             return self.fit.open_iterator()
-        with _hooks.torch_seeded(self.seed, self.epoch):
+        with _hooks.torch_seeded(self.seed, number):
             passed = self.fit.open_iterator()
             first = list(itertools.islice(passed, 1))  # which is when the order is drawn
         return itertools.chain(first, passed)
@@ -134,11 +139,16 @@ class Order:
         return np.split(np.frombuffer(indices, np.int64), ends[:-1])
 
 
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        """libdet's numbers of batches, which has those that nobody has."""
+        return (positions // self.batches * self._all + positions % self.batches).astype(np.int64)
+
+
 class OrderedFeed(Feed):
     """Data that can be reached by number: nothing is passed over."""
 
     def open(self) -> Iterator[Any]:
-        return self._open_seeded()
+        return self._open_seeded(self.epoch)
 
 
 class ArrayFeed(OrderedFeed):
@@ -157,7 +167,7 @@ class ArrayFeed(OrderedFeed):
     def open(self) -> Iterator[Any]:
         self._at = self.epoch * (self.batches or 0) + self.first  # the generators below begin here
         self._left = (self.batches or 0) - self.first
-        return self._open_seeded()
+        return self._open_seeded(self.epoch)
 
     def _pieces(self) -> Iterator[List[np.ndarray]]:
         """The items of the batches of this epoch; in several pieces, where an epoch of Keras is no
@@ -168,6 +178,10 @@ class ArrayFeed(OrderedFeed):
             at, left = at + len(piece), left - len(piece)
             yield piece
 
+    def _numbers(self) -> np.ndarray:
+        """Of these batches, counted over all epochs."""
+        return self.order.numbers(np.arange(self._at, self._at + self._left))
+
     def _batches(self, arrays: Any) -> Iterator[Any]:
         for piece in self._pieces():
             for items in piece:
@@ -176,24 +190,33 @@ class ArrayFeed(OrderedFeed):
     def _dataset(self, arrays: Any) -> Any:
         import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        def pieces() -> Iterator[Any]:
-            for piece in self._pieces():
-                last = [piece.pop()] if len(piece) > 1 and len(piece[-1]) != len(piece[0]) else []
-                yield np.stack(piece), np.concatenate(last or [np.empty(0, np.int64)])
+        from determined.keras._steps import Steps, ops, signed
 
-        def batches_of(full: Any, rest: Any) -> Any:
-            batches = tf.data.Dataset.from_tensor_slices(full)
-            short = tf.data.Dataset.from_tensors(rest).filter(lambda items: tf.size(items) > 0)
-            return batches.concatenate(short)
+        order = self.order
+        with tf.device("CPU:0"):  # where it is gathered
+            held = tf.nest.map_structure(tf.convert_to_tensor, tree.lists_to_tuples(arrays))
+        spec = tf.nest.map_structure(lambda each: tf.TensorSpec([None, *each.shape[1:]], each.dtype), held)
 
-        def gather(items: Any, held: Any) -> Any:
-            return tf.nest.map_structure(lambda each: tf.gather(each, items), held)
+        def numbers(_: Any) -> Any:
+            found = tf.numpy_function(self._numbers, [], tf.int64)
+            found.set_shape([None])
+            return found
 
-        signature = (tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None], tf.int64))
-        items = tf.data.Dataset.from_generator(pieces, output_signature=signature).flat_map(batches_of)
-        held = tf.nest.map_structure(tf.convert_to_tensor, tree.lists_to_tuples(arrays))
-        held = tf.data.Dataset.from_tensors(held).repeat()
-        batches = tf.data.Dataset.zip((items, held)).map(gather, num_parallel_calls=tf.data.AUTOTUNE)
+        def gather(number: Any) -> Any:
+            items = ops().det_order(
+                number,
+                items=order.items,
+                batch_size=order.batch_size,
+                seed=signed(order.seed),
+                shuffle=int(order.shuffle),
+                shard=order.part[0],
+                shard_count=order.part[1],
+            )
+            items.set_shape([None])
+            return tuple(tf.gather(each, items) for each in tf.nest.flatten(held))
+
+        plain = tf.autograph.experimental.do_not_convert
+        batches = Steps(tf.data.Dataset.from_tensors(0).map(plain(numbers)).unbatch(), gather, spec)
         options = tf.data.Options()
         options.experimental_optimization.apply_default_optimizations = False
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA

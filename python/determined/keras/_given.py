@@ -308,7 +308,7 @@ def comes_from(dataset: Any, wrapped: List[Any]) -> bool:
     todo, seen = [dataset], set()
     while todo:
         each = todo.pop()
-        if any(each is one for one in wrapped):
+        if any(each is one for one in wrapped) or hasattr(each, "set_position"):  # the latter is cached
             return True
         if id(each) not in seen:
             seen.add(id(each))

@@ -56,6 +56,13 @@ def _frame_of_fit(model: Any) -> FrameType:
     )
 
 
+def _first_cause(error: BaseException) -> BaseException:
+    """What went wrong in the user's code: Keras tells it in words of its own, several times over."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
 class Fit:
     """A running model.fit(), seen from the on_train_begin of one of its callbacks."""
 
@@ -91,7 +98,9 @@ class Fit:
         try:
             self.model._symbolic_build(data_batch=batch)
         except Exception as error:
-            # Training works without it; going on from a checkpoint does not.
+            if not self.model.run_eagerly:
+                raise _first_cause(error) from None
+            # Training may work without it; going on from a checkpoint does not.
             self.why_not_built = error
 
     def _first_batch(self) -> Any:
@@ -152,6 +161,9 @@ class Fit:
             iterator.data_adapter.on_epoch_end()
 
         iterator._enumerate_iterator = enumerate_steps
+
+    def expect(self, steps: int) -> None:
+        """So many were in each epoch before; here every epoch goes on until the data ends."""
 
     @property
     def stride(self) -> int:

@@ -17,6 +17,7 @@ like the adapters of Keras 3.
 import collections
 import concurrent.futures
 import contextlib
+import itertools
 import logging
 import sys
 from typing import Any, Callable, Iterator, List, Optional, Tuple
@@ -119,6 +120,7 @@ class Fit:
         self.first_epoch: int = names["initial_epoch"]
         self.epochs: int = names["epochs"]
         self.has_validation = names.get("validation_data") is not None
+        self.why_not_built: Optional[Exception] = None
         self._strategy = model.distribute_strategy
         self._dataset = self._handler._dataset
         self._begin = self.first_epoch
@@ -138,22 +140,43 @@ class Fit:
 
     def build(self) -> None:
         """Makes every variable that training has: those of the optimizer and of metrics too."""
+        if type(self._handler._adapter).__name__ == "GeneratorDataAdapter":
+            self._keep_first()
         for found in self._dataset:
             batch = tf.nest.map_structure(lambda x: self._strategy.experimental_local_results(x)[0], found)
             break
         else:
             raise ValueError("the training data is empty: there is no batch in it")
+        try:
+            self._build(batch)
+        except Exception as error:
+            # Training works without it; going on from a checkpoint does not.
+            self.why_not_built = error
+        _warn_of_unsaved(self.model)
+
+    def _build(self, batch: Any) -> None:
         x, y, _ = keras.utils.unpack_x_y_sample_weight(batch)
         predicted = self.model(x, training=False)
-        _warn_of_unsaved(self.model)
         optimizer = self.model.optimizer
         if hasattr(optimizer, "_create_all_weights"):
             optimizer._create_all_weights(self.model.trainable_variables)
         elif hasattr(optimizer, "build"):
             optimizer.build(self.model.trainable_variables)
-        for container, arguments in ((self.model.compiled_loss, (predicted,)), (self.model.compiled_metrics, (predicted, y))):
-            if container is not None and not container.built and y is not None:
-                container.build(*arguments)
+        loss, metrics = self.model.compiled_loss, self.model.compiled_metrics
+        if y is not None and loss is not None and not loss.built:
+            loss.build(predicted)
+        if y is not None and metrics is not None and not metrics.built:
+            metrics.build(predicted, y)
+
+    def _keep_first(self) -> None:
+        """A generator gives each batch once: the first, which build() looks at, comes again."""
+        once = iter(self._dataset)
+        first = list(itertools.islice(once, 1))
+        whole = itertools.chain(first, once)
+        passes = iter([first])  # for build(); afterwards all
+        if first and self._strategy.num_replicas_in_sync == 1:
+            signature = self._handler._adapter.get_dataset().element_spec
+            self._dataset = tf.data.Dataset.from_generator(lambda: next(passes, whole), output_signature=signature)
 
     def use_dataset(self, dataset: Any) -> None:
         """Feeds a tf.data.Dataset instead of the one that Keras made."""
@@ -207,11 +230,17 @@ class Fit:
             step, coming = current
             while step is not None and not handler._insufficient_data:
                 handler._current_step = step
+                if handler._inferred_steps is not None and step >= handler._inferred_steps:
+                    return  # as long as the epoch before
                 yield step
                 step, _ = next(coming, (None, None))
 
         handler.enumerate_epochs = enumerate_epochs
         handler.steps = each_step
+
+    def expect(self, steps: int) -> None:
+        """So many were in each epoch before: the first is counted, the others end after as many."""
+        self._handler._inferred_steps = steps
 
     @property
     def stride(self) -> int:

@@ -147,6 +147,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
         self._is_cut = False
+        self._owed = 0  # what was due when training had to stop
         self.epoch_means: Logs = {}
 
     def _config_seed(self) -> int:
@@ -197,14 +198,20 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._restore(self._checkpoint)
         if self._is_sharded and not self.batches:
             self._make_equal()
-        self._feed.go_to(self.epochs, self._trainer.epoch_position())
-        fit.take_over(self._feed.prepare, self._feed.steps)
+        position = self._trainer.epoch_position()
+        if self._feed.batches is None and self.epochs:
+            fit.expect((self.batches - position) // self.epochs)
+        self._feed.go_to(self.epochs, position)
+        fit.take_over(self._feed.prepare, self._steps)
         due = self._trainer.begin()
         if due & _det.STOP:
             self._is_complete = True  # it was at its end when it was saved
         fit.begin_at(self._first_epoch(fit))
-        if due & _det.VALIDATE and self._validate is not None and not self.batches:
-            self._run_validation()
+        if due & _det.VALIDATE and self._validate is not None:
+            if self.batches:
+                self._owed = due
+            else:
+                self._run_validation()
         self._set_status("training")
 
     def _make_equal(self) -> None:
@@ -243,6 +250,22 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
             self._window = None
+        if self._owed:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Validates what there was no time for when the platform wanted the slots back."""
+        due, self._owed = self._owed, 0
+        if due & _det.REPORT:
+            self._report_training(self.model.get_metrics_result(), False)
+        self._run_validation()
+        if self.model.stop_training:  # a callback has had enough
+            self._is_complete = True
+            self.save()
+            self._stop(False)
+
+    def _steps(self) -> Any:
+        return iter(()) if self._is_stopped else self._feed.steps()
 
     def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
         if not self._is_window_open:
@@ -260,6 +283,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
+            if due & _det.STOP:  # what this epoch's history is to hold cannot wait until training goes on
+                due |= self._trainer.begin()
             self._due = due
             self._leave_window_open(due)
         elif due:

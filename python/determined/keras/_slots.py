@@ -63,7 +63,10 @@ def map_arrays(change: Callable[[Any], Any], data: Any) -> Any:
 
 def rows(data: Any) -> int:
     """How many records arrays hold."""
-    return min(int(each.shape[0]) for each in _flatten(data) if each is not None)
+    counts = sorted({int(each.shape[0]) for each in _flatten(data) if each is not None})
+    if len(counts) > 1:
+        raise ValueError(f"arrays of {counts[0]} and of {counts[-1]} records cannot belong together")
+    return counts[0]
 
 
 # ---- tf.data

@@ -85,7 +85,7 @@ def repair() -> List[str]:
     """Makes both repairs, once.  What it returns, and warns of, is what Keras no longer has."""
     try:
         from determined.keras import _which
-    except (ModuleNotFoundError, AttributeError):
+    except ModuleNotFoundError:
         return []  # a program of TensorFlow alone
     if _which.is_legacy or _which.backend != "tensorflow" or _repaired:
         return []  # Keras 2 needs none

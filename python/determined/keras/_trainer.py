@@ -406,7 +406,7 @@ class TrainerContext:
         if validation_split and validation_data is None and _slots.is_arrays(x):
             (x, y, sample_weight), validation_data = _slots.split_validation((x, y, sample_weight), validation_split)
             validation_split = 0.0
-        _set_workers((x, validation_data), workers, use_multiprocessing, max_queue_size)
+        workers_of_legacy = _set_workers((x, validation_data), workers, use_multiprocessing, max_queue_size)
         _check_batch_size(x, batch_size, self.distributed.size)
         x = _slots.training_part(x, steps_per_epoch, self.distributed)
         validation_data = _slots.validation_part(validation_data, self.distributed)
@@ -416,6 +416,9 @@ class TrainerContext:
             "steps": validation_steps,
         }
         listed = _listed(callbacks)
+        epochs = self._enough_epochs(epochs, initial_epoch, steps_per_epoch or _steps(x, batch_size))
+        if validation_data is None and not validation_split:
+            self._warn_of_searcher()
         self._loop = loop = TrainerCallback(self, validation_freq, period, Epochs(max(epochs - initial_epoch, 1)))
         loop.watch(listed)
         if validation_data is not None:
@@ -437,6 +440,7 @@ class TrainerContext:
             validation_steps=validated["steps"],
             validation_batch_size=validated["batch_size"],
             validation_freq=self.ValidationFreq(),
+            **workers_of_legacy,
         )
         if trained is not model:
             _give_weights(trained, model)
@@ -447,6 +451,21 @@ class TrainerContext:
         if self.distributed.rank:
             return 0
         return 2 if verbose == "auto" and self.info is not None else verbose
+
+    def _enough_epochs(self, epochs: int, first: int, steps: int) -> int:
+        """The configuration may want more than the program, and Keras must not end before."""
+        length = (self._config.get("searcher") or {}).get("max_length")
+        unit, count = next(iter(length.items()), ("", 0)) if isinstance(length, dict) else ("batches", length or 0)
+        if not count:
+            return epochs
+        if unit == "batches":
+            count = -(-count // steps)  # of records at least one is in an epoch
+        return first + max(int(count), 1)
+
+    def _warn_of_searcher(self) -> None:
+        metric = (self._config.get("searcher") or {}).get("metric")
+        if metric is not None and self.info is not None:
+            logger.warning("the searcher looks at '%s', but nothing is validated: give fit() validation_data", metric)
 
     def _wrap_compiled(self, model: Any) -> None:
         """What was compiled unwrapped is wrapped now."""
@@ -547,15 +566,28 @@ def _listed(callbacks: Any) -> List[Any]:
     return listed
 
 
-def _set_workers(data: Tuple[Any, ...], workers: int, use_multiprocessing: bool, max_queue_size: int) -> None:
-    """What was an argument of fit() is an attribute of Sequences in Keras 3; other data never used it."""
-    if (workers, use_multiprocessing, max_queue_size) == (1, False, 10):
-        return
-    for each in data:
-        if _slots.is_sequence(each) and not is_legacy:
-            each.workers = workers
-            each.use_multiprocessing = use_multiprocessing
-            each.max_queue_size = max_queue_size
+def _set_workers(
+    data: Tuple[Any, ...], workers: int, use_multiprocessing: bool, max_queue_size: int
+) -> Dict[str, Any]:
+    """What was an argument of fit() is an attribute of Sequences in Keras 3; other data never used it.
+    Returns what is one still."""
+    wanted = {"workers": workers, "use_multiprocessing": use_multiprocessing, "max_queue_size": max_queue_size}
+    if is_legacy:
+        return wanted
+    if wanted != {"workers": 1, "use_multiprocessing": False, "max_queue_size": 10}:
+        for each in filter(_slots.is_sequence, data):
+            for name, value in wanted.items():
+                setattr(each, name, value)
+    return {}
+
+
+def _steps(x: Any, batch_size: Optional[int]) -> int:
+    """Batches of an epoch; 1 where nobody knows."""
+    if _slots.is_dataset(x):
+        return max(int(x.cardinality()), 1)
+    if _slots.is_sequence(x):
+        return max(len(x), 1)
+    return max(_slots.rows(x) // (batch_size or 32), 1) if _slots.is_arrays(x) else 1
 
 
 def _is_plain(data: Any) -> bool:

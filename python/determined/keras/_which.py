@@ -10,6 +10,8 @@ try:
         import tf_keras as keras  # type: ignore[import-untyped,import-not-found,unused-ignore]
     else:
         import keras  # type: ignore[import-untyped,import-not-found,unused-ignore,no-redef]
+    if getattr(keras, "__file__", None) is None:  # some folder of that name
+        raise ModuleNotFoundError("", name=keras.__name__)
 except ModuleNotFoundError as error:
     wanted = "tf_keras" if is_legacy else "keras"
     if error.name != wanted:

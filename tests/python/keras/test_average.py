@@ -82,8 +82,7 @@ def as_one_process():
         check(name, model, other, most)
         return model
     run("plain")
-    run("several fits", fits=2)
-    run("several steps an execution", compile=dict(steps_per_execution=3))
+    run("several fits, several steps an execution", fits=2, compile=dict(steps_per_execution=3))
     run("eagerly", compile=dict(run_eagerly=True))
     # Adam divides small differences by themselves: its steps amplify what rounding changed
     run("halves on the way", fp16=True, most=5e-3)
@@ -91,10 +90,8 @@ def as_one_process():
     run("bfloat16 weights", make=lambda: dense(dtype="bfloat16"), other=None)
     run("an embedding", make=words, x=WORDS, other=alone(words, WORDS))
     wide = lambda: dense(width=20000)  # its kernels are averaged where they are
-    sgd = lambda: keras.optimizers.SGD(0.01)
-    run("large gradients", make=wide, other=alone(wide, optimizer=sgd), optimizer=sgd)
     clip = lambda: keras.optimizers.SGD(0.1, global_clipnorm=0.01)
-    run("clipped after averaging", other=alone(dense, optimizer=clip), optimizer=clip)
+    run("large gradients, clipped after averaging", make=wide, other=alone(wide, optimizer=clip), optimizer=clip)
     steps = lambda: keras.optimizers.Adam(0.01, gradient_accumulation_steps=2)
     run("two batches a step", other=alone(dense, optimizer=steps), aggregation_frequency=2)
 
@@ -219,6 +216,9 @@ def mixed_precision():
         raise SystemExit("it was not refused")
     except ValueError as error:
         assert "LossScaleOptimizer" in str(error), error
+    wrapped = d.wrap_optimizer(adam(), dist)
+    model = dense()
+    model.compile(wrapped, LOSS())
     d.settle(model)
     assert d.is_wrapped(model.optimizer) and not d.is_wrapped(wrapped)
     fit(model, mine(X), mine(Y), BATCH)
@@ -230,7 +230,7 @@ def mixed_precision():
         x[BATCH] = 1e30  # an overflow of one rank
     fit(model, x, mine(Y), BATCH)
     check("an overflow of one rank", model)
-    assert model.optimizer.iterations == 5, model.optimizer.iterations
+    assert model.optimizer.iterations == 4, model.optimizer.iterations  # of 6, 2 were skipped
     assert np.all(np.isfinite(model.get_weights()[0]))
 
 for story in (as_one_process, wrapped_models, what_is_added_up_is_state, weights_statistics_and_metrics, mixed_precision):
@@ -250,7 +250,7 @@ class Ranks(unittest.TestCase):
             env = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TF_CONFIG"))}
             env.update(HOME=folder, FOLDER=folder, OMP_NUM_THREADS="1", DET_DISTRIBUTED_SECRET=folder, **variables)
             command = [DET, "launch", "mpi", "-n", str(ranks), "--", sys.executable, "-B", path]
-            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=110)
+            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
         return done.returncode, done.stdout
 
     def fails(self, script, sentence, **more):

@@ -196,6 +196,16 @@ class BadInput(Seen):
         with self.assertRaisesRegex(ValueError, "was not saved by determined.keras"):
             self.fit()
 
+    def test_a_mistake_in_a_layer_is_told_as_it_is(self):
+        class Boom(keras.layers.Layer):
+            def call(self, x):
+                return self.nothing
+
+        made = keras.Sequential([Boom(), keras.layers.Dense(2)])
+        made.compile("sgd", "mse")
+        with self.assertRaisesRegex(AttributeError, "'Boom' object has no attribute 'nothing'"):
+            self.fit(made)
+
     def test_no_data(self):
         with self.assertRaisesRegex(ValueError, "the training data is empty"):
             self.fit(x=training.X[:0], y=training.Y[:0])
@@ -231,7 +241,7 @@ class Hooks(Seen):
             for name in names.split():
                 self.assertTrue(hasattr(owner, name), f"Keras {keras.__version__}: {type(owner).__name__}.{name} is gone")
         keras.random.uniform(())
-        self.assertEqual(len(_hooks.global_seeds()), 1)
+        self.assertEqual(len(_hooks.seeds(made)), 1)
 
 
 if __name__ == "__main__":

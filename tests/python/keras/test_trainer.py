@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Trainer API in this process, without a platform, and on two ranks of this machine.
 With a platform: tests/e2e/3017-keras-trainer.sh."""
+import contextlib
+import io
 import json
 import logging
 import os
@@ -176,6 +178,15 @@ class OneSlot(Trainer):
         self.fit(validation_data=(X[:9], Y[:9]), callbacks=[Sees()])
         self.assertEqual(seen, [["loss", "mae"]] * 4)  # after 5, 7, 10 and 14
 
+    def test_the_configuration_decides_how_long(self):
+        self.configure({"searcher": {"max_length": {"batches": 10}}})
+        self.fit(epochs=1)
+        self.assertEqual(self.batches, 10)
+        os.environ["DET_OFFLINE_DIR"] = self.path("epochs")
+        self.configure({"searcher": {"max_length": {"epochs": 2}}})
+        self.fit(epochs=5)
+        self.assertEqual(self.batches, 14)
+
     def test_the_callbacks_also_serve_a_fit_of_ones_own(self):
         with det.keras.init() as context:
             history = small_model().fit(
@@ -261,7 +272,8 @@ class Guide(Trainer):
         with open(os.path.join(here, "../../../docs/guide/keras-trainer.md")) as file:
             script = file.read().split("```python\n")[1].split("```")[0]
         names = {}
-        exec(compile(script, "keras-trainer.md", "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(script, "keras-trainer.md", "exec"), names)
         self.assertEqual(self.steps(), [28, 56, 84])
         self.assertEqual(names["train_context"].info, None)
 
@@ -337,6 +349,7 @@ class BadInput(Trainer):
         self.refused(ValueError, "never ends", x=dataset().repeat(), y=None)
         self.refused(ValueError, "validation_split is 1.0", validation_split=1.0)
         self.refused(TypeError, "callbacks has 'x'", callbacks=["x"])
+        self.refused(ValueError, "arrays of 40 and of 50 records", y=Y[:40], validation_split=0.2)
         self.refused(ValueError, "empty", x=dataset().take(0), y=None)
 
     def test_a_second_fit_is_a_mistake(self):

@@ -378,6 +378,18 @@ class Resume(Place):
     def test_at_the_end_of_an_epoch(self):
         self.compare(lambda self: numbers(64), stop_after=16)
 
+    def test_a_validation_that_was_due_when_it_had_to_stop(self):
+        self.compare(lambda self: numbers(64), stop_after=12)
+
+    def test_it_ends_with_the_validation_that_was_due(self):
+        stopping = lambda: [callbacks.EarlyStopping(monitor="val_loss", patience=2)]
+        kind = type("Kind", (Still,), {"callbacks": staticmethod(stopping)})
+        self.train(kind, batches=40, min_validation_period={"batches": 3}, stop_after=9)
+        self.assertEqual(self.when("val_loss"), [3, 6])
+        self.train(kind, batches=40, min_validation_period={"batches": 3})
+        self.assertEqual(self.when("val_loss"), [3, 6, 9])
+        self.assertEqual(max(self.checkpoints()), 9)
+
     def test_what_is_complete_is_not_trained_again(self):
         self.train(batches=11)
         before = self.bytes_of(self.checkpoints()[11])

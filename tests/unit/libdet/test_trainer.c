@@ -158,6 +158,27 @@ TEST(who_asks_to_stop_gets_a_checkpoint_and_nothing_else)
     det_trainer_free(trainer);
 }
 
+TEST(a_validation_that_was_due_when_somebody_asked_to_stop_comes_first_afterwards)
+{
+    det_trainer_options options = batches(100, 3, 0);
+    det_trainer *trainer = trainer_of(&options), *next = trainer_of(&options);
+    const char *text;
+
+    for (int i = 0; i < 2; i++)
+        (void)det_trainer_batch_end(trainer);
+    det_trainer_stop(trainer);
+    CHECK_EQ(det_trainer_batch_end(trainer) & (DET_VALIDATE | DET_STOP), DET_STOP);
+    det_trainer_saved(trainer);
+    CHECK_OK(det_trainer_save(trainer, &text));
+    CHECK_OK(det_trainer_load(next, text));
+    CHECK_EQ(det_trainer_begin(next), DET_VALIDATE | DET_REPORT);
+    CHECK_EQ(det_trainer_validated(next, 1), 0); /* this state is saved */
+    CHECK_EQ(det_trainer_begin(next) & DET_VALIDATE, 0);
+    CHECK_EQ(det_trainer_batch_end(next) & DET_VALIDATE, 0);
+    det_trainer_free(trainer);
+    det_trainer_free(next);
+}
+
 TEST(before_the_first_batch)
 {
     det_trainer_options options = batches(5, 0, 0);

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of our own (_tf_ops.so), and Dataset.map() without other threads."""
+import functools
+import os
+from typing import Any, Callable, List
+
+import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+import determined
+
+LIBRARY = os.path.join(os.path.dirname(determined.__file__), "_tf_ops.so")
+
+
+@functools.lru_cache(maxsize=None)
+def ops() -> Any:
+    return tf.load_op_library(LIBRARY)
+
+
+def signed(seed: int) -> int:
+    """A seed as an attribute of an operation."""
+    seed &= (1 << 64) - 1
+    return seed - (1 << 64) if seed >> 63 else seed
+
+
+class Steps(tf.data.Dataset):  # type: ignore[misc]
+    """What a function of TensorFlow makes of every element, on the thread that asks for it.
+
+    Dataset.map() hands each element to another thread and waits, which for a small batch takes longer
+    than the work itself; prefetch() behind it all is the one hand-over that pays.  `function` takes an
+    element, a single tensor, and returns tensors; `spec` is their structure.  Elements may be fewer than
+    the input promises."""
+
+    def __init__(self, rows: Any, function: Callable[[Any], Any], spec: Any) -> None:
+        self._rows = rows
+        self._spec = spec
+        traced = tf.function(function, autograph=False)
+        self._traced = traced.get_concrete_function(rows.element_spec)  # lives as long as the dataset
+        flat = tf.nest.flatten(spec)
+        super().__init__(
+            tf.raw_ops.MapDataset(
+                input_dataset=rows._variant_tensor,
+                other_arguments=self._traced.captured_inputs,
+                f=self._traced,
+                output_types=[each.dtype for each in flat],
+                output_shapes=[each.shape for each in flat],
+                use_inter_op_parallelism=False,
+                preserve_cardinality=True,
+            )
+        )
+
+    def _inputs(self) -> List[Any]:
+        return [self._rows]
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec

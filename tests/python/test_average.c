@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers, and ranks that average: each is a thread, and MPI a list of messages. */
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "_average_peers.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "tests/support/test.h"
+
+enum { RANKS = 5 };
+
+/* ---- an MPI ---------------------------------------------------------------------- */
+
+struct message {
+    struct message *next;
+    int from;
+    int to;
+    int tag;
+    size_t len;
+    char *bytes;  /* sent: a copy; awaited: where it goes */
+    bool is_sent; /* else awaited */
+    bool is_done;
+};
+
+struct world {
+    pthread_mutex_t lock;
+    struct message *messages; /* oldest first */
+    int fails_after;          /* calls; 0: never */
+};
+
+/* A rank's communicator. */
+struct seat {
+    struct world *world;
+    int rank;
+    int size;
+};
+
+static struct message nothing = {.is_done = true};
+
+static struct seat *seat_of(mpi_handle handle)
+{
+    return (struct seat *)(void *)handle;
+}
+
+static int fake_true(int *ret_is)
+{
+    *ret_is = 1;
+    return 0;
+}
+
+static int fake_rank(mpi_handle comm, int *ret_rank)
+{
+    *ret_rank = seat_of(comm)->rank;
+    return 0;
+}
+
+static int fake_size(mpi_handle comm, int *ret_size)
+{
+    *ret_size = seat_of(comm)->size;
+    return 0;
+}
+
+static int fake_dup(mpi_handle comm, mpi_handle *ret_comm)
+{
+    *ret_comm = comm;
+    return 0;
+}
+
+static int fake_handler(mpi_handle comm, mpi_handle handler)
+{
+    (void)comm;
+    (void)handler;
+    return 0;
+}
+
+static int fake_error(int code, char *text, int *ret_len)
+{
+    *ret_len = snprintf(text, MPI_SENTENCE, "the wire broke (%d)", code);
+    return 0;
+}
+
+static void unlink_message(struct world *world, struct message *message)
+{
+    struct message **at = &world->messages;
+
+    while (*at && *at != message)
+        at = &(*at)->next;
+    if (*at)
+        *at = message->next;
+}
+
+/* The oldest that fits and is of the other kind. */
+static struct message *partner_of(struct world *world, const struct message *message)
+{
+    struct message *each = world->messages;
+
+    while (each && !(each->is_sent != message->is_sent && each->from == message->from &&
+                     each->to == message->to && each->tag == message->tag))
+        each = each->next;
+    return each;
+}
+
+static int add(struct seat *seat, struct message message, mpi_handle *ret_request)
+{
+    struct world *world = seat->world;
+    struct message *own = malloc(sizeof(*own));
+    struct message *other;
+    struct message **last;
+
+    *own = message;
+    pthread_mutex_lock(&world->lock);
+    if (world->fails_after && --world->fails_after == 0) {
+        world->fails_after = 1; /* and ever after */
+        pthread_mutex_unlock(&world->lock);
+        free(own);
+        return 16;
+    }
+    other = partner_of(world, own);
+    if (other) {
+        const struct message *sent = own->is_sent ? own : other;
+        const struct message *into = own->is_sent ? other : own;
+
+        CHECK_EQ(sent->len, into->len);
+        memcpy(into->bytes, sent->bytes, sent->len);
+        unlink_message(world, other);
+        other->is_done = own->is_done = true;
+        if (other->is_sent) {
+            free(other->bytes);
+            free(other);
+        }
+    } else {
+        if (own->is_sent)
+            own->bytes = memcpy(malloc(own->len + 1), own->bytes, own->len);
+        for (last = &world->messages; *last; last = &(*last)->next)
+            continue;
+        *last = own;
+    }
+    pthread_mutex_unlock(&world->lock);
+    *ret_request = (mpi_handle)(void *)(message.is_sent ? &nothing : own);
+    if (message.is_sent && other)
+        free(own);
+    return 0;
+}
+
+static int fake_isend(const void *bytes, int count, mpi_handle type, int to, int tag,
+                      mpi_handle comm, mpi_handle *ret_request)
+{
+    (void)type;
+    return add(seat_of(comm),
+               (struct message){.from = seat_of(comm)->rank,
+                                .to = to,
+                                .tag = tag,
+                                .len = (size_t)count,
+                                .bytes = (char *)(uintptr_t)bytes,
+                                .is_sent = true},
+               ret_request);
+}
+
+static int fake_irecv(void *bytes, int count, mpi_handle type, int from, int tag,
+                      mpi_handle comm, mpi_handle *ret_request)
+{
+    (void)type;
+    return add(seat_of(comm),
+               (struct message){.from = from,
+                                .to = seat_of(comm)->rank,
+                                .tag = tag,
+                                .len = (size_t)count,
+                                .bytes = bytes},
+               ret_request);
+}
+
+static struct world *one_world(void)
+{
+    static struct world world = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+    return &world;
+}
+
+static int fake_testall(int count, mpi_handle *requests, int *ret_are_done,
+                        void *statuses)
+{
+    (void)statuses;
+    *ret_are_done = 1;
+    pthread_mutex_lock(&one_world()->lock);
+    for (int i = 0; i < count; i++)
+        if (!((struct message *)(void *)requests[i])->is_done)
+            *ret_are_done = 0;
+    for (int i = 0; *ret_are_done && i < count; i++) {
+        if ((void *)requests[i] != &nothing)
+            free(requests[i]);
+        requests[i] = (mpi_handle)(void *)&nothing;
+    }
+    pthread_mutex_unlock(&one_world()->lock);
+    return 0;
+}
+
+static int fake_free(mpi_handle *request)
+{
+    struct message *message = (struct message *)(void *)*request;
+
+    pthread_mutex_lock(&one_world()->lock);
+    unlink_message(one_world(), message);
+    pthread_mutex_unlock(&one_world()->lock);
+    if (message != &nothing)
+        free(message);
+    return 0;
+}
+
+static struct mpi fake_mpi(struct seat *seat)
+{
+    return (struct mpi){.initialized = fake_true,
+                        .comm_rank = fake_rank,
+                        .comm_size = fake_size,
+                        .comm_dup = fake_dup,
+                        .set_handler = fake_handler,
+                        .isend = fake_isend,
+                        .irecv = fake_irecv,
+                        .testall = fake_testall,
+                        .free_request = fake_free,
+                        .error_string = fake_error,
+                        .world = (mpi_handle)(void *)seat,
+                        .request_null = (mpi_handle)(void *)&nothing};
+}
+
+/* ---- ranks ----------------------------------------------------------------------- */
+
+struct player {
+    struct seat seat;
+    struct peers peers;
+    struct peers_scratch scratch;
+    struct err err;
+    void (*play)(struct player *player);
+    size_t count;
+    enum number kind;
+    bool is_in_place;
+    void *from;
+    void *into;
+    size_t rows;
+    pthread_t thread;
+};
+
+static void *sit_down(void *arg)
+{
+    struct player *player = arg;
+
+    player->peers =
+        (struct peers){.mpi = fake_mpi(&player->seat), .clock = &clock_system};
+    if (!peers_open(&player->peers, player->seat.rank, player->seat.size,
+                    &player->err)) {
+        player->play(player);
+        peers_close(&player->peers, false);
+    }
+    peers_scratch_done(&player->scratch);
+    return NULL;
+}
+
+static void forget_messages(void)
+{
+    struct world *world = one_world();
+
+    while (world->messages) {
+        struct message *first = world->messages;
+
+        world->messages = first->next;
+        if (first->is_sent)
+            free(first->bytes);
+        free(first);
+    }
+    world->fails_after = 0;
+}
+
+static void play(struct player *players, int size, void (*part)(struct player *player))
+{
+    for (int rank = 0; rank < size; rank++) {
+        players[rank].seat =
+            (struct seat){.world = one_world(), .rank = rank, .size = size};
+        players[rank].play = part;
+        pthread_create(&players[rank].thread, NULL, sit_down, &players[rank]);
+    }
+    for (int rank = 0; rank < size; rank++)
+        pthread_join(players[rank].thread, NULL);
+    forget_messages();
+}
+
+static det_status agree(struct player *player, const struct peers_greeting *greeting)
+{
+    bool all = false;
+    det_status st =
+        peers_greet(&player->peers, &player->scratch, 3, greeting, &player->err);
+
+    while (!st && !all)
+        st = peers_listen(&player->peers, &player->scratch, true, &all, &player->err);
+    return st;
+}
+
+/* ---- numbers --------------------------------------------------------------------- */
+
+TEST(every_half_becomes_a_float_and_the_same_half_again)
+{
+    for (uint32_t bits = 0; bits < 0x10000; bits++) {
+        uint16_t half = (uint16_t)bits;
+        uint16_t again;
+        float number;
+        int exponent = (half >> 10 & 31);
+        float exact = ldexpf((float)((half & 1023) + (exponent ? 1024 : 0)),
+                             (exponent ? exponent : 1) - 25);
+
+        number_convert(&number, NUMBER_FLOAT, &half, NUMBER_HALF, 1);
+        number_convert(&again, NUMBER_HALF, &number, NUMBER_FLOAT, 1);
+        if (exponent == 31 && half & 1023) {
+            CHECK(isnan(number) && (again & 0x7fff) > 0x7c00);
+            continue;
+        }
+        CHECK_EQ(again, half);
+        if (exponent < 31)
+            CHECK(number == (half & 0x8000 ? -exact : exact));
+        else
+            CHECK(isinf(number));
+    }
+}
+
+/* Between two halves there are 8191 floats: those next to the middle decide. */
+TEST(floats_are_rounded_to_the_nearest_half_and_ties_to_even)
+{
+    for (uint16_t half = 0; half < 0x7c00; half++) {
+        uint16_t next = half + 1;
+        float low, high, middle;
+        uint16_t got;
+
+        number_convert(&low, NUMBER_FLOAT, &half, NUMBER_HALF, 1);
+        number_convert(&high, NUMBER_FLOAT, &next, NUMBER_HALF, 1);
+        middle = half == 0x7bff ? 65520.0f : (low + high) / 2;
+        number_convert(&got, NUMBER_HALF, &middle, NUMBER_FLOAT, 1);
+        CHECK_EQ(got, half & 1 ? next : half);
+        low = nextafterf(middle, 0);
+        number_convert(&got, NUMBER_HALF, &low, NUMBER_FLOAT, 1);
+        CHECK_EQ(got, half);
+        high = nextafterf(middle, INFINITY);
+        number_convert(&got, NUMBER_HALF, &high, NUMBER_FLOAT, 1);
+        CHECK_EQ(got, next);
+    }
+}
+
+TEST(bfloat16s_are_the_upper_half_of_a_float_rounded)
+{
+    const float numbers[] = {1.0f, -2.5f, 1.00390625f, 1.01171875f, 3.4e38f, NAN, 0.1f};
+    const uint16_t wanted[] = {0x3f80, 0xc020, 0x3f80, 0x3f82, 0x7f80, 0x7fc0, 0x3dcd};
+    uint16_t got[ARRAY_LEN(numbers)];
+    double doubles[2] = {0.5, -3};
+    float back[2];
+
+    number_convert(got, NUMBER_BFLOAT16, numbers, NUMBER_FLOAT, ARRAY_LEN(numbers));
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        CHECK_EQ(got[i], wanted[i]);
+    number_convert(back, NUMBER_FLOAT, got, NUMBER_BFLOAT16, 2);
+    CHECK(back[0] == 1.0f && back[1] == -2.5f);
+    number_convert(got, NUMBER_BFLOAT16, doubles, NUMBER_DOUBLE, 2);
+    number_convert(doubles, NUMBER_DOUBLE, got, NUMBER_BFLOAT16, 2);
+    CHECK(doubles[0] == 0.5 && doubles[1] == -3);
+}
+
+/* ---- means ----------------------------------------------------------------------- */
+
+static void average_twice(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1, .bytes = player->count};
+    struct peers_vector vector = {.from = player->from,
+                                  .into = player->into,
+                                  .count = player->count,
+                                  .kind = player->kind};
+
+    CHECK(!agree(player, &greeting));
+    CHECK(!peers_average(&player->peers, &player->scratch, 3, &vector, &player->err));
+    if (player->is_in_place)
+        return;
+    CHECK(!agree(player, &greeting)); /* of what is equal already, the same */
+    vector.from = vector.into;
+    CHECK(!peers_average(&player->peers, &player->scratch, 3, &vector, &player->err));
+}
+
+static double random_number(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (double)(int64_t)(*state >> 20) / 1e13;
+}
+
+static void check_means(int ranks, size_t count, enum number kind, bool is_in_place)
+{
+    struct player players[RANKS] = {0};
+    const void *from[RANKS];
+    size_t size = number_size(kind);
+    char *expected = malloc(count * size + 1);
+    double *numbers = malloc((count + 1) * sizeof(*numbers));
+    uint64_t state = 7;
+
+    for (int rank = 0; rank < ranks; rank++) {
+        struct player *player = &players[rank];
+
+        *player =
+            (struct player){.count = count, .kind = kind, .is_in_place = is_in_place};
+        player->from = malloc(count * size + 1);
+        player->into = is_in_place ? player->from : malloc(count * size + 1);
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = random_number(&state);
+        number_convert(player->from, kind, numbers, NUMBER_DOUBLE, count);
+        from[rank] = player->from;
+    }
+    number_mean(expected, from, ranks, count, kind);
+    play(players, ranks, average_twice);
+    for (int rank = 0; rank < ranks; rank++) {
+        if (is_in_place || ranks == 2 || ranks == 4)
+            CHECK(!memcmp(players[rank].into, expected, count * size));
+        CHECK(!memcmp(players[rank].into, players[0].into, count * size));
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        free(players[rank].from);
+        if (!is_in_place)
+            free(players[rank].into);
+    }
+    free(expected);
+    free(numbers);
+}
+
+TEST(all_ranks_get_the_same_means_to_the_bit)
+{
+    const size_t counts[] = {0, 1, 63, 64, 65, 1000, 140000, 300001};
+
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        check_means(2, counts[i], NUMBER_FLOAT, true);
+        check_means(2, counts[i], NUMBER_FLOAT, false);
+        check_means(5, counts[i], NUMBER_FLOAT, true);
+        check_means(3, counts[i], NUMBER_DOUBLE, true);
+        check_means(4, counts[i], NUMBER_HALF, true);
+    }
+    check_means(1, 1000, NUMBER_FLOAT, true);
+}
+
+TEST(means_are_sums_in_the_order_of_ranks_divided)
+{
+    float a[3] = {1e8f, 1, -3}, b[3] = {1, 2, 5}, c[3] = {-1e8f, 4, 4};
+    const void *from[3] = {a, b, c};
+    float got[3];
+
+    number_mean(got, from, 3, 3, NUMBER_FLOAT);
+    CHECK(got[0] == 0.0f); /* 1 is lost beside 1e8: that order, and no other */
+    CHECK(fabsf(got[1] - 7.0f / 3) < 1e-6f && fabsf(got[2] - 2) < 1e-6f);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static void gather(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1, .rows = player->rows};
+
+    CHECK(!agree(player, &greeting));
+    CHECK_EQ(peers_all_rows(&player->peers, &player->scratch), 0 + 3 + 6 + 9);
+    player->into = malloc(18 * sizeof(int));
+    CHECK(!peers_gather(&player->peers, &player->scratch, 3, player->from, player->into,
+                        sizeof(int), &player->err));
+}
+
+TEST(rows_of_all_ranks_lie_one_behind_the_other)
+{
+    struct player players[4] = {0};
+    int rows[4][9];
+
+    for (int rank = 0; rank < 4; rank++) {
+        for (int i = 0; i < 9; i++)
+            rows[rank][i] = rank * 100 + i;
+        players[rank].rows = (size_t)rank * 3;
+        players[rank].from = rows[rank];
+    }
+    play(players, 4, gather);
+    for (int rank = 0; rank < 4; rank++) {
+        const int *got = players[rank].into;
+
+        CHECK(!memcmp(got, rows[1], 3 * sizeof(int)));
+        CHECK(!memcmp(got + 3, rows[2], 6 * sizeof(int)));
+        CHECK(!memcmp(got + 9, rows[3], 9 * sizeof(int)));
+        free(players[rank].into);
+    }
+}
+
+/* ---- failures -------------------------------------------------------------------- */
+
+static void tell_other_sizes(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 2,
+                                      .bytes = player->seat.rank == 1 ? 40 : 48};
+    det_status st = agree(player, &greeting);
+
+    CHECK_EQ(st, DET_STATE);
+    player->err = (struct err){0};
+    CHECK_EQ(agree(player, &greeting), DET_STATE); /* for good, and the same sentence */
+}
+
+static void tell_other_shapes(struct player *player)
+{
+    struct peers_greeting greeting = {
+        .tensors = 2, .bytes = 48, .signature = player->seat.rank == 2 ? 1 : 0};
+
+    CHECK_EQ(agree(player, &greeting), DET_STATE);
+}
+
+TEST(ranks_that_do_not_fit_hear_of_it_all)
+{
+    struct player players[3] = {0};
+
+    play(players, 3, tell_other_sizes);
+    for (int rank = 0; rank < 3; rank++)
+        CHECK_STR(players[rank].err.text,
+                  "rank 1 averages 2 gradients of 40 bytes and rank 0 2 of 48: every "
+                  "rank must train the same model");
+    play(players, 3, tell_other_shapes);
+    CHECK_HAS(players[0].err.text,
+              "the gradients of rank 2 have other shapes or types");
+}
+
+static void leave_early(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1};
+
+    CHECK(!agree(player, &greeting));
+    if (player->seat.rank == 0)
+        return;
+    CHECK_EQ(agree(player, &greeting), DET_STATE);
+}
+
+TEST(a_rank_that_ends_early_is_named)
+{
+    struct player players[3] = {0};
+
+    play(players, 3, leave_early);
+    CHECK_HAS(players[1].err.text, "rank 0 has ended its training and rank 1 goes on");
+    CHECK_HAS(players[2].err.text, "rank 0 has ended its training and rank 2 goes on");
+}
+
+TEST(errors_of_mpi_become_sentences)
+{
+    struct seat seat = {.world = one_world(), .rank = 0, .size = 2};
+    struct peers peers = {.mpi = fake_mpi(&seat), .clock = &clock_system};
+    struct peers_scratch scratch = {0};
+    struct peers_greeting greeting = {.tensors = 1};
+    struct err err = {0};
+
+    CHECK_OK(peers_open(&peers, 0, 2, &err));
+    one_world()->fails_after = 1;
+    CHECK_EQ(peers_greet(&peers, &scratch, 0, &greeting, &err), DET_FAILED);
+    CHECK_STR(err.text, "gradients cannot be sent: the wire broke (16)");
+    one_world()->fails_after = 0;
+    CHECK_EQ(peers_greet(&peers, &scratch, 0, &greeting, &err), DET_FAILED);
+    CHECK_STR(err.text, "gradients cannot be sent: the wire broke (16)");
+    peers_scratch_done(&scratch);
+    peers_close(&peers, true);
+    forget_messages();
+}
+
+TEST(ranks_that_mpi_numbers_otherwise_are_refused)
+{
+    struct seat seat = {.world = one_world(), .rank = 0, .size = 1};
+    struct peers peers = {.mpi = fake_mpi(&seat), .clock = &clock_system};
+    struct err err = {0};
+
+    CHECK_EQ(peers_open(&peers, 1, 2, &err), DET_INVALID);
+    CHECK_STR(err.text,
+              "this is rank 1 of 2 for the training and 0 of 1 for MPI: start "
+              "the ranks with 'det launch mpi'");
+}
+
+TEST(running_out_of_memory_is_an_ordinary_error)
+{
+    EACH_ALLOCATION_FAILS() {
+        struct seat seat = {.world = one_world(), .rank = 0, .size = 1};
+        struct peers peers = {.mpi = fake_mpi(&seat), .clock = &clock_system};
+        struct peers_scratch scratch = {0};
+        struct peers_greeting greeting = {.tensors = 1};
+        struct err err = {0};
+        det_status st = peers_open(&peers, 0, 1, &err);
+
+        if (!st) {
+            st = peers_greet(&peers, &scratch, 0, &greeting, &err);
+            peers_scratch_done(&scratch);
+            peers_close(&peers, true);
+        }
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+    }
+}
