@@ -479,7 +479,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(_state.generators(), arrays),
+            "generators": _state.pack(_feed.generators(), arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -603,5 +603,5 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []
