@@ -110,7 +110,7 @@ class CachedFeed(Feed):
             if self._current is None:
                 self._seek(0, 0)
             return super().open()
-        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first)
+        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first, self.epoch)
 
 
 class Order:
