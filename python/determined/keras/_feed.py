@@ -27,7 +27,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import numpy as np
 
 from determined import _det
-from determined.keras import _hooks
+from determined.keras import _hooks, _state
 from determined.keras._which import backend, is_legacy, keras, tree
 
 Part = Tuple[int, int]  # which of how many
@@ -113,7 +113,7 @@ class CachedFeed(Feed):
             if self._current is None:
                 self._seek(0, 0)
             return super().open()
-        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first)
+        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first, self.epoch)
 
 
 class Order:
@@ -252,6 +252,17 @@ def _seeded(seed: int, position: int) -> Iterator[None]:
         finally:
             np.random.set_bit_generator(theirs)
             random.setstate(before)
+
+
+def generators() -> Any:
+    """Those of the program: not what another thread has put there while it makes a batch."""
+    with _DRAWING:
+        return _state.generators()
+
+
+def restore_generators(state: Any) -> None:
+    with _DRAWING:
+        _state.restore_generators(state)
 
 
 def _is_untouched(seed: int, position: int) -> bool:

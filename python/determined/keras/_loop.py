@@ -134,7 +134,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._due = 0  # at the end of this epoch
-        self._is_last_batch = False  # of the epoch
         self._has_validated = False  # the state as it is now
         self._is_saved = False  # the same
         self._is_stopped = False  # by us
