@@ -229,7 +229,7 @@ class ArrayFeed(OrderedFeed):
 # ---- sequences
 
 
-DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
+_DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
 _OWN = np.random.MT19937()  # lent to np.random while a batch is made
 
 
@@ -242,7 +242,7 @@ def _seeded(seed: int, position: int) -> Iterator[None]:
     """The generators of Python and NumPy begin where this batch wants them, and are afterwards as
     they were: what a sequence draws depends on the batch alone."""
     mixed = _mix(seed, position)
-    with DRAWING:
+    with _DRAWING:
         before, theirs = random.getstate(), np.random.get_bit_generator()
         random.seed(mixed)
         np.random.set_bit_generator(_OWN)
@@ -348,7 +348,7 @@ class SequenceFeed(OrderedFeed):
     def settle(self) -> None:
         """Before a training begins Keras has looked at batches, ahead and in a thread of its own: how many
         have drawn from the generators nobody knows.  They begin anew."""
-        with DRAWING:
+        with _DRAWING:
             random.seed(_mix(self.view.seed, -1))
             np.random.seed(_mix(self.view.seed, -1) & 0xFFFFFFFF)
 

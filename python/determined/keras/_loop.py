@@ -475,8 +475,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
     def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
-        with _feed.DRAWING:
-            generators = _state.generators()
         return {
             "trainer": self._trainer.save(),
             "continue_id": self.continue_id,
@@ -485,7 +483,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(generators, arrays),
+            "generators": _state.pack(_feed.generators(), arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -609,6 +607,5 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        with _feed.DRAWING:
-            _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []
