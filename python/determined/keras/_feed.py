@@ -113,7 +113,9 @@ class CachedFeed(Feed):
             if self._current is None:
                 self._seek(0, 0)
             return super().open()
-        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first, self.epoch)
+        number = max(self.epoch, self._passes)
+        self._passes = number + 1
+        return self._pass_over(0 if self._seek(number, self.first) else self.first, number)
 
 
 class Order:
