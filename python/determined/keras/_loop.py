@@ -500,7 +500,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         rank = self.distributed.rank
         blobs: List[Any] = []
         memory = json.dumps(self._memory(blobs)).encode()
-        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE]
+        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE, _state.SUM]
         if self._save_model is None:
             kinds += _state.WEIGHTS
         entries = _state.snapshot(self.model, kinds)
@@ -592,7 +592,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
 
     def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
-        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE))
+        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
         self._trainer.load(memory["trainer"])
         # a training that had enough before its time trains no more, unless it is to be longer
         self._is_complete = memory["complete"] == self._goal()
