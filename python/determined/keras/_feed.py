@@ -27,7 +27,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import numpy as np
 
 from determined import _det
-from determined.keras import _hooks
+from determined.keras import _hooks, _state
 from determined.keras._which import backend, is_legacy, keras, tree
 
 Part = Tuple[int, int]  # which of how many
@@ -113,7 +113,9 @@ class CachedFeed(Feed):
             if self._current is None:
                 self._seek(0, 0)
             return super().open()
-        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first)
+        number = max(self.epoch, self._passes)
+        self._passes = number + 1
+        return self._pass_over(0 if self._seek(number, self.first) else self.first, number)
 
 
 class Order:
@@ -229,7 +231,7 @@ class ArrayFeed(OrderedFeed):
 # ---- sequences
 
 
-DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
+_DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
 _OWN = np.random.MT19937()  # lent to np.random while a batch is made
 
 
@@ -242,7 +244,7 @@ def _seeded(seed: int, position: int) -> Iterator[None]:
     """The generators of Python and NumPy begin where this batch wants them, and are afterwards as
     they were: what a sequence draws depends on the batch alone."""
     mixed = _mix(seed, position)
-    with DRAWING:
+    with _DRAWING:
         before, theirs = random.getstate(), np.random.get_bit_generator()
         random.seed(mixed)
         np.random.set_bit_generator(_OWN)
@@ -252,6 +254,17 @@ def _seeded(seed: int, position: int) -> Iterator[None]:
         finally:
             np.random.set_bit_generator(theirs)
             random.setstate(before)
+
+
+def generators() -> Any:
+    """Those of the program: not what another thread has put there while it makes a batch."""
+    with _DRAWING:
+        return _state.generators()
+
+
+def restore_generators(state: Any) -> None:
+    with _DRAWING:
+        _state.restore_generators(state)
 
 
 def _is_untouched(seed: int, position: int) -> bool:
@@ -337,7 +350,7 @@ class SequenceFeed(OrderedFeed):
     def settle(self) -> None:
         """Before a training begins Keras has looked at batches, ahead and in a thread of its own: how many
         have drawn from the generators nobody knows.  They begin anew."""
-        with DRAWING:
+        with _DRAWING:
             random.seed(_mix(self.view.seed, -1))
             np.random.seed(_mix(self.view.seed, -1) & 0xFFFFFFFF)
 

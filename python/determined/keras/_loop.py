@@ -134,7 +134,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._due = 0  # at the end of this epoch
-        self._is_last_batch = False  # of the epoch
         self._has_validated = False  # the state as it is now
         self._is_saved = False  # the same
         self._is_stopped = False  # by us
@@ -407,6 +406,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")
+        if self._is_sharded and self._trainer is not None:
+            from determined.keras import _distribute
+
+            _distribute.average_statistics(self.model, self.distributed)  # all validate the same model
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         """A validation has ended: Keras's own at the end of an epoch, or ours."""
@@ -472,8 +475,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
     def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
-        with _feed.DRAWING:
-            generators = _state.generators()
         return {
             "trainer": self._trainer.save(),
             "continue_id": self.continue_id,
@@ -482,7 +483,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(generators, arrays),
+            "generators": _state.pack(_feed.generators(), arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -606,6 +607,5 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        with _feed.DRAWING:
-            _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []
