@@ -478,12 +478,8 @@ static det_status train(det_fit *fit)
     const det_trial *trial = fit->trial;
     unsigned todo = det_trainer_begin(fit->trainer);
     bool is_last = false;
-    det_status st = DET_OK;
+    det_status st = do_due(fit, todo);
 
-    if (todo & DET_REPORT)
-        st = report_window(fit);
-    if (!st && (todo & DET_VALIDATE))
-        st = validate(fit, &todo);
     while (!st && !(todo & DET_STOP)) {
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)
             st = trial->epoch_begin(fit->self, fit);
