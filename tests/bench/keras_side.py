@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from keras_average import averaging
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -16,6 +18,16 @@ ROWS = {
 }
 
 
+def python(b, venv, work, name):
+    """The lines that a program of ours prints, where TensorFlow and determined are."""
+    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([venv + "/bin/python3", "-B", f"{HERE}/{name}", work], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env=env)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return [line.split() for line in done.stdout.splitlines()]
+
+
 def section_keras(b):
     """Needs TensorFlow: the environment of the tests, which takes minutes to be made."""
     venv = b.build + "/venv"
@@ -23,13 +35,12 @@ def section_keras(b):
         return b.row("data of Keras trainings", "-", "TensorFlow is not here", "-", ">= 1.5 x", None)
     work = b.fresh("keras")
     os.makedirs(work)
-    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([venv + "/bin/python3", "-B", HERE + "/keras_data.py", work], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env=env)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    for line in done.stdout.splitlines():
-        name, ours, theirs, ratio = line.split()
+    for name, hooks, step, speed in python(b, venv, work, "keras_hooks.py"):
+        share = float(hooks) / float(step)
+        b.row(f"hooks of the {name} API, a report every batch", f"{float(hooks):.1f} us", f"{float(step):.0f} us CPU a step",
+              f"{share:.2%}; {float(speed):.2f} x steps/s", "<= 1 %", share <= 0.01)
+    for name, ours, theirs, ratio in python(b, venv, work, "keras_data.py"):
         what, peer, bar = ROWS[name]
         b.row(what, f"{int(ours):,} batches/s", f"{int(theirs):,}/s {peer}", f"{float(ratio):.2f} x",
               f">= {bar} x" if bar else "-", float(ratio) >= bar if bar else None)
+    averaging(b)

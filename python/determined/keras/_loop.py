@@ -134,7 +134,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._due = 0  # at the end of this epoch
-        self._is_last_batch = False  # of the epoch
         self._has_validated = False  # the state as it is now
         self._is_saved = False  # the same
         self._is_stopped = False  # by us
@@ -246,6 +245,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._restored is not None:
             self._restore_callbacks()
         if not self._before:
+            self._feed.settle()
             self._before = {id(each): _state.attributes(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
@@ -483,7 +483,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(_state.generators(), arrays),
+            "generators": _state.pack(_feed.generators(), arrays),
         }
 
     def _files(self) -> Dict[str, Any]:
@@ -607,5 +607,5 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
                     siblings.remove(each)
                     break
         _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        _state.restore_generators(_state.unpack(memory["generators"], blobs))
+        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []

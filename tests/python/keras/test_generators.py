@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The generators that a checkpoint holds are the program's, whatever a thread that makes a batch
+ahead of its time has put in their place for the moment."""
+import random
+import threading
+import unittest
+
+import numpy as np
+from determined.keras import _feed
+
+
+class Generators(unittest.TestCase):
+    def setUp(self):
+        random.seed(1)
+        np.random.seed(1)
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.seen = []
+
+    def make_a_batch(self):
+        with _feed._seeded(7, 3):
+            self.inside.set()
+            random.random(), np.random.normal()
+            self.go.wait(30)
+
+    def while_a_batch_is_made(self, act):
+        maker = threading.Thread(target=self.make_a_batch)
+        actor = threading.Thread(target=act)
+        maker.start()
+        self.assertTrue(self.inside.wait(30))
+        actor.start()
+        self.assertEqual(self.seen, [])
+        self.go.set()
+        maker.join()
+        actor.join()
+
+    def test_what_is_saved_is_what_the_program_left(self):
+        wanted = repr(_feed.generators())
+        self.while_a_batch_is_made(lambda: self.seen.append(repr(_feed.generators())))
+        self.assertEqual(self.seen, [wanted])
+
+    def test_what_is_restored_stays(self):
+        kept = _feed.generators()
+        random.random(), np.random.normal()
+        self.while_a_batch_is_made(lambda: _feed.restore_generators(kept))
+        self.assertEqual(repr(_feed.generators()), repr(kept))
+
+
+if __name__ == "__main__":
+    unittest.main()
