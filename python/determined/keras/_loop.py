@@ -143,6 +143,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._restored_arrays: List[Any] = []
         self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
         self._told = -1.0  # of the progress
+        self._heard: Dict[str, List[Any]] = {}  # who wants to know of which occasion
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
         self._is_cut = False
@@ -192,6 +193,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         fit.build()
         self._feed = _feed.make(fit, self._seed, self._part())
         self._trainer = self._make_trainer(fit, self._feed)
+        self._reset_metrics = _hooks.Reset(self.model)
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
         if self._checkpoint is not None:
             self._restore(self._checkpoint)
@@ -270,7 +272,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
         if not self._is_window_open:
             self._is_window_open = True
-            self._tell("on_train_workload_begin", self.batches, self._most())
+            if self._hearing("on_train_workload_begin"):
+                self._tell("on_train_workload_begin", self.batches, self._most())
 
     def on_train_batch_end(self, batch: int, logs: Optional[Logs] = None) -> None:
         self._is_saved = self._has_validated = False
@@ -332,7 +335,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _begin_metrics(self) -> None:
         """The metrics as the next epoch begins with them, and as a checkpoint has them."""
-        self.model.reset_metrics()
+        self._reset_metrics()
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
 
@@ -383,8 +386,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             getattr(each, occasion)(*what)
 
     def _hearing(self, occasion: str) -> List[Any]:
-        heard = [(each, getattr(each, occasion, None)) for each in self._siblings()]
-        return [each for each, method in heard if method is not None and not hasattr(method, "is_default")]
+        found = self._heard.get(occasion)
+        if found is None:
+            methods = [(each, getattr(each, occasion, None)) for each in self._siblings()]
+            found = [each for each, method in methods if method is not None and not hasattr(method, "is_default")]
+            self._heard[occasion] = found
+        return found
 
     def _report_training(self, logs: Logs, epoch_ends: bool) -> None:
         if self._is_sharded:
@@ -394,9 +401,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._report_progress()
         self._trainer.window()  # closes it
         self._is_window_open = False
-        self._tell("on_train_workload_end", self.batches, self._plain(logs))
+        if self._hearing("on_train_workload_end"):
+            self._tell("on_train_workload_end", self.batches, self._plain(logs))
         if self._windows:
-            self.model.reset_metrics()
+            self._reset_metrics()
 
     def _report_progress(self) -> None:
         progress = min(self._trainer.progress(), 1.0)
@@ -492,7 +500,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         rank = self.distributed.rank
         blobs: List[Any] = []
         memory = json.dumps(self._memory(blobs)).encode()
-        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE]
+        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE, _state.SUM]
         if self._save_model is None:
             kinds += _state.WEIGHTS
         entries = _state.snapshot(self.model, kinds)
@@ -584,7 +592,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
 
     def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
-        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE))
+        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
         self._trainer.load(memory["trainer"])
         # a training that had enough before its time trains no more, unless it is to be longer
         self._is_complete = memory["complete"] == self._goal()

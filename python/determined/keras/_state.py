@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
-from determined.keras import _hooks
+from determined.keras import _distribute, _hooks
 from determined.keras._which import backend, is_legacy, keras
 
 VARIABLES = "variables.json"
@@ -30,7 +30,7 @@ MODEL = "model.json"
 
 # Kinds of variables.  Those of the first two are the same on all ranks of a training; what is
 # left belongs to each.
-TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK, RATE = (
+TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK, RATE, SUM = (
     "trainable",
     "optimizer",
     "other",
@@ -38,6 +38,7 @@ TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK, RATE = (
     "metric",
     "callback",
     "rate",
+    "sum",
 )
 WEIGHTS = (TRAINABLE, OTHER)
 SHARED = (TRAINABLE, OPTIMIZER)
@@ -75,6 +76,7 @@ def variables_of(model: Any) -> List[Entry]:
 
     add(METRIC, _metric_variables(model))
     add(RATE, _hooks.rates(getattr(model, "optimizer", None)))
+    add(SUM, _distribute.rank_variables(getattr(model, "optimizer", None)))
     add(OPTIMIZER, _optimizer_variables(model))
     add(TRAINABLE, model.trainable_variables)
     add(OTHER, model.weights)
@@ -83,7 +85,7 @@ def variables_of(model: Any) -> List[Entry]:
     return sorted(found, key=lambda entry: _ORDER[entry[0]])
 
 
-_ORDER = {TRAINABLE: 0, OTHER: 1, SEED: 2, OPTIMIZER: 3, METRIC: 4, CALLBACK: 5, RATE: 6}
+_ORDER = {TRAINABLE: 0, OTHER: 1, SEED: 2, OPTIMIZER: 3, METRIC: 4, CALLBACK: 5, RATE: 6, SUM: 7}
 
 
 def _numpy(variable: Any) -> np.ndarray:
@@ -109,6 +111,7 @@ _WHAT = {
     OPTIMIZER: "variable of the optimizer",
     METRIC: "variable of a metric",
     RATE: "learning rate",
+    SUM: "sum of gradients",
 }
 
 
