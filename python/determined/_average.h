@@ -50,9 +50,10 @@ struct kernel {
     int input_count;
     char *fused;
     size_t fused_size;
-    struct lock lock; /* of: */
-    struct job *jobs; /* the first is on its way, the others wait for it */
-    struct lock turn; /* of a call that waits where it is */
+    struct lock lock;    /* of: */
+    const void *code[2]; /* of the last callback */
+    struct job *jobs;    /* the first is on its way, the others wait for it */
+    struct lock turn;    /* of a call that waits where it is */
 };
 
 /* DET_OK, or TensorFlow's own sentence. */

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 
-enum { LARGE_BYTES = 1 << 18, DIMS = 254 };
+enum { LARGE_BYTES = 1 << 20, DIMS = 254 };
 
 /* One gradient. */
 struct piece {

@@ -72,6 +72,8 @@ det_status mpi_begin(const struct mpi *mpi, struct err *err)
         return err_set(err, DET_STATE,
                        "MPI has been shut down in this process, and cannot be started "
                        "again: average before MPI_Finalize");
+    /* It would yield whenever it finds nothing; see rest() in _average_peers.c. */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     st = mpi_check(mpi,
                    is_up ? mpi->query_thread(&level)
                          : mpi->init(NULL, NULL, THREAD_MULTIPLE, &level),

@@ -10,6 +10,8 @@
  *                   |   \    v              owner: all ranks get the same bits
  *     rank 1   [ slice 0 | slice 1 ]
  *
+ * A small vector goes to everybody at once, and everybody makes the same means.
+ *
  * With 25 million floats and two ranks this takes a third of the time of Open MPI's own
  * MPI_Allreduce, which has no such pipeline, and the division is free.
  *

@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from keras_average import averaging
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -33,3 +35,4 @@ def section_keras(b):
         what, peer, bar = ROWS[name]
         b.row(what, f"{int(ours):,} batches/s", f"{int(theirs):,}/s {peer}", f"{float(ratio):.2f} x",
               f">= {bar} x" if bar else "-", float(ratio) >= bar if bar else None)
+    averaging(b)

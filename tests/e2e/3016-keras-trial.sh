@@ -129,7 +129,7 @@ class Kinds(TFKerasTrial):
 
     def build_model(self):
         model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(8, activation="relu"),
-                                  keras.layers.Dropout(0.2), keras.layers.Dense(2)])
+                                  keras.layers.Dropout(self.context.get_hparam("dropout")), keras.layers.Dense(2)])
         model = self.context.wrap_model(model)
         model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), weighted_metrics=["accuracy"])
         return model
@@ -145,7 +145,7 @@ class Kinds(TFKerasTrial):
             made = self.context.wrap_dataset(tf.data.Dataset.from_tensor_slices((x, y, weights)))
             return made.shuffle(count, seed=7).batch(size)
         if self.kind == "sequence":
-            return Points(size)
+            return Points(self.context.get_global_batch_size())
         if self.kind == "adapter":
             return SequenceAdapter(Points(size), workers=2, use_multiprocessing=False)
         cache = self.context.experimental.cache_train_dataset if seed == 0 else self.context.experimental.cache_validation_dataset
@@ -170,6 +170,7 @@ cat >kinds/const.yaml <<'END'
 name: kinds
 hyperparameters:
     global_batch_size: 16
+    dropout: 0.2
     kind: {type: categorical, vals: [arrays, weighted, dataset, sequence, adapter, cached]}
 searcher:
     name: grid
@@ -183,12 +184,34 @@ END
 ok 'every kind of data' submit kinds
 GRID=$ID
 
+# ---- the same on one slot and on two: each takes its part of every batch
+
+mkdir shared
+cp kinds/model_def.py shared
+cat >shared/const.yaml <<'END'
+name: shared
+hyperparameters: {global_batch_size: 16, dropout: 0.0, kind: sequence}
+searcher: {name: single, metric: val_accuracy, max_length: {batches: 40}}
+min_validation_period: {batches: 20}
+reproducibility: {experiment_seed: 7}
+entrypoint: model_def:Kinds
+max_restarts: 0
+END
+ok 'one on one slot' submit shared
+ONE=$ID
+if command -v mpirun >/dev/null; then
+    ok 'one on two' submit shared --config resources.slots_per_trial=2
+    TWO=$ID
+else
+    TWO=
+fi
+
 # ---- one that takes long, and two that cannot be trained
 
 cp -r kinds paused
 cat >paused/const.yaml <<'END'
 name: one
-hyperparameters: {global_batch_size: 16, kind: dataset}
+hyperparameters: {global_batch_size: 16, dropout: 0.2, kind: dataset}
 searcher: {name: single, metric: val_accuracy, max_length: {batches: 100000}}
 min_checkpoint_period: {batches: 50}
 entrypoint: model_def:Kinds
@@ -262,6 +285,19 @@ ok '... of validations, too' board /validation/
 ok 'the native experiment is' ends_well "$NATIVE"
 ok '... with the command line of the script' said "$NATIVE" "in the trial, with ['--flag']"
 ok '... validated' metrics "$NATIVE" validation val_loss
+
+ok 'one slot trains' ends_well "$ONE"
+if [ -n "$TWO" ]; then
+    ok 'two train' ends_well "$TWO"
+    values() { metrics "$1" validation val_loss; metrics "$1" training loss; }
+    values "$ONE" | cut -d, -f3,5-7 >one.csv
+    values "$TWO" | cut -d, -f3,5-7 >two.csv
+    nearly() { paste -d, one.csv two.csv | awk -F, '{ d = $4 - $8 } $1 != $5 || d > 1e-4 || d < -1e-4 { bad = 1 } END { exit bad || NR < 3 }'; }
+    paste one.csv two.csv >"$OUT"
+    ok '... the same thing' nearly
+else
+    skip 'two train' 'Open MPI is not here'
+fi
 
 # ---- paused in the middle (killed: 7014-keras-resume-proof.sh)
 

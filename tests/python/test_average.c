@@ -426,7 +426,7 @@ static void check_means(int ranks, size_t count, enum number kind, bool is_in_pl
 
 TEST(all_ranks_get_the_same_means_to_the_bit)
 {
-    const size_t counts[] = {0, 1, 63, 64, 65, 1000, 140000, 300001};
+    const size_t counts[] = {0, 1, 63, 64, 65, 1000, 140000, 300001, 700000};
 
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         check_means(2, counts[i], NUMBER_FLOAT, true);

@@ -66,6 +66,43 @@ class Sharded(Offline):
             metadata = context.checkpoint.get_metadata(uuids[0])
         self.assertEqual(metadata, {"steps_completed": 4, "rank0": 0, "rank1": 1, "rank2": 2})
 
+    def test_overlapped_ones_become_one_when_all_wait(self):
+        uuids = self.outputs(
+            """
+            det = checkpoint._det
+            for steps in (1, 2):  # the second beginning waits for the first
+                saving = det.checkpoint_begin(steps if rank == 0 else -1, None, dist._group, overlapped=True)
+                saving.put(f"part{rank}", b"%d" % steps * 1000)
+                saving.commit()
+            while True:
+                outcome = det.checkpoint_wait(1000)
+                if outcome:
+                    break
+            assert det.checkpoint_wait() is None
+            print(outcome[0])
+            """
+        )
+        self.assertEqual(len(set(uuids)), 1)
+        self.assertEqual(
+            self.files(uuids[0]), ["manifest.det.json", "metadata.json", "part0", "part1", "part2"]
+        )
+        with open(self.path("store", uuids[0], "part1")) as file:
+            self.assertEqual(file.read(), "2" * 1000)
+
+    def test_an_overlapped_one_that_nobody_waits_for_is_given_up(self):
+        self.outputs(
+            """
+            det = checkpoint._det
+            saving = det.checkpoint_begin(1 if rank == 0 else -1, None, dist._group, overlapped=True)
+            saving.put(f"part{rank}", b"x")
+            saving.commit()
+            dist.close()
+            context.close()
+            """
+        )
+        left = [name for name in os.listdir(self.path("store")) if len(name) == 36]
+        self.assertEqual(left, [])
+
     def test_folders_are_uploaded_and_some_have_none(self):
         for rank in (0, 2):
             self.write(f"own{rank}/deep/part{rank}", "x")

@@ -51,6 +51,9 @@ class Feed:
         """The next steps() are those of this epoch, from this one on."""
         self.epoch, self.first = epoch, step
 
+    def settle(self) -> None:
+        """A new training begins with its first epoch."""
+
     def prepare(self) -> None:
         """An epoch begins."""
 
@@ -110,7 +113,9 @@ class CachedFeed(Feed):
             if self._current is None:
                 self._seek(0, 0)
             return super().open()
-        return self._pass_over(0 if self._seek(self.epoch, self.first) else self.first, self.epoch)
+        number = max(self.epoch, self._passes)
+        self._passes = number + 1
+        return self._pass_over(0 if self._seek(number, self.first) else self.first, number)
 
 
 class Order:
@@ -226,15 +231,19 @@ class ArrayFeed(OrderedFeed):
 # ---- sequences
 
 
-_DRAWING = threading.RLock()
+_DRAWING = threading.RLock()  # held while the generators of Python and NumPy are lent to a batch
 _OWN = np.random.MT19937()  # lent to np.random while a batch is made
+
+
+def _mix(seed: int, position: int) -> int:
+    return (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 1) & 0xFFFFFFFFFFFFFFFF
 
 
 @contextlib.contextmanager
 def _seeded(seed: int, position: int) -> Iterator[None]:
     """The generators of Python and NumPy begin where this batch wants them, and are afterwards as
     they were: what a sequence draws depends on the batch alone."""
-    mixed = (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 1) & 0xFFFFFFFFFFFFFFFF
+    mixed = _mix(seed, position)
     with _DRAWING:
         before, theirs = random.getstate(), np.random.get_bit_generator()
         random.seed(mixed)
@@ -337,6 +346,13 @@ class SequenceFeed(OrderedFeed):
         self.batches = fit.steps_per_epoch or order.batches
         self.view = _View(fit.adapter.py_dataset, order, seed, part)
         fit.use_sequence(self.view)
+
+    def settle(self) -> None:
+        """Before a training begins Keras has looked at batches, ahead and in a thread of its own: how many
+        have drawn from the generators nobody knows.  They begin anew."""
+        with _DRAWING:
+            random.seed(_mix(self.view.seed, -1))
+            np.random.seed(_mix(self.view.seed, -1) & 0xFFFFFFFF)
 
     def go_to(self, epoch: int, step: int) -> None:
         """on_epoch_end() of a sequence may change it, so it is told of every epoch that was."""

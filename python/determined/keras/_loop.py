@@ -134,7 +134,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._due = 0  # at the end of this epoch
-        self._is_last_batch = False  # of the epoch
         self._has_validated = False  # the state as it is now
         self._is_saved = False  # the same
         self._is_stopped = False  # by us
@@ -246,6 +245,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._restored is not None:
             self._restore_callbacks()
         if not self._before:
+            self._feed.settle()
             self._before = {id(each): _state.attributes(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
@@ -406,6 +406,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")
+        if self._is_sharded and self._trainer is not None:
+            from determined.keras import _distribute
+
+            _distribute.average_statistics(self.model, self.distributed)  # all validate the same model
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         """A validation has ended: Keras's own at the end of an epoch, or ours."""

@@ -89,7 +89,7 @@ def as_one_process():
     run("doubles", make=lambda: dense(dtype="float64"), other=alone(lambda: dense(dtype="float64")), most=1e-8)
     run("bfloat16 weights", make=lambda: dense(dtype="bfloat16"), other=None)
     run("an embedding", make=words, x=WORDS, other=alone(words, WORDS))
-    wide = lambda: dense(width=20000)  # its kernels are averaged where they are
+    wide = lambda: dense(width=40000)  # its kernels are averaged where they are
     clip = lambda: keras.optimizers.SGD(0.1, global_clipnorm=0.01)
     run("large gradients, clipped after averaging", make=wide, other=alone(wide, optimizer=clip), optimizer=clip)
     steps = lambda: keras.optimizers.Adam(0.01, gradient_accumulation_steps=2)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""determined.experimental.keras.init(): a script that is its own experiment, trained here or submitted."""
+"""determined.experimental.keras.init(): a script that is its own experiment, trained here or submitted; and
+the scripts of the guide."""
 import json
 import os
+import re
 import sys
 import unittest
 from unittest import mock
@@ -13,7 +15,7 @@ import numpy as np
 import keras
 
 import determined as det
-from determined import _hparams, _launch
+from determined import _hparams, _launch, core
 from determined.experimental import keras as native
 from place import Offline
 
@@ -147,6 +149,43 @@ class Here(Offline):
         context.fit(*numbers(16), validation_data=numbers(8))
         with self.assertRaisesRegex(RuntimeError, "called before"):
             context.fit(*numbers(16))
+
+
+class Guide(Offline):
+    """Every script of keras-trial.md runs as it stands there."""
+
+    def scripts(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(here, "../../../docs/guide/keras-trial.md")) as file:
+            return re.findall(r"```python\n(.*?)```", file.read(), re.S)
+
+    def run_script(self, text):
+        names = {"__name__": "guide"}
+        exec(compile(text, "guide", "exec"), names)
+        return names
+
+    def test_the_trial(self):
+        trial = self.run_script(self.scripts()[0])["PointsTrial"]
+        os.environ["DET_TEST_MODE"] = "1"
+        os.environ["DET_HPARAMS"] = json.dumps({"global_batch_size": 32, "learning_rate": 0.01})
+        os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps({"searcher": {"metric": "val_accuracy"}})
+        with core.init() as core_context:
+            context = trial.trial_context_class(core_context)
+            trial.trial_controller_class(context, trial(context)).run()
+            uuid = os.listdir(self.path("run", "checkpoints"))[0]
+        where = os.getcwd()
+        self.addCleanup(os.chdir, where)
+        os.chdir(self.folder)
+        os.symlink(self.path("run", "checkpoints", uuid), "checkpoint")
+        with mock.patch("sys.stdout"):
+            self.assertEqual(len(self.run_script(self.scripts()[1])["model"].layers), 2)
+
+    def test_the_native_script(self):
+        where = os.getcwd()
+        self.addCleanup(os.chdir, where)
+        names = self.run_script(self.scripts()[2])
+        self.addCleanup(names["context"]._core.close)
+        self.assertIn(b"val_loss", self.reported())
 
 
 class Submitted(Offline):

@@ -156,8 +156,8 @@ class Workers(Strategies):
             print("told")
             print("told ", _strategy.repair() == [])
         """
-        out, _ = self.start(script).communicate()
-        self.assertIn("elsewhere.reduce_per_replica", out)
+        out, err = self.start(script).communicate()
+        self.assertIn("elsewhere.reduce_per_replica", out, err)
         self.assertIn("elsewhere.TensorFlowTrainer._maybe_symbolic_build", out)
         self.assertIn("told  True", out)
 

@@ -68,6 +68,7 @@ OUR_KINDS = {
     "cached": lambda: {"x": cached().batch(BATCH)},
     "cached, mapped": lambda: {"x": cached().map(lambda x, y: (x * 2, y)).batch(BATCH).prefetch(1)},
     "cached, drawn": lambda: {"x": cached().map(lambda x, y: (x + tf.random.uniform([6], seed=1), y)).batch(BATCH)},
+    "cached, of unknown length": lambda: {"x": cached().filter(lambda x, y: x[0] > 0.1).batch(BATCH)},
     "cached, repeated": lambda: {"x": cached().repeat().batch(BATCH), "steps_per_epoch": 9},
 }
 

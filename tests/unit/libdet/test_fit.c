@@ -308,6 +308,43 @@ TEST(the_configuration_decides_where_it_says_something)
     world_end(&w);
 }
 
+TEST(options_are_configured_and_the_rest_stays)
+{
+    det_trainer_options said = {.size = sizeof(said),
+                                .max_length = {DET_BATCHES, 100},
+                                .checkpoint_period = {DET_BATCHES, 3},
+                                .records_per_batch = 0};
+    struct world w;
+    det_context *context;
+
+    world_begin(&w);
+    world_set(&w, "DET_EXPERIMENT_CONFIG",
+              "{\"searcher\":{\"max_length\":{\"epochs\":7},\"metric\":\"loss\","
+              "\"smaller_is_better\":false},\"min_validation_period\":5,"
+              "\"checkpoint_policy\":\"all\",\"records_per_epoch\":96}");
+    world_set(&w, "DET_HPARAMS", "{\"global_batch_size\":32}");
+    context = world_open(&w);
+    CHECK_OK(det_trainer_configure(context, &said));
+    CHECK_EQ(said.max_length.unit, DET_EPOCHS);
+    CHECK_EQ(said.max_length.count, 7);
+    CHECK_EQ(said.validation_period.unit, DET_BATCHES);
+    CHECK_EQ(said.validation_period.count, 5);
+    CHECK_EQ(said.checkpoint_period.count, 3);
+    CHECK_EQ(said.keep, DET_KEEP_ALL);
+    CHECK(said.larger_is_better);
+    CHECK_EQ(said.size, sizeof(said));
+
+    /* of an older caller, whose struct ends before the rest */
+    said.size = offsetof(det_trainer_options, keep);
+    said.keep = DET_KEEP_NONE;
+    CHECK_OK(det_trainer_configure(context, &said));
+    CHECK_EQ(said.keep, DET_KEEP_NONE);
+    said.size = 0;
+    CHECK_EQ(det_trainer_configure(context, &said), DET_INVALID);
+    det_close(context);
+    world_end(&w);
+}
+
 TEST(what_makes_no_sense_is_told)
 {
     det_trial empty = {.size = sizeof(empty)};

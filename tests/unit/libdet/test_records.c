@@ -363,6 +363,21 @@ TEST(a_forked_child_cannot_spoil_the_file)
     CHECK_OK(io_remove_tree(io_system(), root, &test_err));
 }
 
+TEST(hints_change_nothing)
+{
+    static const int64_t odd[] = {-1, 0, 4095, 4096, 8191, 8192, INT64_MAX};
+    struct io *io = memory_io();
+    det_dataset *dataset;
+
+    CHECK_OK(write_records(io, PATH, 8192));
+    CHECK_OK(records_open(io, PATH, &dataset, &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++)
+        records_ask_for(dataset, odd[i], odd[ARRAY_LEN(odd) - 1 - i]);
+    det_dataset_free(dataset);
+    CHECK_OK(read_records(io, PATH, 8192));
+    io_free(io);
+}
+
 TEST(only_records_that_are_there_are_given)
 {
     struct io *io = memory_io();
