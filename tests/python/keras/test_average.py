@@ -132,7 +132,7 @@ def wrapped_models():
     for each in models:
         each.compile(adam(), LOSS())
     def train(each):
-        fit(each, mine(X), mine(Y), BATCH, epochs=10)
+        fit(each, mine(X), mine(Y), BATCH, epochs=4)
     order = models if dist.rank == 0 else models[::-1]
     threads = [threading.Thread(target=train, args=(each,)) for each in order]
     for each in threads:
@@ -250,7 +250,12 @@ class Ranks(unittest.TestCase):
             env = {name: value for name, value in os.environ.items() if not name.startswith(("DET_", "TF_CONFIG"))}
             env.update(HOME=folder, FOLDER=folder, OMP_NUM_THREADS="1", DET_DISTRIBUTED_SECRET=folder, **variables)
             command = [DET, "launch", "mpi", "-n", str(ranks), "--", sys.executable, "-B", path]
-            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            try:
+                done = subprocess.run(
+                    command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=280
+                )
+            except subprocess.TimeoutExpired as late:
+                self.fail(f"it took too long: {(late.stdout or b'').decode(errors='replace')[-4000:]}")
         return done.returncode, done.stdout
 
     def fails(self, script, sentence, **more):
