@@ -34,14 +34,14 @@ struct patience {
 /* Sleeps rather than yields: who yields on a busy machine is taken to have had its
  * share, and is let in again a tick too late; so says the scheduler of Linux since 6.6.
  */
-static void rest(const struct peers *peers, struct patience *patience)
+static void rest(const struct peers *peers, struct patience *patience, int64_t spin_us)
 {
     int64_t now_us = clock_mono_us(peers->clock);
 
     if (!patience->since_us)
         patience->since_us = now_us;
     patience->waited_us = now_us - patience->since_us;
-    if (patience->waited_us > SPIN_US)
+    if (patience->waited_us > spin_us)
         clock_pause(peers->clock, NAP_US);
 }
 
@@ -67,7 +67,7 @@ static det_status wait_for(struct peers *peers, mpi_handle *requests, int count,
     det_status st = test(peers, requests, count, &are_done, err);
 
     while (!st && !are_done) {
-        rest(peers, &patience);
+        rest(peers, &patience, BRIEF_US); /* all are here: it will not be long */
         st = test(peers, requests, count, &are_done, err);
     }
     return st;
@@ -252,7 +252,7 @@ static void say_goodbye(struct peers *peers)
     if (!st)
         st = test_each(peers, peers->leaving, &are_gone, NULL);
     while (!st && !are_gone) {
-        rest(peers, &patience);
+        rest(peers, &patience, SPIN_US);
         give_notice(peers, peers->leaving, "end its training", &patience);
         st = test_each(peers, peers->leaving, &are_gone, NULL);
     }
@@ -385,7 +385,7 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
     det_status st = test_each(peers, scratch->requests, &all, err);
 
     while (!st && !all && !(briefly && patience.waited_us > BRIEF_US)) {
-        rest(peers, &patience);
+        rest(peers, &patience, SPIN_US);
         if (patience.waited_us > BRIEF_US) {
             give_notice(peers, scratch->requests, "average its gradients", &patience);
             st = look_for_the_gone(peers, scratch->requests, err);
