@@ -473,17 +473,25 @@ static det_status must_stop(det_fit *fit, bool *ret_stop)
     return st;
 }
 
+/* What is due before the first batch, or was when somebody asked to stop. */
+static det_status do_owed(det_fit *fit, unsigned *ret_todo)
+{
+    unsigned todo = det_trainer_begin(fit->trainer);
+    det_status st = todo & DET_REPORT ? report_window(fit) : DET_OK;
+
+    if (!st && (todo & DET_VALIDATE))
+        st = validate(fit, &todo);
+    *ret_todo = todo;
+    return st;
+}
+
 static det_status train(det_fit *fit)
 {
     const det_trial *trial = fit->trial;
-    unsigned todo = det_trainer_begin(fit->trainer);
+    unsigned todo = 0;
     bool is_last = false;
-    det_status st = DET_OK;
+    det_status st = do_owed(fit, &todo);
 
-    if (todo & DET_REPORT)
-        st = report_window(fit);
-    if (!st && (todo & DET_VALIDATE))
-        st = validate(fit, &todo);
     while (!st && !(todo & DET_STOP)) {
         if (!det_fit_epoch_position(fit) && trial->epoch_begin)
             st = trial->epoch_begin(fit->self, fit);
