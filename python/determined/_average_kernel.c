@@ -82,6 +82,21 @@ static void finish(struct job *job)
         start(next);
 }
 
+/* TensorFlow's threads take denormal floats for zero, and so do threads that they
+ * start; others do not.  Sums are made in one way on all of them, so that a training
+ * repeated gives the same bits. */
+static det_status work(struct job *job, TF_Status *status, struct err *err)
+{
+    fenv_t usual;
+    det_status st;
+
+    fegetenv(&usual);
+    fesetenv(FE_DFL_ENV);
+    st = job->kernel->op->work(job->kernel, job->context, status, err);
+    fesetenv(&usual);
+    return st;
+}
+
 /* False: other ranks are not there yet. */
 static bool run(struct job *job, bool briefly)
 {
@@ -95,7 +110,7 @@ static bool run(struct job *job, bool briefly)
     if (!st)
         st = peers_listen(&average.peers, &kernel->scratch, briefly, &all_came, &err);
     if (!st && all_came)
-        st = kernel->op->work(kernel, job->context, status, &err);
+        st = work(job, status, &err);
     if (st || all_came)
         kernel->op->end(kernel);
     if (st) {
@@ -128,18 +143,9 @@ static void wait_elsewhere(struct job *job)
     pthread_attr_destroy(&detached);
 }
 
-/* TensorFlow's threads take denormal floats for zero, others do not: sums are made in
- * one way on all of them, so that a training repeated gives the same bits. */
 static void start(struct job *job)
 {
-    fenv_t usual;
-    bool is_over;
-
-    fegetenv(&usual);
-    fesetenv(FE_DFL_ENV);
-    is_over = run(job, true);
-    fesetenv(&usual);
-    if (is_over)
+    if (run(job, true))
         finish(job);
     else
         wait_elsewhere(job);

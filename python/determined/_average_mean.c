@@ -117,20 +117,30 @@ static struct peers_greeting greeting_of(const struct kernel *kernel,
 
 /* ---- one step -------------------------------------------------------------------- */
 
-/* Memory for everything that travels together as `kind`; how many numbers those are. */
-static det_status fit_fused(struct kernel *kernel, const struct piece *pieces,
-                            int count, enum number kind, size_t *ret_count,
-                            struct err *err)
+/* How many numbers travel together as `kind`. */
+static size_t fused_count(const struct piece *pieces, int count, enum number kind)
 {
     size_t numbers = 0;
-    size_t size;
-    char *fused;
 
     for (int i = 0; i < count; i++)
         if (pieces[i].is_fused && pieces[i].travels_as == kind)
             numbers += pieces[i].count;
-    *ret_count = numbers;
-    size = numbers * number_size(kind);
+    return numbers;
+}
+
+/* Memory for what travels together, before this rank greets: who finds none later would
+ * leave the others waiting. */
+static det_status fit_fused(struct kernel *kernel, struct err *err)
+{
+    size_t size = 0;
+    char *fused;
+
+    for (int kind = 0; kind < NUMBER_COUNT; kind++) {
+        size_t numbers =
+            fused_count(kernel->inputs, kernel->input_count, (enum number)kind);
+
+        size = MAX(size, numbers * number_size((enum number)kind));
+    }
     if (size <= kernel->fused_size)
         return DET_OK;
     fused = mem_resize(kernel->fused, size, 1);
@@ -163,12 +173,14 @@ static void pack(struct kernel *kernel, struct piece *pieces, int count,
 static det_status average_fused(struct kernel *kernel, struct piece *pieces, int count,
                                 enum number kind, struct err *err)
 {
-    struct peers_vector vector = {.kind = kind};
-    det_status st = fit_fused(kernel, pieces, count, kind, &vector.count, err);
+    struct peers_vector vector = {.from = kernel->fused,
+                                  .into = kernel->fused,
+                                  .count = fused_count(pieces, count, kind),
+                                  .kind = kind};
+    det_status st;
 
-    if (st || !vector.count)
-        return st;
-    vector.from = vector.into = kernel->fused;
+    if (!vector.count)
+        return DET_OK;
     pack(kernel, pieces, count, kind, false);
     st = peers_average(&average.peers, &kernel->scratch, kernel->stream, &vector, err);
     if (!st)
@@ -218,6 +230,8 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
     memset(pieces, 0, (size_t)count * sizeof(*pieces));
     for (int i = 0; !st && i < count; i++)
         st = take_piece(kernel, context, i, &pieces[i], status, err);
+    if (!st)
+        st = fit_fused(kernel, err);
     if (!st)
         *ret_greeting = greeting_of(kernel, pieces, count);
     return st;

@@ -26,7 +26,6 @@ enum { MPI_SENTENCE = 256 }; /* MPI_MAX_ERROR_STRING of Open MPI */
     X(comm_rank, MPI_Comm_rank, (mpi_handle comm, int *ret_rank))                      \
     X(comm_size, MPI_Comm_size, (mpi_handle comm, int *ret_size))                      \
     X(comm_dup, MPI_Comm_dup, (mpi_handle comm, mpi_handle * ret_comm))                \
-    X(comm_free, MPI_Comm_free, (mpi_handle * comm))                                   \
     X(set_handler, MPI_Comm_set_errhandler, (mpi_handle comm, mpi_handle handler))     \
     X(isend, MPI_Isend,                                                                \
       (const void *bytes, int count, mpi_handle type, int to, int tag,                 \
@@ -36,6 +35,7 @@ enum { MPI_SENTENCE = 256 }; /* MPI_MAX_ERROR_STRING of Open MPI */
        mpi_handle *ret_request))                                                       \
     X(testall, MPI_Testall,                                                            \
       (int count, mpi_handle *requests, int *ret_are_done, void *statuses))            \
+    X(cancel, MPI_Cancel, (mpi_handle * request))                                      \
     X(free_request, MPI_Request_free, (mpi_handle * request))                          \
     X(error_string, MPI_Error_string, (int code, char *text, int *ret_len))
 

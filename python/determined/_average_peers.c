@@ -10,6 +10,7 @@ enum {
     CHUNK_BYTES = 1 << 19, /* measured: more leaves the cache, less costs calls */
     CHUNK_LEAST = 1 << 12,
     SLICE_UNIT = 64, /* elements; slices begin at cache lines */
+    SETS = 3,        /* of requests: a receive from each rank, and a send to each */
     SPIN_US = 100,   /* then it sleeps */
     BRIEF_US = 2000, /* most ranks are not further apart */
     NAP_US = 20,
@@ -102,7 +103,7 @@ static det_status receive(struct peers *peers, void *bytes, size_t len, int from
     return post(peers, code, err);
 }
 
-/* What nobody waits for any more. */
+/* What nobody waits for any more: it still arrives. */
 static void drop(struct peers *peers, mpi_handle *requests, int count)
 {
     lock_take(&peers->lock);
@@ -112,6 +113,18 @@ static void drop(struct peers *peers, mpi_handle *requests, int count)
             requests[i] = peers->mpi.request_null;
         }
     lock_give(&peers->lock);
+}
+
+/* Of receives, one for each rank: what comes later is not written to their places,
+ * which may be freed then. */
+static void withdraw(struct peers *peers, mpi_handle *requests)
+{
+    lock_take(&peers->lock);
+    for (int rank = 0; rank < peers->size; rank++)
+        if (requests[rank] != peers->mpi.request_null)
+            (void)peers->mpi.cancel(&requests[rank]);
+    lock_give(&peers->lock);
+    drop(peers, requests, peers->size);
 }
 
 /* ---- those that are missing ------------------------------------------------------ */
@@ -264,6 +277,8 @@ void peers_close(struct peers *peers, bool at_once)
 {
     if (!at_once)
         say_goodbye(peers);
+    if (peers->leaving && peers->word)
+        withdraw(peers, peers->leaving);
     mem_free(peers->leaving);
     mem_free(peers->word);
     peers->leaving = NULL;
@@ -288,14 +303,14 @@ static det_status fill_scratch(const struct peers *peers, struct peers_scratch *
     if (scratch->from)
         return DET_OK;
     peers_scratch_done(scratch);
-    scratch->requests = mem_array(6 * size, sizeof(mpi_handle));
+    scratch->requests = mem_array(SETS * 2 * size, sizeof(mpi_handle));
     scratch->chunks = mem_array(2 * size, chunk_bytes(peers));
     scratch->greetings = mem_array(size, sizeof(struct peers_greeting));
     if (scratch->requests && scratch->chunks && scratch->greetings)
         scratch->from = mem_array(size, sizeof(void *)); /* last: all is there */
     if (!scratch->from)
         return err_default(err, DET_NOMEM);
-    for (size_t i = 0; i < 6 * size; i++)
+    for (size_t i = 0; i < SETS * 2 * size; i++)
         scratch->requests[i] = peers->mpi.request_null;
     return DET_OK;
 }
@@ -311,9 +326,16 @@ void peers_scratch_done(struct peers_scratch *scratch)
 
 /* ---- agreeing -------------------------------------------------------------------- */
 
-/* No rank can be relied upon any more: the first sentence stays. */
-static det_status break_up(struct peers *peers, det_status st, struct err *err)
+/* After a failure no rank can be relied upon any more: what has not come is not
+ * awaited, and the first sentence stays. */
+static det_status break_up(struct peers *peers, struct peers_scratch *scratch,
+                           det_status st, struct err *err)
 {
+    for (int set = 0; st && set < SETS; set++) {
+        withdraw(peers, scratch->requests + (ptrdiff_t)set * 2 * peers->size);
+        drop(peers, scratch->requests + ((ptrdiff_t)set * 2 + 1) * peers->size,
+             peers->size);
+    }
     lock_take(&peers->lock);
     if (st && !peers->is_broken) {
         peers->is_broken = true;
@@ -433,7 +455,7 @@ det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int s
     if (st)
         return st;
     scratch->greetings[peers->rank] = *greeting;
-    return break_up(peers, greet(peers, scratch, stream, err), err);
+    return break_up(peers, scratch, greet(peers, scratch, stream, err), err);
 }
 
 det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
@@ -444,10 +466,8 @@ det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
 
     if (!st && all)
         st = compare(peers, scratch->greetings, err);
-    if (st)
-        drop(peers, scratch->requests, peers->size);
     *ret_all_came = all;
-    return break_up(peers, st, err);
+    return break_up(peers, scratch, st, err);
 }
 
 /* ---- averaging ------------------------------------------------------------------- */
@@ -625,8 +645,8 @@ det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int
     if (!vector->count)
         return DET_OK;
     if (vector->count * unit <= 2 * chunk_bytes(peers))
-        return break_up(peers, run_at_once(&x, err), err);
-    return break_up(peers, run(&x, err), err);
+        return break_up(peers, scratch, run_at_once(&x, err), err);
+    return break_up(peers, scratch, run(&x, err), err);
 }
 
 /* ---- gathering ------------------------------------------------------------------- */
@@ -708,9 +728,9 @@ det_status peers_gather(struct peers *peers, struct peers_scratch *scratch, int 
         before += rank < peers->rank ? bytes_of_rank(&gather, rank) : 0;
         most = MAX(most, bytes_of_rank(&gather, rank));
     }
-    if (most)
+    if (peers_rows(peers, scratch, peers->rank))
         memcpy(gather.into + before, from, bytes_of_rank(&gather, peers->rank));
     for (size_t at = 0; !st && at < most; at += PIECE_BYTES)
         st = gather_pieces(&gather, at, err);
-    return break_up(peers, st, err);
+    return break_up(peers, scratch, st, err);
 }

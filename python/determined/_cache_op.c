@@ -97,7 +97,7 @@ static bool read_plan(const struct tf *tf, void *construction, struct plan *plan
     void *status = tf->NewStatus();
     bool is_read;
 
-    for (size_t i = 0; i < ARRAY_LEN(plan_attrs); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(plan_attrs) && !tf->GetCode(status); i++) {
         int64_t *number = (int64_t *)(void *)((char *)plan + plan_attrs[i].offset);
 
         tf->OpKernelConstruction_GetAttrInt64(construction, plan_attrs[i].name, number,
@@ -105,11 +105,9 @@ static bool read_plan(const struct tf *tf, void *construction, struct plan *plan
     }
     is_read = !tf->GetCode(status) && plan->position && plan->records &&
               plan->unit > 0 && plan->steps > 0;
-    if (!is_read) {
-        tf->SetStatus(status, TF_CODE_INVALID_ARGUMENT,
-                      "the attributes of a cached data set make no sense");
-        tf->OpKernelConstruction_Failure(construction, status);
-    }
+    if (!is_read)
+        tf_refuse(tf, construction, TF_CODE_INVALID_ARGUMENT,
+                  "the attributes of a cached data set make no sense");
     tf->DeleteStatus(status);
     return is_read;
 }
@@ -143,9 +141,9 @@ struct pass {
 
 static void *pass_create(void *construction)
 {
-    struct pass *pass = mem_new(struct pass);
+    struct pass *pass = tf_new_kernel(construction, sizeof(*pass));
 
-    if (pass && tf_find(&pass->tf) && read_plan(&pass->tf, construction, &pass->plan))
+    if (pass && read_plan(&pass->tf, construction, &pass->plan))
         return pass;
     mem_free(pass);
     return NULL;
@@ -271,6 +269,14 @@ static bool read_list(const struct reader *reader, void *construction, const cha
     return is_read;
 }
 
+/* Bytes that do not say their shape all have the same. */
+static bool is_sane(const struct component *component, int64_t dims_left)
+{
+    return component->kind >= RAW && component->kind <= STRINGS &&
+           component->width >= 0 && component->rank <= MIN(dims_left, RANK_MOST) &&
+           component->rank >= (component->kind == RAW ? 0 : -1);
+}
+
 /* `layout` has kind, width and rank of each component, then the dimensions of all. */
 static bool lay_out(struct reader *reader, const int64_t *layout, int32_t layout_count)
 {
@@ -292,11 +298,14 @@ static bool lay_out(struct reader *reader, const int64_t *layout, int32_t layout
         component->rank = layout[3 * c + 2];
         component->dims = dims;
         component->length = 1;
-        if (component->rank > layout_count - at)
+        if (!is_sane(component, layout_count - at))
             return false;
         for (int64_t d = 0; d < component->rank; d++) {
             dims[d + 1] = layout[at++];
-            component->length *= dims[d + 1];
+            if (dims[d + 1] < 0 ||
+                __builtin_mul_overflow(component->length, dims[d + 1],
+                                       &component->length))
+                return false;
         }
         dims += 1 + MAX(component->rank, INT64_C(0));
     }
@@ -336,21 +345,15 @@ static bool read_components(struct reader *reader, void *construction)
 
 static void *read_create(void *construction)
 {
-    struct reader *reader = mem_new(struct reader);
+    struct reader *reader = tf_new_kernel(construction, sizeof(*reader));
 
-    if (!reader || !tf_find(&reader->tf) ||
-        !read_plan(&reader->tf, construction, &reader->plan)) {
+    if (!reader || !read_plan(&reader->tf, construction, &reader->plan)) {
         mem_free(reader);
         return NULL;
     }
-    if (!read_components(reader, construction)) {
-        void *status = reader->tf.NewStatus();
-
-        reader->tf.SetStatus(status, TF_CODE_INVALID_ARGUMENT,
-                             "the layout of a cached data set makes no sense");
-        reader->tf.OpKernelConstruction_Failure(construction, status);
-        reader->tf.DeleteStatus(status);
-    }
+    if (!read_components(reader, construction))
+        tf_refuse(&reader->tf, construction, TF_CODE_INVALID_ARGUMENT,
+                  "the layout of a cached data set makes no sense");
     reader->records = (const det_dataset *)(uintptr_t)reader->plan.records;
     return reader;
 }
@@ -409,6 +412,16 @@ static bool take_shape(struct rest *rest, const struct component *component,
     *ret_rank = rank;
     *ret_length = length;
     return true;
+}
+
+/* Whether so many elements can be left; before room is made for them. */
+static bool may_hold(const struct rest *rest, const struct component *component,
+                     int64_t length)
+{
+    size_t least = component->kind == STRINGS ? sizeof(int64_t) /* its length */
+                                              : (size_t)MAX(component->width, 1);
+
+    return (uint64_t)length <= rest->len / least;
 }
 
 static bool take_strings(const struct tf *tf, struct rest *rest, int64_t count,
@@ -523,7 +536,8 @@ static bool take_component(struct batch *batch, int c, struct rest *rest)
 
     if (component->kind != RAW && !take_shape(rest, component, dims, &rank, &length))
         return false;
-    if (component->rank < 0 && !allocate(batch, c, dims, rank))
+    if (component->rank < 0 &&
+        (!may_hold(rest, component, length) || !allocate(batch, c, dims, rank)))
         return false;
     if (!take_elements(&batch->reader->tf, component, rest, length, batch->places[c]))
         return false;
@@ -610,6 +624,7 @@ static bool find_batch(struct batch *batch, const int64_t *row)
     batch->begin = row[ROW_BEGIN];
     batch->count = row[ROW_COUNT];
     if (batch->begin >= 0 && batch->count >= 0 &&
+        (plan->stacked || batch->count <= 1) &&
         (!batch->count ||
          batch->begin + (batch->count - 1) * plan->stride < plan->items))
         return true;

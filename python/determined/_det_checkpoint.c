@@ -352,13 +352,14 @@ static det_status wait_slices(struct context *self, struct call *call, int64_t l
 PyObject *context_checkpoint_wait(struct context *self, PyObject *args)
 {
     det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
-    struct call call = {.group = self->saving};
+    struct call call = {0};
     PyObject *result = NULL;
     long long timeout_ms = -1;
     det_status status;
 
     if (!PyArg_ParseTuple(args, "|L:checkpoint_wait", &timeout_ms) || !enter(self))
         return NULL;
+    call.group = self->saving;
     if (call.group && !distributed_take_again(call.group)) {
         leave(self);
         return NULL;

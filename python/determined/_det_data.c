@@ -138,42 +138,46 @@ PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---- writing records ------------------------------------------------------------- */
 
+/* Opens what the object is for; `self` is one of the types here. */
+typedef det_status open_fn(PyObject *self, const char *path, char *error);
+
 /* (path) of every type here. */
-static PyObject *path_of(PyObject *args, PyObject *kwargs)
+static PyObject *open_at_path(PyTypeObject *type, PyObject *args, PyObject *kwargs,
+                              open_fn *open)
 {
     static char *names[] = {"path", NULL};
-    PyObject *path = NULL;
+    char error[SENTENCE_BYTES] = "";
+    PyObject *path = NULL, *self;
+    det_status status = DET_OK;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&", names, PyUnicode_FSConverter,
                                      &path))
         return NULL;
-    return path;
-}
-
-static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    char error[SENTENCE_BYTES] = "";
-    PyObject *path = path_of(args, kwargs);
-    struct writer *self;
-    det_status status;
-
-    if (!path)
-        return NULL;
-    self = (struct writer *)PyType_GenericAlloc(type, 0);
+    self = PyType_GenericAlloc(type, 0);
     if (self) {
         const char *name = PyBytes_AsString(path);
 
         Py_BEGIN_ALLOW_THREADS
-        status = det_records_create(name, &self->det, error, sizeof(error));
+        status = open(self, name, error);
         Py_END_ALLOW_THREADS
-        if (status) {
-            Py_DECREF((PyObject *)self);
-            self = NULL;
-            fail(status, error);
-        }
     }
     Py_DECREF(path);
-    return (PyObject *)self;
+    if (status) {
+        Py_CLEAR(self);
+        fail(status, error);
+    }
+    return self;
+}
+
+static det_status writer_open(PyObject *self, const char *path, char *error)
+{
+    return det_records_create(path, &((struct writer *)self)->det, error,
+                              SENTENCE_BYTES);
+}
+
+static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    return open_at_path(type, args, kwargs, writer_open);
 }
 
 static det_records *writer_take(struct writer *self)
@@ -222,7 +226,7 @@ static PyObject *writer_add_rows(struct writer *self, PyObject *args)
 {
     Py_buffer bytes;
     Py_ssize_t size;
-    det_records *det;
+    det_records *det = NULL;
     det_status status;
     PyObject *result = NULL;
 
@@ -230,7 +234,9 @@ static PyObject *writer_add_rows(struct writer *self, PyObject *args)
         return NULL;
     if (size <= 0 || bytes.len % size)
         fail(DET_INVALID, "these bytes are not a whole number of records of that size");
-    else if ((det = writer_take(self))) {
+    else
+        det = writer_take(self);
+    if (det) {
         Py_BEGIN_ALLOW_THREADS
         status = add_rows(det, bytes.buf, (size_t)bytes.len, (size_t)size);
         Py_END_ALLOW_THREADS
@@ -280,30 +286,15 @@ static void writer_dealloc(struct writer *self)
 
 /* ---- reading records ------------------------------------------------------------- */
 
+static det_status records_open(PyObject *self, const char *path, char *error)
+{
+    return det_dataset_records(path, &((struct records *)self)->det, error,
+                               SENTENCE_BYTES);
+}
+
 static PyObject *records_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    char error[SENTENCE_BYTES] = "";
-    PyObject *path = path_of(args, kwargs);
-    struct records *self;
-    det_status status;
-
-    if (!path)
-        return NULL;
-    self = (struct records *)PyType_GenericAlloc(type, 0);
-    if (self) {
-        const char *name = PyBytes_AsString(path);
-
-        Py_BEGIN_ALLOW_THREADS
-        status = det_dataset_records(name, &self->det, error, sizeof(error));
-        Py_END_ALLOW_THREADS
-        if (status) {
-            Py_DECREF((PyObject *)self);
-            self = NULL;
-            fail(status, error);
-        }
-    }
-    Py_DECREF(path);
-    return (PyObject *)self;
+    return open_at_path(type, args, kwargs, records_open);
 }
 
 static Py_ssize_t records_len(struct records *self)

@@ -4,7 +4,7 @@
  * Everything here is quick and keeps the GIL, which is also the lock of a trainer. */
 #include "_det.h"
 
-#include <string.h>
+#include <limits.h>
 
 enum { SENTENCE_BYTES = 1024 };
 
@@ -43,6 +43,10 @@ static int read_int(PyObject *value, int *ret_number)
 
     if (!read_i64(value, &number))
         return 0;
+    if (number < INT_MIN || number > INT_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "the number of an option is too large");
+        return 0;
+    }
     *ret_number = (int)number;
     return 1;
 }

@@ -34,15 +34,13 @@ static const struct {
 
 static void *order_create(void *construction)
 {
-    struct order *order = mem_new(struct order);
+    struct order *order = tf_new_kernel(construction, sizeof(*order));
     void *status;
 
-    if (!order || !tf_find(&order->tf)) {
-        mem_free(order);
+    if (!order)
         return NULL;
-    }
     status = order->tf.NewStatus();
-    for (size_t i = 0; i < ARRAY_LEN(order_attrs); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(order_attrs) && !order->tf.GetCode(status); i++) {
         int64_t *number = (int64_t *)(void *)((char *)order + order_attrs[i].offset);
 
         order->tf.OpKernelConstruction_GetAttrInt64(construction, order_attrs[i].name,
@@ -50,11 +48,9 @@ static void *order_create(void *construction)
     }
     if (order->tf.GetCode(status) || order->items < 1 || order->batch_size < 1 ||
         order->shard_count < 1 || order->shard < 0 ||
-        order->shard >= order->shard_count) {
-        order->tf.SetStatus(status, TF_CODE_INVALID_ARGUMENT,
-                            "the attributes of DetOrder make no sense");
-        order->tf.OpKernelConstruction_Failure(construction, status);
-    }
+        order->shard >= order->shard_count)
+        tf_refuse(&order->tf, construction, TF_CODE_INVALID_ARGUMENT,
+                  "the attributes of DetOrder make no sense");
     order->tf.DeleteStatus(status);
     return order;
 }

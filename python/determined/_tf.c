@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 
 bool tf_find(struct tf *tf)
 {
@@ -28,6 +29,29 @@ bool tf_find(struct tf *tf)
     TF_FUNCTIONS(TF_LOOK_UP)
 #undef TF_LOOK_UP
     return has_all;
+}
+
+void tf_refuse(const struct tf *tf, void *construction, int code, const char *text)
+{
+    void *status = tf->NewStatus();
+
+    tf->SetStatus(status, code, text);
+    tf->OpKernelConstruction_Failure(construction, status);
+    tf->DeleteStatus(status);
+}
+
+void *tf_new_kernel(void *construction, size_t size)
+{
+    struct tf tf, *kernel;
+
+    if (!tf_find(&tf)) /* it was, when the operation was registered */
+        return NULL;
+    kernel = mem_alloc(size);
+    if (kernel)
+        *kernel = tf;
+    else
+        tf_refuse(&tf, construction, TF_CODE_RESOURCE_EXHAUSTED, "out of memory");
+    return kernel;
 }
 
 /* Python says what shapes come out. */

@@ -13,7 +13,12 @@
 #include <stdint.h>
 
 enum tf_type { TF_TYPE_INT64 = 9, TF_TYPE_STRING = 7 };
-enum tf_code { TF_CODE_OK = 0, TF_CODE_INVALID_ARGUMENT = 3, TF_CODE_DATA_LOSS = 15 };
+enum tf_code {
+    TF_CODE_OK = 0,
+    TF_CODE_INVALID_ARGUMENT = 3,
+    TF_CODE_RESOURCE_EXHAUSTED = 8,
+    TF_CODE_DATA_LOSS = 15
+};
 enum { TF_STRING_BYTES = 24 }; /* of one string in a tensor */
 
 typedef void *tf_create_fn(void *construction);
@@ -65,6 +70,12 @@ struct tf {
 
 /* False: TensorFlow is not loaded, or lacks one of them. */
 bool tf_find(struct tf *tf);
+/* A kernel, which begins with a struct tf; the rest is zero.  NULL: TensorFlow was
+ * told.
+ */
+void *tf_new_kernel(void *construction, size_t size);
+/* Ends the creation of a kernel with a sentence. */
+void tf_refuse(const struct tf *tf, void *construction, int code, const char *text);
 /* Registers an operation, which is stateful and says nothing of its shapes (Python
  * does), and its kernel. */
 void tf_add_op(const struct tf *tf, void *builder);

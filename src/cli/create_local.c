@@ -101,6 +101,16 @@ static det_status set_trial(struct cli *cli, const struct experiment_config *con
     return st ? st : launch_set(cli, "DET_EXPERIMENT_CONFIG", config->json);
 }
 
+/* Also where this is a task, as in a notebook: the trial is none of it. */
+static void leave_task(void)
+{
+    static const char *const names[] = {"DET_ALLOCATION_ID", "DET_RUN_DIR",
+                                        "DET_LAUNCH"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        unsetenv(names[i]);
+}
+
 /* What --local=DIR names is seen from here, not from the folder. */
 static det_status set_directory(struct cli *cli)
 {
@@ -183,6 +193,7 @@ det_status create_here(struct cli *cli, const struct experiment_config *config,
     if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0)
         return err_errno(cli->err, errno, "where is this program?");
     say_what_differs(cli, config);
+    leave_task();
     st = set_configured(cli, config);
     if (!st)
         st = set_trial(cli, config, trial);

@@ -57,7 +57,7 @@ static void merge(const det_context *context, det_trainer_options *merged)
 
 det_status det_trainer_configure(det_context *context, det_trainer_options *options)
 {
-    size_t size = MIN(options->size, sizeof(*options));
+    size_t size = options ? MIN(options->size, sizeof(*options)) : 0;
     det_trainer_options merged = {0};
     CONTEXT_ERR(err);
     det_status st = context_check_trial(context, &err);

@@ -86,6 +86,9 @@ ok 'a search has its first trial here' det e create --local=runs/search model/co
 first=$(sed -n 's/process 0 of 1 \([1-8]\) None None/\1/p' "$OUT")
 says "searcher 'grid': only its first trial runs here"
 says 'slots_per_trial is 2: here it is one process'
+ok 'inside of a task, too' env DET_ALLOCATION_ID=1.1 DET_RUN_DIR=/nowhere DET_LAUNCH=mpi \
+    det e create --local=runs/inside model/const.yaml model
+says_line 'process 0 of 1 0.5 None None'
 ok 'any entrypoint does' det e create --local=runs/echo model/const.yaml model --config 'entrypoint=echo $DET_HPARAMS'
 says_line '{"lr":0.5}'
 if command -v mpirun >/dev/null; then

@@ -23,6 +23,7 @@ struct message {
     char *bytes;  /* sent: a copy; awaited: where it goes */
     bool is_sent; /* else awaited */
     bool is_done;
+    bool is_free; /* nobody asks for it, and yet it arrives */
 };
 
 struct world {
@@ -127,10 +128,10 @@ static int add(struct seat *seat, struct message message, mpi_handle *ret_reques
         memcpy(into->bytes, sent->bytes, sent->len);
         unlink_message(world, other);
         other->is_done = own->is_done = true;
-        if (other->is_sent) {
+        if (other->is_sent)
             free(other->bytes);
+        if (other->is_sent || other->is_free)
             free(other);
-        }
     } else {
         if (own->is_sent)
             own->bytes = memcpy(malloc(own->len + 1), own->bytes, own->len);
@@ -197,14 +198,28 @@ static int fake_testall(int count, mpi_handle *requests, int *ret_are_done,
     return 0;
 }
 
-static int fake_free(mpi_handle *request)
+static int fake_cancel(mpi_handle *request)
 {
     struct message *message = (struct message *)(void *)*request;
 
     pthread_mutex_lock(&one_world()->lock);
     unlink_message(one_world(), message);
+    message->is_done = true;
     pthread_mutex_unlock(&one_world()->lock);
-    if (message != &nothing)
+    return 0;
+}
+
+static int fake_free(mpi_handle *request)
+{
+    struct message *message = (struct message *)(void *)*request;
+    bool is_done;
+
+    pthread_mutex_lock(&one_world()->lock);
+    is_done = message->is_done;
+    if (!is_done)
+        message->is_free = true;
+    pthread_mutex_unlock(&one_world()->lock);
+    if (is_done && message != &nothing)
         free(message);
     return 0;
 }
@@ -219,6 +234,7 @@ static struct mpi fake_mpi(struct seat *seat)
                         .isend = fake_isend,
                         .irecv = fake_irecv,
                         .testall = fake_testall,
+                        .cancel = fake_cancel,
                         .free_request = fake_free,
                         .error_string = fake_error,
                         .world = (mpi_handle)(void *)seat,
@@ -536,6 +552,39 @@ TEST(a_rank_that_ends_early_is_named)
     play(players, 3, leave_early);
     CHECK_HAS(players[1].err.text, "rank 0 has ended its training and rank 1 goes on");
     CHECK_HAS(players[2].err.text, "rank 0 has ended its training and rank 2 goes on");
+}
+
+/* Rank 1 has left, rank 0 hears of it, and only then rank 2 comes. */
+TEST(what_comes_after_a_failure_is_written_nowhere)
+{
+    struct seat seats[3];
+    struct peers peers[3];
+    struct peers_scratch scratch[3] = {0};
+    struct peers_greeting greeting = {.tensors = 7};
+    mpi_handle request;
+    struct err err = {0};
+    bool all;
+
+    for (int rank = 0; rank < 3; rank++) {
+        seats[rank] = (struct seat){.world = one_world(), .rank = rank, .size = 3};
+        peers[rank] =
+            (struct peers){.mpi = fake_mpi(&seats[rank]), .clock = &clock_system};
+        CHECK_OK(peers_open(&peers[rank], rank, 3, &err));
+    }
+    CHECK(!fake_isend("", 1, NULL, 0, 0, peers[1].comm, &request));
+    CHECK(!fake_isend("", 1, NULL, 2, 0, peers[1].comm, &request));
+    CHECK_OK(peers_greet(&peers[0], &scratch[0], 3, &greeting, &err));
+    CHECK_EQ(peers_listen(&peers[0], &scratch[0], false, &all, &err), DET_STATE);
+    CHECK_OK(peers_greet(&peers[2], &scratch[2], 3, &greeting, &err));
+    CHECK_EQ(peers_listen(&peers[2], &scratch[2], false, &all, &err), DET_STATE);
+
+    CHECK_EQ(scratch[0].greetings[2].tensors, 0);
+
+    for (int rank = 0; rank < 3; rank++) {
+        peers_scratch_done(&scratch[rank]);
+        peers_close(&peers[rank], true);
+    }
+    forget_messages();
 }
 
 TEST(errors_of_mpi_become_sentences)

@@ -81,6 +81,7 @@ class Policy(Offline):
             ({"max_length": (1, -5)}, ValueError),
             ({"max_length": (2, 5)}, ValueError),
             ({"max_length": (1, 5), "keep": "x"}, TypeError),
+            ({"max_length": (1, 5), "keep": 1 << 32}, OverflowError),
             ({"length": (1, 5)}, TypeError),
             ({1: (1, 5)}, TypeError),
         ):

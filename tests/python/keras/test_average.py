@@ -15,9 +15,9 @@ HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 DET = os.environ.get("DET", "")
 
 PRELUDE = """
-import os, sys, threading
+import os, sys, threading, time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-import numpy as np, keras
+import numpy as np, keras, tensorflow as tf
 from determined import core
 from determined.keras import _distribute as d
 
@@ -233,7 +233,18 @@ def mixed_precision():
     assert model.optimizer.iterations == 4, model.optimizer.iterations  # of 6, 2 were skipped
     assert np.all(np.isfinite(model.get_weights()[0]))
 
-for story in (as_one_process, wrapped_models, what_is_added_up_is_state, weights_statistics_and_metrics, mixed_precision):
+def late_ranks():
+    # TensorFlow's threads take such floats for zero, and each slice is summed by a thread of its rank
+    tiny = np.full(300, 1e-39, "float32")
+    mean = tf.function(lambda x: d._op[0].module.det_average(gradients=[x], stream=1000)[0])
+    for late in (None, 0, 1):
+        if dist.rank == late:
+            time.sleep(0.5)
+        assert mean(tiny).numpy().tobytes() == tiny.tobytes(), f"rank {late} was late, and it shows"
+    print("ok late ranks", flush=True)
+
+for story in (as_one_process, wrapped_models, what_is_added_up_is_state, weights_statistics_and_metrics, mixed_precision,
+              late_ranks):
     story()
 """
 
