@@ -389,8 +389,7 @@ static const struct cli_opt launch_opts[] = {
 
 #define REPLICAS                                                                       \
     NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
-           "replicas on processors; inside a task without it: as many as it has "      \
-           "slots on this node")
+           "replicas on processors (default: the slots of this node)")
 
 static const struct cli_opt launch_tensorflow_opts[] = {
     NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
