@@ -279,9 +279,11 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._is_saved = self._has_validated = False
         if self.core.preempt.should_preempt():
             self._trainer.stop()
-        due = self._trainer.batch_end()
-        for _ in range(1, self._fit.stride if self._fit else 1):
+        due = 0
+        for _ in range(self._fit.stride if self._fit else 1):
             due |= self._trainer.batch_end()
+            if due & _det.EPOCH_END:  # the last execution of an epoch may have fewer batches
+                break
         self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
