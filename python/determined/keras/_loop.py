@@ -248,7 +248,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._restore_callbacks()
         if not self._before:
             self._feed.settle()
-            self._before = {id(each): _state.attributes(each) for each in self._siblings()}
+            self._before = {id(each): _state.remember(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
             self._window = None
@@ -609,7 +609,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         assert memory is not None
         blobs = [entry for entry in self._restored_arrays if entry[0] == _state.CALLBACK]
         siblings = self._siblings()
-        self._before = {id(each): _state.attributes(each) for each in siblings}
+        self._before = {id(each): _state.remember(each) for each in siblings}
         for name, state in memory["callbacks"]:
             for each in siblings:
                 if type(each).__name__ == name:

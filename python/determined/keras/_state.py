@@ -14,6 +14,7 @@ without times, ids or addresses, so that equal states are equal bytes; and witho
 that reading a checkpoint runs nobody's code.
 """
 import base64
+import collections
 import json
 import os
 import random
@@ -211,6 +212,8 @@ def pack(value: Any, blobs: List[Entry]) -> Any:
         return [pack(each, blobs) for each in value]
     if type(value) is tuple:
         return {"~": "tuple", "items": [pack(each, blobs) for each in value]}
+    if type(value) is collections.deque:
+        return {"~": "deque", "items": [pack(each, blobs) for each in value], "most": value.maxlen}
     if type(value) is set:
         return {"~": "set", "items": sorted((pack(each, blobs) for each in value), key=json.dumps)}
     if type(value) is bytes:
@@ -233,6 +236,8 @@ def unpack(packed: Any, blobs: List[Entry]) -> Any:
     if kind == "bytes":
         return base64.b64decode(packed["bytes"])
     items = [unpack(each, blobs) for each in packed["items"]]
+    if kind == "deque":
+        return collections.deque(items, packed["most"])
     return tuple(items) if kind == "tuple" else set(items) if kind == "set" else dict(items)
 
 
@@ -265,6 +270,14 @@ def attributes(callback: Any) -> Dict[str, Any]:
     return plain
 
 
+def remember(callback: Any) -> Dict[str, Any]:
+    """attributes(), of which nothing changes when the callback changes an array in place."""
+    return {
+        name: (packed, [(kind, path, array.copy()) for kind, path, array in blobs])
+        for name, (packed, blobs) in attributes(callback).items()
+    }
+
+
 def _same(one: Any, other: Any) -> bool:
     packed, blobs = one
     before, blobs_before = other
@@ -289,8 +302,13 @@ def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) ->
 def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -> None:
     if "state" in state:
         callback.load_state(unpack(state["state"], blobs))
-    for name, value in state.get("attributes", {}).items():
-        setattr(callback, name, unpack(value, blobs))
+    for name, packed in state.get("attributes", {}).items():
+        value, present = unpack(packed, blobs), vars(callback).get(name)
+        if isinstance(present, dict) and type(present) is not dict:  # defaultdict, Counter: it stays one
+            present.clear()
+            present.update(value)
+        else:
+            setattr(callback, name, value)
 
 
 # ---- random generators
