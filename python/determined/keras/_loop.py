@@ -562,6 +562,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _read(self, folder: str) -> None:
         rank = self.distributed.rank
         path = os.path.join(folder, LOOP)
+        if not os.path.exists(path) and self._load_model is not None:
+            self._load_model(self.model, folder, self.distributed)
+            logger.info("beginning with the weights of the checkpoint; it is another program's")
+            return
         if not os.path.exists(path):
             raise ValueError(
                 f"the checkpoint in '{folder}' was not saved by determined.keras: it has no '{LOOP}'; "
@@ -590,10 +594,19 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             memory = json.load(file)
         names = [_rank_name(name, self.distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
         mine = _state.decode(folder, *names)
-        _state.restore(self.model, mine, (_state.OTHER,))
+        if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
+            _state.restore(self.model, mine, (_state.OTHER,))
         return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
 
+    def _make_seeds(self, entries: List[Any]) -> None:
+        """A generator of Keras's that was made while training is none of a new model's."""
+        saved = [kind for kind, _, _ in entries].count(_state.SEED)
+        present = [kind for kind, _, _ in _state.variables_of(self.model)].count(_state.SEED)
+        if saved == present + 1:
+            _hooks.make_seed()
+
     def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
+        self._make_seeds(entries)
         _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
         self._trainer.load(memory["trainer"])
         # a training that had enough before its time trains no more, unless it is to be longer
