@@ -224,6 +224,8 @@ class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc
     do, whatever it says.
     """
 
+    is_agreed = True  # it stops nothing
+
     def __init__(
         self,
         profiling: Optional[bool] = None,

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a training leaves behind when it fails, and states that are easily forgotten."""
 import collections
+import shutil
+import subprocess
+import sys
 import unittest
 
 import keras
@@ -9,6 +12,7 @@ import training
 from training import KINDS, StopAfter, Training, callback
 
 import determined as det
+from determined import _launch
 
 
 def fit(made, callbacks, **options):
@@ -175,6 +179,33 @@ class Overridden(Training):
                         loop = kind(context, context.latest_checkpoint, 1)
                         fit(training.model(), [loop], epochs=epochs)
                     self.assertEqual(loop.epochs, epochs)
+
+
+RANKS = """
+import determined as det
+import keras, numpy as np
+
+class Enough(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.model.stop_training = batch == 2
+
+X = np.random.default_rng(0).random((48, 4)).astype("float32")
+with det.keras.init() as context:
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    own = [Enough()] if context.distributed.rank == 1 else []
+    context.fit(model, x=X, y=X[:, :1], batch_size=8, epochs=2, verbose=0, callbacks=own)
+    print(context._loop.batches, "batches")
+"""
+
+
+@unittest.skipIf(shutil.which("mpirun") is None, "Open MPI is not here")
+class TwoRanks(Training):
+    def test_where_one_rank_has_had_enough_both_stop(self):
+        command = [_launch.find_det(), "launch", "mpi", "-n", "2", "--", sys.executable, self.write("train.py", RANKS)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        self.assertEqual(done.stdout.count("] 3 batches"), 2, done.stdout)
 
 
 if __name__ == "__main__":
