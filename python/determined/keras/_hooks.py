@@ -149,6 +149,12 @@ class Fit:
             with self.adapter.enqueuer.ready_queue.mutex:
                 self.adapter.enqueuer.ready_queue.queue.clear()
 
+    def end_workers(self) -> None:
+        """Training has left an epoch in the middle, and Keras its workers at their work: they would go on
+        making batches, lending out the program's generators, while the program does something else."""
+        if getattr(self.adapter, "enqueuer", None) is not None:
+            self.adapter.enqueuer.stop()
+
     def open_iterator(self) -> Iterator[Any]:
         """A new pass over the data."""
         passed: Iterator[Any] = iter(self.iterator._get_iterator())

@@ -202,6 +202,9 @@ class Fit:
     def forget_prepared(self) -> None:
         """Nothing is prepared beyond an epoch."""
 
+    def end_workers(self) -> None:
+        """They end with the epoch's iterator."""
+
     def open_iterator(self) -> Iterator[Any]:
         """A new pass over the data."""
         return iter(self._dataset)

@@ -387,6 +387,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._wait_for_checkpoint()
         if self._fit is not None:
             self._fit.let_go()
+            self._fit.end_workers()
 
     # ---- reports
 

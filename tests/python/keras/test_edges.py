@@ -4,6 +4,7 @@ import collections
 import shutil
 import subprocess
 import sys
+import threading
 import unittest
 
 import keras
@@ -65,6 +66,19 @@ class LeftBehind(Training):
         with self.assertRaises(KeyboardInterrupt), det.core.init() as context:
             fit(made, [callback(context), Fails("on_train_end")])
         self.check(made)
+
+
+    def test_by_workers_of_an_epoch_that_is_left(self):
+        for kind in ("sequence and threads", "sequence and processes"):
+            self.in_folder(kind)
+            before = set(threading.enumerate())
+            with self.subTest(kind), det.core.init() as context:
+                loop = callback(context)
+                training.model().fit(**KINDS[kind](), verbose=0, callbacks=[loop, StopAfter(loop, 3)])
+                self.assertEqual(loop.batches, 3)
+            self.assertFalse(loop._fit.adapter.enqueuer.is_running())
+            left = [each.name for each in set(threading.enumerate()) - before if "worker" in each.name.lower()]
+            self.assertEqual(left, [])
 
 
 class Remembers(keras.callbacks.Callback):
