@@ -58,12 +58,6 @@ def _optimizer_variables(model: Any) -> List[Any]:
     return list(variables() if callable(variables) else variables)
 
 
-def _metric_variables(model: Any) -> List[Any]:
-    if is_legacy:
-        return [each for metric in model.metrics for each in metric.variables]
-    return list(model.metrics_variables)
-
-
 def variables_of(model: Any) -> List[Entry]:
     """Every variable of a training, each once: (kind, path, variable)."""
     found: List[Entry] = []
@@ -75,7 +69,7 @@ def variables_of(model: Any) -> List[Entry]:
                 seen.add(id(each))
                 found.append((kind, getattr(each, "path", None) or each.name, each))
 
-    add(METRIC, _metric_variables(model))
+    add(METRIC, _distribute.metric_variables(model))
     add(RATE, _hooks.rates(getattr(model, "optimizer", None)))
     add(SUM, _distribute.rank_variables(getattr(model, "optimizer", None)))
     add(OPTIMIZER, _optimizer_variables(model))
