@@ -288,7 +288,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._run_validation()
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
-            self.save()
+            if self._saves:
+                self.save()
             self._stop(False)
 
     def _steps(self) -> Any:
