@@ -225,7 +225,7 @@ class Fit:
 
 
 class Reset:
-    """Metrics begin anew.  The first time in Keras's way; from then on, where all of them are Keras's own, the
+    """Metrics begin anew.  The first time in Keras's way; from then on, where all of them and the way are Keras's own, the
     variables get the values they had then, which costs a tenth."""
 
     def __init__(self, model: Any) -> None:
@@ -244,7 +244,8 @@ class Reset:
         compiled = getattr(self._model, "_compile_metrics", None)
         metrics = [*self._model.metrics, *(compiled.metrics if compiled is not None else [])]
         are_known = all(type(each).__module__.startswith("keras.src.") for each in metrics)
-        if is_legacy or backend != "tensorflow" or not are_known:
+        is_own = getattr(self._model.reset_metrics, "__func__", None) is not keras.Model.reset_metrics
+        if is_legacy or backend != "tensorflow" or is_own or not are_known:
             return
         import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 

@@ -155,6 +155,29 @@ class States(Training):
                 self.assertEqual(self.executions(kind, 0)[0], wanted)
 
 
+class Counts(keras.Sequential):
+    """Has a way of its own to begin metrics anew."""
+
+    resets = 0
+
+    def reset_metrics(self):
+        self.resets += 1
+        super().reset_metrics()
+
+
+class Metrics(Training):
+    def test_a_model_that_resets_them_itself_is_asked_every_time(self):
+        from determined.keras import _hooks
+
+        made = Counts([keras.layers.Input((6,)), keras.layers.Dense(2)])
+        made.compile("sgd", "mse", metrics=["mae"])
+        made.fit(training.X, training.Y, verbose=0)
+        reset, made.resets = _hooks.Reset(made), 0
+        for _ in range(3):
+            reset()
+        self.assertEqual(made.resets, 3)
+
+
 class Adds(det.keras.DeterminedCallback):
     """Saves something more beside the weights."""
 
