@@ -5,6 +5,7 @@ from typing import Any, Optional, Union
 
 import determined as det
 from determined import core
+from determined.keras import _state
 from determined.keras._loop import Loop
 from determined.keras._which import keras
 
@@ -61,7 +62,7 @@ class DeterminedCallback(Loop):
             validation_name="{}",
             counts=True,
             save_model=self.save_model if saves_itself else None,
-            load_model=self.load_model if loads_itself else None,
+            load_model=self.load_model if saves_itself or loads_itself else None,
         )
 
     def save_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
@@ -73,8 +74,12 @@ class DeterminedCallback(Loop):
             model.save_weights(os.path.join(path, _WEIGHTS))
 
     def load_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
-        """Loads what save_model() saved."""
-        model.load_weights(os.path.join(path, _WEIGHTS))
+        """Loads what save_model() saved, or where it is not overridden what lies with the rest."""
+        weights = os.path.join(path, _WEIGHTS)
+        if os.path.exists(weights):
+            model.load_weights(weights)
+        else:
+            _state.restore(model, _state.decode(path), _state.WEIGHTS)
 
 
 class TensorBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]

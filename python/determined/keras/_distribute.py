@@ -584,7 +584,7 @@ def _results(model: Any) -> Dict[str, Any]:
     return _plain(found)
 
 
-def _metric_variables(model: Any) -> List[Any]:
+def metric_variables(model: Any) -> List[Any]:
     if is_legacy:
         return [each for metric in model.metrics for each in metric.variables]
     return list(model.metrics_variables)
@@ -596,7 +596,7 @@ def reduce_metrics(model: Any, distributed: Any) -> Dict[str, Any]:
     All ranks call it, and get the same."""
     if distributed is None or distributed.size == 1:
         return _results(model)
-    variables = _metric_variables(model)
+    variables = metric_variables(model)
     own = [_array(each) for each in variables]
     every = distributed.allgather(own)
     most = max(len(each) for each in every)

@@ -69,7 +69,9 @@ class Feed:
         """Where the batches of this epoch are read, from `first` on."""
         if self.fit.steps_per_epoch and self._current is not None:
             return self._current  # epochs are stretches of one long pass
-        skipped = self.first + (self.epoch * self.fit.steps_per_epoch if self.fit.steps_per_epoch else 0)
+        # an epoch reads whole executions
+        stretch = -(-(self.fit.steps_per_epoch or 0) // self.fit.stride) * self.fit.stride
+        skipped = self.first + self.epoch * stretch
         number = 0
         if not self.fit.steps_per_epoch:
             number = max(self.epoch, self._passes)  # of an unknown length, only passes are counted
@@ -142,7 +144,6 @@ class Order:
         )
         ends = np.cumsum(np.frombuffer(counts, np.int64))
         return np.split(np.frombuffer(indices, np.int64), ends[:-1])
-
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """libdet's numbers of batches, which has those that nobody has."""

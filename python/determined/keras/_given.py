@@ -6,12 +6,12 @@ Five kinds are taken: `(x, y)` and `(x, y, sample_weights)` of arrays, where x m
 batches it has, and which part of it is whose where several slots validate together.
 """
 import math
-import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from determined.keras._which import keras
+from determined.keras._slots import is_dataset, is_sequence
+from determined.keras._which import Sequence
 
 ARRAYS, SEQUENCE, DATASET, GENERATOR = "arrays", "sequence", "dataset", "generator"
 
@@ -19,8 +19,6 @@ _EXPECTED = (
     "expected a tuple (x, y) or (x, y, sample_weights) of arrays, a tf.data.Dataset, a "
     "keras.utils.Sequence or a determined.keras.SequenceAdapter"
 )
-# of keras.utils.Sequence, in Keras 3 and before
-_Sequence = getattr(keras.utils, "PyDataset", None) or keras.utils.Sequence
 
 
 # ---- arrays
@@ -97,7 +95,7 @@ def _name(value: Any) -> str:
 # ---- a part of a sequence
 
 
-class _Part(_Sequence):  # type: ignore[misc,valid-type]
+class _Part(Sequence):  # type: ignore[misc,valid-type]
     """Every size-th batch of a sequence, from the rank-th on."""
 
     def __init__(self, whole: Any, rank: int, size: int) -> None:
@@ -181,15 +179,6 @@ class Given:
         if self.kind != ARRAYS:
             return self.x
         return (self.x, self.y) if self.weights is None else (self.x, self.y, self.weights)
-
-
-def is_dataset(data: Any) -> bool:
-    tf = sys.modules.get("tensorflow")
-    return tf is not None and isinstance(data, tf.data.Dataset)
-
-
-def is_sequence(data: Any) -> bool:
-    return isinstance(data, _Sequence)
 
 
 def _hint(data: Any) -> str:

@@ -6,7 +6,7 @@ fed.  A running `fit` has both in its hands: a local variable `epoch_iterator`, 
 `_enumerate_iterator()` hands out the steps of an epoch, and `model._initial_epoch`.  on_train_begin
 comes after the first was made and before the second is read: there `Fit` takes over.
 
-What is used, and what of Keras has it (tests/python/keras/test_hooks.py says which of them a new
+What is used, and what of Keras has it (tests/python/keras/test_callback.py says which of them a new
 Keras has lost):
 
     fit's locals epoch_iterator, callbacks, epochs, initial_epoch    backend/*/trainer.py
@@ -17,7 +17,8 @@ Keras has lost):
     CallbackList.callbacks
     Optimizer._learning_rate
     Trainer._compile_metrics
-    keras.src.backend.common.global_state (the generator behind keras.random without a seed)
+    keras.src.backend.common.global_state, keras.src.random.seed_generator.global_seed_generator
+        (the generator behind keras.random without a seed)
 """
 import contextlib
 import sys
@@ -34,6 +35,15 @@ def seeds(model: Any) -> List[Any]:
 
     generator = global_state.get_global_attribute("global_seed_generator")
     return [] if generator is None else [generator.state]
+
+
+def make_seed() -> None:
+    """Makes the generator behind keras.random, which else is there when somebody has drawn from it."""
+    if is_legacy:
+        return  # it has none
+    from keras.src.random import seed_generator  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    seed_generator.global_seed_generator()
 
 
 def rates(optimizer: Any) -> List[Any]:
@@ -74,7 +84,6 @@ class Fit:
         self.callbacks = names["callbacks"]
         self.first_epoch: int = names["initial_epoch"]
         self.epochs: int = names["epochs"]
-        self.has_validation = names.get("validation_data") is not None
         self.why_not_built: Optional[Exception] = None
 
     # ---- the data
@@ -140,6 +149,12 @@ class Fit:
             with self.adapter.enqueuer.ready_queue.mutex:
                 self.adapter.enqueuer.ready_queue.queue.clear()
 
+    def end_workers(self) -> None:
+        """Training has left an epoch in the middle, and Keras its workers at their work: they would go on
+        making batches, lending out the program's generators, while the program does something else."""
+        if getattr(self.adapter, "enqueuer", None) is not None:
+            self.adapter.enqueuer.stop()
+
     def open_iterator(self) -> Iterator[Any]:
         """A new pass over the data."""
         passed: Iterator[Any] = iter(self.iterator._get_iterator())
@@ -175,7 +190,20 @@ class Fit:
     # ---- the loop
 
     def begin_at(self, epoch: int) -> None:
+        """fit reads it right after on_train_begin.  What it does next takes it back, so that another fit() of
+        this model finds nothing of it, should this one fail."""
         self.model._initial_epoch = epoch
+        for occasion in ("on_epoch_begin", "on_train_end"):
+            self._let_go_before(occasion)
+
+    def _let_go_before(self, occasion: str) -> None:
+        own = getattr(self.callbacks, occasion)
+
+        def let_go_first(*args: Any, **kwargs: Any) -> None:
+            self.let_go()
+            own(*args, **kwargs)
+
+        setattr(self.callbacks, occasion, let_go_first)
 
     def reorder(self, first: List[Any], last: Any) -> None:
         """Has `last` called after all other callbacks, and `first` before them."""
@@ -186,16 +214,18 @@ class Fit:
         """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
         told of its end."""
         self.model._should_eval = lambda epoch, frequency: False
-        self.callbacks.on_epoch_end = lambda epoch, logs=None: None
+        self.callbacks.on_epoch_end = lambda epoch, logs=None: self.let_go()
 
     def let_go(self) -> None:
-        """The model is as it was before."""
+        """The model, and the list of callbacks, are as they were before."""
         self.model._initial_epoch = None
         vars(self.model).pop("_should_eval", None)
+        for occasion in ("on_epoch_begin", "on_epoch_end", "on_train_end"):
+            vars(self.callbacks).pop(occasion, None)
 
 
 class Reset:
-    """Metrics begin anew.  The first time in Keras's way; from then on, where all of them are Keras's own, the
+    """Metrics begin anew.  The first time in Keras's way; from then on, where all of them and the way are Keras's own, the
     variables get the values they had then, which costs a tenth."""
 
     def __init__(self, model: Any) -> None:
@@ -214,7 +244,8 @@ class Reset:
         compiled = getattr(self._model, "_compile_metrics", None)
         metrics = [*self._model.metrics, *(compiled.metrics if compiled is not None else [])]
         are_known = all(type(each).__module__.startswith("keras.src.") for each in metrics)
-        if is_legacy or backend != "tensorflow" or not are_known:
+        is_own = getattr(self._model.reset_metrics, "__func__", None) is not keras.Model.reset_metrics
+        if is_legacy or backend != "tensorflow" or is_own or not are_known:
             return
         import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 

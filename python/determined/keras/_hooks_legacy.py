@@ -119,7 +119,6 @@ class Fit:
         self.callbacks = names["callbacks"]
         self.first_epoch: int = names["initial_epoch"]
         self.epochs: int = names["epochs"]
-        self.has_validation = names.get("validation_data") is not None
         self.why_not_built: Optional[Exception] = None
         self._strategy = model.distribute_strategy
         self._dataset = self._handler._dataset
@@ -203,6 +202,9 @@ class Fit:
     def forget_prepared(self) -> None:
         """Nothing is prepared beyond an epoch."""
 
+    def end_workers(self) -> None:
+        """They end with the epoch's iterator."""
+
     def open_iterator(self) -> Iterator[Any]:
         """A new pass over the data."""
         return iter(self._dataset)
@@ -261,11 +263,12 @@ class Fit:
         """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
         told of its end."""
         vars(self.model)["_should_eval"] = lambda epoch, frequency: False
-        self.callbacks.on_epoch_end = lambda epoch, logs=None: None
+        self.callbacks.on_epoch_end = lambda epoch, logs=None: self.let_go()
 
     def let_go(self) -> None:
-        """The model is as it was before."""
+        """The model, and the list of callbacks, are as they were before."""
         vars(self.model).pop("_should_eval", None)
+        vars(self.callbacks).pop("on_epoch_end", None)
 
 
 def _warn_of_unsaved(model: Any) -> None:

@@ -10,8 +10,8 @@ hears of its end, because the training that goes on from the checkpoint will com
 
 The Loop is last among the callbacks, so that what they do at a boundary is in its checkpoint.
 _hooks.py says how it takes fit's data over, _feed.py in which order that comes, _state.py what a
-checkpoint holds.  With several ranks every one runs the same fit: they save together, and rank 0
-tells at each boundary whether to stop.
+checkpoint holds.  With several ranks every one runs the same fit: they save together, rank 0 tells at
+each boundary whether to stop, and where a callback of one rank has had enough, all stop with it.
 """
 import json
 import logging
@@ -36,6 +36,17 @@ Unit = Optional[det.TrainUnit]
 
 def _length(unit: Unit) -> Any:
     return None if unit is None else (_UNITS[type(unit)], unit.value)
+
+
+_BATCHES = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
+
+
+def _may_stop_alone(callback: Any) -> bool:
+    """Whether a callback sees batches, and so may end an epoch on its own rank only (TerminateOnNaN does).
+    One that has `is_agreed` does it everywhere, or nowhere."""
+    plain = keras.callbacks.Callback
+    methods = [(getattr(getattr(callback, name), "__func__", None), getattr(plain, name)) for name in _BATCHES]
+    return not getattr(callback, "is_agreed", False) and any(own is not given for own, given in methods)
 
 
 def _rank_name(name: str, rank: int) -> str:
@@ -147,6 +158,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
         self._is_window_open = False
         self._is_cut = False
+        self._asks = False  # all ranks after every batch whether it is to be the last
         self._owed = 0  # what was due when training had to stop
         self.epoch_means: Logs = {}
 
@@ -166,6 +178,11 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     @property
     def epochs(self) -> int:
         return self._trainer.epochs() if self._trainer else 0
+
+    @property
+    def stride(self) -> int:
+        """Batches between two calls of a callback."""
+        return self._fit.stride if self._fit else 1
 
     def callback_list(self) -> Any:
         """All callbacks, as model.evaluate(callbacks=...) takes them during training."""
@@ -195,6 +212,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._trainer = self._make_trainer(fit, self._feed)
         self._reset_metrics = _hooks.Reset(self.model)
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
+        if self._is_sharded:
+            self._asks = any(self.distributed.allgather(any(map(_may_stop_alone, self._siblings()))))
         if self._checkpoint is not None:
             self._restore(self._checkpoint)
         if self._is_sharded and not self.batches:
@@ -248,12 +267,18 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._restore_callbacks()
         if not self._before:
             self._feed.settle()
-            self._before = {id(each): _state.attributes(each) for each in self._siblings()}
+            self._before = {id(each): _state.remember(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
             self._window = None
+        self._agree()
         if self._owed:
             self._catch_up()
+
+    def _agree(self) -> None:
+        """Where a callback of one rank has had enough, all ranks have; all of them ask."""
+        if self._is_sharded:
+            self.model.stop_training = any(self.distributed.allgather(bool(self.model.stop_training)))
 
     def _catch_up(self) -> None:
         """Validates what there was no time for when the platform wanted the slots back."""
@@ -263,7 +288,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._run_validation()
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
-            self.save()
+            if self._saves:
+                self.save()
             self._stop(False)
 
     def _steps(self) -> Any:
@@ -279,9 +305,13 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._is_saved = self._has_validated = False
         if self.core.preempt.should_preempt():
             self._trainer.stop()
-        due = self._trainer.batch_end()
-        for _ in range(1, self._fit.stride if self._fit else 1):
+        due = 0
+        for _ in range(self.stride):
             due |= self._trainer.batch_end()
+            if due & _det.EPOCH_END:  # the last execution of an epoch may have fewer batches
+                break
+        if self._asks:
+            self._agree()
         self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
@@ -300,6 +330,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if not due & _det.EPOCH_END:
             due |= _det.VALIDATE | _det.REPORT if self._is_cut else self._trainer.epoch_end()
             self._leave_window_open(due)
+        self._agree()
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
         if self._is_complete:
@@ -318,6 +349,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             due |= self._verdict
         self._verdict = 0
         if epoch_ends:
+            if self.distributed.size > 1:  # each may have validated something else
+                due = self.distributed.broadcast(due)
             self._begin_metrics()
         if due & _det.CHECKPOINT and self._saves and not self._is_saved:
             self.save()
@@ -355,6 +388,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._wait_for_checkpoint()
         if self._fit is not None:
             self._fit.let_go()
+            self._fit.end_workers()
 
     # ---- reports
 
@@ -461,6 +495,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         finally:
             self._in_validation = False
             _state.restore(self.model, before, (_state.METRIC,))
+        self._agree()
         verdict, self._verdict = self._verdict, 0
         return verdict
 
@@ -560,6 +595,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _read(self, folder: str) -> None:
         rank = self.distributed.rank
         path = os.path.join(folder, LOOP)
+        if not os.path.exists(path) and self._load_model is not None:
+            self._load_model(self.model, folder, self.distributed)
+            logger.info("beginning with the weights of the checkpoint; it is another program's")
+            return
         if not os.path.exists(path):
             raise ValueError(
                 f"the checkpoint in '{folder}' was not saved by determined.keras: it has no '{LOOP}'; "
@@ -588,10 +627,19 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             memory = json.load(file)
         names = [_rank_name(name, self.distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
         mine = _state.decode(folder, *names)
-        _state.restore(self.model, mine, (_state.OTHER,))
+        if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
+            _state.restore(self.model, mine, (_state.OTHER,))
         return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
 
+    def _make_seeds(self, entries: List[Any]) -> None:
+        """A generator of Keras's that was made while training is none of a new model's."""
+        saved = [kind for kind, _, _ in entries].count(_state.SEED)
+        present = [kind for kind, _, _ in _state.variables_of(self.model)].count(_state.SEED)
+        if saved == present + 1:
+            _hooks.make_seed()
+
     def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
+        self._make_seeds(entries)
         _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
         self._trainer.load(memory["trainer"])
         # a training that had enough before its time trains no more, unless it is to be longer
@@ -607,7 +655,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         assert memory is not None
         blobs = [entry for entry in self._restored_arrays if entry[0] == _state.CALLBACK]
         siblings = self._siblings()
-        self._before = {id(each): _state.attributes(each) for each in siblings}
+        self._before = {id(each): _state.remember(each) for each in siblings}
         for name, state in memory["callbacks"]:
             for each in siblings:
                 if type(each).__name__ == name:

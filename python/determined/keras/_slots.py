@@ -19,14 +19,12 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import numpy as np
 
 from determined.core import DistributedContext
-from determined.keras._which import keras
+from determined.keras._which import Sequence
 
 logger = logging.getLogger("determined.keras")
 
 _UNKNOWN, _INFINITE = -2, -1
 _MARK = "_det_wrapped"
-
-_Sequence = getattr(keras.utils, "PyDataset", None) or keras.utils.Sequence
 
 
 def is_dataset(data: Any) -> bool:
@@ -36,14 +34,14 @@ def is_dataset(data: Any) -> bool:
 
 
 def is_sequence(data: Any) -> bool:
-    return isinstance(data, _Sequence)
+    return isinstance(data, Sequence)
 
 
 def is_arrays(data: Any) -> bool:
     """Arrays and tensors, also in lists, tuples and dicts."""
     if data is None or is_dataset(data) or is_sequence(data):
         return False
-    leaves = keras.tree.flatten(data) if hasattr(keras, "tree") else _flatten(data)
+    leaves = _flatten(data)
     return bool(leaves) and all(each is None or hasattr(each, "shape") for each in leaves)
 
 
@@ -165,7 +163,7 @@ def own_batches(batches: Any, dist: DistributedContext, whole: bool) -> Iterator
 # ---- validation
 
 
-class SequencePart(_Sequence):  # type: ignore[misc,valid-type]
+class SequencePart(Sequence):  # type: ignore[misc,valid-type]
     """The batches of this rank of a Sequence; where there are fewer than ranks, its part of each."""
 
     def __init__(self, sequence: Any, rank: int, size: int) -> None:
@@ -250,7 +248,7 @@ def split_validation(data: Any, fraction: float) -> Tuple[Any, Any]:
 # ---- prediction
 
 
-class _Range(_Sequence):  # type: ignore[misc,valid-type]
+class _Range(Sequence):  # type: ignore[misc,valid-type]
     """Some batches of a Sequence."""
 
     def __init__(self, sequence: Any, numbers: range) -> None:

@@ -14,6 +14,7 @@ without times, ids or addresses, so that equal states are equal bytes; and witho
 that reading a checkpoint runs nobody's code.
 """
 import base64
+import collections
 import json
 import os
 import random
@@ -57,12 +58,6 @@ def _optimizer_variables(model: Any) -> List[Any]:
     return list(variables() if callable(variables) else variables)
 
 
-def _metric_variables(model: Any) -> List[Any]:
-    if is_legacy:
-        return [each for metric in model.metrics for each in metric.variables]
-    return list(model.metrics_variables)
-
-
 def variables_of(model: Any) -> List[Entry]:
     """Every variable of a training, each once: (kind, path, variable)."""
     found: List[Entry] = []
@@ -74,7 +69,7 @@ def variables_of(model: Any) -> List[Entry]:
                 seen.add(id(each))
                 found.append((kind, getattr(each, "path", None) or each.name, each))
 
-    add(METRIC, _metric_variables(model))
+    add(METRIC, _distribute.metric_variables(model))
     add(RATE, _hooks.rates(getattr(model, "optimizer", None)))
     add(SUM, _distribute.rank_variables(getattr(model, "optimizer", None)))
     add(OPTIMIZER, _optimizer_variables(model))
@@ -211,6 +206,8 @@ def pack(value: Any, blobs: List[Entry]) -> Any:
         return [pack(each, blobs) for each in value]
     if type(value) is tuple:
         return {"~": "tuple", "items": [pack(each, blobs) for each in value]}
+    if type(value) is collections.deque:
+        return {"~": "deque", "items": [pack(each, blobs) for each in value], "most": value.maxlen}
     if type(value) is set:
         return {"~": "set", "items": sorted((pack(each, blobs) for each in value), key=json.dumps)}
     if type(value) is bytes:
@@ -233,6 +230,8 @@ def unpack(packed: Any, blobs: List[Entry]) -> Any:
     if kind == "bytes":
         return base64.b64decode(packed["bytes"])
     items = [unpack(each, blobs) for each in packed["items"]]
+    if kind == "deque":
+        return collections.deque(items, packed["most"])
     return tuple(items) if kind == "tuple" else set(items) if kind == "set" else dict(items)
 
 
@@ -265,6 +264,14 @@ def attributes(callback: Any) -> Dict[str, Any]:
     return plain
 
 
+def remember(callback: Any) -> Dict[str, Any]:
+    """attributes(), of which nothing changes when the callback changes an array in place."""
+    return {
+        name: (packed, [(kind, path, array.copy()) for kind, path, array in blobs])
+        for name, (packed, blobs) in attributes(callback).items()
+    }
+
+
 def _same(one: Any, other: Any) -> bool:
     packed, blobs = one
     before, blobs_before = other
@@ -289,8 +296,13 @@ def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) ->
 def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -> None:
     if "state" in state:
         callback.load_state(unpack(state["state"], blobs))
-    for name, value in state.get("attributes", {}).items():
-        setattr(callback, name, unpack(value, blobs))
+    for name, packed in state.get("attributes", {}).items():
+        value, present = unpack(packed, blobs), vars(callback).get(name)
+        if isinstance(present, dict) and type(present) is not dict:  # defaultdict, Counter: it stays one
+            present.clear()
+            present.update(value)
+        else:
+            setattr(callback, name, value)
 
 
 # ---- random generators

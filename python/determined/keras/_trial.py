@@ -47,6 +47,8 @@ class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
     """Ends the training where context.set_stop_requested(True) was called.  Several ranks ask each other at the
     ends of steps, so that all stop after the same batch."""
 
+    is_agreed = True
+
     def __init__(self, context: TFKerasTrialContext, loop: Loop) -> None:
         super().__init__()
         self._context, self._loop = context, loop
@@ -55,7 +57,8 @@ class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         distributed, wanted = self._context.distributed, self._context.get_stop_requested()
         if distributed.size > 1:
-            is_asked = (self._loop.batches + 1) % self._step == 0  # the Loop counts after us
+            batches = self._loop.batches  # the Loop counts after us
+            is_asked = (batches + self._loop.stride) // self._step > batches // self._step
             wanted = is_asked and any(distributed.allgather(wanted))
         if wanted:
             self._loop.stop()

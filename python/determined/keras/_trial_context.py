@@ -80,16 +80,16 @@ class TFKerasTrialContext(TrialContext):
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
         """Gives each slot a part of a `tf.data.Dataset`: call it right after the dataset was made, before it is
         shuffled and batched, and batch it by get_per_slot_batch_size().  With shard_dataset=False
-        every slot sees all of it."""
+        every slot sees all of it.  Wrapping again what was made of a wrapped one changes nothing."""
         if not _given.is_dataset(dataset):
             raise TypeError(
                 f"wrap_dataset() was given a {_given._name(dataset)}; expected a tf.data.Dataset (arrays and "
                 "sequences are shared out by themselves)"
             )
+        if _given.comes_from(dataset, self._datasets):
+            return dataset  # a part of a part would leave data out
         if shard_dataset and self.distributed.size > 1:
             dataset = dataset.shard(self.distributed.size, self.distributed.rank)
-        elif any(dataset is each for each in self._datasets):
-            return dataset
         self._datasets.append(dataset)
         return dataset
 

@@ -36,3 +36,5 @@ if is_legacy:
 else:
     tree = keras.tree
 backend: str = "tensorflow" if is_legacy else keras.backend.backend()
+# One class under two names in Keras 3; tf_keras has the older name only.
+Sequence = keras.utils.Sequence if is_legacy else keras.utils.PyDataset

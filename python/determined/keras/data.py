@@ -12,10 +12,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 import numpy as np
 
 from determined import _det
-from determined.keras._which import is_legacy, keras
-
-# One class under two names in Keras 3; tf_keras has the older name only.
-_Base: Any = keras.utils.Sequence if is_legacy else keras.utils.PyDataset
+from determined.keras._which import Sequence, is_legacy
 
 
 def _kind(value: Any) -> str:
@@ -77,7 +74,7 @@ def _rows(value: Any, rows: Any) -> Any:
     return value[rows]
 
 
-class InMemorySequence(_Base):  # type: ignore[misc]
+class InMemorySequence(Sequence):  # type: ignore[misc]
     """Arrays in memory as a sequence of batches.
 
     `data`, `labels` and `sample_weights` are arrays with one row for each sample, or lists or
@@ -155,7 +152,7 @@ class InMemorySequence(_Base):  # type: ignore[misc]
 # ---- workers
 
 
-class SequenceAdapter(_Base):  # type: ignore[misc]
+class SequenceAdapter(Sequence):  # type: ignore[misc]
     """A sequence whose batches are made ahead of the training.
 
         SequenceAdapter(sequence, workers=0, use_multiprocessing=False)   by the training itself

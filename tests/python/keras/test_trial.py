@@ -9,6 +9,7 @@ import logging
 import os
 import subprocess
 import sys
+import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -416,6 +417,10 @@ class Context(Place):
         self.assertIs(context.wrap_optimizer(optimizer), optimizer)
         made = tf.data.Dataset.range(4)
         self.assertEqual(len(list(context.wrap_dataset(made, shard_dataset=False))), 4)
+        context.distributed = types.SimpleNamespace(rank=0, size=2)
+        part = context.wrap_dataset(tf.data.Dataset.range(8))
+        again = context.wrap_dataset(part.map(lambda each: each + 1))
+        self.assertEqual([int(each) for each in again], [1, 3, 5, 7])
         with self.assertRaisesRegex(TypeError, "expected a keras.Model"):
             context.wrap_model("model")
         with self.assertRaisesRegex(TypeError, "expected a tf.data.Dataset"):
