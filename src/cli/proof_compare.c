@@ -139,6 +139,12 @@ static det_status compare_file(const struct pair *pair, const struct manifest_fi
     return st;
 }
 
+/* A file that names the training, as determined.keras has one, is another in each. */
+static bool is_compared(const char *path, const struct field_strs *ignored)
+{
+    return strcmp(path, "continue_id") && !is_one_of(path, ignored);
+}
+
 /* Both lists are sorted by path. */
 static det_status compare_lists(const struct pair *pair, const struct manifest *a,
                                 const struct manifest *b,
@@ -156,7 +162,7 @@ static det_status compare_lists(const struct pair *pair, const struct manifest *
 
         i += order <= 0;
         k += order >= 0;
-        if (is_one_of(first->path, ignored)) {
+        if (!is_compared(first->path, ignored)) {
             part->left_out++;
             continue;
         }

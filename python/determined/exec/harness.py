@@ -8,6 +8,7 @@ slot (determined._launch).
 What goes wrong in the user's code is told as Python would, without our own frames (`debug: true` shows
 them); what is wrong with the name is one sentence.
 """
+import atexit
 import importlib
 import importlib.util
 import json
@@ -24,6 +25,8 @@ _USAGE = "usage: python3 -m determined.exec.harness [--train-entrypoint] MODULE:
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # What Python puts between an import and the module, and in front of a program.
 _PYTHONS = ("<frozen importlib.", "<frozen runpy", os.path.dirname(importlib.__file__) + os.sep)
+
+_FRAMEWORKS = ("keras", "tensorflow", "tf_keras", "torch")
 
 
 class Refused(Exception):
@@ -169,6 +172,15 @@ def print_error(error: BaseException) -> None:
     sys.stderr.flush()
 
 
+def _tell_what_is_missing(error: BaseException) -> None:
+    if isinstance(error, ModuleNotFoundError) and error.name in _FRAMEWORKS:
+        print(
+            f"determined: this task's Python ({sys.executable}) has no '{error.name}': name it in a file of "
+            "requirements, and that file in environment.requirements of the configuration",
+            file=sys.stderr,
+        )
+
+
 # ---- the run
 
 
@@ -194,9 +206,19 @@ def main(words: List[str]) -> int:
         return 2
     except Exception as error:
         print_error(error)
+        _tell_what_is_missing(error)
         return 1
     return 0
 
 
+def _leave(code: int) -> None:
+    """Ends the process without taking the interpreter down: an iterator of TensorFlow that has batches
+    under way waits there for a thread that waits for the interpreter, for ever."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _leave(main(sys.argv[1:]))

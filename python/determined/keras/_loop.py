@@ -27,6 +27,7 @@ from determined.keras._which import keras
 logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
+_CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
 _TOLD_STEP = 0.001  # progress that is worth a report
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
@@ -520,7 +521,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
         return {
             "trainer": self._trainer.save(),
-            "continue_id": self.continue_id,
             "complete": self._goal() if self._is_complete else None,
             "callbacks": [
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
@@ -548,6 +548,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             _rank_name(_state.ARRAYS, rank): arrays,
         }
         if not rank:
+            files[_CONTINUE_ID] = json.dumps(self.continue_id).encode()
             whole = _state.describe(self.model)
             if whole is not None:
                 files[_state.MODEL] = whole
@@ -611,7 +612,9 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             _state.restore(self.model, entries, _state.WEIGHTS)
         with open(path, encoding="utf-8") as file:
             memory = json.load(file)
-        if memory["continue_id"] != self.continue_id or self.continue_id is None:
+        with open(os.path.join(folder, _CONTINUE_ID), encoding="utf-8") as file:
+            continue_id = json.load(file)
+        if continue_id != self.continue_id or continue_id is None:
             logger.info("beginning with the weights of the checkpoint; it is of another training")
             return
         if rank:

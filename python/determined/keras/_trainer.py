@@ -49,6 +49,8 @@ def _period(checkpoint_freq: Any) -> Optional[TrainUnit]:
             f"checkpoint_freq is {checkpoint_freq!r}; expected a number of epochs, det.Epochs(n) or "
             "det.Batches(n)"
         )
+    if checkpoint_freq < 1:
+        raise ValueError(f"checkpoint_freq is {checkpoint_freq}; expected 1 or more, or None for none but at the end")
     return Epochs(checkpoint_freq)
 
 

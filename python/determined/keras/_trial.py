@@ -131,6 +131,11 @@ class Training:
             return Epochs(int(configured["epochs"]))
         if isinstance(configured, dict) and configured.get("batches"):
             return Batches(int(configured["batches"]))
+        if configured is None and self.max_length is None:
+            raise ValueError(
+                "the configuration does not say how long to train: set searcher.max_length, as in "
+                "'max_length: {epochs: 5}'"
+            )
         return None if configured is not None else self.max_length
 
     def _epochs(self) -> int:

@@ -57,6 +57,21 @@ def prove_all(tests, kinds):
 prove_all(Resume, KINDS)
 
 
+class Twins(Training):
+    def test_trainings_of_two_trials_are_the_same_files(self):
+        """det resume-proof compares them: nothing in them may say which trial it was."""
+        found = []
+        for number in range(2):
+            self.in_folder(f"trial-{number}")
+            made = training.model()
+            with det.core.init() as context:
+                loop = det.keras.DeterminedCallback(context, None, continue_id=number)
+                made.fit(training.X, training.Y, batch_size=100, verbose=0, callbacks=[loop])
+            found.append(self.files())
+        self.assertNotEqual(found[0].pop("continue_id"), found[1].pop("continue_id"))
+        self.assertEqual(found[0], found[1])
+
+
 class Order(Training):
     def test_epochs_are_shuffled_differently_under_a_global_seed(self):
         made = training.model()

@@ -462,6 +462,9 @@ class Wrong(Place):
         self.refused("not wrapped", trial=self.model(unwrapped))
         self.refused("is there a `return`", kind=TypeError, trial=self.model(lambda self: None))
 
+    def test_no_length(self):
+        self.refused("does not say how long to train", searcher={"max_length": None})
+
     def data(self, sentence, build, kind=ValueError, **arguments):
         self.refused(sentence, kind=kind, trial={"training": staticmethod(build)}, **arguments)
 
