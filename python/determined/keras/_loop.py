@@ -28,7 +28,7 @@ logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
 _CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
-_TOLD_STEP = 0.001  # progress that is worth a report
+_TOLD_STEP = 0.01  # progress that is worth a report
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
 Logs = Dict[str, float]
