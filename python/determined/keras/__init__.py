@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from determined.keras._cache import TFKerasExperimentalContext
     from determined.keras._callback import DeterminedCallback, TensorBoard
     from determined.keras._load import load_model_from_checkpoint
-    from determined.keras._trainer import DeterminedProfilerCallback, TrainerContext, ValidationFreq, init
+    from determined.keras._loop import ValidationFreq
+    from determined.keras._trainer import DeterminedProfilerCallback, TrainerContext, init
     from determined.keras._trial import TFKerasTrial, TFKerasTrialController, load_model_from_checkpoint_path
     from determined.keras._trial_context import TFKerasTrialContext
     from determined.keras.callbacks import TFKerasTensorBoard
@@ -31,7 +32,7 @@ _HOMES = {
     "TensorBoard": "_callback",
     "init": "_trainer",
     "TrainerContext": "_trainer",
-    "ValidationFreq": "_trainer",
+    "ValidationFreq": "_loop",
     "DeterminedProfilerCallback": "_trainer",
     "load_model_from_checkpoint": "_load",
     "TFKerasTensorBoard": "callbacks",

@@ -23,7 +23,7 @@ Keras has lost):
 import contextlib
 import sys
 from types import FrameType
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from determined.keras._which import backend, is_legacy, keras, tree
 
@@ -54,16 +54,17 @@ def rates(optimizer: Any) -> List[Any]:
     return [] if rate is None else [rate]
 
 
-def _frame_of_fit(model: Any) -> FrameType:
+def names_of_fit(model: Any, name: str) -> Dict[str, Any]:
+    """The locals of the fit() that drives a callback of this model, `name` among them."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         names = frame.f_locals
-        if frame.f_code.co_name == "fit" and names.get("self") is model and "epoch_iterator" in names:
-            return frame
+        if frame.f_code.co_name == "fit" and names.get("self") is model and name in names:
+            return names
         frame = frame.f_back
     raise RuntimeError(
-        f"this callback is driven by nothing that looks like the fit() of Keras {keras.__version__}; "
-        "exact resume knows Keras 3.0 to 3.15: pass the callback to model.fit()"
+        "this callback is driven by nothing that looks like the fit() of "
+        f"{keras.__name__} {keras.__version__}: pass it to model.fit()"
     )
 
 
@@ -78,7 +79,7 @@ class Fit:
     """A running model.fit(), seen from the on_train_begin of one of its callbacks."""
 
     def __init__(self, model: Any) -> None:
-        names = _frame_of_fit(model).f_locals
+        names = names_of_fit(model, "epoch_iterator")
         self.model = model
         self.iterator = names["epoch_iterator"]
         self.callbacks = names["callbacks"]

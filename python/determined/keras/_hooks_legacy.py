@@ -19,11 +19,11 @@ import concurrent.futures
 import contextlib
 import itertools
 import logging
-import sys
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
+from determined.keras import _hooks
 from determined.keras._which import keras
 
 Steps = Iterator[Tuple[int, Iterator[Any]]]
@@ -112,7 +112,7 @@ class Fit:
     """A running model.fit(), seen from the on_train_begin of one of its callbacks."""
 
     def __init__(self, model: Any) -> None:
-        self._names = names = _locals_of_fit(model)
+        self._names = names = _hooks.names_of_fit(model, "data_handler")
         self.model = model
         self._handler = names["data_handler"]
         self.iterator = _Iterator(self._handler)
@@ -284,18 +284,6 @@ def _warn_of_unsaved(model: Any) -> None:
             "import determined.keras before the model is made",
             drawing[0],
         )
-
-
-def _locals_of_fit(model: Any) -> Any:
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        names = frame.f_locals
-        if frame.f_code.co_name == "fit" and names.get("self") is model and "data_handler" in names:
-            return names
-        frame = frame.f_back
-    raise RuntimeError(
-        f"this callback is driven by nothing that looks like the fit() of tf_keras {keras.__version__}; pass it to model.fit()"
-    )
 
 
 def _weigh(weights: Any) -> Any:

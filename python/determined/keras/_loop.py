@@ -81,6 +81,23 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
         logs.update({f"val_{name}": value for name, value in self._validated.items() if f"val_{name}" in logs})
 
 
+class ValidationFreq(List[int]):
+    """The epochs after which model.fit() validates, as its argument validation_freq: those of the Loop.
+
+    Keras asks `epoch in validation_freq`, of lists only; this one is empty, and answers."""
+
+    def __init__(self, loop: Callable[[], Optional["Loop"]]) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def __contains__(self, epoch: object) -> bool:
+        loop = self._loop()
+        return loop is not None and isinstance(epoch, int) and loop.is_validated(epoch)
+
+    def __bool__(self) -> bool:
+        return True
+
+
 class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(
         self,
@@ -194,8 +211,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         """Ends the training at the next boundary, with a checkpoint; it counts as complete."""
         self._is_complete = True
 
-    def wants_validation(self, epoch: int) -> bool:
-        """At the end of this epoch, counted from 0: the platform wants a validation."""
+    def is_validated(self, epoch: int) -> bool:
+        """After this epoch, counted from 1, which has just been trained: the platform wants to know."""
         return bool(self._due & _det.VALIDATE)
 
     # ---- beginning

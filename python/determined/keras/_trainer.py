@@ -26,7 +26,7 @@ from determined import _det, _launch, core
 from determined._info import ClusterInfo
 from determined._units import Epochs, TrainUnit
 from determined.keras import _distribute, _load, _slots
-from determined.keras._loop import Loop
+from determined.keras._loop import Loop, ValidationFreq
 from determined.keras._which import is_legacy, keras
 from determined.util import list_files
 
@@ -64,24 +64,6 @@ def _validation_period(validation_freq: Any) -> Optional[TrainUnit]:
     raise ValueError(
         f"validation_freq is {validation_freq!r}; expected a whole number of at least 1, or a list of epochs"
     )
-
-
-class ValidationFreq(List[int]):
-    """The epochs after which model.fit() validates, as its argument validation_freq: those that the
-    program asked for, and those after which the platform wants to know.
-
-    Keras asks `epoch in validation_freq`, of lists only; this one is empty, and answers."""
-
-    def __init__(self, context: "TrainerContext") -> None:
-        super().__init__()
-        self._context = context
-
-    def __contains__(self, epoch: object) -> bool:
-        loop = self._context._loop
-        return loop is not None and isinstance(epoch, int) and loop.is_validated(epoch)
-
-    def __bool__(self) -> bool:
-        return True
 
 
 # ---- a ModelCheckpoint of the program's own
@@ -173,7 +155,7 @@ class TrainerCallback(Loop):
         """After this epoch, counted from 1: the program wants it, or the platform does."""
         frequency = self._validation_freq
         is_asked = epoch % frequency == 0 if isinstance(frequency, int) else epoch in frequency
-        return is_asked or self.wants_validation(epoch - 1)
+        return is_asked or super().is_validated(epoch)
 
     # ---- what the program saves itself
 
@@ -359,7 +341,7 @@ class TrainerContext:
 
     def ValidationFreq(self) -> ValidationFreq:  # noqa: N802
         """What model.fit() takes as validation_freq: see the class."""
-        return ValidationFreq(self)
+        return ValidationFreq(lambda: self._loop)
 
     # ---- training
 

@@ -19,7 +19,7 @@ from determined._trial import LegacyTrial, TrialController
 from determined._units import Batches, Epochs, TrainUnit
 from determined.keras import _given, _state
 from determined.keras._given import ARRAYS, DATASET, SEQUENCE, Given
-from determined.keras._loop import Loop
+from determined.keras._loop import Loop, ValidationFreq
 from determined.keras._trial_context import TFKerasTrialContext
 from determined.keras._which import keras
 
@@ -30,17 +30,6 @@ _ENDLESS = 2**31 - 1
 
 
 # ---- one training
-
-
-class _ValidationFreq(List[int]):
-    """model.fit(validation_freq=...): Keras asks `epoch + 1 in it` at the end of an epoch."""
-
-    def __init__(self, loop: Loop) -> None:
-        super().__init__([1])
-        self._loop = loop
-
-    def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and self._loop.wants_validation(number - 1)
 
 
 class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
@@ -242,7 +231,7 @@ class Training:
             part = self._validation_part()
             options.update(
                 validation_data=part.for_validation(),
-                validation_freq=_ValidationFreq(loop),
+                validation_freq=ValidationFreq(lambda: loop),
                 validation_steps=self._validation_steps(),
                 validation_batch_size=self._validation_batch(part),
             )
