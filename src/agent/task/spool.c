@@ -32,6 +32,7 @@
 enum {
     MAGIC = 0x31505344, /* "DSP1" */
     HEADER = 32,
+    NOTICE = 256,
     CHECKED = 24, /* the part of the header before its check */
 };
 #define LIMIT_DEFAULT   (UINT64_C(1) << 30)
@@ -45,11 +46,14 @@ struct segment {
 };
 
 struct spool {
-    struct lock lock; /* guards segments, sent, dropped and is_ended */
+    struct lock lock; /* guards segments, sent, dropped, is_ended, last_* */
     VEC(struct segment) segments;
     uint64_t sent;
     uint64_t dropped; /* lines in all */
     bool is_ended;
+    char last_words[NOTICE]; /* a notice that no disk took; behind the last segment */
+    size_t last_len;
+    int64_t last_us;
 
     struct io *io;
     char *dir;
@@ -292,12 +296,20 @@ void spool_close(struct spool *spool)
     mem_free(spool);
 }
 
+/* Under the lock. */
+static uint64_t kept_end(const struct spool *spool)
+{
+    size_t count = spool->segments.count;
+
+    return count ? spool->segments.at[count - 1].end : 0;
+}
+
 uint64_t spool_end_offset(struct spool *spool)
 {
     uint64_t end;
 
     lock_take(&spool->lock);
-    end = spool->segments.count ? spool->segments.at[spool->segments.count - 1].end : 0;
+    end = kept_end(spool) + spool->last_len;
     lock_give(&spool->lock);
     return end;
 }
@@ -420,19 +432,17 @@ static const char *reason(const struct spool *spool)
 }
 
 /* The line that stands where others are missing. */
-static det_status put_notice(struct spool *spool, int64_t time_us)
+static size_t write_notice(const struct spool *spool, char text[NOTICE])
 {
-    char text[256];
     char limit[16] = "";
     uint64_t missing = spool->missing + (spool->is_mid_drop ? 1 : 0);
-    int len;
 
     if (!spool->why)
         size_format(spool->limit, limit);
-    len = snprintf(text, sizeof(text), "%s[det] %" PRIu64 " %s dropped here: %s%s\n",
-                   spool->is_mid_line ? "\n" : "", MAX(missing, UINT64_C(1)),
-                   missing > 1 ? "lines were" : "line was", limit, reason(spool));
-    return keep(spool, time_us, text, (size_t)len);
+    return (size_t)snprintf(
+        text, NOTICE, "%s[det] %" PRIu64 " %s dropped here: %s%s\n",
+        spool->is_mid_line ? "\n" : "", MAX(missing, UINT64_C(1)),
+        missing > 1 ? "lines were" : "line was", limit, reason(spool));
 }
 
 static uint64_t unsent(struct spool *spool)
@@ -465,6 +475,7 @@ void spool_write(struct spool *spool, int64_t time_us, const void *bytes, size_t
     if (!len)
         return;
     if (spool->is_dropping) {
+        char notice[NOTICE];
         size_t skip = skip_to_line(spool, at, len);
 
         /* Not at the first free byte: a notice for every other line helps nobody. */
@@ -477,7 +488,7 @@ void spool_write(struct spool *spool, int64_t time_us, const void *bytes, size_t
         len -= skip;
         if (!len)
             return;
-        status = put_notice(spool, time_us);
+        status = keep(spool, time_us, notice, write_notice(spool, notice));
         if (status) {
             drop(spool, at, len, spool->why);
             return;
@@ -496,12 +507,19 @@ void spool_write(struct spool *spool, int64_t time_us, const void *bytes, size_t
 
 void spool_end(struct spool *spool, int64_t time_us)
 {
-    /* Without room even for this there is nothing left to say it with. */
-    if (spool->is_dropping && !put_notice(spool, time_us))
-        spool->is_dropping = false;
+    char notice[NOTICE];
+    size_t len = spool->is_dropping ? write_notice(spool, notice) : 0;
+    bool is_kept = !len || keep(spool, time_us, notice, len) == DET_OK;
+
     lock_take(&spool->lock);
+    if (!is_kept) {
+        memcpy(spool->last_words, notice, len);
+        spool->last_len = len;
+        spool->last_us = time_us;
+    }
     spool->is_ended = true;
     lock_give(&spool->lock);
+    spool->is_dropping = false;
 }
 
 /* ---- the reader ------------------------------------------------------------------ */
@@ -523,6 +541,29 @@ static bool find_readable(struct spool *spool, struct segment *ret_segment)
     return is_found;
 }
 
+/* What the disk had no room for, once everything before it is read. */
+static det_status read_last_words(struct spool *spool, struct buf *out,
+                                  struct spool_record *ret_record, struct err *err)
+{
+    det_status status = DET_OK;
+
+    lock_take(&spool->lock);
+    if (!spool->last_len || spool->read != kept_end(spool)) {
+        status = err_set(err, DET_NOT_FOUND, "the spool is at its end");
+    } else {
+        buf_add(out, spool->last_words, spool->last_len);
+        if (out->status)
+            status = err_default(err, out->status);
+    }
+    if (!status) {
+        *ret_record =
+            (struct spool_record){spool->read, spool->last_us, spool->last_len};
+        spool->read += spool->last_len;
+    }
+    lock_give(&spool->lock);
+    return status;
+}
+
 det_status spool_read(struct spool *spool, struct buf *out,
                       struct spool_record *ret_record, struct err *err)
 {
@@ -531,7 +572,7 @@ det_status spool_read(struct spool *spool, struct buf *out,
     det_status status = DET_OK;
 
     if (!find_readable(spool, &segment))
-        return err_set(err, DET_NOT_FOUND, "the spool is at its end");
+        return read_last_words(spool, out, ret_record, err);
     if (!spool->head || spool->head_start != segment.start) {
         io_close(spool->head);
         spool->head = NULL;

@@ -241,6 +241,23 @@ TEST(a_full_disk_drops_too_and_recovers)
     done(&f);
 }
 
+TEST(a_disk_that_is_full_at_the_end_does_not_hide_what_was_dropped)
+{
+    struct fixture f = fixture(0, 0);
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    put(&f, 1, "kept\n");
+    io_memory_limit(f.io, HEADER + 6);
+    put(&f, 1, "lost\nlost too\n");
+    spool_end(f.spool, 1);
+    read_all(&f, &out);
+
+    CHECK_STR(out.data, "kept\n[det] 2 lines were dropped here: the disk was full\n");
+    CHECK_EQ(spool_end_offset(f.spool), out.len);
+    CHECK_EQ(spool_next_offset(f.spool), out.len);
+    done(&f);
+}
+
 TEST(failing_writes_lose_lines_but_never_the_rest)
 {
     for (int64_t nth = 1; nth < 8; nth++) {
