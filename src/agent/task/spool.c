@@ -439,10 +439,10 @@ static size_t write_notice(const struct spool *spool, char text[NOTICE])
 
     if (!spool->why)
         size_format(spool->limit, limit);
-    return (size_t)snprintf(
-        text, NOTICE, "%s[det] %" PRIu64 " %s dropped here: %s%s\n",
-        spool->is_mid_line ? "\n" : "", MAX(missing, UINT64_C(1)),
-        missing > 1 ? "lines were" : "line was", limit, reason(spool));
+    return (size_t)snprintf(text, NOTICE, "%s[det] %" PRIu64 " %s dropped here: %s%s\n",
+                            spool->is_mid_line ? "\n" : "", MAX(missing, UINT64_C(1)),
+                            missing > 1 ? "lines were" : "line was", limit,
+                            reason(spool));
 }
 
 static uint64_t unsent(struct spool *spool)
