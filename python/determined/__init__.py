@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from determined import core, errors, experimental, keras, launch, util
+    from determined import core, errors, experimental, keras, launch, lightning, pytorch, transformers, util
     from determined._experiment_config import ExperimentConfig
     from determined._hparams import Categorical, Constant, Double, Integer, Log
     from determined._import import import_from_path
@@ -48,12 +48,7 @@ _HOMES = {
     "Records": "determined._units",
     "TrainUnit": "determined._units",
 }
-_MODULES = ("core", "errors", "experimental", "keras", "launch", "util")
-_LATER = {
-    "pytorch": "the PyTorch front end",
-    "transformers": "the Transformers front end",
-    "lightning": "the Lightning front end",
-}
+_MODULES = ("core", "errors", "experimental", "keras", "launch", "lightning", "pytorch", "transformers", "util")
 
 __all__ = ["LOG_FORMAT", "__version__", *_HOMES, *_MODULES]
 
@@ -68,12 +63,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     elif name in _MODULES:
         value = importlib.import_module("determined." + name)
-    elif name in _LATER:
-        raise ImportError(
-            f"determined.{name} is not built yet: {_LATER[name]} comes with a later version; "
-            "determined.core works with every framework",
-            name="determined." + name,
-        )
     else:
         raise AttributeError(f"module 'determined' has no attribute '{name}'")
     globals()[name] = value
