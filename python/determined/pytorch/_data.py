@@ -89,7 +89,7 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
     def _gathered(self, gather: Callable[[Any], Any]) -> Iterator[Any]:
         # PyTorch draws here as well: equal seeds give equal batches.
         torch.empty((), dtype=torch.int64).random_(generator=self.generator)
-        return _data_workers.ahead(gather, iter(self.batch_sampler or ()), _depth(self))
+        return _data_workers.ahead(gather, iter(_sampler_of(self)), _depth(self))
 
     def get_data_loader(self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> "DataLoader":
         """A loader for whoever iterates by hand: repeated for ever, then one batch of every `num_replicas`, then
@@ -136,6 +136,11 @@ def _check_arguments(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
         )
     if sampler is not None and shuffle:
         raise ValueError("a sampler says in which order the records come: shuffle=True is not given beside it")
+
+
+def _sampler_of(loader: data.DataLoader) -> Any:  # type: ignore[type-arg]
+    """Of batches, or of records where there are no batches."""
+    return loader.sampler if loader.batch_sampler is None else loader.batch_sampler
 
 
 def _is_default(collate: Any) -> bool:
@@ -316,15 +321,16 @@ def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, tr
         return _data_order.Computed(
             items, batch_size, loader._is_shuffled, seed, rank, size, loader.drop_last, is_exact=not training
         )
-    for part in _data_order.chain(loader.batch_sampler or loader.sampler):
+    for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
             raise ValueError(
                 "the sampler is a torch.utils.data.DistributedSampler, but batches are shared among the ranks already: "
                 "every rank would have a part of its part; leave it out, and give shuffle=True instead"
             )
     may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
+    most = 10 * len(loader.dataset) + 100_000
     order = _data_order.Listed(
-        loader.batch_sampler or loader.sampler, seed, rank, size, is_exact=not training, may_split=may_split
+        _sampler_of(loader), most, seed, rank, size, is_exact=not training, may_split=may_split
     )
     if checks:
         order.check()
