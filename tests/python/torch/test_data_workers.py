@@ -134,7 +134,7 @@ class BadInput(unittest.TestCase):
             rest(driven)
 
     def test_a_worker_that_takes_too_long(self):
-        driven = feed(1, Failing(lambda: time.sleep(60)), timeout=0.5)
+        driven = feed(1, Failing(lambda: time.sleep(1.5)), timeout=0.5)
         with self.assertRaisesRegex(RuntimeError, r"no batch came from the 1 workers .* within 0.5 seconds \(timeout\)"):
             rest(driven)
 
