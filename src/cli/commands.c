@@ -761,6 +761,8 @@ const struct cli_command cli_commands[] = {
             "One rank of det launch"),
     COMMAND("internal", "record", "DIR WAY...", run_internal_record, CLI_HIDDEN,
             "Keep what a run without a master prints"),
+    COMMAND("internal", "config", "FILE", run_internal_config, CLI_HIDDEN,
+            "Print the complete configuration of FILE as JSON"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

@@ -96,6 +96,7 @@ RUN(config_explain);
 RUN(config_defaults);
 RUN(completion);
 RUN(version);
+RUN(internal_config);
 RUN(internal_man);
 /* launch.c, launch_rank.c, launch_tensorflow.c */
 RUN(launch_mpi);
