@@ -64,10 +64,7 @@ class TrainerContext(PyTorchTrialContext):
             return
         self._is_closed = True
         self._close_tensorboard()
-        if self.distributed.size > 1:
-            from determined.pytorch import _ddp
-
-            _ddp.end()
+        self._ranks.leave()
         self._core.__exit__(exc_type, exc, tb)
 
     def close(self) -> None:
@@ -169,14 +166,14 @@ class TrainerContext(PyTorchTrialContext):
         `uuid`, or of the trial `trial_id`, whose best one it takes, else its latest."""
         from determined.pytorch import _load
 
-        return _load.load_checkpoint_trial(self, trial_class, trial_id, uuid)
+        return _load.load_checkpoint_trial(self._core, trial_class, trial_id, uuid)
 
     def predict(self, trial: PyTorchTrial, data: Any, on_batch: Optional[Callable[..., None]] = None) -> Any:
         """What the trial predicts for the data, over all slots: one output a record, in the data's order;
         with `on_batch`, batch by batch into a function."""
         from determined.pytorch import _predict
 
-        return _predict.predict(self, trial, data, on_batch)
+        return _predict.predict(self._core, trial, data, on_batch)
 
 
 @contextlib.contextmanager
@@ -243,7 +240,7 @@ def init(
         if value is not None and not isinstance(value, dict):
             raise TypeError(f"{name} is of type {type(value).__name__}; expected a dict")
     if distributed is None:
-        _launch.relaunch_if_needed()
+        _launch.relaunch_if_needed("torch_distributed")
         distributed = _launch.distributed()
     if get_cluster_info() is None:
         hparams, exp_conf = _local.settle(hparams, exp_conf)

@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import torch
 
 from determined import _det
-from determined.pytorch import _state
+from determined.pytorch import _data, _reducer, _state
 from determined.pytorch._callback import Callbacks
 from determined.pytorch._trial import PyTorchTrial, is_defined
 from determined.pytorch._trial_context import PyTorchTrialContext, seed_everything
@@ -87,6 +87,13 @@ def _named(source: str, metrics: Any) -> Metrics:
     if metrics is None:
         raise TypeError(f"{source} returned nothing; expected the loss, or a dict of metrics: is there a `return` in it?")
     raise TypeError(f"{source} returned a {type(metrics).__name__}; expected the loss, or a dict of metrics")
+
+
+def _even(before: Any, metrics: Metrics, batch: int) -> Any:
+    """The names, which are those of the first batch."""
+    if before is not None:
+        raise _uneven("evaluate_batch()", before, metrics, batch)
+    return set(metrics)
 
 
 def _list(names: Any) -> str:
@@ -167,73 +174,6 @@ class Windows:
 # ---- validation
 
 
-class Evaluation:
-    """Metrics of validation over the batches, then over the ranks."""
-
-    def __init__(self, reducer: Any, distributed: Any) -> None:
-        from determined.pytorch._reducer import Reducer
-
-        self._kinds = Reducer
-        self._reducer = reducer
-        self._distributed = distributed
-        self._values: Dict[str, List[Any]] = {}
-        self._weights: List[int] = []
-        if isinstance(reducer, dict):
-            wrong = [each for each in reducer.values() if not isinstance(each, Reducer)]
-        else:
-            wrong = [] if isinstance(reducer, Reducer) else [reducer]
-        if wrong:
-            raise TypeError(f"evaluation_reducer() gave {wrong[0]!r}; expected a det.pytorch.Reducer, or a dict of them")
-
-    def add(self, metrics: Any, weight: int) -> Metrics:
-        metrics = _named("evaluate_batch()", metrics)
-        if self._weights and metrics.keys() != self._values.keys():
-            raise _uneven("evaluate_batch()", self._values, metrics, len(self._weights))
-        for name, value in metrics.items():
-            if isinstance(value, torch.Tensor) and value.is_cuda:
-                if value.numel() != 1:
-                    raise _no_number("evaluate_batch()", name, value)
-                value = value.detach().clone().reshape(())
-            else:
-                value = _number("evaluate_batch()", name, value)
-            self._values.setdefault(name, []).append(value)
-        self._weights.append(weight)
-        return metrics
-
-    def _kind(self, name: str) -> Any:
-        if isinstance(self._reducer, dict):
-            return self._reducer.get(name, self._kinds.AVG)
-        return self._reducer
-
-    def _sums(self) -> Dict[str, Tuple[float, int]]:
-        """Of this rank: what each metric comes to, and what it weighs."""
-        sums: Dict[str, Tuple[float, int]] = {}
-        for name, values in self._values.items():
-            if isinstance(values[0], torch.Tensor):
-                values = torch.stack(values).double().tolist()
-            sums[name] = (self._join(name, values, self._weights), sum(self._weights))
-        return sums
-
-    def _join(self, name: str, values: List[float], weights: List[int]) -> float:
-        kind, kinds = self._kind(name), self._kinds
-        if kind is kinds.AVG:
-            return math.fsum(value * weight for value, weight in zip(values, weights))
-        if kind is kinds.SUM:
-            return math.fsum(values)
-        return max(values) if kind is kinds.MAX else min(values)
-
-    def result(self) -> Metrics:
-        ranks = self._distributed.allgather(self._sums())
-        names = dict.fromkeys(name for sums in ranks for name in sums)
-        found: Metrics = {}
-        for name in names:
-            parts = [sums[name] for sums in ranks if name in sums]
-            joined = self._join(name, [value for value, _ in parts], [1] * len(parts))
-            weight = sum(each for _, each in parts)
-            found[name] = joined / weight if self._kind(name) is self._kinds.AVG and weight else joined
-        return found
-
-
 def _takes_index(method: Any) -> bool:
     """Whether evaluate_batch() wants the number of the batch, too."""
     parameters = inspect.signature(method).parameters.values()
@@ -305,7 +245,7 @@ class Loop:
         self._check()
         self.context._loop = self
         try:
-            with contextlib.ExitStack() as stack:
+            with contextlib.ExitStack() as stack, self.context._ranks.guard():
                 self._open(stack)
                 self._train()
                 self._end()
@@ -346,8 +286,6 @@ class Loop:
         self._trainer = self.core._det.trainer(self._trainer_options())
         self._steps = self._single_steps()
         self._windows = Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
-        self._reducers = [each for each in self.context._reducers if each.for_training]
-        self._validating = [each for each in self.context._reducers if each.for_validation]
         self._code = _state.code() if self.distributed.rank == 0 else {}
         stack.callback(self.context._close_tensorboard)
         stack.callback(self.callbacks.tell, "on_trial_shutdown")
@@ -365,8 +303,6 @@ class Loop:
         return getattr(self.trial, name)() if is_defined(self.trial, name) else None
 
     def _make_feed(self, training: bool) -> Any:
-        from determined.pytorch import _data
-
         name = "build_training_data_loader" if training else "build_validation_data_loader"
         data = self._data(0 if training else 1, name)
         if data is None:
@@ -403,7 +339,7 @@ class Loop:
         if feed.batches == 0 and self.distributed.size == 1:
             raise ValueError("there is no batch in the validation data: it is empty")
         reducer = self.trial.evaluation_reducer()
-        Evaluation(reducer, self.distributed)  # checks it
+        _reducer.Metrics(reducer)  # checks it
         with_index = _takes_index(self.trial.evaluate_batch)
         return lambda: self._evaluate_batches(feed, reducer, with_index)
 
@@ -590,9 +526,8 @@ class Loop:
         once an epoch.  It says what is due."""
         context, trial = self.context, self.trial
         moves = context.experimental._auto_to_device and context.device.type != "cpu"
-        amp = context.experimental._auto_amp
         frequency = context.aggregation_frequency
-        syncs = frequency > 1 and self.distributed.size > 1
+        is_plain = not context.experimental._auto_amp and (frequency == 1 or self.distributed.size == 1)
         schedulers, profiler = context.lr_schedulers, context.profiler
         train_batch, add, batch_end = trial.train_batch, self._windows.add, self._trainer.batch_end
         preempted, det = self.distributed._group.preempted, self.core._det
@@ -603,17 +538,12 @@ class Loop:
             index = self.batches
             if moves:
                 batch = context.to_device(batch)
-            if syncs:
-                self._set_sync((index + 1) % frequency == 0)
             begun = det.timing_begin() if timed else None
             context._is_in_train_batch = True
-            if amp:
-                with torch.autocast(context.device.type):
-                    metrics = train_batch(batch, self.epoch, index)
-                if (index + 1) % frequency == 0:
-                    context._scaler.update()
-            else:
+            if is_plain:
                 metrics = train_batch(batch, self.epoch, index)
+            else:
+                metrics = self._special_batch(batch, index)
             context._is_in_train_batch = False
             if timed:
                 det.timing_end(_STEP, begun)
@@ -640,6 +570,18 @@ class Loop:
             return due
 
         return step
+
+    def _special_batch(self, batch: Any, index: int) -> Any:
+        """In mixed precision, or with gradients that stay on this rank for now."""
+        context = self.context
+        is_step = (index + 1) % context.aggregation_frequency == 0
+        amp = context.experimental._auto_amp
+        with contextlib.nullcontext() if is_step else context._ranks.no_sync():
+            with torch.autocast(context.device.type, enabled=amp):
+                metrics = self.trial.train_batch(batch, self.epoch, index)
+        if amp and is_step:
+            context._scaler.update()
+        return metrics
 
     def _stop_for_platform(self) -> None:
         self.core.preempt.should_preempt() if self.distributed.size == 1 else self._acknowledge()
@@ -671,12 +613,6 @@ class Loop:
             each._after_epoch(self.epoch + 1)
         self.callbacks.tell_epoch("on_training_epoch_end", self.epoch)
 
-    def _set_sync(self, is_last: bool) -> None:
-        from determined.pytorch import _ddp
-
-        for model in self.context.models:
-            _ddp.set_sync(model, is_last)
-
     # ---- what is due
 
     def _act(self, due: int) -> bool:
@@ -698,14 +634,10 @@ class Loop:
             return self._stop_for_program()
         return 0
 
-    def _reduce(self, reducers: List[Any]) -> Metrics:
-        if not reducers:
-            return {}
-        from determined.pytorch import _reducer
-
-        found: Metrics = _reducer.reduce(reducers, self.distributed)
-        for each in reducers:
-            each.reducer.reset()
+    def _reduce(self, training: bool) -> Metrics:
+        """What the user's own reducers come to; they begin anew."""
+        found: Metrics = self.context._reducers.reduce(self.distributed, training)
+        self.context._reducers.reset(training)
         return found
 
     def _counts(self) -> Metrics:
@@ -715,7 +647,7 @@ class Loop:
         means, batches = self._windows.close()
         if self.distributed.size > 1:
             means = _mean_of_ranks(self.distributed.allgather(means))
-        means.update(self._reduce(self._reducers))
+        means.update(self._reduce(training=True))
         if self._evaluation is None:
             self._metrics = dict(means)
         if self.distributed.rank == 0:
@@ -734,14 +666,13 @@ class Loop:
     def _validate(self) -> int:
         self._set_status("validating")
         self.callbacks.tell("on_validation_start")
-        for each in self._validating:
-            each.reducer.reset()
+        self.context._reducers.reset(training=False)
         for model in self.context.models:
             model.eval()
         amp = torch.autocast(self.context.device.type, enabled=self.context.experimental._auto_amp)
         begun = self.core._det.timing_begin() if self._is_timed else None
         try:
-            with torch.no_grad(), amp:
+            with torch.no_grad(), amp, self.context._ranks.evaluating():
                 metrics: Metrics = self._evaluation()
         finally:
             self._train_mode()
@@ -761,7 +692,8 @@ class Loop:
     def _evaluate_batches(self, feed: Any, reducer: Any, with_index: bool) -> Metrics:
         context, trial = self.context, self.trial
         moves = context.experimental._auto_to_device and context.device.type != "cpu"
-        evaluation = Evaluation(reducer, self.distributed)
+        evaluation = _reducer.Metrics(reducer)
+        names: Any = None
         self.callbacks.tell("on_validation_epoch_start")
         keeps = bool(self.callbacks.hearing("on_validation_epoch_end"))
         outputs: List[Any] = []
@@ -771,7 +703,9 @@ class Loop:
                 if moves:
                     batch = context.to_device(batch)
                 words = (batch, index) if with_index else (batch,)
-                metrics = trial.evaluate_batch(*words)
+                metrics = _named("evaluate_batch()", trial.evaluate_batch(*words))
+                if metrics.keys() != names:
+                    names = _even(names, metrics, index)
                 evaluation.add(metrics, trial.get_batch_length(batch))
                 if keeps:
                     outputs.append(metrics)
@@ -779,7 +713,7 @@ class Loop:
                     break
         if keeps:
             self.callbacks.tell("on_validation_epoch_end", outputs)
-        return {**evaluation.result(), **self._reduce(self._validating)}
+        return {**evaluation.values(self.distributed), **self._reduce(training=False)}
 
     def _evaluate_all(self, data: Any) -> Metrics:
         """On rank 0, for all."""
@@ -787,7 +721,7 @@ class Loop:
         if self.distributed.rank == 0:
             found = _named("evaluate_full_dataset()", self.trial.evaluate_full_dataset(data))
             metrics = {name: _number("evaluate_full_dataset()", name, value) for name, value in found.items()}
-        return {**self.distributed.broadcast(metrics), **self._reduce(self._validating)}
+        return {**self.distributed.broadcast(metrics), **self._reduce(training=False)}
 
     def _searcher_value(self, metrics: Metrics) -> float:
         """The searcher's metric; where none is named, the only one, else the loss."""

@@ -27,6 +27,8 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
+from determined.pytorch._ddp import plain
+
 STATE = "state_dict.pth"
 OWN = "own_state.pth"
 LOOP = "loop.json"
@@ -132,12 +134,12 @@ def _strict_module() -> types.ModuleType:
 def encode(value: Any) -> memoryview:
     """As torch.save() writes it; equal values give equal bytes."""
     walk = _Walk()
-    plain = walk(value)
+    tree = walk(value)
     buffer = io.BytesIO()
     if walk.is_plain:
-        torch.save(plain, buffer)
+        torch.save(tree, buffer)
     else:
-        torch.save(plain, buffer, pickle_module=_strict_module())
+        torch.save(tree, buffer, pickle_module=_strict_module())
     return buffer.getbuffer()
 
 
@@ -185,16 +187,10 @@ def _tuples(value: Any) -> Any:
 # ---- models and their like
 
 
-def bare(model: Any) -> Any:
-    """The user's own module inside of what spreads it."""
-    inside = getattr(model, "module", None)
-    return inside if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
-
-
 def collect(context: Any, callbacks: Any) -> Dict[str, Any]:
     """What state_dict.pth holds."""
     checkpoint: Dict[str, Any] = {
-        "models_state_dict": [bare(model).state_dict() for model in context.models],
+        "models_state_dict": [plain(model).state_dict() for model in context.models],
         "optimizers_state_dict": [each.state_dict() for each in context.optimizers],
         "lr_schedulers_state_dict": [each.state_dict() for each in context.lr_schedulers],
         "callbacks": callbacks.states(),
@@ -230,7 +226,7 @@ def _check_model(saved: Dict[str, Any], model: Any, number: int, which: str) -> 
 def restore_models(context: Any, checkpoint: Dict[str, Any], which: str = "") -> None:
     """The weights; all or, where they are another's, none."""
     saved = checkpoint["models_state_dict"]
-    models = [bare(model) for model in context.models]
+    models = [plain(model) for model in context.models]
     if len(saved) != len(models):
         raise ValueError(
             f"the checkpoint is of another trial{which}: it has {len(saved)} models, and {len(models)} are wrapped"
@@ -274,15 +270,11 @@ def _restore_each(what: str, present: List[Any], saved: List[Any]) -> None:
 # ---- what each rank has for itself
 
 
-def _reducer_state(reducer: Any) -> Any:
-    return reducer.state_dict() if callable(getattr(reducer, "state_dict", None)) else vars(reducer)
-
-
 def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     own: Dict[str, Any] = {
-        "reducers": [_reducer_state(entry.reducer) for entry in context._reducers],
+        "reducers": context._reducers.state(),
         "gradients": [
-            {name: each.grad for name, each in bare(model).named_parameters() if each.grad is not None}
+            {name: each.grad for name, each in plain(model).named_parameters() if each.grad is not None}
             for model in context.models
         ],
         **more,
@@ -293,13 +285,9 @@ def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[
 
 
 def restore_own(context: Any, own: Dict[str, Any]) -> None:
-    for entry, state in zip(context._reducers, own["reducers"]):
-        if callable(getattr(entry.reducer, "load_state_dict", None)):
-            entry.reducer.load_state_dict(state)
-        else:
-            vars(entry.reducer).update(state)
+    context._reducers.load(own["reducers"])
     for model, gradients in zip(context.models, own["gradients"]):
-        for name, each in bare(model).named_parameters():
+        for name, each in plain(model).named_parameters():
             grad = gradients.get(name)
             each.grad = None if grad is None else grad.to(each.device)
 

@@ -15,7 +15,18 @@ from typing import Any, Dict, Optional, Type
 
 from determined._trial import LegacyTrial, TrialController
 from determined.pytorch._callback import PyTorchCallback
+from determined.pytorch._reducer import Reducer
 from determined.pytorch._trial_context import PyTorchTrialContext
+
+
+def batch_length(batch: Any) -> int:
+    """Records of a batch: rows of the first tensor in it."""
+    while isinstance(batch, (dict, list, tuple)) and len(batch):
+        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
+    try:
+        return len(batch)
+    except TypeError:  # a single number, or nothing that could be counted
+        return 1
 
 
 class PyTorchTrial(LegacyTrial):
@@ -23,6 +34,7 @@ class PyTorchTrial(LegacyTrial):
 
     trial_context_class = PyTorchTrialContext
     trial_controller_class: Optional[Type[TrialController]]
+    _launch_layer = "torch_distributed"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "PyTorchTrial":
         missing = getattr(cls, "__abstractmethods__", None)
@@ -62,8 +74,6 @@ class PyTorchTrial(LegacyTrial):
     def evaluation_reducer(self) -> Any:
         """How the metrics of evaluate_batch() become one: a Reducer for all of them, or a dict that has
         one for some names.  Reducer.AVG, the mean over all records, is taken where nothing is said."""
-        from determined.pytorch._reducer import Reducer
-
         return Reducer.AVG
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:
@@ -73,8 +83,6 @@ class PyTorchTrial(LegacyTrial):
     def get_batch_length(self, batch: Any) -> int:
         """Records of a batch: by which validation metrics are weighed.  Override it for batches that are
         no tensors, nor tuples, lists or dicts of them."""
-        from determined.pytorch._data import batch_length
-
         return batch_length(batch)
 
 

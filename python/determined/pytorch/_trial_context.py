@@ -22,6 +22,7 @@ except ImportError:  # PyTorch can do without
 
 from determined import core
 from determined._trial import TrialContext
+from determined.pytorch import _ddp, _device, _reducer
 from determined.pytorch._lr_scheduler import LRScheduler
 
 logger = logging.getLogger("determined.pytorch")
@@ -37,57 +38,24 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def choose_device(local_rank: int, gpus_given: int = 0) -> torch.device:
-    """The GPU of this process, else the processor."""
-    if not torch.cuda.is_available():
-        if gpus_given:
-            raise RuntimeError(
-                f"this task has {gpus_given} GPU{'s' * (gpus_given > 1)}, and PyTorch {torch.__version__} of its Python "
-                f"({sys.executable}) can use none: install a build with CUDA that fits the driver, or run on slots "
-                "without GPUs"
-            )
-        return torch.device("cpu")
-    count = torch.cuda.device_count()
-    if local_rank >= count:
+def _check_gpus(given: int) -> None:
+    """A task that was given GPUs is not trained on the processor by mistake."""
+    if given and not torch.cuda.is_available():
         raise RuntimeError(
-            f"the device cuda:{local_rank} is not there: this is process {local_rank + 1} of its machine, and PyTorch "
-            f"sees {count} GPU{'s' * (count > 1)} (CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '')}); "
-            "start one process for each GPU"
+            f"this task has {given} GPU{'s' * (given > 1)}, and PyTorch {torch.__version__} of its Python "
+            f"({sys.executable}) can use none: install a build with CUDA that fits the driver, or run on slots "
+            "without GPUs"
         )
-    device = torch.device("cuda", local_rank)
-    torch.cuda.set_device(device)
-    return device
 
 
-def move(data: Any, device: torch.device, strangers: Optional[Set[type]] = None) -> Any:
-    """The tensors in it on the device, however they are nested; what has a to() of its own is asked."""
-    if isinstance(data, torch.Tensor):
-        return data.to(device, non_blocking=True)
-    if isinstance(data, dict):
-        moved = {name: move(each, device, strangers) for name, each in data.items()}
-        return moved if type(data) is dict else _same_kind(data, moved)
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(move(each, device, strangers) for each in data))
-    if isinstance(data, (list, tuple)):
-        return type(data)([move(each, device, strangers) for each in data])
-    if callable(getattr(data, "to", None)):
-        return data.to(device)
-    if strangers is not None and type(data) not in strangers and not isinstance(data, (str, bytes, int, float, type(None))):
-        strangers.add(type(data))
-        logger.warning("a batch has a %s, which stays where it is: only tensors go to the device", type(data).__name__)
-    return data
-
-
-def _same_kind(data: Any, moved: Dict[Any, Any]) -> Any:
-    """Of a dict's subclass: BatchEncoding and the like have a to(); others are filled anew."""
-    if callable(getattr(data, "to", None)):
-        for name, each in moved.items():
-            data[name] = each
-        return data
-    try:
-        return type(data)(moved)
-    except TypeError:
-        return moved
+def _join(core_context: core.Context) -> _ddp.Ranks:
+    """The ranks of this process: one group for all trials that it makes."""
+    ranks = getattr(core_context, "_torch_ranks", None)
+    if ranks is None:
+        info = core_context.info
+        _check_gpus(len(info.gpu_uuids) if info is not None else 0)
+        ranks = core_context._torch_ranks = _ddp.join(core_context.distributed)  # type: ignore[attr-defined]
+    return ranks
 
 
 class PyTorchExperimentalContext:
@@ -133,20 +101,16 @@ class PyTorchTrialContext(TrialContext):
         enable_tensorboard_logging: bool = True,
     ) -> None:
         super().__init__(core_context, hparams=hparams, exp_conf=exp_conf)
-        info = core_context.info
-        self.device = choose_device(self.distributed.local_rank, len(info.gpu_uuids) if info is not None else 0)
-        if self.distributed.size > 1:
-            from determined.pytorch import _ddp
-
-            _ddp.begin(self.distributed, self.device)
+        self._ranks = _join(core_context)
+        self.device: torch.device = self._ranks.device
         self.models: List[Any] = []
         self.optimizers: List[Any] = []
         self.lr_schedulers: List[LRScheduler] = []
         self.profiler: Any = None
         self.experimental = PyTorchExperimentalContext(self)
         self._scaler: Any = None
-        self._reducers: List[Any] = []
-        self._passes: Dict[int, int] = {}
+        self._reducers = _reducer.Reducers()
+        self._passes: Dict[int, int] = {}  # by the optimizer's id
         self._compresses = bool(self._exp_conf.get_optimizations_config().get("gradient_compression"))
         self._configure_aggregation(aggregation_frequency)
         self._loop: Any = None  # while it trains
@@ -198,13 +162,9 @@ class PyTorchTrialContext(TrialContext):
             raise TypeError(f"wrap_model() was given a {type(model).__name__}; expected a torch.nn.Module")
         if any(each is model for each in self.models):
             raise RuntimeError(f"wrap_model() was called twice with the same {type(model).__name__}")
-        model = model.to(self.device)
-        if self.distributed.size > 1:
-            from determined.pytorch import _ddp
-
-            model = _ddp.wrap(model, self.device, fp16_compression=self._compresses)
-        self.models.append(model)
-        return model
+        wrapped = self._ranks.wrap(model)
+        self.models.append(wrapped)
+        return wrapped
 
     def wrap_optimizer(
         self,
@@ -230,19 +190,11 @@ class PyTorchTrialContext(TrialContext):
             raise RuntimeError(f"wrap_optimizer() was called twice with the same {type(optimizer).__name__}")
         if average_aggregated_gradients is not None:
             self._averages = bool(average_aggregated_gradients)
-        if fp16_compression and not self._compresses:
-            self._compress()
+        if self._compresses if fp16_compression is None else fp16_compression:
+            self._ranks.compress(optimizer)
         self.optimizers.append(optimizer)
         self._passes[id(optimizer)] = passes
         return optimizer
-
-    def _compress(self) -> None:
-        self._compresses = True
-        if self.distributed.size > 1:
-            from determined.pytorch import _ddp
-
-            for model in self.models:
-                _ddp.compress(model)
 
     def wrap_lr_scheduler(self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1) -> Any:
         """The scheduler, saved, restored and stepped as `step_mode` says, every `frequency`-th time.  Its
@@ -275,13 +227,8 @@ class PyTorchTrialContext(TrialContext):
     ) -> Any:
         """A MetricReducer, or a function that is given all that was noted: its result is reported as
         `name`, or, without a name, the dict that it gives.  Returns what to update."""
-        from determined.pytorch import _reducer
-
         self._check_time("wrap_reducer()")
-        entry = _reducer.wrap(reducer, name, for_training, for_validation)
-        entry.reducer.reset()
-        self._reducers.append(entry)
-        return entry.reducer
+        return self._reducers.wrap(reducer, name, for_training, for_validation)
 
     def configure_apex_amp(self, *args: Any, **kwargs: Any) -> Any:
         """Not there: Apex's amp is no longer developed, and torch.amp takes its place."""
@@ -350,7 +297,7 @@ class PyTorchTrialContext(TrialContext):
 
     def to_device(self, data: Any) -> Any:
         """The tensors in it on this process's device, however they are nested in dicts, lists and tuples."""
-        return move(data, self.device, self._strangers)
+        return _device.to_device(data, self.device, self._strangers)
 
     # ---- where we are
 
