@@ -45,16 +45,9 @@ class CheckpointLoadContext(PyTorchTrialContext):
         nowhere: Any = types.SimpleNamespace(
             info=None, hparams={}, _config={}, _values={"seed": 0}, distributed=alone, latest_checkpoint=None
         )
+        # As one of one its models are not spread over ranks; who asks afterwards learns of the others.
         super().__init__(nowhere, hparams=dict(hparams or {}), exp_conf=dict(exp_conf or {}), enable_tensorboard_logging=False)
         self.distributed = ranks or core.DistributedContext._alone()
-
-    def wrap_model(self, model: torch.nn.Module) -> Any:
-        """The model, on this process's device."""
-        everybody, self.distributed = self.distributed, self._core.distributed
-        try:
-            return super().wrap_model(model)
-        finally:
-            self.distributed = everybody
 
 
 # ---- what a checkpoint says of itself
@@ -162,7 +155,10 @@ def load_trial_from_checkpoint_path(
 
 
 def load_checkpoint_trial(
-    context: Any, trial_class: Type[PyTorchTrial], trial_id: Optional[int] = None, uuid: Optional[str] = None
+    core_context: core.Context,
+    trial_class: Type[PyTorchTrial],
+    trial_id: Optional[int] = None,
+    uuid: Optional[str] = None,
 ) -> PyTorchTrial:
     """The trial of a checkpoint: of one that `uuid` names, or of `trial_id`, whose best is taken, else its
     latest.  All ranks have it for themselves."""
@@ -174,7 +170,6 @@ def load_checkpoint_trial(
     if uuid is not None and not isinstance(uuid, str):
         raise TypeError(f"uuid is {uuid!r}; expected a checkpoint's uuid")
     which = _checkpoints.checkpoint_of(trial_id) if trial_id is not None else str(uuid)
-    core_context: core.Context = context._core
     with _checkpoints.checkpoint_path(which, core_context) as folder:
         said = _load_data(str(folder))
         _check_same(trial_class, str(said.get("trial_cls_spec")), which)

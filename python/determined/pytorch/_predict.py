@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch.utils import data
 
+from determined import core
 from determined.pytorch import _data, _data_order, _reducer, _trial
 from determined.pytorch._trial_context import PyTorchTrialContext
 
@@ -202,11 +203,17 @@ def _evaluating(context: PyTorchTrialContext) -> Iterator[None]:
     """Afterwards every module is in the mode in which it was, and every generator where it was."""
     modules = [module for model in context.models for module in model.modules()]
     modes = [module.training for module in modules]
-    cuda = [context.device] if context.device.type == "cuda" else []
+    kind = context.device.type
+    cuda = [context.device] if kind == "cuda" else []
     try:
         for model in context.models:
             model.eval()
-        with torch.random.fork_rng(cuda), _data_order.lent(context.get_trial_seed()), torch.no_grad():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng(cuda))
+            stack.enter_context(_data_order.lent(context.get_trial_seed()))
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(torch.autocast(kind, enabled=context.experimental._auto_amp))
+            stack.enter_context(context._ranks.evaluating())
             yield
     finally:
         for module, was in zip(modules, modes):
@@ -245,7 +252,7 @@ def _rounds(
         yield parts
 
 
-def predict(context: Any, trial: Any, given: Any, on_batch: Optional[Callable[[Any], Any]] = None) -> Any:
+def predict(core_context: core.Context, trial: Any, given: Any, on_batch: Optional[Callable[[Any], Any]] = None) -> Any:
     """Outputs of a trial for data, one for each record, in order.
 
     All ranks call it, and all get all outputs: tensors and arrays joined along their first dimension, also
@@ -256,12 +263,12 @@ def predict(context: Any, trial: Any, given: Any, on_batch: Optional[Callable[[A
     if on_batch is not None and not callable(on_batch):
         raise TypeError(f"on_batch is {on_batch!r}; expected a function that takes the outputs of a batch")
     own = _trial.context_of(trial)
-    distributed = context.distributed
+    distributed = core_context.distributed
     source = _source(given, own.get_trial_seed(), distributed)
     collect = _reducer.allgather if on_batch is None else _reducer.gather
     outputs: List[Any] = []
     try:
-        with _evaluating(own), own._ranks.evaluating():
+        with _evaluating(own):
             mine = _computed(trial, own, iter(source), distributed)
             for parts in _rounds(distributed, mine, source.rounds, collect):
                 if on_batch is None:

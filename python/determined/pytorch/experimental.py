@@ -38,8 +38,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from determined import _launch, core, errors
+from determined.pytorch import _ddp, _device
 from determined.pytorch._reducer import MetricReducer, Reducers
-from determined.pytorch._trial_context import choose_device, move
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -59,8 +59,7 @@ class TorchBatchProcessorContext:
         self._strangers: Set[type] = set()
         self._output: Optional[pathlib.Path] = None
         self.distributed = core_context.distributed
-        info = core_context.info
-        self.device = choose_device(self.distributed.local_rank, len(info.gpu_uuids) if info is not None else 0)
+        self.device = _ddp.device(self.distributed.local_rank, self.distributed.local_size)
 
     # ---- models and data
 
@@ -72,7 +71,7 @@ class TorchBatchProcessorContext:
 
     def to_device(self, data: Any) -> Any:
         """The same data with its tensors on this slot's device."""
-        return move(data, self.device, self._strangers)
+        return _device.to_device(data, self.device, self._strangers)
 
     # ---- who and what
 
@@ -352,7 +351,7 @@ def torch_batch_process(
     if batch_size is None:
         logger.warning("batch_size is not given: batches of one record are processed")
     if distributed_context is None:
-        _launch.relaunch_if_needed()
+        _launch.relaunch_if_needed("torch_distributed")
         distributed_context = _launch.distributed()
     drop_last = bool(loader_kwargs.pop("drop_last", False))
     work = _Work(len(dataset), batch_size or 1, distributed_context, drop_last)  # type: ignore[arg-type]

@@ -122,7 +122,7 @@ class OneSlot(place.Offline):
         self.assertEqual([len(batch) for _, batch in Notes.seen], [4] * 5)
 
     def test_a_job_has_neither_checkpoints_nor_storage(self):
-        core = types.SimpleNamespace(_values={"is_trial": False}, info=None, distributed=types.SimpleNamespace(local_rank=0))
+        core = types.SimpleNamespace(_values={"is_trial": False}, info=None, distributed=types.SimpleNamespace(local_rank=0, local_size=1))
         context = experimental.TorchBatchProcessorContext(core)
         with self.assertLogs("determined.pytorch", "INFO") as log:
             context.report_metrics("own", 3, {"loss": 1.0})
