@@ -6,6 +6,7 @@ Where records are rows of arrays, and nobody asked for another collate_fn, the s
 gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
 which PyTorch's loader does not know, a tuple or a dict of arrays of one length.
 """
+
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch

@@ -15,6 +15,7 @@ leaves nothing out and counts nothing twice: there some ranks may have one batch
                gives the same order when it is asked again, in another process, after a kill: nothing
                of it is kept, unless it has state_dict() and load_state_dict().
 """
+
 import contextlib
 import itertools
 import json
@@ -96,6 +97,7 @@ class Computed(Order):
     def __init__(
         self, items: int, batch_size: int, shuffle: bool, seed: int, rank: int, size: int, drop_last: bool, is_exact: bool
     ) -> None:
+        batch_size = batch_size if drop_last else min(batch_size, items)
         self.items, self.batch_size, self.shuffle, self.seed = items, batch_size, shuffle, seed & _WORD
         self.rank, self.size = rank, size
         self._round = batch_size * size
@@ -153,9 +155,7 @@ def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: b
 
 
 class Listed(Order):
-    def __init__(
-        self, sampler: Any, most: int, seed: int, rank: int, size: int, is_exact: bool, may_split: bool
-    ) -> None:
+    def __init__(self, sampler: Any, most: int, seed: int, rank: int, size: int, is_exact: bool, may_split: bool) -> None:
         self.sampler = sampler  # of batches, or of what stands for one
         self._most = most  # batches of an epoch; more have no end
         self.seed, self.rank, self.size = seed, rank, size

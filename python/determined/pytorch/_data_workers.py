@@ -14,6 +14,7 @@ When a worker dies, PyTorch raises from a signal handler, wherever the program i
 while a batch is waited for, and the workers are looked at before: a death is found at
 once, and told in a sentence.
 """
+
 import queue
 import signal
 import threading
@@ -26,13 +27,15 @@ from torch.utils.data._utils import pin_memory, signal_handling
 
 from determined.pytorch import _data_order
 
+_SIGNALS: Any = signal_handling
 _GRACE_S = 1.0  # for a process to be gone that has closed its pipes
 
 Job = Tuple[int, Any]  # the seed, and the items
 
 
 def pinned(batch: Any) -> Any:
-    return pin_memory.pin_memory(batch)
+    pin: Any = pin_memory.pin_memory
+    return pin(batch)
 
 
 # ---- arrays
@@ -329,7 +332,7 @@ def _death(number: int, count: int, worker: Any) -> str:
 
 def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
     """Meanwhile PyTorch's handler of SIGCHLD raises where one of these workers dies."""
-    signal_handling._set_worker_pids(id(batches), pids)
+    _SIGNALS._set_worker_pids(id(batches), pids)
     batches._worker_pids_set = True
     try:
         return next(batches)
@@ -339,5 +342,5 @@ def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
 
 def _unwatch(batches: Any) -> None:
     if batches._worker_pids_set:
-        signal_handling._remove_worker_pids(id(batches))
+        _SIGNALS._remove_worker_pids(id(batches))
         batches._worker_pids_set = False
