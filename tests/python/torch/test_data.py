@@ -11,7 +11,7 @@ import torch
 from torch.utils import data
 from torch.utils.data import TensorDataset
 
-from determined import pytorch
+from determined import _det, errors, pytorch
 from determined.pytorch import _data, _data_workers, samplers
 
 RECORDS = 103
@@ -110,6 +110,33 @@ class AsPyTorch(unittest.TestCase):
         for loader in (data.DataLoader, pytorch.DataLoader):
             with self.assertRaisesRegex(ValueError, "byte order"):
                 list(loader(swapped, 2))
+
+    def test_long_rows(self):
+        long = torch.arange(60 * 300, dtype=torch.float32).reshape(60, 4, 75)
+        for kind in (torch.float32, torch.float64, torch.bfloat16, torch.int16):
+            self.same(TensorDataset(long.to(kind), NUMBERS[:60]), 7, True)
+        self.same(long.numpy(), 7, True)
+        self.same(long.numpy()[::2], 7, True)  # which does not lie in one piece
+        self.same(TensorDataset(long), 2, sampler=[0, -1, 59, -60, 3])
+        for wrong in (60, -61):
+            with self.assertRaisesRegex(IndexError, f"there is no row {wrong}: the array has 60"):
+                list(pytorch.DataLoader(TensorDataset(long), 2, sampler=[1, wrong]))
+
+    def test_rows_are_gathered_into_memory_that_fits(self):
+        source, indices = np.arange(12, dtype=np.int32).reshape(4, 3), np.array([2, -1, 0])
+        to = np.zeros((3, 3), np.int32)
+        _det.gather(source, 12, indices, to)
+        self.assertEqual(to.tolist(), source[indices].tolist())
+        _det.gather(source, 12, indices[:0], to[:0])
+        for row_bytes, chosen, room in ((12, indices, to[:2]), (12, indices[:2], to), (7, indices, to), (0, indices, to), (-1, indices, to),
+                                        (12, indices.astype(np.int32), to)):  # fmt: skip
+            with self.assertRaises(errors.InvalidError):
+                _det.gather(source, row_bytes, chosen, room)
+        with self.assertRaises(IndexError):
+            _det.gather(source, 12, np.array([0, 4, 0]), to)
+        for wrong in (source[:, ::2], bytes(36)):  # not in one piece, not to be written to
+            with self.assertRaises((TypeError, BufferError, ValueError)):
+                _det.gather(source, 12, indices, wrong)
 
     def test_gradients_reach_the_rows(self):
         rows = torch.ones(4, 2, requires_grad=True)
