@@ -1,26 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a process computes, and bringing data there."""
+"""Bringing data to where a process computes."""
 import logging
-from typing import Any, Set
+from typing import Any, Dict, Set
 
 import torch
 
-from determined import core
-
 logger = logging.getLogger("determined.pytorch")
-
-
-def device_of(distributed: core.DistributedContext) -> torch.device:
-    """The GPU of this process, by its place on the machine; the processor where there are none."""
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if count == 0:
-        return torch.device("cpu")
-    if distributed.local_rank >= count:
-        raise RuntimeError(
-            f"process {distributed.local_rank} of this machine has no GPU: {distributed.local_size} processes were "
-            f"started here, and PyTorch sees {count} GPUs"
-        )
-    return torch.device("cuda", distributed.local_rank)
 
 
 def to_device(data: Any, device: torch.device, untouched: Set[type]) -> Any:
@@ -30,7 +15,8 @@ def to_device(data: Any, device: torch.device, untouched: Set[type]) -> Any:
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, dict):
-        return {key: to_device(value, device, untouched) for key, value in data.items()}
+        moved = {key: to_device(value, device, untouched) for key, value in data.items()}
+        return moved if type(data) is dict else _same_kind(data, moved)
     if isinstance(data, tuple) and hasattr(data, "_fields"):  # a named tuple
         return type(data)(*(to_device(value, device, untouched) for value in data))
     if isinstance(data, (list, tuple)):
@@ -42,3 +28,11 @@ def to_device(data: Any, device: torch.device, untouched: Set[type]) -> Any:
         if not isinstance(data, (str, bytes, int, float, bool, type(None))):
             logger.warning("data of type %s is not brought to '%s': it is no tensor", type(data).__name__, device)
     return data
+
+
+def _same_kind(data: Any, moved: Dict[Any, Any]) -> Any:
+    """Of a dict's subclass: filled anew, where it can be made so."""
+    try:
+        return type(data)(moved)
+    except TypeError:
+        return moved

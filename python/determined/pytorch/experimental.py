@@ -38,8 +38,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from determined import _launch, core, errors
-from determined.pytorch import _device, _reducer
-from determined.pytorch._reducer import MetricReducer
+from determined.pytorch import _ddp, _device
+from determined.pytorch._reducer import MetricReducer, Reducers
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -55,13 +55,11 @@ class TorchBatchProcessorContext:
 
     def __init__(self, core_context: core.Context) -> None:
         self._core = core_context
-        self._reducers: Dict[str, List[Any]] = {}  # by group
-        self._untouched: Set[type] = set()
+        self._reducers: Dict[str, Reducers] = {}  # by group
+        self._strangers: Set[type] = set()
         self._output: Optional[pathlib.Path] = None
         self.distributed = core_context.distributed
-        self.device = _device.device_of(core_context.distributed)
-        if self.device.type == "cuda":
-            torch.cuda.set_device(self.device)
+        self.device = _ddp.device(self.distributed.local_rank, self.distributed.local_size)
 
     # ---- models and data
 
@@ -73,7 +71,7 @@ class TorchBatchProcessorContext:
 
     def to_device(self, data: Any) -> Any:
         """The same data with its tensors on this slot's device."""
-        return _device.to_device(data, self.device, self._untouched)
+        return _device.to_device(data, self.device, self._strangers)
 
     # ---- who and what
 
@@ -124,9 +122,9 @@ class TorchBatchProcessorContext:
 
         A function takes the list of all values that were given to update(); it needs a name.  A MetricReducer
         without a name gives a dict."""
-        wrapped = _reducer.wrap(reducer, name)
-        self._reducers.setdefault(group, []).append(wrapped)
-        return wrapped.reducer
+        wrapped = self._reducers.setdefault(group, Reducers()).wrap(reducer, name, True, True)
+        wrapped.reset()
+        return wrapped
 
     def report_task_using_checkpoint(self, checkpoint: Any) -> None:
         self._core.experimental.report_task_using_checkpoint(checkpoint)
@@ -149,11 +147,10 @@ class TorchBatchProcessorContext:
 
     def _report_reducers(self, steps: int) -> None:
         for group, reducers in self._reducers.items():
-            metrics = _reducer.reduce_all(reducers, self.distributed)
+            metrics = reducers.reduce(self.distributed, True)
             if metrics and self.distributed.rank == 0:
                 self.report_metrics(group, steps, metrics)
-            for each in reducers:
-                each.reset()
+            reducers.reset(True)
 
 
 def _move_files(source: str, target: str) -> None:
@@ -354,7 +351,7 @@ def torch_batch_process(
     if batch_size is None:
         logger.warning("batch_size is not given: batches of one record are processed")
     if distributed_context is None:
-        _launch.relaunch_if_needed()
+        _launch.relaunch_if_needed("torch_distributed")
         distributed_context = _launch.distributed()
     drop_last = bool(loader_kwargs.pop("drop_last", False))
     work = _Work(len(dataset), batch_size or 1, distributed_context, drop_last)  # type: ignore[arg-type]
