@@ -104,6 +104,8 @@ int det_average_open(int rank, int size, int64_t notice_us, char *text,
     peers->has_begun_mpi = !was_up;
     if (!st)
         st = peers_open(peers, rank, size, &err);
+    if (!st)
+        st = peers_share(peers, &err);
     average.is_open = !st;
     err.status = st;
     return tell(&err, text, text_size);
@@ -113,5 +115,7 @@ void det_average_close(int at_once)
 {
     if (average.is_open && !at_once)
         peers_close(&average.peers, false);
-    average.is_open = false; /* at once: what other threads still use is left to them */
+    else if (average.is_open) /* what other threads still use is left to them */
+        peers_give_up(&average.peers);
+    average.is_open = false;
 }

@@ -50,6 +50,7 @@ struct kernel {
     int input_count;
     char *fused;
     size_t fused_size;
+    bool is_in_slot;     /* what is small */
     struct lock lock;    /* of: */
     const void *code[2]; /* of the last callback */
     struct job *jobs;    /* the first is on its way, the others wait for it */

@@ -16,25 +16,10 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/run.h"
-#include "data/text.h"
 
-enum { DEFAULT_PORT = 29400, PORT_MOST = 65535 };
+enum { DEFAULT_PORT = 29400 };
 
 /* ---- several nodes --------------------------------------------------------------- */
-
-/* Of every node; the master gives each allocation one of its own. */
-static det_status find_port(struct cli *cli, int64_t wanted, int64_t *ret_port)
-{
-    const char *text = getenv("C10D_PORT");
-    int64_t port = DEFAULT_PORT;
-
-    if (wanted != CLI_UNSET)
-        port = wanted;
-    else if (text && *text && (!parse_i64(text, &port) || port < 1 || port > PORT_MOST))
-        return cli_fail(cli, DET_INVALID, "C10D_PORT is '%s'; expected a port", text);
-    *ret_port = port;
-    return DET_OK;
-}
 
 /* Nodes that share a machine take ports one behind the other. */
 static int64_t own_port(const struct json *addresses, const struct json *node,
@@ -89,7 +74,8 @@ static det_status run_one_of_several(struct cli *cli, const struct cli_invocatio
     const char *chief = json_str(place->addresses->list.first, NULL);
     const char *rank = cli_i64(cli, place->rank);
     int64_t port = DEFAULT_PORT;
-    det_status st = rank ? find_port(cli, wanted, &port) : cli_nomem(cli);
+    det_status st =
+        rank ? launch_port(cli, wanted, DEFAULT_PORT, &port) : cli_nomem(cli);
 
     if (!st)
         st = set_tf_config(cli, place, port);

@@ -72,6 +72,24 @@ det_status run_config_defaults(struct cli *cli, const struct cli_invocation *in)
     return DET_OK;
 }
 
+/* The complete configuration as JSON, for programs that run without a master. */
+det_status run_internal_config(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
+    struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
+                                           .name = "experiment"};
+    struct config_report report = CONFIG_REPORT(&cli->mem, in->args[0]);
+    struct experiment_config config;
+    det_status st = cli_read_config(cli, in->args[0], &text);
+
+    if (!st)
+        st = experiment_config_load(text.data, text.len, &defaults, &cli->mem, &report,
+                                    &config, cli->err);
+    if (!st)
+        cli_put(cli, "%s\n", config.json);
+    return st;
+}
+
 det_status run_completion(struct cli *cli, const struct cli_invocation *in)
 {
     return completion_write(in->args[0], &cli->out, cli->err);
