@@ -389,7 +389,7 @@ static const struct cli_opt launch_opts[] = {
 
 #define REPLICAS                                                                       \
     NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
-           "replicas on processors (default: the slots of this node)")
+           "replicas on the processors of one node (default: its slots)")
 
 static const struct cli_opt launch_tensorflow_opts[] = {
     NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
