@@ -725,7 +725,10 @@ const struct cli_command cli_commands[] = {
             .help = "det launch mpi -n 4 -- python3 train.py --lr 0.1\n\n"
                     "Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
                     "LOCAL_WORLD_SIZE, CROSS_RANK and CROSS_SIZE in its environment, "
-                    "and its lines begin with [rank=N].  Signals are handed on.  When "
+                    "and its lines begin with [rank=N].  Of several ranks each gets "
+                    "its share of the processors in OMP_NUM_THREADS, "
+                    "TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS, unless they "
+                    "are set.  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
 
