@@ -405,7 +405,7 @@ static const struct cli_opt launch_torch_opts[] = {
 
 #define REPLICAS                                                                       \
     NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
-           "replicas on processors (default: the slots of this node)")
+           "replicas on the processors of one node (default: its slots)")
 
 static const struct cli_opt launch_tensorflow_opts[] = {
     NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
@@ -741,7 +741,10 @@ const struct cli_command cli_commands[] = {
             .help = "det launch mpi -n 4 -- python3 train.py --lr 0.1\n\n"
                     "Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
                     "LOCAL_WORLD_SIZE, CROSS_RANK and CROSS_SIZE in its environment, "
-                    "and its lines begin with [rank=N].  Signals are handed on.  When "
+                    "and its lines begin with [rank=N].  Of several ranks each gets "
+                    "its share of the processors in OMP_NUM_THREADS, "
+                    "TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS, unless they "
+                    "are set.  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
 
