@@ -195,6 +195,11 @@ static const struct table_column run_columns[] = {
     {"TOOK", TABLE_LEFT},   {"EXIT", TABLE_RIGHT},
     {"REASON", TABLE_FLEX}, {0}};
 
+struct last_line {
+    struct cli *cli;
+    const char *text; /* in cli->mem; "": none */
+};
+
 static det_status print_runs(struct cli *cli, const struct json *task)
 {
     const struct json *runs = json_get(task, "allocations");
@@ -218,6 +223,32 @@ static det_status print_runs(struct cli *cli, const struct json *task)
         table_add(&table, json_str(json_get(run, "exitReason"), ""));
     }
     return cli_print_table(cli, &table);
+}
+
+/* Keeps the text of one line of a log. */
+static int keep_line(void *arg, const char *text, size_t len)
+{
+    struct last_line *last = arg;
+    struct json *tree;
+
+    if (!json_parse(text, len, &last->cli->mem, &tree, NULL))
+        last->text = json_str(json_path(tree, "result.log"), last->text);
+    return 0;
+}
+
+/* What it said last itself: with a failure it is mostly why. */
+static det_status show_last_line(struct cli *cli, const struct json *task)
+{
+    struct last_line last = {.cli = cli, .text = ""};
+    const char *path = arena_printf(
+        &cli->mem,
+        "/api/v1/tasks/%s/logs?follow=false&limit=1&orderBy=ORDER_BY_DESC&sources=task",
+        json_str(json_get(task, "taskId"), ""));
+    det_status st = path ? cli_stream(cli, path, keep_line, &last) : cli_nomem(cli);
+
+    if (!st && *last.text)
+        show_field(cli, "last line", last.text);
+    return st;
 }
 
 static void show_job(struct cli *cli, const struct json *task)
@@ -257,7 +288,9 @@ static det_status describe(struct cli *cli, const char *word, struct json *all)
     show_field(cli, "started", cli_time(cli, json_get(task, "startTime")));
     if (!json_is_null(json_get(task, "endTime")))
         show_field(cli, "ended", cli_time(cli, json_get(task, "endTime")));
-    return print_runs(cli, task);
+    if (!strcmp(job_state(task), "ERROR"))
+        st = show_last_line(cli, task);
+    return st ? st : print_runs(cli, task);
 }
 
 det_status run_task_describe(struct cli *cli, const struct cli_invocation *in)
@@ -298,37 +331,82 @@ det_status run_task_config(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- steering -------------------------------------------------------------------- */
 
-static det_status steer(struct cli *cli, const char *verb, const char *done)
+/* As with experiments: people are told what they find. */
+struct steering {
+    const char *verb;
+    const char *done;  /* "Killed" */
+    const char *there; /* the state in which it is so already */
+    bool refuses_ended;
+};
+
+static det_status steer_one(struct cli *cli, const struct steering *how,
+                            const char *word)
 {
-    det_status st = DET_OK;
+    struct json *reply;
+    const char *id, *state;
+    det_status st = job_find(cli, word, &id);
 
-    for (size_t i = 0; i < cli->in->arg_count && !st; i++) {
-        const char *id;
-
-        st = job_find(cli, cli->in->args[i], &id);
-        if (!st)
-            st = cli_send(cli, "POST", NULL, NULL, "/api/v1/tasks/%s/%s",
-                          cli_url(cli, id), verb);
-        if (!st)
-            cli_put(cli, "%s task %s\n", done, id);
+    if (!st)
+        st = cli_get(cli, &reply, "/api/v1/tasks/%s", cli_url(cli, id));
+    if (st)
+        return st;
+    state = job_state(json_get(reply, "task"));
+    if (job_is_over(state) && how->refuses_ended)
+        return cli_fail(cli, DET_STATE, "task %s had already ended (%s)", id, state);
+    if (job_is_over(state)) {
+        cli_put(cli, "task %s had already ended (%s)\n", id, state);
+        return DET_OK;
     }
+    if (!strcmp(state, how->there)) {
+        cli_put(cli, "task %s was already %s\n", id, state);
+        return DET_OK;
+    }
+    st = cli_send(cli, "POST", NULL, NULL, "/api/v1/tasks/%s/%s", cli_url(cli, id),
+                  how->verb);
+    if (!st)
+        cli_put(cli, "%s task %s\n", how->done, id);
     return st;
+}
+
+/* The first failure is the result; the others are still tried. */
+static det_status steer(struct cli *cli, const struct steering *how)
+{
+    const struct cli_invocation *in = cli->in;
+    struct err first = {0};
+
+    for (size_t i = 0; i < in->arg_count && first.status != DET_UNREACHABLE; i++) {
+        det_status st = steer_one(cli, how, in->args[i]);
+
+        if (st && first.status)
+            cli_note(cli, "det: %s", cli->err->text);
+        else if (st)
+            first = *cli->err;
+    }
+    if (first.status)
+        *cli->err = first;
+    return first.status;
 }
 
 det_status run_task_kill(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {"kill", "Killed", "STOPPING_CANCELED", false};
+
     (void)in;
-    return steer(cli, "kill", "Killed");
+    return steer(cli, &how);
 }
 
 det_status run_task_pause(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {"pause", "Paused", "PAUSED", true};
+
     (void)in;
-    return steer(cli, "pause", "Paused");
+    return steer(cli, &how);
 }
 
 det_status run_task_unpause(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct steering how = {"unpause", "Unpaused", "ACTIVE", true};
+
     (void)in;
-    return steer(cli, "unpause", "Unpaused");
+    return steer(cli, &how);
 }

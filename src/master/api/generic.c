@@ -171,6 +171,8 @@ static det_status act(struct request *req, enum experiment_action action)
 
     if (st)
         return st;
+    if (job_is_terminal(job.row.state) && action == ACTION_KILL)
+        return DET_OK; /* as with experiments: nothing is left to do */
     if (job_is_terminal(job.row.state))
         return err_set(req->err, DET_STATE, "task '%s' has ended: it is %s",
                        job.row.task_id, job_state_names[job.row.state]);
