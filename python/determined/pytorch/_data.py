@@ -38,7 +38,7 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
 
     The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is sharded,
     shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
-    data may be a tuple or a dict of arrays.  Arrays need no worker processes: num_workers above 0 is a thread for
+    data may be a dict of arrays, or a tuple of arrays of different shapes.  Arrays need no worker processes: num_workers above 0 is a thread for
     them, and worker_init_fn is not called.  Batches always come in order."""
 
     def __init__(

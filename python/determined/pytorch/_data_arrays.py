@@ -4,7 +4,8 @@
 PyTorch's loader takes a record out of every array for each row of a batch, and stacks them again.
 Where records are rows of arrays, and nobody asked for another collate_fn, the same batch is one
 gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
-which PyTorch's loader does not know, a tuple or a dict of arrays of one length.
+which PyTorch's loader does not know, a dict of arrays of one length, or a tuple of such that are not all of one
+shape: those that are could as well be records, and to PyTorch they are.
 """
 
 import math
@@ -46,7 +47,7 @@ def as_dataset(given: Any) -> Any:
         _check_lengths({repr(name): len(column) for name, column in given.items()})
         return Columns(given)
     if type(given) is tuple and 0 < len(given) <= _MOST_COLUMNS and all(map(_is_array, given)):
-        if len({len(column) for column in given}) == 1:
+        if len({len(column) for column in given}) == 1 < len({tuple(column.shape) for column in given}):
             return Columns(given)
     return given
 

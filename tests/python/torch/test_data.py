@@ -152,6 +152,7 @@ class AsPyTorch(unittest.TestCase):
         self.assertEqual(len(batches), 11)
         batches = list(pytorch.DataLoader((ROWS.numpy(), NUMBERS.numpy()), 10, num_workers=1))
         self.assertEqual(every(batches), every(data.DataLoader(TENSORS, 10)))
+        self.assertEqual(every(pytorch.DataLoader(ROWS[:8].split(2), 2)), every(data.DataLoader(ROWS[:8].split(2), 2)))
         loader = pytorch.DataLoader(columns, 10, collate_fn=len)
         self.assertEqual(list(loader), [10] * 10 + [3])
         with self.assertRaisesRegex(ValueError, "one row for each record: 'x' has 103, 'y' has 3"):
