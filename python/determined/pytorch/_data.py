@@ -321,12 +321,13 @@ def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: b
 
 
 def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, training: bool) -> _data_order.Order:
-    if loader._is_own:
-        if loader.generator is not None:
-            seed = _data_order.mix(seed, loader.generator.initial_seed())
+    if loader._is_own or _is_as_own(loader):
+        generator = loader.generator if loader._is_own else getattr(loader.sampler, "generator", None)
+        if generator is not None:  # whose seed counts
+            seed = _data_order.mix(seed, generator.initial_seed())
         items, batch_size = _count(loader) or 0, loader.batch_size or 1
         return _data_order.Computed(
-            items, batch_size, loader._is_shuffled, seed, rank, size, loader.drop_last, is_exact=not training
+            items, batch_size, _is_shuffled(loader), seed, rank, size, loader.drop_last, is_exact=not training
         )
     for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
@@ -337,9 +338,21 @@ def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, tr
     may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
     most = 10 * (_count(loader) or 0) + 100_000
     order = _data_order.Listed(_sampler_of(loader), most, seed, rank, size, is_exact=not training, may_split=may_split)
-    if checks:
+    if checks and not order.is_known():
         order.check()
     return order
+
+
+def _is_shuffled(loader: DataLoader) -> bool:
+    return loader._is_shuffled or type(loader.sampler) is data.RandomSampler
+
+
+def _is_as_own(loader: DataLoader) -> bool:
+    """A sampler of PyTorch's that says no more than `shuffle` does."""
+    sampler: Any = loader.sampler
+    if loader._has_batch_sampler or type(sampler) not in (data.SequentialSampler, data.RandomSampler):
+        return False
+    return not getattr(sampler, "replacement", False) and len(sampler) == len(sampler.data_source) == _count(loader)
 
 
 def _count(loader: DataLoader) -> Optional[int]:

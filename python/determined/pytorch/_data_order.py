@@ -8,8 +8,9 @@ whole batches where every batch must be as it is (drop_last, a batch_sampler of 
 batches at all).  In training nobody has those, so that no rank waits for another.  A validation
 leaves nothing out and counts nothing twice: there some ranks may have one batch fewer.
 
-    Computed   no sampler was given: the records as they lie, or libdet's permutation of (seed,
-               epoch).  Going anywhere costs the same wherever it is.
+    Computed   no sampler was given, or one of PyTorch's that says no more than shuffle does: the records
+               as they lie, or libdet's permutation of (seed, epoch).  Going anywhere costs the
+               same wherever it is.
     Listed     the user's sampler, asked once for each epoch, with the generators of Python, NumPy
                and PyTorch lent to it as (seed, epoch) wants them, and put back afterwards.  So it
                gives the same order when it is asked again, in another process, after a kill: nothing
@@ -194,6 +195,13 @@ class Listed(Order):
         if state is not None:
             self._state = state
             self._epoch = -1
+
+    def is_known(self) -> bool:
+        """That it draws from generators that are lent to it, or from none."""
+        homes = ("torch.utils.data.", "determined.pytorch.")
+        return all(
+            type(part) in (list, tuple, range) or type(part).__module__.startswith(homes) for part in chain(self.sampler)
+        )
 
     def check(self) -> None:
         """That it gives the same when it is asked again."""

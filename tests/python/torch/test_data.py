@@ -304,8 +304,8 @@ class Shared(unittest.TestCase):
                 self.assertEqual(parts[k % size][k // size], alone[k])
 
     def test_what_is_over_is_shared_by_all(self):
-        sampler = data.SequentialSampler(TENSORS)
-        for loader in (pytorch.DataLoader(TENSORS, 10, shuffle=True), pytorch.DataLoader(TENSORS, 10, sampler=sampler)):
+        listed = pytorch.DataLoader(TENSORS, 10, sampler=list(range(RECORDS)))
+        for loader in (pytorch.DataLoader(TENSORS, 10, shuffle=True), listed):
             for size in (2, 3, 4, 7):
                 for training in (True, False):
                     parts = self.parts(loader, size, training=training)
@@ -389,6 +389,15 @@ class Samplers(unittest.TestCase):
         again = feed(pytorch.DataLoader(TENSORS, 10, sampler=OwnOrder()))
         again.go_to(1, 4)
         self.assertEqual(numbers(again), epochs[1][4:])
+
+    def test_samplers_that_say_no_more_than_shuffle_does(self):
+        for shuffle, kind in ((True, data.RandomSampler), (False, data.SequentialSampler)):
+            given = feed(pytorch.DataLoader(TENSORS, 10, sampler=kind(TENSORS)), 1, 2)
+            self.assertEqual(numbers(given), numbers(feed(pytorch.DataLoader(TENSORS, 10, shuffle=shuffle), 1, 2)))
+        part = feed(pytorch.DataLoader(TENSORS, 10, sampler=data.RandomSampler(range(50))))
+        self.assertEqual(sorted(sum(numbers(part), [])), list(range(50)))
+        drawn = feed(pytorch.DataLoader(TENSORS, 10, sampler=data.RandomSampler(TENSORS, num_samples=20)))
+        self.assertEqual(drawn.records, 20)
 
     def test_a_sampler_is_told_the_epoch(self):
         shuffled = samplers.ReproducibleShuffleSampler(data.SequentialSampler(TENSORS), 11)
