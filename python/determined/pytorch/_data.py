@@ -17,7 +17,6 @@ have got.  Generators that a data set keeps for itself are nobody's business: wh
 
 A validation walks through epoch 0 again and again, so that it sees the same every time.
 """
-
 import itertools
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 

@@ -7,7 +7,6 @@ gathering for each array.  Such data are a TensorDataset, an array or a tensor, 
 which PyTorch's loader does not know, a dict of arrays of one length, or a tuple of such that are not all of one
 shape: those that are could as well be records, and to PyTorch they are.
 """
-
 import math
 from typing import Any, Callable, List, Optional
 

@@ -16,7 +16,6 @@ leaves nothing out and counts nothing twice: there some ranks may have one batch
                gives the same order when it is asked again, in another process, after a kill: nothing
                of it is kept, unless it has state_dict() and load_state_dict().
 """
-
 import contextlib
 import itertools
 import json
@@ -146,6 +145,8 @@ def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: b
     if size == 1:
         return batches
     full = len(batches) // size
+    if may_split and full * size == len(batches) and len(batches[-1]) < len(batches[0]):
+        full -= 1  # a round that is short by records is shared as one that is short by batches
     mine, left = batches[rank : full * size : size], batches[full * size :]
     records = list(itertools.chain.from_iterable(left)) if may_split else []
     if len(records) >= size:

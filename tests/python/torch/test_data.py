@@ -314,6 +314,10 @@ class Shared(unittest.TestCase):
                     self.assertLessEqual(max(last) - min(last), 1)
                     self.assertEqual(sorted(n for part in parts for batch in part for n in batch), list(range(RECORDS)))
 
+    def test_a_round_that_is_short_is_shared_evenly(self):
+        for loader in (pytorch.DataLoader(NUMBERS[:101], 100), pytorch.DataLoader(NUMBERS, 100, sampler=list(range(101)))):
+            self.assertEqual([len(part[0]) for part in self.parts(loader, 2)], [50, 51])
+
     def test_fewer_records_than_ranks_are_nobodys_in_training(self):
         plain = pytorch.DataLoader(TENSORS, 25)
         sampled = pytorch.DataLoader(TENSORS, 25, sampler=range(RECORDS))
