@@ -404,6 +404,8 @@ class Loop:
 
     def _begin(self) -> None:
         checkpoint = self._checkpoint()
+        for training in (True, False):
+            self.context._reducers.reset(training)
         with self._folder(checkpoint) as folder:
             found = None if folder is None else _read(folder, self.distributed.rank)
             goes_on = found is not None and found[3] == self.continue_id
