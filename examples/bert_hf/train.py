@@ -10,7 +10,14 @@ import determined as det
 import determined.transformers
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
 
-DEFAULTS = {"epochs": 3, "global_batch_size": 32, "learning_rate": 0.005, "layers": 1, "hidden_size": 32, "dropout": 0.1}
+DEFAULTS = {
+    "epochs": 3,
+    "global_batch_size": 32,
+    "learning_rate": 0.005,
+    "layers": 1,
+    "hidden_size": 32,
+    "dropout": 0.1,
+}
 
 
 def build_model(hparams):

@@ -138,7 +138,8 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         is_loaded_later = trainer.strategy.restore_checkpoint_after_setup
         if trainer.ckpt_path != self.ckpt_path and not is_loaded_later:
             logger.warning(
-                "training begins anew, though there is a checkpoint: call trainer.fit(..., ckpt_path=callback.ckpt_path)"
+                "training begins anew, though there is a checkpoint: call "
+                "trainer.fit(..., ckpt_path=callback.ckpt_path)"
             )
             self._rank_state = None
             return
@@ -222,7 +223,11 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         """Whatever the least number of epochs is, and without a validation."""
         self._is_preempted = True
         fit = trainer.fit_loop
-        for thing, name, value in ((trainer, "limit_val_batches", 0), (fit, "min_epochs", None), (fit.epoch_loop, "min_steps", None)):
+        for thing, name, value in (
+            (trainer, "limit_val_batches", 0),
+            (fit, "min_epochs", None),
+            (fit.epoch_loop, "min_steps", None),
+        ):
             self._kept.append((thing, name, getattr(thing, name)))
             setattr(thing, name, value)
         trainer.should_stop = True

@@ -79,16 +79,27 @@ class Noting(core._train.TrainContext):
 
 def loader_of(kind, noise, workers):
     sampler = None
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        sampler = torch.utils.data.DistributedSampler(Points(), int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]), seed=5)
-    batch = 4 if sampler is None else 2
-    loader = torch.utils.data.DataLoader(Points(noise), batch, shuffle=sampler is None, sampler=sampler, num_workers=workers)
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size > 1:
+        sampler = torch.utils.data.DistributedSampler(Points(), size, int(os.environ["RANK"]), seed=5)
+    loader = torch.utils.data.DataLoader(
+        Points(noise), 4 // size, shuffle=sampler is None, sampler=sampler, num_workers=workers
+    )
     return Resumable(loader) if kind == "resumable" else loader
 
 
 def train(
-    kill_at=None, stop_at=None, kind="resumable", noise=False, workers=0, plateau=False, batches=2, resume=True, twice=False,
-    callbacks=(), after=False, **more
+    kill_at=None,
+    stop_at=None,
+    kind="resumable",
+    noise=False,
+    workers=0,
+    plateau=False,
+    batches=2,
+    resume=True,
+    twice=False,
+    after=False,
+    **more,
 ):
     """5 steps an epoch, 15 in all; the weights and what was reported."""
     torch.manual_seed(os.getpid())  # nothing comes from here
@@ -109,7 +120,7 @@ def train(
         if callback.ckpt_path is not None and resume:
             torch.manual_seed(os.getpid())
         trainer = pl.Trainer(
-            callbacks=[callback, *callbacks, *([DetCallback(context)] if twice else [])],
+            callbacks=[callback, *([DetCallback(context)] if twice else [])],
             logger=DetLogger(context),
             **settings,
         )
@@ -299,7 +310,8 @@ class Lightning(Offline):
                 return trainer
             fit(logger=lightning.experimental.DetLogger(), enable_checkpointing=False)
             with core.init() as context:
-                assert fit(callbacks=[lightning.DetCallback(context)], logger=lightning.DetLogger(context)).global_step == 4
+                callbacks = [lightning.DetCallback(context)]
+                assert fit(callbacks=callbacks, logger=lightning.DetLogger(context)).global_step == 4
             with core.init() as context:
                 assert lightning.DetCallback(context).ckpt_path.endswith("lightning.ckpt")
         """

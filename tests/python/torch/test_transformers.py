@@ -364,9 +364,11 @@ class Callback(Offline):
         """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         self.assertEqual(done.stderr, "")
-        for sentence in ("determined.transformers.DetCallback needs the package 'transformers', which is not installed: "
-                         "pip install", "determined.lightning.DetLogger needs the package 'lightning'",
-                         "module 'determined.transformers' has no attribute 'Nothing'"):
+        for sentence in (
+            "determined.transformers.DetCallback needs the package 'transformers', which is not installed: pip install",
+            "determined.lightning.DetLogger needs the package 'lightning'",
+            "module 'determined.transformers' has no attribute 'Nothing'",
+        ):
             self.assertIn(sentence, done.stdout)
 
 
