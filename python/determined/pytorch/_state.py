@@ -307,9 +307,11 @@ def class_spec(cls: type) -> str:
 
 
 def load_data(context: Any, trial: Any, is_trainer: bool) -> bytes:
+    config = dict(context.get_experiment_config())
+    config.pop("max_restarts", None)  # how often it may fail says nothing about the state
     said = {
         "trial_type": "PyTorchTrial",
-        "experiment_config": dict(context.get_experiment_config()),
+        "experiment_config": config,
         "hparams": dict(context.get_hparams()),
         "trial_cls_spec": class_spec(type(trial)),
         "is_trainer": is_trainer,
