@@ -65,14 +65,14 @@ static det_status take_piece(const struct kernel *kernel, TF_OpKernelContext *co
                              int i, struct piece *piece, TF_Status *status,
                              struct err *err)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     int64_t dims[DIMS];
     int dim_count;
     int forwarded;
     det_status st;
 
     tf->GetInput(context, i, &piece->input, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (!st)
         st = number_of(tf->TensorType(piece->input), &piece->kind, err);
     dim_count = st ? 0 : tf->NumDims(piece->input);
@@ -82,7 +82,7 @@ static det_status take_piece(const struct kernel *kernel, TF_OpKernelContext *co
         dims[axis] = tf->Dim(piece->input, axis);
     piece->output = tf->ForwardInputOrAllocateOutput(context, &i, 1, i, dims, dim_count,
                                                      &forwarded, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (st)
         return st;
     piece->from = tf->TensorData(piece->input);
@@ -285,7 +285,7 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
                         TF_Status *status, struct peers_greeting *ret_greeting,
                         struct err *err)
 {
-    int count = average.tf.NumInputs(context);
+    int count = tf_api()->NumInputs(context);
     struct piece *pieces = kernel->inputs;
     det_status st = DET_OK;
 
@@ -310,9 +310,9 @@ static void end(struct kernel *kernel)
 
     for (int i = 0; pieces && i < kernel->input_count; i++) {
         if (pieces[i].input)
-            average.tf.DeleteTensor(pieces[i].input);
+            tf_api()->DeleteTensor(pieces[i].input);
         if (pieces[i].output)
-            average.tf.DeleteTensor(pieces[i].output);
+            tf_api()->DeleteTensor(pieces[i].output);
         pieces[i].input = pieces[i].output = NULL;
     }
 }
@@ -320,7 +320,7 @@ static void end(struct kernel *kernel)
 /* Each output has the shape of its input. */
 static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     int count = (int)tf->ShapeInferenceContextNumInputs(context);
     TF_ShapeHandle *shape = tf->NewShapeHandle();
 
@@ -332,25 +332,25 @@ static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
     tf->DeleteShapeHandle(shape);
 }
 
-static void describe(TF_OpDefinitionBuilder *op)
+static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
-    const struct tf *tf = &average.tf;
-
+    tf->OpDefinitionBuilderAddAttr(op, "stream: int");
     tf->OpDefinitionBuilderAddAttr(op, "T: list({float, double, half, bfloat16}) >= 1");
     tf->OpDefinitionBuilderAddAttr(op, "as_half: bool = false");
     tf->OpDefinitionBuilderAddInput(op, "gradients: T");
     tf->OpDefinitionBuilderAddOutput(op, "means: T");
-    tf->OpDefinitionBuilderSetShapeInferenceFunction(op, infer_shapes);
 }
 
 static void *create(TF_OpKernelConstruction *construction)
 {
-    return kernel_new(&mean_op, construction);
+    static const struct op op = {.begin = begin, .work = work, .end = end};
+
+    return kernel_new(&op, construction);
 }
 
-const struct op mean_op = {.name = "DetAverage",
-                           .create = create,
-                           .describe = describe,
-                           .begin = begin,
-                           .work = work,
-                           .end = end};
+const struct tf_op tf_mean = {.name = "DetAverage",
+                              .describe = describe,
+                              .infer_shapes = infer_shapes,
+                              .create = create,
+                              .compute_async = kernel_compute,
+                              .free = kernel_free};

@@ -397,7 +397,8 @@ static det_status send_word(struct peers *peers, int tag)
     return st;
 }
 
-static void say_goodbye(struct peers *peers)
+/* True: all have. */
+static bool say_goodbye(struct peers *peers)
 {
     struct patience patience = {0};
     bool are_gone = false;
@@ -410,20 +411,22 @@ static void say_goodbye(struct peers *peers)
         notice_requests(peers, peers->leaving, "end its training", &patience);
         st = test_each(peers, peers->leaving, peers->size, &are_gone, NULL);
     }
-    if (!st && peers->has_begun_mpi)
-        (void)peers->mpi.finalize();
+    return !st;
 }
 
 void peers_close(struct peers *peers, bool at_once)
 {
+    bool all_left;
+
     if (peers->room.memory)
         room_say(&peers->room, ROOM_LEFT);
-    if (!at_once)
-        say_goodbye(peers);
+    all_left = !at_once && say_goodbye(peers);
     if (peers->leaving && peers->words) {
         withdraw(peers, peers->leaving);
         withdraw(peers, peers->leaving + peers->size);
     }
+    if (all_left && peers->has_begun_mpi)
+        (void)peers->mpi.finalize();
     room_done(&peers->room);
     mem_free(peers->leaving);
     mem_free(peers->words);

@@ -31,6 +31,7 @@ class ClusterInfo:
         trial: Optional[Dict[str, Any]] = None,
         rendezvous: Optional[Dict[str, Any]] = None,
         resources: Optional[Dict[str, Any]] = None,
+        config: Optional[Dict[str, Any]] = None,
     ) -> None:
         self.master_url: str = values["master_url"]
         self.cluster_id: str = values["cluster_id"]
@@ -46,10 +47,16 @@ class ClusterInfo:
         self._trial = TrialInfo(trial) if trial is not None and self._is_trial else None
         self._rendezvous = rendezvous or {}
         self._resources = resources or {}
+        self._config = self._trial._config if self._trial else config or {}
 
     @property
     def _is_trial(self) -> bool:
         return self.task_type == "TRIAL"
+
+    @property
+    def _meets(self) -> bool:
+        """Whether its processes may be on several nodes, which know of each other."""
+        return self.task_type in ("TRIAL", "GENERIC")
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
@@ -58,31 +65,35 @@ class ClusterInfo:
 
     @property
     def user_data(self) -> Dict[str, Any]:
-        """`data` of the experiment's configuration, which is the user's own."""
-        return (self._trial._config.get("data") or {}) if self._trial else {}
+        """`data` of the configuration, of an experiment or of a job: it is the user's own."""
+        return self._config.get("data") or {}
 
     @property
     def trial(self) -> TrialInfo:
         if self._trial is None:
-            raise RuntimeError(f"this task is a {self.task_type}; only trials have 'trial'")
+            raise RuntimeError(
+                "this task is a job, not a training: only trials have 'trial'"
+                if self.task_type == "GENERIC"
+                else f"this task is a {self.task_type}; only trials have 'trial'"
+            )
         return self._trial
 
     @property
     def container_addrs(self) -> List[str]:
         """The addresses of the allocation's nodes, by rank."""
-        addresses: List[str] = self._rendezvous["container_addrs"] if self._is_trial else ["127.0.0.1"]
+        addresses: List[str] = self._rendezvous["container_addrs"] if self._meets else ["127.0.0.1"]
         return addresses
 
     @property
     def container_slot_counts(self) -> List[int]:
         """How many slots each node has."""
         counts = self._rendezvous.get("container_slot_counts")
-        return counts if self._is_trial and counts is not None else [len(self.slot_ids)]
+        return counts if self._meets and counts is not None else [len(self.slot_ids)]
 
     @property
     def container_rank(self) -> int:
         """Which of them this node is."""
-        rank: int = self._rendezvous["container_rank"] if self._is_trial else 0
+        rank: int = self._rendezvous["container_rank"] if self._meets else 0
         return rank
 
     @property
@@ -100,6 +111,12 @@ def _read(folder: str, name: str) -> Optional[Dict[str, Any]]:
         return None
 
 
+def _task_config() -> Dict[str, Any]:
+    """The complete configuration of a job, which its environment has."""
+    values: Dict[str, Any] = json.loads(os.environ.get("DET_TASK_CONFIG") or "{}")
+    return values
+
+
 def _load() -> Optional[ClusterInfo]:
     folder = os.path.join(os.environ.get("DET_RUN_DIR") or "/run/determined", "info")
     cluster = _read(folder, "cluster.json")
@@ -115,6 +132,7 @@ def _load() -> Optional[ClusterInfo]:
         _read(folder, "trial.json"),
         _read(folder, "rendezvous.json"),
         _read(folder, "resources.json"),
+        _task_config(),
     )
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster.c - agents, slots, the queue, tasks and the master. */
+/* cluster.c - agents, slots, the queue and the master. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -213,11 +213,27 @@ det_status run_slot_disable(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- the queue ------------------------------------------------------------------- */
 
-static const struct table_column job_columns[] = {
-    {"EXPERIMENT", TABLE_RIGHT}, {"NAME", TABLE_FLEX},    {"STATE", TABLE_LEFT},
-    {"PRIORITY", TABLE_RIGHT},   {"WEIGHT", TABLE_RIGHT}, {"SLOTS", TABLE_RIGHT},
-    {"AHEAD", TABLE_RIGHT},      {"POOL", TABLE_LEFT},    {"SUBMITTED", TABLE_LEFT},
-    {"OWNER", TABLE_FLEX},       {"JOB", TABLE_LEFT},     {0}};
+static const struct table_column job_columns[] = {{"ID", TABLE_RIGHT},
+                                                  {"NAME", TABLE_FLEX},
+                                                  {"STATE", TABLE_LEFT},
+                                                  {"PRIORITY", TABLE_RIGHT},
+                                                  {"WEIGHT", TABLE_RIGHT},
+                                                  {"SLOTS", TABLE_RIGHT},
+                                                  {"AHEAD", TABLE_RIGHT},
+                                                  {"POOL", TABLE_LEFT},
+                                                  {"SUBMITTED", TABLE_LEFT},
+                                                  {"OWNER", TABLE_FLEX},
+                                                  {"TYPE", TABLE_LEFT},
+                                                  {"JOB", TABLE_LEFT},
+                                                  {0}};
+
+/* "TYPE_EXPERIMENT" is an experiment, "TYPE_GENERIC" what `det job run` makes. */
+static const char *type_of(const struct json *job)
+{
+    const char *type = json_str(json_get(job, "type"), "");
+
+    return !strcmp(type, "TYPE_GENERIC") ? "job" : "experiment";
+}
 
 static void add_job(struct cli *cli, struct table *table, const struct json *job)
 {
@@ -236,6 +252,7 @@ static void add_job(struct cli *cli, struct table *table, const struct json *job
     table_add_raw(table, cli_time(cli, json_get(job, "submissionTime")),
                   json_str(json_get(job, "submissionTime"), ""));
     table_add(table, json_str(json_get(job, "username"), ""));
+    table_add(table, type_of(job));
     table_add(table, json_str(json_get(job, "jobId"), ""));
 }
 
@@ -315,59 +332,6 @@ det_status run_job_update(struct cli *cli, const struct cli_invocation *in)
     if (!st)
         cli_put(cli, "Changed job %s\n", in->args[0]);
     return st;
-}
-
-/* ---- tasks ----------------------------------------------------------------------- */
-
-static const struct table_column task_columns[] = {
-    {"TASK", TABLE_LEFT},   {"NAME", TABLE_FLEX},       {"STATE", TABLE_LEFT},
-    {"SLOTS", TABLE_RIGHT}, {"POOL", TABLE_LEFT},       {"AGENTS", TABLE_FLEX},
-    {"SINCE", TABLE_LEFT},  {"ALLOCATION", TABLE_LEFT}, {0}};
-
-static const char *agents_of(struct cli *cli, const struct json *task)
-{
-    const char *text = "";
-
-    json_each(part, json_get(task, "resources"))
-        json_each(agent, json_get(part, "agentDevices")) {
-            text =
-                arena_printf(&cli->mem, "%s%s%s", text, *text ? "," : "", agent->key);
-            if (!text)
-                return "";
-        }
-    return text;
-}
-
-det_status run_task_list(struct cli *cli, const struct cli_invocation *in)
-{
-    struct json *reply, *tasks;
-    struct table table;
-    det_status st = cli_get(cli, &reply, "/api/v1/tasks");
-
-    if (st)
-        return st;
-    tasks = json_get(reply, "allocationIdToSummary");
-    if (in->format == CLI_JSON)
-        return cli_print_json(cli, tasks);
-    if (in->format == CLI_TEXT && !json_first(tasks)) {
-        cli_note(cli, "nothing runs or waits");
-        return DET_OK;
-    }
-    table_init(&table, &cli->mem, task_columns);
-    json_each(task, tasks) {
-        const char *state = cli_state(json_get(task, "state"));
-
-        table_add(&table, json_str(json_get(task, "taskId"), ""));
-        table_add(&table, json_str(json_get(task, "name"), ""));
-        table_add_colored(&table, state, cli_state_color(state));
-        table_add(&table, cli_i64(cli, json_i64(json_get(task, "slotsNeeded"), 0)));
-        table_add(&table, json_str(json_get(task, "resourcePool"), ""));
-        table_add(&table, agents_of(cli, task));
-        table_add_raw(&table, cli_time(cli, json_get(task, "registeredTime")),
-                      json_str(json_get(task, "registeredTime"), ""));
-        table_add(&table, json_str(json_get(task, "allocationId"), ""));
-    }
-    return cli_print_table(cli, &table);
 }
 
 /* ---- the master ------------------------------------------------------------------ */

@@ -231,6 +231,22 @@ static const struct cli_opt drain_opts[] = {
     END,
 };
 
+static const struct cli_opt job_run_opts[] = {
+    FLAG('f', "follow", job_run_options, follow, "print its logs until it ends"),
+    FLAG(0, "no-pause", job_run_options, no_pause,
+         "never pause it, and never preempt it"),
+    PAIRS(0, "config", job_run_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    NUMBER(0, "project_id", job_run_options, project_id, "ID", 1, COUNT_MOST,
+           "put it in this project"),
+    END,
+};
+
+static const struct cli_opt task_list_opts[] = {
+    FLAG('a', "all", task_list_options, all, "also jobs that have ended"),
+    END,
+};
+
 static const struct cli_opt job_list_opts[] = {
     TEXT('p', "resource-pool", job_list_options, resource_pool, "POOL",
          "only this resource pool"),
@@ -405,7 +421,7 @@ static const struct cli_opt launch_torch_opts[] = {
 
 #define REPLICAS                                                                       \
     NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
-           "replicas on processors (default: the slots of this node)")
+           "replicas on the processors of one node (default: its slots)")
 
 static const struct cli_opt launch_tensorflow_opts[] = {
     NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
@@ -428,8 +444,8 @@ const struct cli_noun cli_nouns[] = {
     {"agent", NULL, "The machines that offer slots"},
     {"env", NULL, "The environments that agents have built here"},
     {"slot", NULL, "The slots of agents"},
-    {"job", NULL, "The queue"},
-    {"task", NULL, "What runs or waits"},
+    {"job", NULL, "Programs that train nothing, and the queue"},
+    {"task", NULL, "What runs or waits; jobs by their task"},
     {"master", NULL, "The master itself"},
     {"user", NULL, "People: log in and out, accounts"},
     {"config", NULL, "Configuration files: check, explain, defaults"},
@@ -619,22 +635,7 @@ const struct cli_command cli_commands[] = {
     COMMAND("slot", "disable", "AGENT SLOT", run_slot_disable, CLI_CALLS,
             "Give a slot no more tasks", OPTS(drain_opts, drain_options)),
 
-    COMMAND("job", "list", "", run_job_list, CLI_CALLS | CLI_LISTS, "Show the queue",
-            OPTS(job_list_opts, job_list_options), ALIAS("ls")),
-    COMMAND("job", "update", "JOB", run_job_update, CLI_CALLS,
-            "Change priority, weight or resource pool of a job",
-            OPTS(job_update_opts, job_update_options),
-            .help = "JOB is the number of an experiment, or the job's own id."),
-
-    COMMAND("task", "list", "", run_task_list, CLI_CALLS | CLI_LISTS,
-            "List what runs or waits", ALIAS("ls")),
-    COMMAND("task", "logs", "TASK", run_task_logs, CLI_CALLS | CLI_SHOWS,
-            "Print a task's logs", OPTS(log_opts, log_options)),
-    COMMAND("task", "run", "DIR", NULL, CLI_ROLE | CLI_HIDDEN,
-            "Supervise the task in DIR"),
-    COMMAND("task", "enter", "COMMAND...", NULL, CLI_ROLE | CLI_HIDDEN,
-            "Make the task's environment and become COMMAND",
-            OPTS(enter_opts, enter_options)),
+#include "cli/task_command_list.h"
 
     COMMAND("master", "info", "", run_master_info, CLI_CALLS | CLI_SHOWS,
             "Show the master"),
@@ -741,7 +742,10 @@ const struct cli_command cli_commands[] = {
             .help = "det launch mpi -n 4 -- python3 train.py --lr 0.1\n\n"
                     "Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
                     "LOCAL_WORLD_SIZE, CROSS_RANK and CROSS_SIZE in its environment, "
-                    "and its lines begin with [rank=N].  Signals are handed on.  When "
+                    "and its lines begin with [rank=N].  Of several ranks each gets "
+                    "its share of the processors in OMP_NUM_THREADS, "
+                    "TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS, unless they "
+                    "are set.  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
 

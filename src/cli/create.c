@@ -141,20 +141,47 @@ static det_status apply_overrides(struct cli *cli, const char *name,
 }
 
 /* Before anything travels: problems with file name, line and column, or the option. */
-static det_status check_config(struct cli *cli, const struct field_strs *pairs,
+static det_status check_config(struct cli *cli, const struct create_source *source,
                                struct config_report *report, struct buf *text,
-                               struct experiment_config *ret_config)
+                               void *ret_config)
 {
-    struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
-                                           .name = "experiment"};
     struct json *tree;
     det_status st = config_parse(text->data, text->len, report, &tree, cli->err);
 
     if (!st)
-        st = apply_overrides(cli, report->name, pairs, &tree, text);
-    return st ? st
-              : experiment_config_load_tree(tree, &defaults, &cli->mem, report,
-                                            ret_config, cli->err);
+        st = apply_overrides(cli, report->name, source->pairs, &tree, text);
+    return st ? st : source->load(tree, &cli->mem, report, ret_config, cli->err);
+}
+
+det_status create_take(struct cli *cli, const struct create_source *source,
+                       struct buf *text, void *ret_config)
+{
+    CLEANUP(buf_done) struct buf lines = BUF_INIT;
+    const char *name = source->name;
+    struct config_report report = CONFIG_REPORT(&cli->mem, name);
+    det_status st;
+
+    report.options = option_names(cli, source->pairs);
+    if (!report.options)
+        return cli_nomem(cli);
+    st = check_config(cli, source, &report, text, ret_config);
+    config_report_write(&report, source->at_least, &lines);
+    if (lines.len)
+        fputs(lines.data, stderr);
+    if (st && report.errors)
+        return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
+                        report.errors == 1 ? "" : "s");
+    return st;
+}
+
+static det_status load_experiment(struct json *tree, struct arena *mem,
+                                  struct config_report *report, void *ret_config,
+                                  struct err *err)
+{
+    struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
+                                           .name = "experiment"};
+
+    return experiment_config_load_tree(tree, &defaults, mem, report, ret_config, err);
 }
 
 det_status create_take_config(struct cli *cli, const char *name,
@@ -162,21 +189,9 @@ det_status create_take_config(struct cli *cli, const char *name,
                               enum config_severity at_least, struct buf *text,
                               struct experiment_config *ret_config)
 {
-    CLEANUP(buf_done) struct buf lines = BUF_INIT;
-    struct config_report report = CONFIG_REPORT(&cli->mem, name);
-    det_status st;
+    const struct create_source source = {name, pairs, at_least, load_experiment};
 
-    report.options = option_names(cli, pairs);
-    if (!report.options)
-        return cli_nomem(cli);
-    st = check_config(cli, pairs, &report, text, ret_config);
-    config_report_write(&report, at_least, &lines);
-    if (lines.len)
-        fputs(lines.data, stderr);
-    if (st && report.errors)
-        return cli_fail(cli, st, "%s has %u problem%s", name, report.errors,
-                        report.errors == 1 ? "" : "s");
-    return st;
+    return create_take(cli, &source, text, ret_config);
 }
 
 det_status create_load_config(struct cli *cli, const char *path,
@@ -277,7 +292,7 @@ static void show_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
             percent == 100 ? "\r\033[K" : "");
 }
 
-static det_status scan_folder(struct cli *cli, const char *folder, struct pack *pack)
+det_status create_scan_folder(struct cli *cli, const char *folder, struct pack *pack)
 {
     const char *name = folder_name(cli, folder);
     char size[16];
@@ -316,19 +331,15 @@ static bool is_packed(const struct pack *pack, const char *path)
     return false;
 }
 
-/* What an agent would fail on, later and elsewhere.  A fork without a folder has its
- * parent's files, which were looked at then. */
-static det_status check_requirements(struct cli *cli,
-                                     const struct experiment_config *config,
-                                     const char *folder, const struct pack *pack)
+det_status create_check_folder(struct cli *cli, const struct json *config, bool is_fork,
+                               const char *folder, const struct pack *pack)
 {
-    const struct json *wanted = json_path(config->tree, "environment.requirements");
-    const struct create_options *options = cli->in->options;
+    const struct json *wanted = json_path(config, "environment.requirements");
     struct env_wish wish = {.folder = folder, .file = json_str(wanted, NULL)};
     struct env_key key;
     det_status st;
 
-    if (!wish.file || (!folder && options->fork != CLI_UNSET))
+    if (!wish.file || (!folder && is_fork))
         return DET_OK;
     if (!folder)
         return cli_fail(cli, DET_INVALID,
@@ -348,14 +359,25 @@ static det_status check_requirements(struct cli *cli,
 
 /* ---- sending --------------------------------------------------------------------- */
 
+det_status create_write_files(struct cli *cli, const struct pack *pack,
+                              struct json_writer *w, const char *key)
+{
+    bool shows = isatty(STDERR_FILENO) && pack->size_bytes > PROGRESS_BYTES;
+    int percent = -1;
+    det_status st =
+        pack_write(pack, w, key, shows ? show_progress : NULL, &percent, cli->err);
+
+    if (shows && st)
+        fputc('\n', stderr);
+    return st;
+}
+
 /* Without a folder a fork has its parent's files: none are named. */
 static det_status write_body(struct cli *cli, const struct buf *config,
                              const struct pack *pack, struct buf *body)
 {
     const struct create_options *options = cli->in->options;
-    bool shows = isatty(STDERR_FILENO) && pack->size_bytes > PROGRESS_BYTES;
     struct json_writer w = JSON_WRITER(body);
-    int percent = -1;
     det_status st = DET_OK;
 
     jw_object(&w, NULL);
@@ -368,10 +390,7 @@ static det_status write_body(struct cli *cli, const struct buf *config,
     if (options->fork != CLI_UNSET)
         jw_i64(&w, "parentId", options->fork);
     if (options->fork == CLI_UNSET || cli->in->arg_count > 1)
-        st = pack_write(pack, &w, "modelDefinition", shows ? show_progress : NULL,
-                        &percent, cli->err);
-    if (shows && st)
-        fputc('\n', stderr);
+        st = create_write_files(cli, pack, &w, "modelDefinition");
     jw_end_object(&w);
     if (!st && body->status)
         st = cli_nomem(cli);
@@ -403,9 +422,10 @@ static det_status send(struct cli *cli, const struct buf *config,
     det_status st = DET_OK;
 
     if (folder)
-        st = scan_folder(cli, folder, &pack);
+        st = create_scan_folder(cli, folder, &pack);
     if (!st)
-        st = check_requirements(cli, checked, folder, &pack);
+        st = create_check_folder(cli, checked->tree, options->fork != CLI_UNSET, folder,
+                                 &pack);
     if (!st)
         st = write_body(cli, config, &pack, &body);
     pack_done(&pack);

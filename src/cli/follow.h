@@ -18,6 +18,9 @@ det_status follow_experiment(struct cli *cli, int64_t id, int64_t timeout_s,
  * trial and goes on to its end. */
 det_status follow_first_trial(struct cli *cli, int64_t experiment_id,
                               const struct log_options *options);
+/* Prints the logs of a task, by its id. */
+det_status follow_task(struct cli *cli, const char *task_id,
+                       const struct log_options *options);
 /* How an experiment or trial (`what`) is now: "RUNNING". */
 det_status steer_state(struct cli *cli, const char *what, int64_t id,
                        const char **ret_state);

@@ -181,12 +181,12 @@ static int signal_children(const char *path, int number)
     return count;
 }
 
-/* As often as there is somebody, since each may have children of its own. */
+/* As often as there is somebody: each may have children of its own, which come to us when
+ * it has ended, and wait for nobody. */
 void launch_end_orphans(void)
 {
     while (signal_children("/proc/thread-self/children", SIGKILL))
-        while (waitpid(-1, NULL, 0) > 0)
-            continue;
+        waitpid(-1, NULL, 0);
 }
 
 /* mpirun would cut ranks off that need a moment to end, and lose their last lines: the

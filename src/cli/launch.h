@@ -89,6 +89,7 @@ struct launch_place {
     bool has_gpus;                /* the slots are GPUs */
 };
 
+enum { LAUNCH_PORT_MOST = 65535 };
 /* Borrows from the arena of `cli`. */
 det_status launch_place_read(struct cli *cli, struct launch_place *ret_place);
 /* DET_UNSUPPORTED on several nodes, with `instead` as the way out. */

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "data/text.h"
 
-enum { INFO_BYTES = 1 << 20, PORT_MOST = 65535 };
+enum { INFO_BYTES = 1 << 20 };
 
 /* One of the info files; NULL: there is none, or nothing to be read in it. */
 static det_status read_info(struct cli *cli, const char *name, struct json **ret_tree)
@@ -101,7 +101,8 @@ det_status launch_port(struct cli *cli, int64_t wanted, int64_t or, int64_t *ret
 
     if (wanted != CLI_UNSET)
         port = wanted;
-    else if (text && *text && (!parse_i64(text, &port) || port < 1 || port > PORT_MOST))
+    else if (text && *text &&
+             (!parse_i64(text, &port) || port < 1 || port > LAUNCH_PORT_MOST))
         return cli_fail(cli, DET_INVALID, "C10D_PORT is '%s'; expected a port", text);
     *ret_port = port;
     return DET_OK;

@@ -9,15 +9,12 @@
  *
  * On several nodes the same command runs on each.  The ranks of a node follow those of
  * the nodes before it, which may have other numbers of slots. */
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,6 +23,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "net/stream.h"
 
 enum { PORT_OF_NODES = 29400, GRACE_US = 5000000, WORDS_BEFORE = 5 };
 
@@ -53,22 +51,16 @@ struct crew {
 /* One that nobody listens on. */
 static det_status find_free_port(struct cli *cli, int64_t *ret_port)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int code = 0;
+    const struct stream_at at = {.host = "127.0.0.1"};
+    struct stream listener;
+    uint16_t port;
+    det_status st = stream_listen(&at, &listener, &port, cli->err);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) ||
-        getsockname(fd, (struct sockaddr *)&at, &len))
-        code = errno;
-    if (fd >= 0)
-        close(fd);
-    if (code)
-        return err_errno(cli->err, code,
-                         "cannot find a free port: name one with "
-                         "--master-port");
-    *ret_port = ntohs(at.sin_port);
+    if (st)
+        return err_prefix(cli->err, "no free port was found (name one with "
+                                    "--master-port)");
+    stream_close(&listener);
+    *ret_port = port;
     return DET_OK;
 }
 

@@ -414,9 +414,10 @@ det_status run_trial_logs(struct cli *cli, const struct cli_invocation *in)
     return st ? st : trial_logs(cli, in->options, id);
 }
 
-det_status run_task_logs(struct cli *cli, const struct cli_invocation *in)
+det_status follow_task(struct cli *cli, const char *task_id,
+                       const struct log_options *options)
 {
     return read_logs(
-        cli, in->options, 0,
-        arena_printf(&cli->mem, "/api/v1/tasks/%s/logs", cli_url(cli, in->args[0])));
+        cli, options, 0,
+        arena_printf(&cli->mem, "/api/v1/tasks/%s/logs", cli_url(cli, task_id)));
 }

@@ -106,6 +106,17 @@ struct drain_options {
     bool drain;
 };
 
+struct job_run_options {
+    bool follow;
+    bool no_pause;
+    struct field_strs config; /* "key=value" */
+    int64_t project_id;
+};
+
+struct task_list_options {
+    bool all;
+};
+
 struct job_list_options {
     const char *resource_pool;
 };

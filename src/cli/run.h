@@ -47,7 +47,6 @@ RUN(experiment_download);
 /* logs.c */
 RUN(experiment_logs);
 RUN(trial_logs);
-RUN(task_logs);
 /* metrics.c */
 RUN(experiment_metrics);
 RUN(trial_metrics);
@@ -80,9 +79,19 @@ RUN(slot_enable);
 RUN(slot_disable);
 RUN(job_list);
 RUN(job_update);
-RUN(task_list);
 RUN(master_info);
 RUN(master_config);
+/* job.c */
+RUN(job_run);
+RUN(task_fork);
+/* task.c */
+RUN(task_list);
+RUN(task_describe);
+RUN(task_logs);
+RUN(task_config);
+RUN(task_kill);
+RUN(task_pause);
+RUN(task_unpause);
 /* user.c */
 RUN(user_login);
 RUN(user_logout);

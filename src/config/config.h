@@ -156,6 +156,41 @@ det_status experiment_config_open(const char *json, size_t len, struct arena *me
 struct json *config_merge(struct arena *mem, const struct json *over,
                           const struct json *base);
 
+/* ---- jobs ------------------------------------------------------------------------ */
+
+struct job_defaults {
+    const struct json *task_container_defaults; /* NULL: none */
+    const char *name;                           /* for a job without one */
+};
+
+/* A complete, checked configuration of a program that trains nothing; lives in the
+ * arena it was loaded into. */
+struct job_config {
+    const struct json *tree;
+    const char *json; /* the same as text */
+    const char *name;
+    const struct json *entrypoint; /* string or list */
+    int64_t slots;
+    int64_t priority; /* 0: the pool's default */
+    double weight;
+    bool is_single_node;
+    const char *resource_pool; /* "": the default */
+    int64_t preemption_timeout_s;
+    const struct json *environment_variables; /* list of "K=V" for CPU tasks */
+};
+
+/* As experiment_config_load() and its kin. */
+det_status job_config_load(const char *text, size_t len,
+                           const struct job_defaults *defaults, struct arena *mem,
+                           struct config_report *report, struct job_config *ret_config,
+                           struct err *err);
+det_status job_config_load_tree(struct json *tree, const struct job_defaults *defaults,
+                                struct arena *mem, struct config_report *report,
+                                struct job_config *ret_config, struct err *err);
+/* Borrows `json`, which is complete. */
+det_status job_config_open(const char *json, struct arena *mem,
+                           struct job_config *ret_config, struct err *err);
+
 /* ---- the tables, for `det config explain`, `det config defaults` and the docs ---- */
 
 enum config_kind { CONFIG_EXPERIMENT, CONFIG_MASTER, CONFIG_AGENT, CONFIG_JOB };

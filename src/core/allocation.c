@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocation.c - one run of a trial, on the agents it was given.
+/* allocation.c - one run of a task, on the agents it was given.
  *
  *   PENDING ---> ASSIGNED ---> PULLING ---> STARTING ---> RUNNING (all shares: ready)
  *      |            |             |            |             |
@@ -23,7 +23,7 @@
 
 /* ---- making ---------------------------------------------------------------------- */
 
-struct live_allocation *allocation_new(struct core *core, struct live_trial *trial,
+struct live_allocation *allocation_new(struct core *core, struct live_task *task,
                                        const struct allocation *row)
 {
     size_t name_size = strlen(row->name) + 1;
@@ -32,9 +32,9 @@ struct live_allocation *allocation_new(struct core *core, struct live_trial *tri
     if (!it)
         return NULL;
     it->live.kind = LIVE_ALLOCATION;
-    it->trial = trial;
+    it->task = task;
     it->row = *row;
-    it->row.task_id = trial->row.task_id;
+    it->row.task_id = task->id;
     it->row.name = memcpy(it + 1, row->name, name_size);
     it->exit_reason = mem_strdup(row->exit_reason);
     it->row.exit_reason = it->exit_reason;
@@ -52,25 +52,25 @@ struct live_allocation *allocation_new(struct core *core, struct live_trial *tri
         live_free(&it->live);
         return NULL;
     }
-    trial->allocation = it;
+    task->allocation = it;
     return it;
 }
 
 void allocation_fill_request(const struct live_allocation *allocation,
                              struct pool_request *ret_request)
 {
-    const struct live_trial *trial = allocation->trial;
-    const struct live_experiment *experiment = trial->experiment;
+    const struct live_task *task = allocation->task;
+    struct task_need need = task_need(task);
 
     *ret_request = (struct pool_request){
         .allocation = allocation->row.id,
         .slots = (uint32_t)allocation->row.slots,
-        .priority = (uint32_t)experiment->row.priority,
-        .position = experiment->row.submitted_us,
-        .is_preemptible = true,
-        .is_single_node = experiment->is_single_node,
-        .blocked = trial->blocked.at,
-        .blocked_count = (uint32_t)trial->blocked.count,
+        .priority = need.priority,
+        .position = need.position,
+        .is_preemptible = need.is_preemptible,
+        .is_single_node = need.is_single_node,
+        .blocked = task->blocked.at,
+        .blocked_count = (uint32_t)task->blocked.count,
     };
 }
 
@@ -85,6 +85,24 @@ void allocation_wait(struct core *core, struct live_allocation *allocation)
     allocation->pool->is_dirty = true;
 }
 
+/* A run in another pool than the task's ends, and comes again in the right one. */
+void allocation_replace(struct core *core, struct live_allocation *allocation)
+{
+    struct task_need need;
+    struct err err = {0};
+    det_status st;
+
+    if (!allocation)
+        return;
+    need = task_need(allocation->task);
+    st = pool_set_priority(allocation->pool->pool, allocation->row.id, need.priority,
+                           &err);
+    core_fail(core, st, &err);
+    allocation->pool->is_dirty = true;
+    if (strcmp(allocation->pool->name, need.pool))
+        allocation_preempt(core, allocation, "its resource pool changed");
+}
+
 static uint32_t enabled_slots(const struct live_agent *agent)
 {
     uint32_t count = 0;
@@ -97,9 +115,9 @@ static uint32_t enabled_slots(const struct live_agent *agent)
 /* Whether what is enabled in the pool could take it, were nothing else there.  Agents
  * that are silent count: they come back by themselves. */
 static bool has_enabled_room(const struct core *core,
-                             const struct live_allocation *allocation)
+                             const struct live_allocation *allocation,
+                             const struct task_need *need)
 {
-    const struct live_experiment *experiment = allocation->trial->experiment;
     const struct live_agent *agent;
     uint64_t slots = 0;
 
@@ -108,8 +126,8 @@ static bool has_enabled_room(const struct core *core,
 
         if (agent->pool != allocation->pool || !agent->row.is_enabled)
             continue;
-        slots = experiment->is_single_node ? MAX(slots, own) : slots + own;
-        if (slots >= experiment->slots)
+        slots = need->is_single_node ? MAX(slots, own) : slots + own;
+        if (slots >= need->slots)
             return true;
     }
     return false;
@@ -118,53 +136,49 @@ static bool has_enabled_room(const struct core *core,
 /* Else its owner waits, and does not know for what. */
 static void say_if_stuck(struct core *core, struct live_allocation *allocation)
 {
-    const struct live_experiment *experiment = allocation->trial->experiment;
+    const struct task_need need = task_need(allocation->task);
 
-    if (has_enabled_room(core, allocation))
+    if (has_enabled_room(core, allocation, &need))
         return;
-    if (experiment->slots > 1)
-        core_log(core, allocation->trial, allocation,
-                 "Trial %" PRId64 " waits: pool '%s' has fewer than %" PRIu32
-                 " enabled slots%s",
-                 allocation->row.trial_id, allocation->pool->name, experiment->slots,
-                 experiment->is_single_node ? " on one agent" : "");
+    if (need.slots > 1)
+        core_log(core, allocation->task, allocation,
+                 "%s waits: pool '%s' has fewer than %" PRIu32 " enabled slots%s",
+                 task_title(core, allocation->task), allocation->pool->name, need.slots,
+                 need.is_single_node ? " on one agent" : "");
     else
-        core_log(core, allocation->trial, allocation,
-                 "Trial %" PRId64 " waits: there is no enabled %s in pool '%s'",
-                 allocation->row.trial_id, experiment->slots ? "slot" : "agent",
+        core_log(core, allocation->task, allocation,
+                 "%s waits: there is no enabled %s in pool '%s'",
+                 task_title(core, allocation->task), need.slots ? "slot" : "agent",
                  allocation->pool->name);
 }
 
-void allocation_request(struct core *core, struct live_trial *trial)
+void allocation_request(struct core *core, struct live_task *task)
 {
-    const struct live_experiment *experiment = trial->experiment;
-    int64_t run_id = trial->row.run_id + 1;
+    const struct task_need need = task_need(task);
+    int64_t run_id = task_run_id(task) + 1;
     struct allocation row = {
         .id = core->counters.next_allocation,
-        .trial_id = trial->row.id,
-        .experiment_id = experiment->row.id,
-        .name = arena_printf(&core->scratch, "%s.%" PRId64, trial->row.task_id, run_id),
+        .name = arena_printf(&core->scratch, "%s.%" PRId64, task->id, run_id),
         .run_id = run_id,
         .state = ALLOCATION_PENDING,
-        .resource_pool = experiment->row.resource_pool,
-        .slots = experiment->slots,
+        .resource_pool = need.pool,
+        .slots = need.slots,
         .request_us = core->now_us,
     };
-    struct live_allocation *it = row.name ? allocation_new(core, trial, &row) : NULL;
+    struct live_allocation *it;
 
+    task_begin_run(core, task, run_id, &row);
+    it = row.name ? allocation_new(core, task, &row) : NULL;
     if (!it) {
         core_fail_memory(core);
         return;
     }
     core->counters.next_allocation++;
     core->has_counted = true;
-    trial->row.run_id = run_id;
-    core_touch(core, &trial->live);
     core_touch(core, &it->live);
     allocation_wait(core, it);
-    core_log(core, trial, it,
-             "Scheduling Trial %" PRId64 " (Experiment %" PRId64 ") (id: %s)",
-             trial->row.id, experiment->row.id, it->row.name);
+    core_log(core, task, it, "Scheduling %s (id: %s)", task_title(core, task),
+             it->row.name);
     say_if_stuck(core, it);
 }
 
@@ -238,7 +252,7 @@ static void set_reason(struct core *core, struct live_allocation *allocation,
 
 static void over(struct core *core, struct live_allocation *allocation)
 {
-    struct live_trial *trial = allocation->trial;
+    struct live_task *task = allocation->task;
     struct core_effect *effect;
 
     allocation->row.state = ALLOCATION_TERMINATED;
@@ -246,9 +260,7 @@ static void over(struct core *core, struct live_allocation *allocation)
     allocation->row.preempt_deadline_us = 0;
     timer_set(core, &allocation->timer, 0);
     core_touch(core, &allocation->live);
-    core_log(core, trial, allocation,
-             "Trial %" PRId64 " (Experiment %" PRId64 ") was terminated: %s",
-             trial->row.id, trial->row.experiment_id,
+    core_log(core, task, allocation, "%s was terminated: %s", task_title(core, task),
              allocation->exit_reason ? allocation->exit_reason : "");
     effect = core_emit(core, EFFECT_OVER);
     if (effect)
@@ -264,7 +276,7 @@ static void over(struct core *core, struct live_allocation *allocation)
     map_remove(&core->allocations, allocation->row.id);
     smap_remove(&core->allocation_names, allocation->row.name);
     core_bury(core, &allocation->live);
-    trial_run_over(core, trial, allocation);
+    task_run_over(core, task, allocation);
 }
 
 /* All shares have exited: what was it? */
@@ -325,9 +337,8 @@ void allocation_kill(struct core *core, struct live_allocation *allocation,
     if (allocation->row.is_killed || end_waiting(core, allocation, reason))
         return;
     set_reason(core, allocation, reason);
-    core_log(core, allocation->trial, allocation,
-             "Killing Trial %" PRId64 " (Experiment %" PRId64 "): %s",
-             allocation->row.trial_id, allocation->row.experiment_id, reason);
+    core_log(core, allocation->task, allocation, "Killing %s: %s",
+             task_title(core, allocation->task), reason);
     order_kill(core, allocation);
 }
 
@@ -363,7 +374,7 @@ void allocation_cap_deadline(struct core *core, struct live_allocation *allocati
 {
     int64_t most_us = allocation->row.is_killed
                           ? KILL_AGAIN_US
-                          : allocation->trial->experiment->preemption_timeout_us;
+                          : task_need(allocation->task).preemption_timeout_us;
 
     if (allocation->row.preempt_deadline_us > core->now_us + most_us)
         put_deadline(core, allocation, core->now_us + most_us);
@@ -387,10 +398,9 @@ void allocation_preempt(struct core *core, struct live_allocation *allocation,
     core_touch(core, &allocation->live);
     allocation_set_deadline(core, allocation,
                             core->now_us +
-                                allocation->trial->experiment->preemption_timeout_us);
-    core_log(core, allocation->trial, allocation,
-             "Asking Trial %" PRId64 " (Experiment %" PRId64 ") to stop: %s",
-             row->trial_id, row->experiment_id, reason);
+                                task_need(allocation->task).preemption_timeout_us);
+    core_log(core, allocation->task, allocation, "Asking %s to stop: %s",
+             task_title(core, allocation->task), reason);
     effect = core_emit(core, EFFECT_PREEMPT);
     if (effect)
         effect->allocation_id = row->id;
@@ -400,10 +410,8 @@ void allocation_deadline_came(struct core *core, struct live_allocation *allocat
 {
     if (allocation->row.is_killed)
         order_kill(core, allocation);
-    else if (allocation->trial->row.has_invalid_hparams)
-        allocation_kill(core, allocation, "its hyperparameters are invalid");
     else
-        allocation_kill(core, allocation, "it did not stop in the time it was given");
+        allocation_kill(core, allocation, task_late_reason(allocation->task));
 }
 
 /* ---- its shares ------------------------------------------------------------------ */
@@ -462,12 +470,10 @@ static void all_run(struct core *core, struct live_allocation *allocation)
 
     row->state = ALLOCATION_RUNNING;
     row->is_ready = true;
-    core_log(core, allocation->trial, allocation,
-             "Resources for Trial %" PRId64 " (Experiment %" PRId64 ") have started",
-             row->trial_id, row->experiment_id);
-    core_log(core, allocation->trial, allocation,
-             "Service of Trial %" PRId64 " (Experiment %" PRId64 ") is available",
-             row->trial_id, row->experiment_id);
+    core_log(core, allocation->task, allocation, "Resources for %s have started",
+             task_title(core, allocation->task));
+    core_log(core, allocation->task, allocation, "Service of %s is available",
+             task_title(core, allocation->task));
 }
 
 det_status allocation_share_state(struct core *core, const struct core_event *event,
@@ -524,8 +530,7 @@ det_status allocation_share_exited(struct core *core, const struct core_event *e
         core_fail_memory(core);
     if (event->share_exited.is_final && kind == EXIT_FAILED && !it->row.is_killed) {
         it->is_final = true;
-        it->trial->row.is_retry_cancelled = true;
-        core_touch(core, &it->trial->live);
+        task_fails_for_good(core, it->task);
     }
     share_exited(core, share, kind, code, reason);
     return DET_OK;
@@ -558,8 +563,10 @@ det_status allocation_preempt_requested(struct core *core,
     return st;
 }
 
-/* Not as a crash of the program, which would count as a restart: the trial goes on from
- * its latest checkpoint, as often as anybody likes. */
+/* Not as a crash of the program, which would count as a restart, or end a job: the
+ * trial goes on from its latest checkpoint, the job from its start, as often as anybody
+ * likes.
+ */
 det_status allocation_run_kill(struct core *core, const struct core_event *event,
                                struct err *err)
 {

@@ -10,8 +10,9 @@ struct check {
     const struct core *core;
     struct err *err;
     det_status status;
-    size_t trials;      /* reached through experiments */
-    size_t allocations; /* reached through trials */
+    size_t trials; /* reached through experiments */
+    size_t jobs;
+    size_t allocations; /* reached through trials and jobs */
     size_t shares;      /* that agents hold */
     size_t timers;
     uint32_t ports;
@@ -91,8 +92,10 @@ static void check_allocation(struct check *check, const struct live_allocation *
             "an allocation is not kept", row->id);
     REQUIRE(check, smap_get(&core->allocation_names, row->name) == it,
             "an allocation is not known by its name", row->id);
-    REQUIRE(check, row->run_id == it->trial->row.run_id,
-            "an allocation is not its trial's latest run", row->id);
+    REQUIRE(check, row->run_id == task_run_id(it->task),
+            "an allocation is not its task's latest run", row->id);
+    REQUIRE(check, it->task->allocation == it && !row->trial_id != !row->job_id,
+            "an allocation is not its task's own", row->id);
     REQUIRE(check, row->state != ALLOCATION_TERMINATED,
             "an allocation outlives its end", row->id);
     REQUIRE(check, (row->state == ALLOCATION_PENDING) == !it->share,
@@ -114,7 +117,7 @@ static void check_allocation(struct check *check, const struct live_allocation *
 static void check_trial(struct check *check, const struct live_trial *it)
 {
     const struct live_experiment *experiment = it->experiment;
-    const struct live_allocation *run = it->allocation;
+    const struct live_allocation *run = it->task.allocation;
     const struct trial *row = &it->row;
     bool is_leaving = run && (run->row.is_preempted || run->row.is_killed);
 
@@ -153,6 +156,33 @@ static void check_experiments(struct check *check)
                 it->row.id);
         for (struct tree_node *at = tree_first(&it->trials); at; at = tree_next(at))
             check_trial(check, CONTAINER_OF(at, struct live_trial, node));
+    }
+}
+
+static void check_jobs(struct check *check)
+{
+    const struct live_job *it;
+
+    for (size_t i = 0; (it = map_next(&check->core->jobs, &i));) {
+        const struct live_allocation *run = it->task.allocation;
+        bool is_leaving = run && (run->row.is_preempted || run->row.is_killed);
+        int64_t id = it->row.id;
+
+        check->jobs++;
+        REQUIRE(check, !job_is_terminal(it->row.state), "a job outlives its end", id);
+        REQUIRE(check, it->row.state != JOB_ACTIVE || run, "an active job has no run",
+                id);
+        REQUIRE(check, it->row.state != JOB_PAUSED || !run, "a paused job has a run",
+                id);
+        REQUIRE(check,
+                (it->row.state != JOB_STOPPING_PAUSED &&
+                 it->row.state != JOB_STOPPING_CANCELED) ||
+                    is_leaving,
+                "a stopping job goes on", id);
+        REQUIRE(check, id < check->core->counters.next_job, "a job was not counted",
+                id);
+        if (run)
+            check_allocation(check, run);
     }
 }
 
@@ -206,6 +236,7 @@ static void check_counts(struct check *check)
     const struct core *core = check->core;
 
     REQUIRE(check, check->trials == core->trials.count, "trials are miscounted", 0);
+    REQUIRE(check, check->jobs == core->jobs.count, "jobs are miscounted", 0);
     REQUIRE(check, check->allocations == core->allocations.count,
             "allocations are miscounted", 0);
     REQUIRE(check, core->allocations.count == core->allocation_names.count,
@@ -245,6 +276,7 @@ det_status core_check(const struct core *core, struct err *err)
     struct check check = {.core = core, .err = err};
 
     check_experiments(&check);
+    check_jobs(&check);
     check_agents(&check);
     check_counts(&check);
     check_pools(&check);

@@ -207,16 +207,14 @@ static void revive(struct core *core, struct live_experiment *experiment,
     }
     core_touch(core, &it->live);
     if (row.latest_checkpoint)
-        core_log(core, it, NULL,
-                 "Trial %" PRId64 " (Experiment %" PRId64 ") is continued from "
-                 "checkpoint %s, after %" PRId64 " batches",
-                 row.id, row.experiment_id, row.latest_checkpoint, row.latest_steps);
+        core_log(core, &it->task, NULL,
+                 "%s is continued from checkpoint %s, after %" PRId64 " batches",
+                 task_title(core, &it->task), row.latest_checkpoint, row.latest_steps);
     else
-        core_log(core, it, NULL,
-                 "Trial %" PRId64 " (Experiment %" PRId64 ") is continued from the "
-                 "beginning: it has saved no checkpoint",
-                 row.id, row.experiment_id);
-    allocation_request(core, it);
+        core_log(core, &it->task, NULL,
+                 "%s is continued from the beginning: it has saved no checkpoint",
+                 task_title(core, &it->task));
+    allocation_request(core, &it->task);
 }
 
 /* A trial that completed is done, unless it is the only one of a `single` search. */

@@ -50,6 +50,9 @@ static handler_fn *const handlers[] = {
     HANDLES(EXPERIMENT_CONTINUED, experiment_continued),
     HANDLES(UNMANAGED_EXPERIMENT, unmanaged_experiment),
     HANDLES(UNMANAGED_TRIAL, unmanaged_trial),
+    HANDLES(JOB_SUBMITTED, job_submitted),
+    HANDLES(JOB_ACTION, job_acted),
+    HANDLES(JOB_RESOURCES, job_resources),
 };
 
 void core_fail(struct core *core, det_status status, const struct err *err)
@@ -196,7 +199,7 @@ det_status core_new(const struct core_config *config, struct core **ret_core,
     core->timers = (struct tree)TREE_INIT(timer_compare);
     core->touched_tail = &core->touched;
     core->scratch = (struct arena)ARENA_INIT(SCRATCH_BYTES);
-    core->counters = (struct core_counters){1, 1, 1, 1, 0};
+    core->counters = (struct core_counters){1, 1, 1, 1, 0, 1};
     st = copy_config(core, config, err);
     if (!st && (!core_find_pool(core, config->default_compute_pool) ||
                 !core_find_pool(core, config->default_aux_pool)))
@@ -227,6 +230,7 @@ void core_free(struct core *core)
     map_done(&core->agent_names);
     free_all(&core->allocations);
     free_all(&core->trials);
+    free_all(&core->jobs);
     free_all(&core->experiments);
     free_all(&core->agents);
     for (uint32_t i = 0; core->pool && i < core->config.pool_count; i++) {
@@ -335,6 +339,13 @@ const struct experiment *core_experiment(const struct core *core, int64_t id)
 const struct trial *core_trial(const struct core *core, int64_t id)
 {
     const struct live_trial *it = map_get(&core->trials, id);
+
+    return it ? &it->row : NULL;
+}
+
+const struct job *core_job(const struct core *core, int64_t id)
+{
+    const struct live_job *it = map_get(&core->jobs, id);
 
     return it ? &it->row : NULL;
 }

@@ -19,10 +19,10 @@
  *
  * Invariants, checked by core_check():
  *   1. a slot is held by at most one allocation; a gang holds all its slots or none;
- *   2. a live trial has at most one allocation that is not over, and it is the run
- * whose number the trial carries;
- *   3. an active trial of an active experiment has such an allocation; a paused or
- * ended one has none, or one that is on its way out;
+ *   2. a live trial, or job, has at most one allocation that is not over, and it is the
+ * run whose number it carries;
+ *   3. an active trial of an active experiment, or an active job, has such an
+ * allocation; a paused or ended one has none, or one that is on its way out;
  *   4. a terminal state is left only when somebody continues the experiment; an
  * experiment ends only after all its trials;
  *   5. counts (live trials, restarts, ports in use) agree with a recount.
@@ -82,14 +82,17 @@ void core_free(struct core *core);
 det_status core_apply(struct core *core, const struct core_event *event, int64_t now_us,
                       struct core_out *out, struct err *err);
 
-/* The rows of everything that is alive, as the store has them: non-terminal experiments
- * and trials, allocations that are not over with their shares, agents, searcher
- * snapshots and the inputs since, counters.  Order: as listed, each by id. */
+/* The rows of everything that is alive, as the store has them: non-terminal
+ * experiments, trials and jobs, allocations that are not over with their shares,
+ * agents, searcher snapshots and the inputs since, counters.  Order: as listed, each by
+ * id. */
 struct core_rows {
     const struct experiment *experiment;
     uint32_t experiments;
     const struct trial *trial;
     uint32_t trials;
+    const struct job *job;
+    uint32_t jobs;
     const struct allocation *allocation;
     uint32_t allocations;
     const struct share *share;
@@ -128,6 +131,7 @@ int64_t core_journal_seq(const struct core *core);
  * kept as text: those fields are NULL here. */
 const struct experiment *core_experiment(const struct core *core, int64_t id);
 const struct trial *core_trial(const struct core *core, int64_t id);
+const struct job *core_job(const struct core *core, int64_t id);
 const struct allocation *core_allocation(const struct core *core, int64_t id);
 const struct allocation *core_allocation_named(const struct core *core,
                                                const char *name);

@@ -8,6 +8,9 @@
  *   unmanaged.c   experiments that somebody else runs: numbers, and nothing more
  *   search.c      the searcher's inputs and what it wants; an experiment's end
  *   trial.c       what a trial does next: ask, stop, restart, end; its reports
+ *   job.c         programs that train nothing: submitted, paused, killed, over
+ *   task.c        what both are for their runs (task.h)
+ *   place.c       which pool they wait in
  *   allocation.c  one run on its shares: assigned, ready, preempted, killed, over
  *   agent.c       who offers slots: joined, silent, lost, disabled
  *   plan.c        asks the pools and carries their plans out; ports; container ids
@@ -31,6 +34,7 @@
 
 #include "core/core.h"
 #include "core/live.h"
+#include "core/task.h"
 
 struct experiment_config;
 
@@ -54,8 +58,8 @@ void live_free(struct live *live);
 struct core_effect *core_emit(struct core *core, enum core_effect_kind kind);
 void core_emit_share(struct core *core, enum core_effect_kind kind,
                      const struct live_share *share);
-/* A line in the log of the trial's task, as "Trial 3 (Experiment 1)" and the rest. */
-void core_log(struct core *core, const struct live_trial *trial,
+/* A line in the task's log. */
+void core_log(struct core *core, const struct live_task *task,
               const struct live_allocation *allocation, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 void core_flush(struct core *core);
@@ -78,10 +82,41 @@ int experiment_compare_trials(const struct tree_node *a, const struct tree_node 
 struct live_trial *experiment_trial(const struct live_experiment *experiment,
                                     uint32_t number);
 
-/* DET_INVALID: what no pool would take, or this one does not. */
+/* As place_find(), for an experiment of `config` in the pool `name`. */
 det_status experiment_find_pool(const struct core *core, const char *name,
                                 const struct experiment_config *config,
                                 struct pool_entry **ret_pool, struct err *err);
+
+/* ---- place.c --------------------------------------------------------------------- */
+
+/* Where a task would like to run. */
+struct place_wish {
+    const char *pool; /* NULL or "": the default */
+    int64_t priority; /* 0: the pool's default */
+    int64_t slots;
+    bool is_single_node;
+};
+/* DET_INVALID: what no pool would take, or this one does not. */
+det_status place_find(const struct core *core, const struct place_wish *wish,
+                      struct pool_entry **ret_pool, struct err *err);
+/* Whether a task of that shape may have what EVENT_..._RESOURCES says; *ret_pool stays
+ * when it names none. */
+det_status place_check_change(const struct core *core, const struct core_event *event,
+                              uint32_t slots, bool is_single_node,
+                              struct pool_entry **ret_pool, struct err *err);
+
+/* ---- job.c ----------------------------------------------------------------------- */
+
+/* A job of `row` in the map; copies.  NULL: out of memory. */
+struct live_job *job_new(struct core *core, const struct job *row);
+void job_run_over(struct core *core, struct live_job *job,
+                  const struct live_allocation *run);
+det_status job_submitted(struct core *core, const struct core_event *event,
+                         struct err *err);
+det_status job_acted(struct core *core, const struct core_event *event,
+                     struct err *err);
+det_status job_resources(struct core *core, const struct core_event *event,
+                         struct err *err);
 
 /* ---- continue.c ------------------------------------------------------------------ */
 
@@ -130,12 +165,11 @@ void trial_create(struct core *core, struct live_experiment *experiment,
                   const struct search_op *op);
 /* A more severe state is taken, another ignored; then the trial does what it says. */
 void trial_move(struct core *core, struct live_trial *trial, enum trial_state to);
-/* Its allocation is over. */
+/* Its allocation is over; by task_run_over(). */
 void trial_run_over(struct core *core, struct live_trial *trial,
                     const struct live_allocation *run);
 /* What its searcher hears of how it ended. */
 enum search_exit trial_search_exit(const struct trial *row);
-bool trial_set_blocked(struct live_trial *trial, int64_t agent); /* false: memory */
 det_status trial_kill(struct core *core, const struct core_event *event,
                       struct err *err);
 det_status trial_validated(struct core *core, const struct core_event *event,
@@ -152,11 +186,13 @@ det_status trial_log_policy(struct core *core, const struct core_event *event,
 /* ---- allocation.c ---------------------------------------------------------------- */
 
 /* In the maps, not in the pool; copies.  NULL: out of memory. */
-struct live_allocation *allocation_new(struct core *core, struct live_trial *trial,
+struct live_allocation *allocation_new(struct core *core, struct live_task *task,
                                        const struct allocation *row);
-/* The trial's next run waits in its pool. */
-void allocation_request(struct core *core, struct live_trial *trial);
-/* It waits in its pool, as its trial is now. */
+/* The task's next run waits in its pool. */
+void allocation_request(struct core *core, struct live_task *task);
+/* The task wants another place in the queue, or another pool; NULL: it has no run. */
+void allocation_replace(struct core *core, struct live_allocation *allocation);
+/* It waits in its pool, as its task is now. */
 void allocation_wait(struct core *core, struct live_allocation *allocation);
 void allocation_fill_request(const struct live_allocation *allocation,
                              struct pool_request *ret_request);

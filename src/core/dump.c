@@ -20,6 +20,8 @@ static int64_t id_of(const struct live *live)
         return CONTAINER_OF(live, struct live_experiment, live)->row.id;
     case LIVE_TRIAL:
         return CONTAINER_OF(live, struct live_trial, live)->row.id;
+    case LIVE_JOB:
+        return CONTAINER_OF(live, struct live_job, live)->row.id;
     case LIVE_ALLOCATION:
         return CONTAINER_OF(live, struct live_allocation, live)->row.id;
     case LIVE_SHARE:
@@ -43,6 +45,7 @@ void **core_sorted(const struct core *core, enum live_kind kind, struct arena *m
 {
     const struct map *map = kind == LIVE_EXPERIMENT   ? &core->experiments
                             : kind == LIVE_TRIAL      ? &core->trials
+                            : kind == LIVE_JOB        ? &core->jobs
                             : kind == LIVE_ALLOCATION ? &core->allocations
                                                       : &core->agents;
     void **list = arena_array(mem, void *, map->count + 1);
@@ -85,14 +88,25 @@ static void dump_experiment(struct buf *out, const struct live_experiment *it)
     buf_putc(out, '\n');
 }
 
-static void dump_trial(struct buf *out, const struct live_trial *it)
+static void dump_task(struct buf *out, const struct live_task *it)
 {
-    dump_row(out, "trial", trial_fields, &it->row);
     buf_printf(
         out, "  run=%" PRId64 " blocked=", it->allocation ? it->allocation->row.id : 0);
     for (size_t i = 0; i < it->blocked.count; i++)
         buf_printf(out, "%" PRId64 ",", it->blocked.at[i]);
     buf_putc(out, '\n');
+}
+
+static void dump_trial(struct buf *out, const struct live_trial *it)
+{
+    dump_row(out, "trial", trial_fields, &it->row);
+    dump_task(out, &it->task);
+}
+
+static void dump_job(struct buf *out, const struct live_job *it)
+{
+    dump_row(out, "job", job_fields, &it->row);
+    dump_task(out, &it->task);
 }
 
 static void dump_allocation(struct buf *out, const struct live_allocation *it)
@@ -128,6 +142,9 @@ static void dump_live(struct buf *out, const struct live *live)
     case LIVE_TRIAL:
         dump_trial(out, CONTAINER_OF(live, struct live_trial, live));
         return;
+    case LIVE_JOB:
+        dump_job(out, CONTAINER_OF(live, struct live_job, live));
+        return;
     case LIVE_ALLOCATION:
         dump_allocation(out, CONTAINER_OF(live, struct live_allocation, live));
         return;
@@ -153,8 +170,8 @@ static void dump_pool(struct buf *out, const struct pool_entry *entry)
 
 void core_dump(const struct core *core, struct buf *out)
 {
-    static const enum live_kind kinds[] = {LIVE_EXPERIMENT, LIVE_TRIAL, LIVE_ALLOCATION,
-                                           LIVE_AGENT};
+    static const enum live_kind kinds[] = {LIVE_EXPERIMENT, LIVE_TRIAL, LIVE_JOB,
+                                           LIVE_ALLOCATION, LIVE_AGENT};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(DUMP_BYTES);
     const struct core_counters *c = &core->counters;
     size_t count;
@@ -172,9 +189,10 @@ void core_dump(const struct core *core, struct buf *out)
     for (uint32_t i = 0; i < core->config.pool_count; i++)
         dump_pool(out, &core->pool[i]);
     buf_printf(out,
-               "next experiment=%" PRId64 " trial=%" PRId64 " allocation=%" PRId64
-               " agent=%" PRId64 " journal=%" PRId64 " ports=%" PRIu32
-               " deadline=%" PRId64 "\n",
-               c->next_experiment, c->next_trial, c->next_allocation, c->next_agent,
-               c->journal_seq, core->ports_used, core_next_deadline_us(core));
+               "next experiment=%" PRId64 " trial=%" PRId64 " job=%" PRId64
+               " allocation=%" PRId64 " agent=%" PRId64 " journal=%" PRId64
+               " ports=%" PRIu32 " deadline=%" PRId64 "\n",
+               c->next_experiment, c->next_trial, c->next_job, c->next_allocation,
+               c->next_agent, c->journal_seq, core->ports_used,
+               core_next_deadline_us(core));
 }

@@ -26,6 +26,8 @@ enum core_effect_kind {
     EFFECT_ADD_TRIAL,
     EFFECT_ADD_UNMANAGED_TRIAL, /* unless there is one of its task */
     EFFECT_PUT_TRIAL,
+    EFFECT_ADD_JOB, /* with its files and texts, from the event */
+    EFFECT_PUT_JOB,
     EFFECT_PUT_ALLOCATION, /* insert or replace */
     EFFECT_PUT_SHARE,
     EFFECT_PUT_AGENT,
@@ -52,6 +54,7 @@ struct core_counters {
     int64_t next_allocation;
     int64_t next_agent;
     int64_t journal_seq; /* the last entry applied */
+    int64_t next_job;
 };
 
 struct core_effect {
@@ -70,6 +73,14 @@ struct core_effect {
         } experiment;       /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
                                the two configurations, which never change */
         struct trial trial; /* ADD_, ADD_UNMANAGED_, PUT_TRIAL */
+        struct {
+            struct job row;
+            const char *name;
+            const char *config;
+            const char *forked_from;
+            const void *files;
+            uint64_t files_len;
+        } job;                        /* ADD_JOB; PUT_JOB: the row */
         struct allocation allocation; /* PUT_ALLOCATION */
         struct share share;           /* PUT_SHARE, START, KILL (with allocation_id) */
         struct agent agent;           /* PUT_, DROP_AGENT */
@@ -100,7 +111,7 @@ struct core_out {
     uint32_t count;
     uint32_t cap;
     det_status status;
-    int64_t id;         /* of what the event made: the experiment's, the agent's */
+    int64_t id; /* of what the event made: the experiment's, the job's, the agent's */
     bool exceeds_slots; /* a submission wants more slots than there are now */
 };
 

@@ -39,6 +39,9 @@ enum core_event_kind {
     EVENT_EXPERIMENT_CONTINUED, /* one that had ended goes on */
     EVENT_UNMANAGED_EXPERIMENT, /* one that somebody else runs: it only gets a number */
     EVENT_UNMANAGED_TRIAL,      /* a trial of one */
+    EVENT_JOB_SUBMITTED,        /* a program that trains nothing */
+    EVENT_JOB_ACTION,
+    EVENT_JOB_RESOURCES,
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -68,10 +71,11 @@ struct core_event {
             enum experiment_action action;
         } action;
         struct {
-            int64_t experiment_id;
+            int64_t experiment_id;     /* of EXPERIMENT_RESOURCES */
+            int64_t job_id;            /* of JOB_RESOURCES */
             int64_t priority;          /* 0: unchanged */
             double weight;             /* 0: unchanged */
-            int64_t max_slots;         /* -2: unchanged; -1: no cap */
+            int64_t max_slots;         /* -2: unchanged; -1: no cap; not of jobs */
             const char *resource_pool; /* NULL: unchanged */
         } resources;
         struct {
@@ -173,6 +177,20 @@ struct core_event {
             const char *external_id; /* NULL: none */
         } unmanaged;
         const struct trial *unmanaged_trial; /* but for its id */
+        struct {
+            /* task_id (a fresh uuid), owner and what it asks for; resource_pool NULL or
+             * "" and priority 0: the defaults */
+            const struct job *row;
+            const char *name; /* from here on they only travel to the row */
+            const char *config;
+            const char *forked_from; /* task id, or NULL */
+            const void *files;
+            uint64_t files_len;
+        } job_submitted;
+        struct {
+            int64_t job_id;
+            enum experiment_action action; /* ACTIVATE, PAUSE or KILL */
+        } job_action;
     };
 };
 

@@ -84,77 +84,18 @@ det_status experiment_new(struct core *core, const struct experiment *row,
     return DET_OK;
 }
 
-static det_status find_pool(const struct core *core, const char *name, uint32_t slots,
-                            struct pool_entry **ret_pool, struct err *err)
-{
-    struct pool_entry *pool;
-
-    if (!name || !*name)
-        name =
-            slots ? core->config.default_compute_pool : core->config.default_aux_pool;
-    pool = core_find_pool(core, name);
-    if (!pool)
-        return err_set(err, DET_INVALID,
-                       "resource pool %s does not exist or is not available to this "
-                       "workspace",
-                       name);
-    *ret_pool = pool;
-    return DET_OK;
-}
-
-/* What the pool would not take; a stored configuration was checked, but not by us. */
-static det_status check_request(const struct experiment_config *config, struct err *err)
-{
-    if (config->priority > PRIORITY_MOST)
-        return err_set(err, DET_INVALID, "priority %" PRIu32 " is not between 1 and 99",
-                       config->priority);
-    if (config->slots_per_trial > POOL_REQUEST_SLOTS_MOST)
-        return err_set(err, DET_INVALID, "a trial cannot have %" PRIu32 " slots",
-                       config->slots_per_trial);
-    return DET_OK;
-}
-
-/* Whether trials of that shape could run in the pool as it is now. */
-static det_status check_fit(const struct core *core, const struct pool_entry *pool,
-                            uint32_t slots, bool is_single_node, bool *ret_exceeds,
-                            struct err *err)
-{
-    struct pool_stats stats;
-
-    pool_get_stats(pool->pool, &stats);
-    *ret_exceeds = slots > stats.slots;
-    if (!slots)
-        return DET_OK;
-    if (is_single_node && !pool_could_fit(pool->pool, slots, is_single_node))
-        return err_set(
-            err, DET_INVALID,
-            "request unfulfillable, please try requesting less slots: no agent "
-            "of the pool '%s' has %" PRIu32,
-            pool->name, slots);
-    if (*ret_exceeds && core->config.refuses_unfittable)
-        return err_set(err, DET_INVALID,
-                       "slots requested exceeds cluster capacity: %" PRIu32
-                       " are wanted, the pool '%s' has %" PRIu32 "%s",
-                       slots, pool->name, stats.slots,
-                       stats.agents ? "" : ", for no agent has joined it");
-    return DET_OK;
-}
-
 det_status experiment_find_pool(const struct core *core, const char *name,
                                 const struct experiment_config *config,
                                 struct pool_entry **ret_pool, struct err *err)
 {
-    bool exceeds = false;
-    det_status st = check_request(config, err);
+    const struct place_wish wish = {
+        .pool = name,
+        .priority = config->priority,
+        .slots = config->slots_per_trial,
+        .is_single_node = config->is_single_node,
+    };
 
-    if (!st)
-        st = find_pool(core, name, config->slots_per_trial, ret_pool, err);
-    if (!st)
-        st = check_fit(core, *ret_pool, config->slots_per_trial, config->is_single_node,
-                       &exceeds, err);
-    if (!st)
-        core->out->exceeds_slots = exceeds;
-    return st;
+    return place_find(core, &wish, ret_pool, err);
 }
 
 static det_status add_submitted(struct core *core, const struct core_event *event,
@@ -262,52 +203,14 @@ det_status experiment_acted(struct core *core, const struct core_event *event,
 
 /* ---- its place in the queue ------------------------------------------------------ */
 
-static det_status check_resources(const struct core *core,
-                                  const struct core_event *event,
-                                  const struct live_experiment *it,
-                                  struct pool_entry **ret_pool, struct err *err)
-{
-    const char *name = event->resources.resource_pool;
-    int64_t priority = event->resources.priority;
-    bool exceeds;
-    det_status st;
-
-    if (priority < 0 || priority > PRIORITY_MOST)
-        return err_set(err, DET_INVALID, "priority %" PRId64 " is not between 1 and 99",
-                       priority);
-    if (event->resources.weight < 0 ||
-        event->resources.weight != event->resources.weight)
-        return err_set(err, DET_INVALID, "a weight must be greater than 0");
-    if (event->resources.max_slots < -2)
-        return err_set(err, DET_INVALID, "a cap on slots cannot be negative");
-    if (!name)
-        return DET_OK;
-    st = find_pool(core, name, it->slots, ret_pool, err);
-    if (!st)
-        st = check_fit(core, *ret_pool, it->slots, it->is_single_node, &exceeds, err);
-    return st;
-}
-
-/* Runs in another pool than the experiment's end, and come again in the right one. */
 static void move_runs(struct core *core, struct live_experiment *it)
 {
     struct tree_node *next;
 
     for (struct tree_node *at = tree_first(&it->trials); at; at = next) {
-        struct live_trial *trial = CONTAINER_OF(at, struct live_trial, node);
-        struct live_allocation *run = trial->allocation;
-        struct err err = {0};
-        det_status st;
-
         next = tree_next(at);
-        if (!run)
-            continue;
-        st = pool_set_priority(run->pool->pool, run->row.id, (uint32_t)it->row.priority,
-                               &err);
-        core_fail(core, st, &err);
-        run->pool->is_dirty = true;
-        if (strcmp(run->pool->name, it->row.resource_pool))
-            allocation_preempt(core, run, "its resource pool changed");
+        allocation_replace(core,
+                           CONTAINER_OF(at, struct live_trial, node)->task.allocation);
     }
 }
 
@@ -319,7 +222,7 @@ det_status experiment_resources(struct core *core, const struct core_event *even
     det_status st = find_live(core, event->resources.experiment_id, &it, err);
 
     if (!st)
-        st = check_resources(core, event, it, &pool, err);
+        st = place_check_change(core, event, it->slots, it->is_single_node, &pool, err);
     if (st)
         return st;
     if (event->resources.priority)

@@ -29,7 +29,14 @@ enum {
     PORT_WORDS = 65536 / 64,
 };
 
-enum live_kind { LIVE_EXPERIMENT, LIVE_TRIAL, LIVE_ALLOCATION, LIVE_SHARE, LIVE_AGENT };
+enum live_kind {
+    LIVE_EXPERIMENT,
+    LIVE_TRIAL,
+    LIVE_JOB,
+    LIVE_ALLOCATION,
+    LIVE_SHARE,
+    LIVE_AGENT,
+};
 
 /* What every live object begins with. */
 struct live {
@@ -76,14 +83,27 @@ struct live_experiment {
     int64_t preemption_timeout_us;
 };
 
+/* What runs are runs of: a part of a trial and of a job.  See task.c. */
+struct live_task {
+    enum live_kind kind;                /* LIVE_TRIAL or LIVE_JOB: whose part it is */
+    const char *id;                     /* its row's */
+    struct live_allocation *allocation; /* that is not over; NULL: none */
+    VEC(int64_t) blocked;               /* agents, in the order they were blocked */
+};
+
 struct live_trial {
     struct live live;
+    struct live_task task;
     struct trial row; /* strings: behind this struct, but for the two below */
     struct tree_node node;
     struct live_experiment *experiment;
-    struct live_allocation *allocation; /* that is not over; NULL: none */
-    char *latest_checkpoint;            /* owned */
-    VEC(int64_t) blocked;               /* agents, in the order they were blocked */
+    char *latest_checkpoint; /* owned */
+};
+
+struct live_job {
+    struct live live;
+    struct live_task task;
+    struct job row; /* strings: behind this struct; resource_pool is a pool's own */
 };
 
 struct live_share {
@@ -98,9 +118,8 @@ struct live_share {
 
 struct live_allocation {
     struct live live;
-    struct allocation
-        row; /* strings: task_id is the trial's, name behind this struct */
-    struct live_trial *trial;
+    struct allocation row; /* strings: task_id is the task's, name behind this struct */
+    struct live_task *task;
     struct pool_entry *pool;
     struct timer timer; /* row.preempt_deadline_us */
     char *exit_reason;  /* owned */
@@ -147,6 +166,7 @@ struct core {
     struct core_counters counters;
     struct map experiments;
     struct map trials;
+    struct map jobs;
     struct map allocations;
     struct map allocation_names;
     struct map agents; /* by id */

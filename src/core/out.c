@@ -55,7 +55,7 @@ static const char *keep(struct core *core, const char *text)
     return copy;
 }
 
-void core_log(struct core *core, const struct live_trial *trial,
+void core_log(struct core *core, const struct live_task *task,
               const struct live_allocation *allocation, const char *fmt, ...)
 {
     struct core_effect *effect = core_emit(core, EFFECT_TASK_LOG);
@@ -63,7 +63,7 @@ void core_log(struct core *core, const struct live_trial *trial,
 
     if (!effect)
         return;
-    effect->log.task_id = trial->row.task_id;
+    effect->log.task_id = task->id;
     effect->log.allocation = allocation ? allocation->row.name : NULL;
     va_start(args, fmt);
     effect->log.text = arena_vprintf(core->out->mem, fmt, args);
@@ -83,6 +83,8 @@ static enum core_effect_kind row_kind(struct live *live)
         return live->is_new ? EFFECT_ADD_EXPERIMENT : EFFECT_PUT_EXPERIMENT;
     case LIVE_TRIAL:
         return live->is_new ? EFFECT_ADD_TRIAL : EFFECT_PUT_TRIAL;
+    case LIVE_JOB:
+        return live->is_new ? EFFECT_ADD_JOB : EFFECT_PUT_JOB;
     case LIVE_ALLOCATION:
         return EFFECT_PUT_ALLOCATION;
     case LIVE_SHARE:
@@ -164,9 +166,22 @@ static void fill_trial(struct core *core, struct core_effect *effect,
 {
     effect->trial = trial->row;
     effect->trial.latest_checkpoint = keep(core, trial->latest_checkpoint);
-    if (trial->blocked.count)
+    if (trial->task.blocked.count)
         effect->trial.blocked_agents =
-            number_list(core, trial->blocked.at, trial->blocked.count);
+            number_list(core, trial->task.blocked.at, trial->task.blocked.count);
+}
+
+static void fill_job(struct core *core, struct core_effect *effect,
+                     const struct live_job *job)
+{
+    effect->job.row = job->row;
+    if (effect->kind != EFFECT_ADD_JOB)
+        return;
+    effect->job.name = core->event->job_submitted.name;
+    effect->job.config = core->event->job_submitted.config;
+    effect->job.forked_from = core->event->job_submitted.forked_from;
+    effect->job.files = core->event->job_submitted.files;
+    effect->job.files_len = core->event->job_submitted.files_len;
 }
 
 static void fill_agent(struct core *core, struct core_effect *effect,
@@ -192,6 +207,9 @@ static void fill_row(struct core *core, const struct live *live)
         return;
     case LIVE_TRIAL:
         fill_trial(core, effect, CONTAINER_OF(live, struct live_trial, live));
+        return;
+    case LIVE_JOB:
+        fill_job(core, effect, CONTAINER_OF(live, struct live_job, live));
         return;
     case LIVE_ALLOCATION:
         effect->allocation = CONTAINER_OF(live, struct live_allocation, live)->row;
@@ -290,7 +308,7 @@ static void free_experiment(struct live_experiment *experiment)
 static void free_trial(struct live_trial *trial)
 {
     mem_free(trial->latest_checkpoint);
-    vec_done(&trial->blocked);
+    vec_done(&trial->task.blocked);
     mem_free(trial);
 }
 
@@ -309,6 +327,9 @@ void live_free(struct live *live)
         return;
     case LIVE_TRIAL:
         free_trial(CONTAINER_OF(live, struct live_trial, live));
+        return;
+    case LIVE_JOB:
+        mem_free(CONTAINER_OF(live, struct live_job, live));
         return;
     case LIVE_ALLOCATION:
         free_allocation(CONTAINER_OF(live, struct live_allocation, live));

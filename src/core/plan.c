@@ -205,9 +205,8 @@ static void assign(struct core *core, struct live_allocation *allocation,
     row->start_us = core->now_us;
     ports_take(core, row->ports);
     core_touch(core, &allocation->live);
-    core_log(core, allocation->trial, allocation,
-             "Trial %" PRId64 " (Experiment %" PRId64 ") was assigned to an agent",
-             row->trial_id, row->experiment_id);
+    core_log(core, allocation->task, allocation, "%s was assigned to an agent",
+             task_title(core, allocation->task));
     for (int64_t i = 0; i < row->shares; i++) {
         core_touch(core, &allocation->share[i].live);
         core_emit_share(core, EFFECT_START, &allocation->share[i]);

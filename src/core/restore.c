@@ -187,12 +187,28 @@ static det_status restore_trial(struct core *core, const struct trial *row,
     if (!trial)
         return err_default(err, DET_NOMEM);
     for (size_t i = 0; i < count; i++)
-        if (!trial_set_blocked(trial, blocked[i]))
+        if (!task_block(&trial->task, blocked[i]))
             return err_default(err, DET_NOMEM);
     /* All trials of an experiment begin from the same checkpoint. */
     if (row->warm_start && !experiment->warm_start)
         experiment->warm_start = arena_strdup(&experiment->mem, row->warm_start);
     return experiment->mem.has_failed ? err_default(err, DET_NOMEM) : DET_OK;
+}
+
+/* ---- jobs ------------------------------------------------------------------------ */
+
+static det_status restore_job(struct core *core, const struct job *row, struct err *err)
+{
+    struct pool_entry *pool =
+        row->resource_pool ? core_find_pool(core, row->resource_pool) : NULL;
+    struct job copy = *row;
+
+    if (!row->task_id)
+        return corrupt(err, "job", row->id);
+    if (!pool)
+        return no_pool(err, "job", row->task_id, row->resource_pool);
+    copy.resource_pool = pool->name;
+    return job_new(core, &copy) ? DET_OK : err_default(err, DET_NOMEM);
 }
 
 /* ---- allocations ----------------------------------------------------------------- */
@@ -270,18 +286,29 @@ static void order_again(struct core *core, const struct live_allocation *it)
         effect->allocation_id = it->row.id;
 }
 
+/* The trial or job that it is a run of; NULL: neither. */
+static struct live_task *find_task(const struct core *core,
+                                   const struct allocation *row)
+{
+    struct live_trial *trial =
+        row->trial_id ? map_get(&core->trials, row->trial_id) : NULL;
+    struct live_job *job = row->job_id ? map_get(&core->jobs, row->job_id) : NULL;
+
+    return trial ? &trial->task : job ? &job->task : NULL;
+}
+
 static det_status restore_allocation(struct core *core, const struct allocation *row,
                                      struct cursor *at, struct err *err)
 {
-    struct live_trial *trial = map_get(&core->trials, row->trial_id);
+    struct live_task *task = find_task(core, row);
     struct live_allocation *it;
     det_status st;
 
-    if (!trial || trial->allocation || trial->row.run_id != row->run_id)
+    if (!task || task->allocation || task_run_id(task) != row->run_id)
         return corrupt(err, "allocation", row->id);
     if (!row->resource_pool || !core_find_pool(core, row->resource_pool))
         return no_pool(err, "allocation", row->name, row->resource_pool);
-    it = allocation_new(core, trial, row);
+    it = allocation_new(core, task, row);
     if (!it)
         return err_default(err, DET_NOMEM);
     while (at->share < at->rows->shares &&
@@ -325,6 +352,8 @@ static det_status restore_rows(struct core *core, const struct core_rows *rows,
         st = restore_experiment(core, &rows->experiment[i], &at, err);
     for (uint32_t i = 0; i < rows->trials && !st; i++)
         st = restore_trial(core, &rows->trial[i], err);
+    for (uint32_t i = 0; i < rows->jobs && !st; i++)
+        st = restore_job(core, &rows->job[i], err);
     for (uint32_t i = 0; i < rows->allocations && !st; i++) {
         st = failure(core, restore_allocation(core, &rows->allocation[i], &at, err),
                      err);

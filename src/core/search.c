@@ -151,7 +151,8 @@ static void break_search(struct core *core, struct live_experiment *experiment,
 
     experiment->is_search_broken = true;
     if (trial)
-        core_log(core, trial, NULL, "the search cannot go on: %s", ops->err.text);
+        core_log(core, &trial->task, NULL, "the search cannot go on: %s",
+                 ops->err.text);
     experiment_move(core, experiment, EXPERIMENT_STOPPING_ERROR);
 }
 

@@ -59,6 +59,8 @@ struct live_trial *trial_new(struct core *core, struct live_experiment *experime
     it->row = *row;
     it->row.request_id = put(&at, row->request_id);
     it->row.task_id = put(&at, row->task_id);
+    it->task.kind = LIVE_TRIAL;
+    it->task.id = it->row.task_id;
     it->row.hparams = put(&at, row->hparams);
     it->row.warm_start = put(&at, row->warm_start);
     it->row.blocked_agents = NULL;
@@ -106,7 +108,7 @@ void trial_create(struct core *core, struct live_experiment *experiment,
         core, experiment,
         &(struct search_input){.kind = SEARCH_INPUT_CREATED, .trial = op->trial});
     if (row.state == TRIAL_ACTIVE)
-        allocation_request(core, it);
+        allocation_request(core, &it->task);
 }
 
 /* ---- ending ---------------------------------------------------------------------- */
@@ -174,15 +176,15 @@ void trial_move(struct core *core, struct live_trial *trial, enum trial_state to
     row->state = to;
     core_touch(core, &trial->live);
     if (to == TRIAL_ACTIVE) {
-        if (!trial->allocation)
-            allocation_request(core, trial);
-    } else if (!trial->allocation) {
+        if (!trial->task.allocation)
+            allocation_request(core, &trial->task);
+    } else if (!trial->task.allocation) {
         if (trial_is_stopping(to))
             end(core, trial, to);
     } else if (to == TRIAL_STOPPING_KILLED || to == TRIAL_STOPPING_ERROR) {
-        allocation_kill(core, trial->allocation, reason_of(trial));
+        allocation_kill(core, trial->task.allocation, reason_of(trial));
     } else {
-        allocation_preempt(core, trial->allocation, reason_of(trial));
+        allocation_preempt(core, trial->task.allocation, reason_of(trial));
     }
 }
 
@@ -195,13 +197,14 @@ static bool has_room(const struct core *core, const struct live_trial *trial)
     struct pool_stats stats;
     int64_t agents, slots;
 
-    if (!trial->blocked.count || !core->config.refuses_unfittable)
+    if (!trial->task.blocked.count || !core->config.refuses_unfittable)
         return true;
     pool_get_stats(pool->pool, &stats);
     agents = stats.agents;
     slots = stats.slots;
-    for (size_t i = 0; i < trial->blocked.count; i++) {
-        const struct live_agent *agent = map_get(&core->agents, trial->blocked.at[i]);
+    for (size_t i = 0; i < trial->task.blocked.count; i++) {
+        const struct live_agent *agent =
+            map_get(&core->agents, trial->task.blocked.at[i]);
 
         if (agent && agent->pool == pool) {
             slots -= agent->row.slots;
@@ -216,13 +219,12 @@ static void go_on(struct core *core, struct live_trial *trial)
     if (trial->row.state != TRIAL_ACTIVE)
         return;
     if (has_room(core, trial)) {
-        allocation_request(core, trial);
+        allocation_request(core, &trial->task);
         return;
     }
-    core_log(core, trial, NULL,
-             "Trial %" PRId64 " (Experiment %" PRId64 ") has too few agents left that "
-             "its log policies do not exclude",
-             trial->row.id, trial->row.experiment_id);
+    core_log(core, &trial->task, NULL,
+             "%s has too few agents left that its log policies do not exclude",
+             task_title(core, &trial->task));
     end(core, trial, TRIAL_STOPPING_ERROR);
 }
 
@@ -241,8 +243,8 @@ static void failed(struct core *core, struct live_trial *trial,
     struct trial *row = &trial->row;
 
     if (row->is_retry_cancelled || row->restarts >= trial->experiment->max_restarts) {
-        core_log(core, trial, NULL, "Trial %" PRId64 " (Experiment %" PRId64 ") %s",
-                 row->id, row->experiment_id, why_no_restart(row, run));
+        core_log(core, &trial->task, NULL, "%s %s", task_title(core, &trial->task),
+                 why_no_restart(row, run));
         end(core, trial, TRIAL_STOPPING_ERROR);
         return;
     }
@@ -257,7 +259,6 @@ void trial_run_over(struct core *core, struct live_trial *trial,
     struct trial *row = &trial->row;
     bool has_failed = run->row.exit == EXIT_FAILED;
 
-    trial->allocation = NULL;
     if (trial_is_stopping(row->state))
         end(core, trial, has_failed ? TRIAL_STOPPING_ERROR : row->state);
     else if (row->has_invalid_hparams)
@@ -386,25 +387,18 @@ det_status trial_early_exit(struct core *core, const struct core_event *event,
         return DET_OK;
     trial->row.has_invalid_hparams = true;
     core_touch(core, &trial->live);
-    if (!trial->allocation)
+    if (!trial->task.allocation)
         end(core, trial, TRIAL_STOPPING_COMPLETED);
-    else if (trial->allocation->row.state == ALLOCATION_PENDING)
-        allocation_kill(core, trial->allocation, "its hyperparameters are invalid");
+    else if (trial->task.allocation->row.state == ALLOCATION_PENDING)
+        allocation_kill(core, trial->task.allocation,
+                        "its hyperparameters are invalid");
     else
-        allocation_set_deadline(core, trial->allocation,
+        allocation_set_deadline(core, trial->task.allocation,
                                 core->now_us + INVALID_GRACE_US);
     return DET_OK;
 }
 
 /* ---- log policies ---------------------------------------------------------------- */
-
-bool trial_set_blocked(struct live_trial *trial, int64_t agent)
-{
-    for (size_t i = 0; i < trial->blocked.count; i++)
-        if (trial->blocked.at[i] == agent)
-            return true;
-    return vec_push(&trial->blocked, agent);
-}
 
 det_status trial_log_policy(struct core *core, const struct core_event *event,
                             struct err *err)
@@ -421,11 +415,12 @@ det_status trial_log_policy(struct core *core, const struct core_event *event,
         core_touch(core, &trial->live);
     }
     if (agent) {
-        if (!trial_set_blocked(trial, agent->row.id))
+        if (!task_block(&trial->task, agent->row.id))
             core_fail_memory(core);
         core_touch(core, &trial->live);
-        if (trial->allocation && trial->allocation->row.state == ALLOCATION_PENDING)
-            allocation_wait(core, trial->allocation);
+        if (trial->task.allocation &&
+            trial->task.allocation->row.state == ALLOCATION_PENDING)
+            allocation_wait(core, trial->task.allocation);
     }
     return DET_OK;
 }

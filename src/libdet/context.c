@@ -104,11 +104,21 @@ det_status context_check(const det_context *context, struct err *err)
     return DET_OK;
 }
 
+static bool is_job(const det_context *context)
+{
+    return context->info.is_on_cluster &&
+           strcmp(context->info.task_type, "GENERIC") == 0;
+}
+
 det_status context_check_trial(const det_context *context, struct err *err)
 {
     det_status st = context_check(context, err);
 
-    if (!st && !context->ring)
+    if (!st && !context->ring && is_job(context))
+        st = err_set(err, DET_STATE,
+                     "this task is a job, not a training: it has no reports, no "
+                     "checkpoints and no search; see 'det job run' in the guide");
+    else if (!st && !context->ring)
         st = err_set(err, DET_STATE, "this task is a %s; only trials report",
                      context->info.task_type);
     return st;
@@ -147,10 +157,10 @@ static det_status start_threads(det_context *context, unsigned flags, struct err
     bool is_quiet = flags & DET_INIT_QUIET;
     det_status st = DET_OK;
 
-    if (!context->ring)
-        return DET_OK;
-    if (context->info.is_on_cluster && !is_quiet)
+    if (context->info.is_on_cluster && !is_quiet && (context->ring || is_job(context)))
         st = preempt_start(context, err);
+    if (!st && !context->ring)
+        return DET_OK;
     if (!st)
         st = profiler_open(context, is_quiet, err);
     if (!st && flags & DET_INIT_TENSORBOARD)

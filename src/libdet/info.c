@@ -109,7 +109,9 @@ det_status info_parse(det_context *context, const char *hparams, const char *con
 
     if (!st)
         st = info_object(context,
-                         info->is_on_cluster ? "DET_EXPERIMENT_CONFIG" : "config",
+                         !info->is_on_cluster ? "config"
+                         : info->is_trial     ? "DET_EXPERIMENT_CONFIG"
+                                              : "DET_TASK_CONFIG",
                          config, &context->config, err);
     if (st)
         return st;
@@ -252,6 +254,16 @@ static det_status read_trial(det_context *context, struct err *err)
     return info_parse(context, hparams, config, err);
 }
 
+/* A task that trains nothing: only its configuration, where it has one. */
+static det_status read_job(det_context *context, struct err *err)
+{
+    const char *config = optional(context, "DET_TASK_CONFIG");
+
+    if (context->strings.has_failed)
+        return err_default(err, DET_NOMEM);
+    return info_parse(context, "{}", config ? config : "{}", err);
+}
+
 det_status info_read(det_context *context, struct err *err)
 {
     det_status st;
@@ -261,8 +273,7 @@ det_status info_read(det_context *context, struct err *err)
     if (st)
         return st;
     context->info.is_trial = strcmp(context->info.task_type, "TRIAL") == 0;
-    st = context->info.is_trial ? read_trial(context, err)
-                                : info_parse(context, "{}", "{}", err);
+    st = context->info.is_trial ? read_trial(context, err) : read_job(context, err);
     if (!st && context->strings.has_failed)
         st = err_default(err, DET_NOMEM);
     return st;

@@ -10,6 +10,7 @@
 #include "base/task.h"
 #include "master/journal.h"
 #include "store/data.h"
+#include "store/jobs.h"
 #include "store/store.h"
 #include "store/unmanaged.h"
 
@@ -122,6 +123,7 @@ static det_status write_counters(struct db *db, const struct core_counters *coun
     } rows[] = {
         {"next_experiment", counters->next_experiment},
         {"next_trial", counters->next_trial},
+        {"next_job", counters->next_job},
         {"next_allocation", counters->next_allocation},
         {"next_agent", counters->next_agent},
         {"journal_seq", counters->journal_seq},
@@ -158,6 +160,22 @@ static det_status write_experiment(struct db *db, const struct core_effect *effe
                                      err);
 }
 
+static det_status write_job_row(struct db *db, const struct core_effect *effect,
+                            struct err *err)
+{
+    const struct job_texts texts = {
+        .name = effect->job.name,
+        .config = effect->job.config,
+        .forked_from = effect->job.forked_from,
+        .files = effect->job.files,
+        .files_len = effect->job.files_len,
+    };
+
+    return effect->kind == EFFECT_ADD_JOB
+               ? store_job_add(db, &effect->job.row, &texts, err)
+               : store_job_put(db, &effect->job.row, err);
+}
+
 static det_status write_row(struct heart *heart, struct db *db,
                             const struct core_effect *effect, struct err *err)
 {
@@ -172,6 +190,9 @@ static det_status write_row(struct heart *heart, struct db *db,
         return store_unmanaged_add_trial(db, &effect->trial, err);
     case EFFECT_PUT_TRIAL:
         return store_trial_put(db, &effect->trial, err);
+    case EFFECT_ADD_JOB:
+    case EFFECT_PUT_JOB:
+        return write_job_row(db, effect, err);
     case EFFECT_PUT_ALLOCATION:
         return store_allocation_put(db, &effect->allocation, err);
     case EFFECT_PUT_SHARE:
@@ -244,6 +265,9 @@ static bool carry_out(struct heart *heart, const struct core_effect *effect)
     case EFFECT_PUT_TRIAL:
         deeds->task_moved(deeds->arg, effect->trial.task_id);
         break;
+    case EFFECT_PUT_JOB:
+        deeds->task_moved(deeds->arg, effect->job.row.task_id);
+        break;
     case EFFECT_TASK_LOG:
         deeds->task_moved(deeds->arg, effect->log.task_id);
         break;
@@ -272,6 +296,7 @@ static det_status read_counters(struct db *db, struct core_counters *ret_counter
     } rows[] = {
         {"next_experiment", &ret_counters->next_experiment},
         {"next_trial", &ret_counters->next_trial},
+        {"next_job", &ret_counters->next_job},
         {"next_allocation", &ret_counters->next_allocation},
         {"next_agent", &ret_counters->next_agent},
         {"journal_seq", &ret_counters->journal_seq},
@@ -307,6 +332,8 @@ static det_status restore_from(struct heart *heart, struct db *db, struct arena 
     rows.experiments = alive.experiments;
     rows.trial = alive.trial;
     rows.trials = alive.trials;
+    rows.job = alive.job;
+    rows.jobs = alive.jobs;
     rows.allocation = alive.allocation;
     rows.allocations = alive.allocations;
     rows.share = alive.share;

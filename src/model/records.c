@@ -53,6 +53,26 @@ const struct field trial_fields[] = {
     FIELD_END,
 };
 
+const struct field job_fields[] = {
+    FIELD(I64, job, id, "its number"),
+    FIELD_AS_ENUM(job, state, job_state_names, "GENERIC_TASK_STATE_",
+                  "where it stands"),
+    FIELD(STR, job, task_id, "its task"),
+    FIELD(I64, job, owner_id, "who submitted it"),
+    FIELD(STR, job, resource_pool, "where it runs"),
+    FIELD(I64, job, priority, "1..99, lower first"),
+    FIELD(F64, job, weight, "its share under fair share"),
+    FIELD(I64, job, slots, "slots it asks for"),
+    FIELD(BOOL, job, is_single_node, "all of them on one agent"),
+    FIELD(BOOL, job, is_pausable, "it may be stopped and begin again"),
+    FIELD(I64, job, preemption_timeout_us, "how long it has to end when asked"),
+    FIELD(I64, job, submitted_us, "its place in the queue"),
+    FIELD(I64, job, start_us, "when it was created"),
+    FIELD(I64, job, end_us, "when it ended"),
+    FIELD(I64, job, run_id, "attempts so far"),
+    FIELD_END,
+};
+
 #define ALLOCATION_PORT(at, name_, help_)                                              \
     {                                                                                  \
         .name = (name_), .help = (help_), .type = FIELD_I64,                           \
@@ -86,6 +106,7 @@ const struct field allocation_fields[] = {
     ALLOCATION_PORT(1, "port_comm_1", "INTER_TRAIN_PROCESS_COMM_PORT_1"),
     ALLOCATION_PORT(2, "port_comm_2", "INTER_TRAIN_PROCESS_COMM_PORT_2"),
     ALLOCATION_PORT(3, "port_c10d", "C10D_PORT"),
+    FIELD(I64, allocation, job_id, "the job it runs"),
     FIELD_END,
 };
 

@@ -3,6 +3,7 @@
  * and the API shows.
  *
  *   experiment 1--n trial 1--n allocation 1--n share (on an agent)
+ *                     job 1--n allocation
  *
  * These structs hold what the *heart* owns: rows that its effects write and that
  * core_restore() reads back.  What only the data road writes (metrics summaries, logs,
@@ -63,6 +64,26 @@ struct trial {
     double progress;            /* as last reported, in whole hundredths */
 };
 
+/* A program that trains nothing: one task, run after run from its start.  Everything
+ * the heart needs of its configuration is in its row. */
+struct job {
+    int64_t id;
+    uint32_t state;      /* enum job_state */
+    const char *task_id; /* a uuid; also its name in the queue */
+    int64_t owner_id;
+    const char *resource_pool;
+    int64_t priority;
+    double weight;
+    int64_t slots;
+    bool is_single_node;
+    bool is_pausable;              /* it may be asked to stop and begin again later */
+    int64_t preemption_timeout_us; /* how long it has to end when it was asked to */
+    int64_t submitted_us;          /* its place in the queue */
+    int64_t start_us;
+    int64_t end_us;
+    int64_t run_id; /* of the latest allocation; 0: none yet */
+};
+
 /* How an allocation ended. */
 enum exit_kind {
     EXIT_NONE,      /* it has not */
@@ -75,7 +96,7 @@ enum exit_kind {
 
 struct allocation {
     int64_t id;
-    int64_t trial_id;
+    int64_t trial_id; /* 0: it is a job's */
     int64_t experiment_id;
     const char *task_id;
     const char *name; /* "<task id>.<run id>", its id on the wire */
@@ -96,6 +117,7 @@ struct allocation {
     const char *exit_reason;
     int64_t shares;
     int64_t ports[4]; /* DTRAIN_SSH_PORT, INTER_TRAIN_..._1, _2, C10D_PORT; 0: none */
+    int64_t job_id;   /* 0: it is a trial's */
 };
 
 /* The part of an allocation that runs on one agent: one task process tree. */
@@ -161,6 +183,7 @@ extern const char *const exit_kind_names[]; /* ends with NULL */
 /* Column order of the tables of the same name; also the API document. */
 extern const struct field experiment_fields[];
 extern const struct field trial_fields[];
+extern const struct field job_fields[];
 extern const struct field allocation_fields[];
 extern const struct field share_fields[];
 extern const struct field agent_fields[];

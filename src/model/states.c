@@ -18,9 +18,16 @@
  * COMPLETED, CANCELED and ERROR lead back to ACTIVE when somebody continues the
  * experiment; that is no step of these machines, but a new life (core/continue.c).
  *
- * A trial moves the same way, without the last line.  An allocation only goes forward:
- * PENDING, ASSIGNED, PULLING, STARTING, RUNNING, TERMINATING, TERMINATED, skipping what
- * it does not need. */
+ * A job, which trains nothing, has one program and so less to stop:
+ *
+ *   ACTIVE -- pause --> STOPPING_PAUSED ---> PAUSED      (unpause leads back to ACTIVE)
+ *     |  \                    |                 |
+ *     |   +--- kill ----------+-----------------+---> STOPPING_CANCELED --> CANCELED
+ *     +-- its program ended --+---> COMPLETED, ERROR
+ *
+ * A trial moves the same way as its experiment, without the last line.  An allocation
+ * only goes forward: PENDING, ASSIGNED, PULLING, STARTING, RUNNING, TERMINATING,
+ * TERMINATED, skipping what it does not need. */
 #include "model/states.h"
 
 #include <stddef.h>
@@ -69,6 +76,19 @@ static const struct fsm_state trial_states[] = {
     STATE(TRIAL, ERROR, 0),
 };
 
+#define J(name) TO(JOB_##name)
+#define J_ENDS  (J(STOPPING_CANCELED) | J(COMPLETED) | J(CANCELED) | J(ERROR))
+
+static const struct fsm_state job_states[] = {
+    STATE(JOB, ACTIVE, J(STOPPING_PAUSED) | J(PAUSED) | J_ENDS),
+    STATE(JOB, STOPPING_PAUSED, J(PAUSED) | J(ACTIVE) | J_ENDS),
+    STATE(JOB, PAUSED, J(ACTIVE) | J(CANCELED)),
+    STATE(JOB, STOPPING_CANCELED, J(CANCELED)),
+    STATE(JOB, COMPLETED, 0),
+    STATE(JOB, CANCELED, 0),
+    STATE(JOB, ERROR, 0),
+};
+
 #define A(name) TO(ALLOCATION_##name)
 #define A_END   (A(TERMINATING) | A(TERMINATED))
 
@@ -85,6 +105,7 @@ static const struct fsm_state allocation_states[] = {
 const struct fsm experiment_fsm = {"experiment", experiment_states,
                                    ARRAY_LEN(experiment_states)};
 const struct fsm trial_fsm = {"trial", trial_states, ARRAY_LEN(trial_states)};
+const struct fsm job_fsm = {"job", job_states, ARRAY_LEN(job_states)};
 const struct fsm allocation_fsm = {"allocation", allocation_states,
                                    ARRAY_LEN(allocation_states)};
 
@@ -105,6 +126,11 @@ const char *const trial_state_names[] = {
     "CANCELED",
     "ERROR",
     NULL,
+};
+
+const char *const job_state_names[] = {
+    "ACTIVE",    "STOPPING_PAUSED", "PAUSED", "STOPPING_CANCELED",
+    "COMPLETED", "CANCELED",        "ERROR",  NULL,
 };
 
 const char *const allocation_state_names[] = {
@@ -137,6 +163,11 @@ bool experiment_is_stopping(enum experiment_state state)
 bool trial_is_terminal(enum trial_state state)
 {
     return state >= TRIAL_COMPLETED;
+}
+
+bool job_is_terminal(enum job_state state)
+{
+    return state >= JOB_COMPLETED;
 }
 
 bool trial_is_stopping(enum trial_state state)

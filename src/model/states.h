@@ -38,6 +38,17 @@ enum trial_state {
     TRIAL_STATES,
 };
 
+enum job_state {
+    JOB_ACTIVE,
+    JOB_STOPPING_PAUSED, /* its run was asked to stop */
+    JOB_PAUSED,
+    JOB_STOPPING_CANCELED,
+    JOB_COMPLETED,
+    JOB_CANCELED,
+    JOB_ERROR,
+    JOB_STATES,
+};
+
 enum allocation_state {
     ALLOCATION_PENDING,
     ALLOCATION_ASSIGNED,
@@ -62,11 +73,13 @@ enum checkpoint_state {
 
 extern const struct fsm experiment_fsm;
 extern const struct fsm trial_fsm;
+extern const struct fsm job_fsm;
 extern const struct fsm allocation_fsm;
 
 /* For field tables; each ends with NULL. */
 extern const char *const experiment_state_names[];
 extern const char *const trial_state_names[];
+extern const char *const job_state_names[];
 extern const char *const allocation_state_names[];
 extern const char *const checkpoint_state_names[];
 /* As the API names it: without a word for DELETING, one that is going is one that lacks
@@ -77,6 +90,7 @@ bool experiment_is_terminal(enum experiment_state state); /* COMPLETED and beyon
 bool experiment_is_stopping(enum experiment_state state);
 bool trial_is_terminal(enum trial_state state);
 bool trial_is_stopping(enum trial_state state);
+bool job_is_terminal(enum job_state state);
 /* STOPPING_KILLED ends as CANCELED, and so on. */
 enum experiment_state experiment_end_of(enum experiment_state stopping);
 enum trial_state trial_end_of(enum trial_state stopping);

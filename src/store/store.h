@@ -128,6 +128,8 @@ struct store_alive {
     uint32_t experiments;
     struct trial *trial;
     uint32_t trials;
+    struct job *job;
+    uint32_t jobs;
     struct allocation *allocation;
     uint32_t allocations;
     struct share *share;

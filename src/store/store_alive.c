@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_alive.c - what is alive, for core_restore(). */
 #include "base/compiler.h"
+#include "store/jobs.h"
 #include "store/store.h"
 #include "store/store_impl.h"
 #include "store/views.h"
@@ -81,6 +82,8 @@ det_status store_load_alive(struct db *db, struct arena *mem,
     if (!st)
         st =
             store_allocations_live(db, mem, &alive.allocation, &alive.allocations, err);
+    if (!st)
+        st = store_jobs_alive(db, mem, &alive.job, &alive.jobs, err);
     if (!st)
         st = store_agent_list(db, mem, &alive.agent, &alive.agents, err);
     if (st)

@@ -13,7 +13,7 @@
     "is_killed,"                                                                       \
     " preempt_deadline_us, exit, exit_code, exit_reason, shares, port_ssh, "           \
     "port_comm_1,"                                                                     \
-    " port_comm_2, port_c10d"
+    " port_comm_2, port_c10d, job_id"
 #define SHARE_COLUMNS                                                                  \
     "allocation_id, rank, agent_id, agent, container_id, slots, is_running,"           \
     " has_exited, exit, exit_code"
@@ -42,7 +42,7 @@ static const struct sql allocation_sql[] = {
         "INSERT INTO allocations (" ALLOCATION_COLUMNS ")"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
         "$16,"
-        "  $17, $18, $19, $20, $21, $22, $23, $24, $25)"
+        "  $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)"
         " ON CONFLICT (id) DO UPDATE SET trial_id = $2, experiment_id = $3, task_id = "
         "$4,"
         "  name = $5, run_id = $6, state = $7, resource_pool = $8, slots = $9,"
@@ -50,7 +50,7 @@ static const struct sql allocation_sql[] = {
         "  is_preempted = $14, is_acknowledged = $15, is_killed = $16,"
         "  preempt_deadline_us = $17, exit = $18, exit_code = $19, exit_reason = $20,"
         "  shares = $21, port_ssh = $22, port_comm_1 = $23, port_comm_2 = $24,"
-        "  port_c10d = $25"),
+        "  port_c10d = $25, job_id = $26"),
     SQL(ALLOCATION_BY_ID,
         "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE id = $1"),
     SQL(ALLOCATION_NAME, "SELECT name FROM allocations WHERE id = $1"),

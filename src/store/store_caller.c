@@ -17,8 +17,9 @@ static const struct sql caller_sql[] = {
     SQL(CALLER_BY_ALLOCATION,
         "SELECT u.id, u.username, u.is_admin, u.is_active,"
         "  0, a.state = 'TERMINATED', a.name, a.task_id, a.trial_id, a.experiment_id"
-        "  FROM allocations a JOIN experiments e ON e.id = a.experiment_id"
-        "  JOIN users u ON u.id = e.owner_id"
+        "  FROM allocations a LEFT JOIN experiments e ON e.id = a.experiment_id"
+        "  LEFT JOIN jobs j ON j.id = a.job_id"
+        "  JOIN users u ON u.id = COALESCE(e.owner_id, j.owner_id)"
         " WHERE a.id = $1"),
 };
 const struct sql_table caller_sql_table = SQL_TABLE(caller_sql);

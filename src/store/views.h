@@ -193,10 +193,11 @@ det_status store_shares_live(struct db *db, struct arena *mem, struct share **re
 det_status store_agent_list(struct db *db, struct arena *mem, struct agent **ret_rows,
                             uint32_t *ret_count, struct err *err);
 
-/* An experiment in the queue: it has allocations that are not over. */
-struct job_view {
-    int64_t experiment_id;
-    const char *job_id;
+/* An experiment or a job in the queue: it has allocations that are not over. */
+struct queue_view {
+    int64_t experiment_id; /* 0: it is a job */
+    int64_t job;           /* its number; 0: it is an experiment */
+    const char *job_id;    /* of a job: its task's id */
     const char *name;
     const char *username;
     int64_t owner_id;
@@ -208,14 +209,17 @@ struct job_view {
     int64_t requested; /* slots */
     int64_t allocated;
     bool is_scheduled; /* some allocation holds slots */
-    int64_t ahead;     /* jobs of its pool that wait before it */
+    bool is_preemptible;
+    int64_t ahead; /* jobs of its pool that wait before it */
 };
 /* In the order of their turn. */
-det_status store_job_list(struct db *db, struct arena *mem, struct job_view **ret_rows,
-                          uint32_t *ret_count, struct err *err);
-/* DET_NOT_FOUND for none, and for one that is over. */
-det_status store_job_find(struct db *db, const char *job_id, int64_t *ret_experiment_id,
-                          struct err *err);
+det_status store_queue_list(struct db *db, struct arena *mem,
+                            struct queue_view **ret_rows, uint32_t *ret_count,
+                            struct err *err);
+/* DET_NOT_FOUND for none, and for one that is over; of the two numbers one is 0. */
+det_status store_queue_find(struct db *db, const char *job_id,
+                            int64_t *ret_experiment_id, int64_t *ret_job,
+                            struct err *err);
 
 /* ---- people ---------------------------------------------------------------------- */
 

@@ -121,6 +121,26 @@ const struct field patch_experiment_body_fields[] = {
     FIELD_END,
 };
 
+const struct field create_generic_task_body_fields[] = {
+    FIELD_REQUIRED(STR, create_generic_task_body, config, "the configuration, YAML"),
+    FIELD(TREE, create_generic_task_body, context_directory,
+          "files: path, type, content"),
+    FIELD(I64, create_generic_task_body, project_id, "the project it belongs to"),
+    FIELD(STR, create_generic_task_body, forked_from,
+          "the job whose files it works on when it brings none"),
+    FIELD(STR, create_generic_task_body, parent_id, "not built yet"),
+    FIELD(BOOL, create_generic_task_body, inherit_context, "not built yet"),
+    FIELD(BOOL, create_generic_task_body, no_pause,
+          "it is never paused, and not preempted"),
+    FIELD_END,
+};
+
+const struct field kill_task_body_fields[] = {
+    FIELD(STR, kill_task_body, task_id, "as in the path"),
+    FIELD(BOOL, kill_task_body, kill_from_root, "no effect: a job has no parent"),
+    FIELD_END,
+};
+
 const struct field retain_logs_body_fields[] = {
     FIELD_REQUIRED(I64, retain_logs_body, num_days, "-1: for ever"),
     FIELD_END,

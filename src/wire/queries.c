@@ -114,6 +114,11 @@ const struct field preemption_query_fields[] = {
     FIELD_END,
 };
 
+const struct field generic_tasks_query_fields[] = {
+    FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
+    FIELD_END,
+};
+
 const struct field jobs_query_fields[] = {
     PAGE_FIELDS(jobs_query),
     FIELD(STR, jobs_query, resource_pool, "only this pool"),

@@ -125,6 +125,11 @@ struct preemption_query {
 };
 extern const struct field preemption_query_fields[];
 
+struct generic_tasks_query {
+    bool all;
+};
+extern const struct field generic_tasks_query_fields[];
+
 struct jobs_query {
     int64_t offset;
     int64_t limit;

@@ -87,6 +87,32 @@ static void submit(struct world *w, struct message *message)
         message->event.submitted.warm_start = "warm";
 }
 
+/* A program that trains nothing.  The message holds what its event borrows. */
+static void submit_job(struct world *w, struct message *message)
+{
+    static const int slots[] = {0, 1, 1, 2, 4, 16};
+    static const char *const pools[] = {"", "", "compute", "aux", "nowhere"};
+    struct job *row = mem_new(struct job);
+
+    if (!row)
+        abort();
+    snprintf(message->text, sizeof(message->text), "job-%" PRIu64, w->next_uuid++);
+    message->long_text = (char *)row; /* freed with the message */
+    row->task_id = message->text;
+    row->owner_id = 1;
+    row->slots = slots[world_below(w, ARRAY_LEN(slots))];
+    row->priority = (int64_t)world_below(w, 100);
+    row->weight = 1;
+    row->is_single_node = world_below(w, 6) == 0;
+    row->is_pausable = world_below(w, 4) != 0;
+    row->preemption_timeout_us = (1 + (int64_t)world_below(w, 60)) * SECOND;
+    row->resource_pool = pools[world_below(w, ARRAY_LEN(pools))];
+    message->event.kind = EVENT_JOB_SUBMITTED;
+    message->event.job_submitted.row = row;
+    message->event.job_submitted.name = "sim";
+    message->event.job_submitted.config = "{}";
+}
+
 /* ---- meddling -------------------------------------------------------------------- */
 
 static int64_t some_id(struct world *w, int64_t next)
@@ -104,6 +130,23 @@ static void change_resources(struct world *w, struct core_event *event)
         event->resources.priority = (int64_t)world_below(w, 101);
     else
         event->resources.resource_pool = world_below(w, 2) ? "aux" : "compute";
+}
+
+static void meddle_with_job(struct world *w, struct core_event *event)
+{
+    static const enum experiment_action actions[] = {ACTION_PAUSE,    ACTION_PAUSE,
+                                                     ACTION_ACTIVATE, ACTION_ACTIVATE,
+                                                     ACTION_KILL,     ACTION_CANCEL};
+
+    if (world_below(w, 4)) {
+        event->kind = EVENT_JOB_ACTION;
+        event->job_action.job_id = some_id(w, w->store.counters.next_job);
+        event->job_action.action = actions[world_below(w, ARRAY_LEN(actions))];
+        return;
+    }
+    change_resources(w, event);
+    event->kind = EVENT_JOB_RESOURCES;
+    event->resources.job_id = some_id(w, w->store.counters.next_job);
 }
 
 static void meddle_with_agent(struct world *w, struct core_event *event)
@@ -130,9 +173,11 @@ static void meddle(struct world *w, struct message *message)
     static const enum experiment_action actions[] = {
         ACTION_PAUSE,    ACTION_PAUSE,    ACTION_PAUSE,  ACTION_ACTIVATE,
         ACTION_ACTIVATE, ACTION_ACTIVATE, ACTION_CANCEL, ACTION_KILL};
-    uint64_t what = world_below(w, 13);
+    uint64_t what = world_below(w, 16);
 
-    if (what >= 12) {
+    if (what >= 13) {
+        meddle_with_job(w, event);
+    } else if (what >= 12) {
         event->kind = EVENT_RUN_KILL;
         event->run_kill.allocation_id = some_id(w, w->store.counters.next_allocation);
     } else if (what >= 10) {
@@ -163,6 +208,8 @@ void people_act(struct world *w)
     message = world_send(w, SAYS_USER, 0, 0);
     if (world_below(w, 3) == 0)
         submit(w, message);
+    else if (world_below(w, 5) == 0)
+        submit_job(w, message);
     else
         meddle(w, message);
 }
@@ -197,6 +244,17 @@ static void heal_agent(struct world *w, const struct sim_agent *agent)
     }
 }
 
+/* Of any one agent of the pool. */
+static int64_t most_room(const struct world *w, const char *pool)
+{
+    int64_t room = 0;
+
+    for (uint32_t i = 0; i < w->agents; i++)
+        if (!strcmp(w->agent[i].pool, pool))
+            room = MAX(room, w->agent[i].slots);
+    return room;
+}
+
 /* Whether the agents of its pool, all well and idle, could ever run its trials.  What
  * excluded agents by its logs may be left with too few. */
 static bool could_run(const struct world *w, const struct experiment *row)
@@ -205,18 +263,31 @@ static bool could_run(const struct world *w, const struct experiment *row)
     struct json *config = NULL;
     const struct trial *trial;
     int64_t slots;
-    int64_t room = 0;
 
     if (json_parse(row->config, strlen(row->config), &mem, &config, NULL))
         abort();
     slots = json_i64(json_path(config, "resources.slots_per_trial"), 0);
-    for (uint32_t i = 0; i < w->agents; i++)
-        if (!strcmp(w->agent[i].pool, row->resource_pool))
-            room = MAX(room, w->agent[i].slots);
     for (size_t i = 0; (trial = map_next(&w->store.trials.rows, &i));)
         if (trial->experiment_id == row->id && trial->blocked_agents)
             return false;
-    return slots <= room;
+    return slots <= most_room(w, row->resource_pool);
+}
+
+/* All that may begin again does; it must end by itself then. */
+static void calm_jobs(struct world *w)
+{
+    const struct job *row;
+
+    for (size_t i = 0; (row = map_next(&w->store.jobs.rows, &i));) {
+        bool fits = row->slots <= most_room(w, row->resource_pool);
+        struct core_event *event;
+
+        if (job_is_terminal(row->state))
+            continue;
+        event = say(w, EVENT_JOB_ACTION);
+        event->job_action.job_id = row->id;
+        event->job_action.action = fits ? ACTION_ACTIVATE : ACTION_KILL;
+    }
 }
 
 void people_calm(struct world *w)
@@ -238,13 +309,19 @@ void people_calm(struct world *w)
         event->action.experiment_id = row->id;
         event->action.action = could_run(w, row) ? ACTION_ACTIVATE : ACTION_KILL;
     }
+    calm_jobs(w);
 }
 
 void people_check_rest(struct world *w)
 {
     const struct experiment *row;
     const struct trial *trial;
+    const struct job *job;
 
+    for (size_t i = 0; (job = map_next(&w->store.jobs.rows, &i));)
+        if (!job_is_terminal(job->state))
+            world_fail(w, "job %" PRId64 " hangs in %s", job->id,
+                       job_state_names[job->state]);
     for (size_t i = 0; (row = map_next(&w->store.experiments.rows, &i));)
         if (!experiment_is_terminal(row->state))
             world_fail(w, "experiment %" PRId64 " hangs in %s", row->id,

@@ -93,12 +93,13 @@ void sim_store_init(struct sim_store *store)
     *store = (struct sim_store){
         .experiments = {experiment_fields, sizeof(struct experiment), {0}},
         .trials = {trial_fields, sizeof(struct trial), {0}},
+        .jobs = {job_fields, sizeof(struct job), {0}},
         .allocations = {allocation_fields, sizeof(struct allocation), {0}},
         .shares = {share_fields, sizeof(struct share), {0}},
         .agents = {agent_fields, sizeof(struct agent), {0}},
         .inputs = {search_input_fields, sizeof(struct search_input), {0}},
         .snapshots = {search_snapshot_fields, sizeof(struct search_snapshot), {0}},
-        .counters = {1, 1, 1, 1, 0},
+        .counters = {1, 1, 1, 1, 0, 1},
     };
 }
 
@@ -106,6 +107,7 @@ void sim_store_done(struct sim_store *store)
 {
     table_done(&store->experiments);
     table_done(&store->trials);
+    table_done(&store->jobs);
     table_done(&store->allocations);
     table_done(&store->shares);
     table_done(&store->agents);
@@ -123,6 +125,11 @@ const struct experiment *sim_store_experiment(const struct sim_store *store, int
 const struct trial *sim_store_trial(const struct sim_store *store, int64_t id)
 {
     return map_get(&store->trials.rows, id);
+}
+
+const struct job *sim_store_job(const struct sim_store *store, int64_t id)
+{
+    return map_get(&store->jobs.rows, id);
 }
 
 const struct allocation *sim_store_allocation(const struct sim_store *store, int64_t id)
@@ -202,13 +209,39 @@ static void put_trial(struct sim_store *store, const struct core_effect *effect)
     table_put(&store->trials, row->id, row);
 }
 
-/* Only a trial's latest run is kept: older ones are over, which is checked here. */
+static void put_job(struct sim_store *store, const struct core_effect *effect)
+{
+    const struct job *row = &effect->job.row;
+    const struct job *old = sim_store_job(store, row->id);
+
+    if ((effect->kind == EFFECT_ADD_JOB) == (old != NULL))
+        broken(store, "job %" PRId64 " is added twice, or put before", row->id);
+    if (old && job_is_terminal(old->state))
+        broken(store, "job %" PRId64 " changed after its end", row->id);
+    if (old && old->state != row->state && !job_is_terminal(row->state) &&
+        !fsm_may(&job_fsm, old->state, row->state))
+        broken(store, "job %" PRId64 " went from %s to %s", row->id,
+               job_state_names[old->state], job_state_names[row->state]);
+    if (old && row->run_id != old->run_id && row->run_id != old->run_id + 1)
+        broken(store, "job %" PRId64 " went from run %" PRId64 " to %" PRId64, row->id,
+               old->run_id, row->run_id);
+    table_put(&store->jobs, row->id, row);
+}
+
+/* Trials and jobs have numbers of their own. */
+static int64_t task_key(const struct allocation *row)
+{
+    return row->job_id ? -row->job_id : row->trial_id;
+}
+
+/* Only a task's latest run is kept: older ones are over, which is checked here. */
 static void put_allocation(struct sim_store *store, const struct allocation *row)
 {
     const struct allocation *old = sim_store_allocation(store, row->id);
-    const struct allocation *latest = map_get(&store->run_of, row->trial_id);
+    const struct allocation *latest = map_get(&store->run_of, task_key(row));
 
-    if (!sim_store_trial(store, row->trial_id))
+    if (row->job_id ? !sim_store_job(store, row->job_id)
+                    : !sim_store_trial(store, row->trial_id))
         broken(store, "allocation %" PRId64 " is an orphan", row->id);
     if (old && old->state == ALLOCATION_TERMINATED)
         broken(store, "allocation %" PRId64 " changed after its end", row->id);
@@ -218,13 +251,13 @@ static void put_allocation(struct sim_store *store, const struct allocation *row
         int64_t id = latest->id;
 
         if (latest->state != ALLOCATION_TERMINATED || latest->run_id + 1 != row->run_id)
-            broken(store, "trial %" PRId64 " has two runs at once", row->trial_id);
+            broken(store, "task %s has two runs at once", row->task_id);
         for (int64_t i = 0; i < latest->shares; i++)
             table_drop(&store->shares, id * RANKS + i);
         table_drop(&store->allocations, id);
     }
     table_put(&store->allocations, row->id, row);
-    if (!map_put(&store->run_of, row->trial_id,
+    if (!map_put(&store->run_of, task_key(row),
                  map_get(&store->allocations.rows, row->id)))
         abort();
 }
@@ -280,6 +313,10 @@ static void commit(struct sim_store *store, const struct core_effect *effect)
     case EFFECT_ADD_TRIAL:
     case EFFECT_PUT_TRIAL:
         put_trial(store, effect);
+        return;
+    case EFFECT_ADD_JOB:
+    case EFFECT_PUT_JOB:
+        put_job(store, effect);
         return;
     case EFFECT_PUT_ALLOCATION:
         put_allocation(store, &effect->allocation);
@@ -384,6 +421,7 @@ static void check_slots(struct sim_store *store)
 static void check_ends(struct sim_store *store)
 {
     const struct trial *trial;
+    const struct job *job;
 
     for (size_t i = 0; (trial = map_next(&store->trials.rows, &i));) {
         const struct experiment *of = sim_store_experiment(store, trial->experiment_id);
@@ -397,6 +435,14 @@ static void check_ends(struct sim_store *store)
             broken(store, "trial %" PRId64 " ended before its run", trial->id);
         if (run && run->run_id != trial->run_id)
             broken(store, "trial %" PRId64 " lost its run", trial->id);
+    }
+    for (size_t i = 0; (job = map_next(&store->jobs.rows, &i));) {
+        const struct allocation *run = map_get(&store->run_of, -job->id);
+
+        if (!run || run->run_id != job->run_id)
+            broken(store, "job %" PRId64 " lost its run", job->id);
+        else if (job_is_terminal(job->state) && run->state != ALLOCATION_TERMINATED)
+            broken(store, "job %" PRId64 " ended before its run", job->id);
     }
 }
 
@@ -446,6 +492,12 @@ static bool trial_lives(const struct sim_store *store, const void *row)
     return !trial_is_terminal(((const struct trial *)row)->state);
 }
 
+static bool job_lives(const struct sim_store *store, const void *row)
+{
+    (void)store;
+    return !job_is_terminal(((const struct job *)row)->state);
+}
+
 static bool allocation_lives(const struct sim_store *store, const void *row)
 {
     (void)store;
@@ -490,6 +542,7 @@ det_status sim_store_restore(const struct sim_store *store,
     rows.experiment =
         list(store, &store->experiments, experiment_lives, &mem, &rows.experiments);
     rows.trial = list(store, &store->trials, trial_lives, &mem, &rows.trials);
+    rows.job = list(store, &store->jobs, job_lives, &mem, &rows.jobs);
     rows.allocation =
         list(store, &store->allocations, allocation_lives, &mem, &rows.allocations);
     rows.share = list(store, &store->shares, share_lives, &mem, &rows.shares);

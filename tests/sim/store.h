@@ -25,12 +25,13 @@ struct sim_table {
 struct sim_store {
     struct sim_table experiments;
     struct sim_table trials;
-    struct sim_table allocations; /* the latest of each trial only */
+    struct sim_table jobs;
+    struct sim_table allocations; /* the latest of each task only */
     struct sim_table shares;
     struct sim_table agents;
     struct sim_table inputs;
     struct sim_table snapshots;
-    struct map run_of; /* by trial: its latest allocation */
+    struct map run_of; /* by task_key(): its latest allocation */
     struct core_counters counters;
     VEC(int64_t) continued; /* experiments, by the commit that is being written */
     char why[WHY_SIZE];     /* what was broken first; "": nothing */
@@ -56,6 +57,7 @@ void sim_store_fill_continued(const struct sim_store *store, int64_t id,
 const struct experiment *sim_store_experiment(const struct sim_store *store,
                                               int64_t id);
 const struct trial *sim_store_trial(const struct sim_store *store, int64_t id);
+const struct job *sim_store_job(const struct sim_store *store, int64_t id);
 const struct allocation *sim_store_allocation(const struct sim_store *store,
                                               int64_t id);
 

@@ -683,9 +683,13 @@ static void end(struct world *w)
 static bool is_at_rest(const struct world *w)
 {
     const struct experiment *row;
+    const struct job *job;
 
     for (size_t i = 0; (row = map_next(&w->store.experiments.rows, &i));)
         if (!experiment_is_terminal(row->state))
+            return false;
+    for (size_t i = 0; (job = map_next(&w->store.jobs.rows, &i));)
+        if (!job_is_terminal(job->state))
             return false;
     return !has_work(w);
 }

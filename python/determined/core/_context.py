@@ -170,11 +170,12 @@ def _check_storage(storage: Optional[Dict[str, Any]], values: Dict[str, Any]) ->
 
 
 def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedContext]) -> None:
-    if info is None or distributed is not None or info.task_type != "TRIAL":
+    if info is None or distributed is not None or not info._meets:
         return
     if len(info.slot_ids) > 1 or len(info.container_addrs) > 1:
         raise ValueError(
-            f"this trial has {sum(info.container_slot_counts)} slots: core.init() needs "
+            f"this {'trial' if info._is_trial else 'job'} has {sum(info.container_slot_counts)} slots: "
+            "core.init() needs "
             "distributed=DistributedContext.from_...()"
         )
 

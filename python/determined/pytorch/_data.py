@@ -17,6 +17,7 @@ have got.  Generators that a data set keeps for itself are nobody's business: wh
 
 A validation walks through epoch 0 again and again, so that it sees the same every time.
 """
+
 import itertools
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 
@@ -35,9 +36,10 @@ _REFUSED = (
 class DataLoader(data.DataLoader):  # type: ignore[type-arg]
     """torch.utils.data.DataLoader for data sets with a length and an item for each index.
 
-    The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is
-    sharded and shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
-    data may be a tuple or a dict of arrays."""
+    The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is sharded,
+    shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
+    data may be a tuple or a dict of arrays.  Arrays need no worker processes: num_workers above 0 is a thread for
+    them, and worker_init_fn is not called.  Batches always come in order."""
 
     def __init__(
         self,
@@ -54,13 +56,16 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
         worker_init_fn: Optional[Callable[[int], None]] = None,
         multiprocessing_context: Any = None,
         generator: Any = None,
+        *,
+        prefetch_factor: Optional[int] = None,
+        persistent_workers: bool = False,
         **more: Any,
     ) -> None:
-        dataset = _checked_dataset(dataset)
+        self._is_own = sampler is None and batch_sampler is None  # the order: ours to compute
+        dataset = _checked_dataset(dataset, self._is_own)
         _check_arguments(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if shuffle and len(dataset) == 0:
             raise ValueError("the data set is empty: there is no record in it to be shuffled")
-        self._is_own = sampler is None and batch_sampler is None  # the order: ours to compute
         self._is_shuffled = bool(shuffle)
         self._has_batch_sampler = batch_sampler is not None
         super().__init__(
@@ -77,6 +82,8 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
             worker_init_fn,
             multiprocessing_context,
             generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
             **more,
         )
 
@@ -89,12 +96,12 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
     def _gathered(self, gather: Callable[[Any], Any]) -> Iterator[Any]:
         # PyTorch draws here as well: equal seeds give equal batches.
         torch.empty((), dtype=torch.int64).random_(generator=self.generator)
-        return _data_workers.ahead(gather, iter(self.batch_sampler or ()), _depth(self))
+        return _data_workers.ahead(gather, iter(_sampler_of(self)), _depth(self))
 
     def get_data_loader(self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> "DataLoader":
         """A loader for whoever iterates by hand: repeated for ever, then one batch of every `num_replicas`, then
         without the first `skip`."""
-        kept = dict(
+        kept: Dict[str, Any] = dict(
             num_workers=self.num_workers,
             collate_fn=self.collate_fn,
             pin_memory=self.pin_memory,
@@ -107,18 +114,18 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
         )
         given: Any = (repeat, skip, num_replicas, rank)
         if self.batch_sampler is None:
-            return DataLoader(self.dataset, None, sampler=samplers.adapt_sampler(self.sampler, *given), **kept)  # type: ignore[arg-type]
-        return DataLoader(self.dataset, batch_sampler=samplers.adapt_batch_sampler(self.batch_sampler, *given), **kept)  # type: ignore[arg-type]
+            return DataLoader(self.dataset, None, sampler=samplers.adapt_sampler(self.sampler, *given), **kept)
+        return DataLoader(self.dataset, batch_sampler=samplers.adapt_batch_sampler(self.batch_sampler, *given), **kept)
 
 
-def _checked_dataset(dataset: Any) -> Any:
+def _checked_dataset(dataset: Any, must_be_counted: bool) -> Any:
     if isinstance(dataset, data.IterableDataset):
         raise TypeError(
             f"{type(dataset).__name__} is an IterableDataset, whose records have no numbers: it can be neither "
             "sharded nor resumed; make it a data set with __len__ and __getitem__, or " + _REFUSED
         )
     dataset = _data_arrays.as_dataset(dataset)
-    for name in ("__getitem__", "__len__"):
+    for name in ("__getitem__", "__len__") if must_be_counted else ("__getitem__",):
         if not hasattr(dataset, name):
             raise TypeError(
                 f"the data set is of the type {type(dataset).__name__}, which has no {name}; expected one with __len__ and "
@@ -129,13 +136,20 @@ def _checked_dataset(dataset: Any) -> Any:
 
 def _check_arguments(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool) -> None:
     if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
-        raise ValueError(f"batch_size is {batch_size!r}; expected a whole number above 0, or None for records without batches")
+        raise ValueError(
+            f"batch_size is {batch_size!r}; expected a whole number above 0, or None for records without batches"
+        )
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
         raise ValueError(
             "a batch_sampler says which records a batch has: batch_size, shuffle, sampler and drop_last are not given beside it"
         )
     if sampler is not None and shuffle:
         raise ValueError("a sampler says in which order the records come: shuffle=True is not given beside it")
+
+
+def _sampler_of(loader: data.DataLoader) -> Any:  # type: ignore[type-arg]
+    """Of batches, or of records where there are no batches."""
+    return loader.sampler if loader.batch_sampler is None else loader.batch_sampler
 
 
 def _is_default(collate: Any) -> bool:
@@ -270,7 +284,7 @@ class _PlainFeed(Feed):
             self.batches = len(loader)
         except TypeError:
             pass
-        dataset = getattr(loader, "dataset", None)
+        dataset: Any = getattr(loader, "dataset", None)
         if not isinstance(dataset, data.IterableDataset) and hasattr(dataset, "__len__"):
             self.records = len(dataset)
 
@@ -286,9 +300,7 @@ class _PlainFeed(Feed):
         yield from passed
 
 
-def make_feed(
-    loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: bool = True, training: bool = True
-) -> Feed:
+def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: bool = True, training: bool = True) -> Feed:
     """What a training or a validation reads a loader through."""
     what = "training" if training else "validation"
     if not isinstance(loader, DataLoader):
@@ -300,7 +312,7 @@ def make_feed(
                 "det.pytorch.DataLoader, which takes the same arguments; " + _REFUSED
             )
         return _PlainFeed(loader, seed, not training)
-    if len(loader.dataset) == 0:
+    if _count(loader) == 0:
         raise ValueError(f"the {what} data is empty: there is no record in its data set")
     order = _order(loader, seed, rank, size, checks, training)
     if training and not order.batches:
@@ -312,29 +324,34 @@ def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, tr
     if loader._is_own:
         if loader.generator is not None:
             seed = _data_order.mix(seed, loader.generator.initial_seed())
-        items, batch_size = len(loader.dataset), loader.batch_size or 1
+        items, batch_size = _count(loader) or 0, loader.batch_size or 1
         return _data_order.Computed(
             items, batch_size, loader._is_shuffled, seed, rank, size, loader.drop_last, is_exact=not training
         )
-    for part in _data_order.chain(loader.batch_sampler or loader.sampler):
+    for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
             raise ValueError(
                 "the sampler is a torch.utils.data.DistributedSampler, but batches are shared among the ranks already: "
                 "every rank would have a part of its part; leave it out, and give shuffle=True instead"
             )
     may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
-    order = _data_order.Listed(
-        loader.batch_sampler or loader.sampler, seed, rank, size, is_exact=not training, may_split=may_split
-    )
+    most = 10 * (_count(loader) or 0) + 100_000
+    order = _data_order.Listed(_sampler_of(loader), most, seed, rank, size, is_exact=not training, may_split=may_split)
     if checks:
         order.check()
     return order
 
 
+def _count(loader: DataLoader) -> Optional[int]:
+    """Of the records; None: a data set that only a sampler knows the indices of."""
+    dataset: Any = loader.dataset
+    return len(dataset) if hasattr(dataset, "__len__") else None
+
+
 def _too_few(loader: DataLoader, size: int) -> str:
     if loader._has_batch_sampler:
         return f"the batch_sampler gives fewer batches than the {size} processes that train"
-    records = f"{len(loader.dataset)} records"
+    records = f"{_count(loader) or 'the'} records"
     if loader.drop_last:
         return (
             f"{records} are not enough for a batch of {loader.batch_size} on each of {size} processes, and drop_last=True "

@@ -6,6 +6,7 @@ Where records are rows of arrays, and nobody asked for another collate_fn, the s
 gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
 which PyTorch's loader does not know, a tuple or a dict of arrays of one length.
 """
+
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
@@ -42,8 +43,7 @@ def as_dataset(given: Any) -> Any:
         _check_lengths({repr(name): len(column) for name, column in given.items()})
         return Columns(given)
     if type(given) is tuple and 0 < len(given) <= _MOST_COLUMNS and all(map(_is_array, given)):
-        lengths = {str(i): len(column) for i, column in enumerate(given)}
-        if len(set(lengths.values())) == 1 and len(given[0]) > len(given):
+        if len({len(column) for column in given}) == 1:
             return Columns(given)
     return given
 
@@ -111,7 +111,7 @@ def _taker(column: Any) -> Optional[Take]:
         return None
     try:
         torch.from_numpy(np.empty(0, column.dtype))
-    except TypeError:  # a type, or an order of bytes, that PyTorch does not have
+    except (TypeError, ValueError):  # a type, or an order of bytes, that PyTorch does not have
         return None
     return lambda rows: torch.from_numpy(np.take(column, rows, axis=0))
 

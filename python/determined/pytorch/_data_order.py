@@ -15,6 +15,7 @@ leaves nothing out and counts nothing twice: there some ranks may have one batch
                gives the same order when it is asked again, in another process, after a kill: nothing
                of it is kept, unless it has state_dict() and load_state_dict().
 """
+
 import contextlib
 import itertools
 import json
@@ -96,6 +97,7 @@ class Computed(Order):
     def __init__(
         self, items: int, batch_size: int, shuffle: bool, seed: int, rank: int, size: int, drop_last: bool, is_exact: bool
     ) -> None:
+        batch_size = batch_size if drop_last else min(batch_size, items)
         self.items, self.batch_size, self.shuffle, self.seed = items, batch_size, shuffle, seed & _WORD
         self.rank, self.size = rank, size
         self._round = batch_size * size
@@ -153,8 +155,9 @@ def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: b
 
 
 class Listed(Order):
-    def __init__(self, sampler: Any, seed: int, rank: int, size: int, is_exact: bool, may_split: bool) -> None:
+    def __init__(self, sampler: Any, most: int, seed: int, rank: int, size: int, is_exact: bool, may_split: bool) -> None:
         self.sampler = sampler  # of batches, or of what stands for one
+        self._most = most  # batches of an epoch; more have no end
         self.seed, self.rank, self.size = seed, rank, size
         self.is_exact, self.may_split = is_exact, may_split
         self._state = self._sampler_state()
@@ -179,10 +182,10 @@ class Listed(Order):
                     "it begins anew where it has fewer, and more are left out",
                     _name(self.sampler), len(self._mine), epoch, self.batches,
                 )  # fmt: skip
-        if not self._mine:
+        mine = self._mine
+        if not mine:
             raise ValueError(f"{_name(self.sampler)} gives no batch for rank {self.rank} in epoch {epoch}")
-        for k in range(first, self.batches):
-            yield self._mine[k % len(self._mine)]
+        return (mine[k % len(mine)] for k in range(first, self.batches))
 
     def state(self) -> Any:
         return self._state
@@ -194,7 +197,8 @@ class Listed(Order):
 
     def check(self) -> None:
         """That it gives the same when it is asked again."""
-        if share(self._list(0), self.rank, self.size, self.is_exact, self.may_split) == self._mine:
+        again = share(self._list(0), self.rank, self.size, self.is_exact, self.may_split)
+        if _plain(again) == _plain(self._mine):
             return
         raise ValueError(
             f"{_name(self.sampler)} gives another order when it is asked for the same epoch again, so that a training could "
@@ -218,12 +222,15 @@ class Listed(Order):
         return [each if hasattr(each, "__len__") else list(each) for each in batches] if self.may_split else batches
 
     def _all(self) -> List[Any]:
-        if getattr(self.sampler, "is_endless", False):
+        """One pass.  One that is repeated by a sampler of determined.pytorch.samplers is so long as it says."""
+        if any(getattr(part, "is_endless", False) for part in chain(self.sampler)):
             return list(itertools.islice(self.sampler, len(self.sampler)))
-        most = 1 << 28
-        batches = list(itertools.islice(self.sampler, most))
-        if len(batches) == most:
-            raise ValueError(f"{_name(self.sampler)} does not end: an epoch is one pass through it, so it must")
+        batches = list(itertools.islice(self.sampler, self._most + 1))
+        if len(batches) > self._most:
+            raise ValueError(
+                f"{_name(self.sampler)} gave more than {self._most} batches and does not end: one pass through it is an epoch; "
+                "let it end, training goes on with the next one"
+            )
         return batches
 
     def _sampler_state(self) -> Any:
@@ -251,7 +258,15 @@ def chain(sampler: Any) -> Iterator[Any]:
     while sampler is not None and id(sampler) not in seen:
         seen.append(id(sampler))
         yield sampler
-        sampler = getattr(sampler, "batch_sampler", None) or getattr(sampler, "sampler", None)
+        within = getattr(sampler, "batch_sampler", None)
+        sampler = getattr(sampler, "sampler", None) if within is None else within
+
+
+def _plain(value: Any) -> Any:
+    """To be compared: tensors and arrays as lists."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _length(batch: Any) -> int:

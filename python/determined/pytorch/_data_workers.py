@@ -10,26 +10,32 @@ _data_order.py says a batch holds), and close().
                than records, a job being the items of a batch and the seed of its generators; so
                the batches need not know which worker makes them, nor how many there are.
 
-PyTorch ends the whole program from a signal handler when a worker dies, wherever the program
-is.  Here the workers are looked at before each batch, and a death is told in a sentence.
+When a worker dies, PyTorch raises from a signal handler, wherever the program is.  Here it may do so
+while a batch is waited for, and the workers are looked at before: a death is found at
+once, and told in a sentence.
 """
-import collections
+
+import queue
 import signal
 import threading
-from typing import Any, Callable, Deque, Iterator, List, Optional, Tuple
+from multiprocessing import connection
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils import data
+from torch.utils.data._utils import pin_memory, signal_handling
 
 from determined.pytorch import _data_order
+
+_SIGNALS: Any = signal_handling
+_GRACE_S = 1.0  # for a process to be gone that has closed its pipes
 
 Job = Tuple[int, Any]  # the seed, and the items
 
 
 def pinned(batch: Any) -> Any:
-    from torch.utils.data._utils import pin_memory
-
-    return pin_memory.pin_memory(batch)
+    pin: Any = pin_memory.pin_memory
+    return pin(batch)
 
 
 # ---- arrays
@@ -40,56 +46,54 @@ def ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Itera
     return _ahead(make, items, depth) if depth else (make(each) for each in items)
 
 
-class _Queue:
-    """Of batches that are ready; one thread puts and one takes."""
+class _Hand:
+    """A thread that makes one thing after the other."""
 
-    def __init__(self, depth: int) -> None:
-        self._ready: Deque[Any] = collections.deque()
-        self._room = threading.Semaphore(depth)
-        self._filled = threading.Semaphore(0)
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.todo: Any = queue.SimpleQueue()  # what to make, and None after the last
+        self.done: Any = queue.SimpleQueue()  # (batch, None) or (None, error)
+        self._make = make
         self._is_over = False
-
-    def fill(self, make: Callable[[Any], Any], items: Iterator[Any]) -> None:
-        try:
-            for each in items:
-                self._room.acquire()
-                if self._is_over:
-                    return
-                self._put((make(each), None))
-            self._put(None)
-        except BaseException as error:  # which the taker raises
-            self._put((None, error))
-
-    def _put(self, what: Any) -> None:
-        self._ready.append(what)
-        self._filled.release()
-
-    def take(self) -> Any:
-        self._filled.acquire()
-        self._room.release()
-        return self._ready.popleft()
+        self._thread = threading.Thread(target=self._work, name="det-data", daemon=True)
+        self._thread.start()
 
     def end(self) -> None:
         self._is_over = True
-        self._room.release()
+        self.todo.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        for each in iter(self.todo.get, None):
+            if self._is_over:
+                return
+            try:
+                self.done.put((self._make(each), None))
+            except Exception as error:  # which the taker raises
+                self.done.put((None, error))
 
 
 def _ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Iterator[Any]:
-    queue = _Queue(depth)
-    thread = threading.Thread(target=queue.fill, args=(make, items), name="det-data", daemon=True)
-    thread.start()
+    """`items` are asked for here: whose order they are may draw from the generators of this thread."""
+    hand = _Hand(make)
     try:
-        while True:
-            taken = queue.take()
-            if taken is None:
-                return
-            batch, error = taken
-            if error is not None:
-                raise error
-            yield batch
+        waiting = 0
+        for each in items:
+            hand.todo.put(each)
+            waiting += 1
+            if waiting > depth:
+                yield _taken(hand.done.get())
+                waiting -= 1
+        for _ in range(waiting):
+            yield _taken(hand.done.get())
     finally:
-        queue.end()
-        thread.join()
+        hand.end()
+
+
+def _taken(made: Any) -> Any:
+    batch, error = made
+    if error is not None:
+        raise error
+    return batch
 
 
 class Gathered:
@@ -270,14 +274,15 @@ class Workers:
         self._queued.jobs = self._jobs(items, epoch, first)
         self._generator.manual_seed(_data_order.mix(self._seed, epoch))
         batches = iter(self._inner)
-        _take_signals_back(batches)
+        _unwatch(batches)
+        pids = tuple(worker.pid for worker in batches._workers)
         while True:
             self._look_after(batches)
             try:
-                batch = next(batches)
+                batch = _next(batches, pids)
             except StopIteration:
                 return
-            except RuntimeError as error:
+            except Exception as error:
                 self._look_after(batches, error)
                 raise
             if isinstance(batch, _Told):
@@ -294,7 +299,11 @@ class Workers:
 
     def _look_after(self, batches: Any, cause: Optional[BaseException] = None) -> None:
         """Raises where a worker has died, or where nothing came in time."""
-        workers = getattr(batches, "_workers", ())
+        workers = batches._workers
+        if isinstance(cause, (OSError, EOFError)):  # of a pipe to one that is just dying, it may be
+            ended = connection.wait([worker.sentinel for worker in workers], _GRACE_S)
+            for worker in workers:
+                worker.join(_GRACE_S if worker.sentinel in ended else 0)
         for i, worker in enumerate(workers):
             if worker.exitcode is not None:
                 raise RuntimeError(_death(i, len(workers), worker)) from cause
@@ -321,10 +330,17 @@ def _death(number: int, count: int, worker: Any) -> str:
     )
 
 
-def _take_signals_back(batches: Any) -> None:
-    """PyTorch's handler of SIGCHLD is not to look after these workers: it would raise anywhere."""
-    from torch.utils.data._utils import signal_handling
+def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
+    """Meanwhile PyTorch's handler of SIGCHLD raises where one of these workers dies."""
+    _SIGNALS._set_worker_pids(id(batches), pids)
+    batches._worker_pids_set = True
+    try:
+        return next(batches)
+    finally:
+        _unwatch(batches)
 
-    if getattr(batches, "_worker_pids_set", False):
-        signal_handling._remove_worker_pids(id(batches))
+
+def _unwatch(batches: Any) -> None:
+    if batches._worker_pids_set:
+        _SIGNALS._remove_worker_pids(id(batches))
         batches._worker_pids_set = False

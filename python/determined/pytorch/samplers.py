@@ -14,6 +14,7 @@ Nothing is passed over that can be computed.  iterate_from(n) is an iteration wi
 and asks the sampler within for the same; where that is the user's, its items are passed
 over.  ReproducibleShuffle counts epochs: an iteration is one, and set_epoch() says which is next.
 """
+
 import itertools
 from typing import Any, Iterable, Iterator, Sequence
 
@@ -42,7 +43,8 @@ def _from(sampler: Any, first: int) -> Iterator[Any]:
         return itertools.islice(iter(sampler), first, None)
     if type(sampler) is not data.BatchSampler:
         return iter(range(len(sampler))[first:])
-    size, records = sampler.batch_size, range(len(sampler.sampler))
+    within: Any = sampler.sampler
+    size, records = sampler.batch_size, range(len(within))
     return (list(records[k * size : (k + 1) * size]) for k in range(first, len(sampler)))
 
 
@@ -92,7 +94,7 @@ class _Around:
 class _Repeat(_Around):
     """Its length is that of one pass."""
 
-    is_endless = True  # type: ignore[assignment]
+    is_endless = True
 
     def iterate_from(self, first: int) -> Iterator[Any]:
         if first:
@@ -245,7 +247,9 @@ def adapt_sampler(sampler: Any, repeat: bool = False, skip: int = 0, num_replica
     return SkipSampler(sampler, skip) if skip else sampler
 
 
-def adapt_batch_sampler(batch_sampler: Any, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> Any:
+def adapt_batch_sampler(
+    batch_sampler: Any, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
+) -> Any:
     """Repeated, then distributed, then skipped, as far as asked for."""
     if repeat:
         batch_sampler = RepeatBatchSampler(batch_sampler)

@@ -10,7 +10,27 @@
 #include "wire/route_list.h"
 #undef ROUTE
 
+struct buf;
 struct create_experiment_body;
+struct job_view;
+
+enum {
+    API_FILES_LIMIT = 128 << 20, /* unpacked bytes of a folder */
+    API_NAME_SIZE = 96,
+};
+/* submit.c: a list of files (path, type, content, ...) as tar.gz; nothing for none.
+ * `what` is what the body calls it. */
+det_status api_pack_files(const char *what, const struct json *files,
+                          struct buf *ret_tgz, struct err *err);
+/* submit.c: "Experiment (plain-amber-otter)", for those without a name. */
+void api_make_name(const char *what, const unsigned char random[16],
+                   char text[API_NAME_SIZE]);
+
+/* tasks.c: a job as v1Task, with these of its runs. */
+struct allocation;
+void api_show_job(struct json_writer *w, const char *key, const struct job_view *job,
+                  const struct allocation *runs, uint32_t count);
+
 /* create.c: what somebody else runs; `external_id` may be NULL.  `then` replies. */
 det_status api_create_unmanaged(struct request *req,
                                 const struct create_experiment_body *body,

@@ -184,6 +184,9 @@ det_status api_report_checkpoint(struct request *req)
 
     if (!st)
         st = find_maker(req, body, &maker);
+    if (!st && !maker.trial_id)
+        st = err_set(req->err, DET_STATE,
+                     "task %s is a job: only trials have checkpoints", maker.task_id);
     if (!st && !state)
         st = DET_NOMEM;
     if (!st)
@@ -199,14 +202,16 @@ det_status api_report_checkpoint(struct request *req)
 /* ---- showing --------------------------------------------------------------------- */
 
 /* A task reads those of its own experiment, and the one its trial starts from: with a
- * checkpoint comes the configuration of the experiment that made it. */
+ * checkpoint comes the configuration of the experiment that made it.  A job belongs to
+ * no experiment; it infers from whatever its owner may read. */
 static det_status check_may_read(struct request *req, const struct checkpoint *row)
 {
     const struct caller *caller = &req->caller;
     struct trial_view trial;
     det_status st;
 
-    if (!caller->allocation_id || row->experiment_id == caller->experiment_id)
+    if (!caller->allocation_id || row->experiment_id == caller->experiment_id ||
+        !caller->trial_id)
         return DET_OK;
     st = store_trial_get(req->db, caller->trial_id, &req->mem, &trial, req->err);
     if (st)

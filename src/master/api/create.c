@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "config/config.h"
-#include "data/archive.h"
 #include "data/text.h"
 #include "data/yaml.h"
 #include "master/api/api.h"
@@ -16,113 +15,27 @@
 #include "store/views.h"
 #include "wire/bodies.h"
 
-enum { FILES_LIMIT = 128 << 20 }; /* unpacked bytes of a model definition */
-
 struct create_state {
     struct experiment_config config;
     const char *files; /* tar.gz, in the request's memory: it lives until the commit */
     size_t files_len;
     char job_id[UUID_TEXT];
-    char name[96];
+    char name[API_NAME_SIZE];
     const char *warm_start; /* a checkpoint's uuid; NULL: none */
 };
 
-/* ---- names ----------------------------------------------------------------------- */
-
-/* "Experiment (plain-amber-otter)", for those without a name. */
-static const char *const words_a[] = {
-    "plain", "quick", "calm",   "brave", "bright", "quiet", "keen",  "happy",
-    "light", "noble", "gentle", "sharp", "warm",   "clear", "proud", "steady"};
-static const char *const words_b[] = {
-    "amber",  "azure", "coral",  "green",  "ivory",  "silver", "scarlet", "golden",
-    "cobalt", "olive", "violet", "copper", "indigo", "maroon", "pearl",   "teal"};
-static const char *const words_c[] = {
-    "otter",  "heron", "lynx",   "finch", "ibex", "marten", "raven", "trout",
-    "badger", "crane", "falcon", "hare",  "mole", "newt",   "stoat", "wren"};
-
-static void make_name(const unsigned char random[16], char text[96])
-{
-    snprintf(text, 96, "Experiment (%s-%s-%s)", words_a[random[0] % ARRAY_LEN(words_a)],
-             words_b[random[1] % ARRAY_LEN(words_b)],
-             words_c[random[2] % ARRAY_LEN(words_c)]);
-}
-
 /* ---- files ----------------------------------------------------------------------- */
-
-static det_status add_file(struct archive_writer *writer, const struct json *file,
-                           uint64_t *total, struct err *err)
-{
-    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
-    const struct json *content = json_find(file, "content");
-    struct archive_entry_in entry = {
-        .path = json_str(json_find(file, "path"), ""),
-        .is_directory = json_i64(json_find(file, "type"), '0') == '5',
-        .mode = (uint32_t)json_i64(json_find(file, "mode"), 0644),
-        .modified_s = json_i64(json_find(file, "mtime"), 0),
-    };
-    det_status st;
-
-    if (!*entry.path)
-        return err_set(err, DET_INVALID, "a file of the model definition has no path");
-    if (!path_is_inside(entry.path))
-        return err_set(err, DET_INVALID, "the path '%s' leads out of the folder",
-                       entry.path);
-    if (content && content->kind == JSON_STRING && !entry.is_directory) {
-        st = base64_decode(&bytes, content->string.text, content->string.len, err);
-        if (st)
-            return err_prefix(err, "the content of '%s'", entry.path);
-    }
-    entry.bytes = bytes.data;
-    entry.size_bytes = bytes.len;
-    *total += bytes.len;
-    if (*total > FILES_LIMIT)
-        return err_set(
-            err, DET_TOO_LARGE,
-            "the folder is larger than %d MB; leave out what is not needed with "
-            "a .detignore file",
-            FILES_LIMIT >> 20);
-    return archive_add(writer, &entry, err);
-}
-
-static det_status pack_files(const struct json *files, struct buf *ret_tgz,
-                             struct err *err)
-{
-    struct archive_writer *writer;
-    uint64_t total = 0;
-    det_status st;
-
-    if (json_is_null(files))
-        return DET_OK;
-    if (files->kind != JSON_ARRAY)
-        return err_set(err, DET_INVALID,
-                       "modelDefinition is %s; expected a list of files",
-                       json_kind_name(files->kind));
-    if (!files->list.count)
-        return DET_OK;
-    st = archive_writer_new(&writer, err);
-    if (st)
-        return st;
-    json_each(file, files) {
-        st = add_file(writer, file, &total, err);
-        if (st)
-            break;
-    }
-    if (!st)
-        st = archive_finish(writer, ret_tgz, err);
-    archive_writer_free(writer);
-    return st;
-}
 
 static det_status take_files(struct request *req, struct create_state *state)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(FILES_LIMIT);
+    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(API_FILES_LIMIT);
     const struct create_experiment_body *body = req->body;
     det_status st;
 
     if (body->parent_id && json_is_null(body->model_definition))
         st = store_experiment_files(req->db, body->parent_id, &tgz, req->err);
     else
-        st = pack_files(body->model_definition, &tgz, req->err);
+        st = api_pack_files("modelDefinition", body->model_definition, &tgz, req->err);
     if (st)
         return st;
     state->files = arena_strndup(&req->mem, tgz.data, tgz.len);
@@ -169,7 +82,7 @@ static det_status load_config(struct request *req, const char *text,
     if (json_is_null(defaults.checkpoint_storage))
         defaults.checkpoint_storage = NULL;
     uuid_format(random, state->job_id);
-    make_name(random, state->name);
+    api_make_name("Experiment", random, state->name);
     st = experiment_config_load(text, strlen(text), &defaults, &req->mem, &report,
                                 &state->config, req->err);
     return st ? err_prefix(req->err, "invalid experiment configuration") : DET_OK;

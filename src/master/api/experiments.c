@@ -68,7 +68,7 @@ static det_status show_job_summary(struct request *req,
                                    const struct experiment_view *view)
 {
     struct json_writer *w = &req->w;
-    struct job_view *jobs;
+    struct queue_view *jobs;
     uint32_t count = 0;
     int64_t ahead = 0;
     bool is_scheduled = view->live_state != LIVE_QUEUED;
@@ -78,7 +78,7 @@ static det_status show_job_summary(struct request *req,
         jw_null(w, "jobSummary");
         return DET_OK;
     }
-    st = store_job_list(req->db, &req->mem, &jobs, &count, req->err);
+    st = store_queue_list(req->db, &req->mem, &jobs, &count, req->err);
     for (uint32_t i = 0; !st && i < count; i++)
         if (jobs[i].experiment_id == view->row.id) {
             ahead = jobs[i].ahead;

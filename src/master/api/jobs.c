@@ -9,7 +9,7 @@
 #include "store/views.h"
 #include "wire/queries.h"
 
-static void show_job(struct json_writer *w, const struct job_view *job)
+static void show_job(struct json_writer *w, const struct queue_view *job)
 {
     char id[24];
 
@@ -17,8 +17,8 @@ static void show_job(struct json_writer *w, const struct job_view *job)
     jw_object(w, NULL);
     jw_object(w, "full");
     jw_str(w, "jobId", job->job_id);
-    jw_str(w, "entityId", id);
-    jw_str(w, "type", "TYPE_EXPERIMENT");
+    jw_str(w, "entityId", job->job ? job->job_id : id);
+    jw_str(w, "type", job->job ? "TYPE_GENERIC" : "TYPE_EXPERIMENT");
     jw_str(w, "name", job->name);
     jw_str(w, "username", job->username);
     jw_i64(w, "userId", job->owner_id);
@@ -27,7 +27,7 @@ static void show_job(struct json_writer *w, const struct job_view *job)
     jw_time(w, "submissionTime", job->submitted_us);
     jw_i64(w, "requestedSlots", job->requested);
     jw_i64(w, "allocatedSlots", job->allocated);
-    jw_bool(w, "isPreemptible", true);
+    jw_bool(w, "isPreemptible", job->is_preemptible);
     jw_i64(w, "priority", job->priority);
     jw_real(w, "weight", job->weight);
     jw_real(w, "progress", job->progress);
@@ -40,7 +40,7 @@ static void show_job(struct json_writer *w, const struct job_view *job)
 }
 
 /* Only those of one pool; NULL or "": all. */
-static uint32_t keep_pool(struct job_view *jobs, uint32_t count, const char *pool)
+static uint32_t keep_pool(struct queue_view *jobs, uint32_t count, const char *pool)
 {
     uint32_t kept = 0;
 
@@ -56,9 +56,9 @@ det_status api_list_jobs(struct request *req)
 {
     const struct jobs_query *in = req->query;
     struct page page = {.offset = in->offset, .limit = in->limit};
-    struct job_view *jobs;
+    struct queue_view *jobs;
     uint32_t count = 0;
-    det_status st = store_job_list(req->db, &req->mem, &jobs, &count, req->err);
+    det_status st = store_queue_list(req->db, &req->mem, &jobs, &count, req->err);
 
     if (!st)
         count = keep_pool(jobs, count, in->resource_pool);
@@ -103,6 +103,7 @@ static det_status read_update(struct request *req, const struct json *update,
     const struct json *weight = json_find(update, "weight");
     const struct json *pool = json_find(update, "resource_pool");
     int actions = !json_is_null(priority) + !json_is_null(weight) + !json_is_null(pool);
+    det_status st;
 
     if (actions != 1)
         return err_set(
@@ -121,8 +122,12 @@ static det_status read_update(struct request *req, const struct json *update,
     if (!json_is_null(pool) && !has_pool(&req->master->core_config, json_str(pool, "")))
         return err_set(req->err, DET_INVALID, "there is no resource pool '%s'",
                        json_str(pool, ""));
-    return store_job_find(req->db, json_str(json_find(update, "job_id"), ""),
-                          &event->resources.experiment_id, req->err);
+    st = store_queue_find(req->db, json_str(json_find(update, "job_id"), ""),
+                          &event->resources.experiment_id, &event->resources.job_id,
+                          req->err);
+    if (!st && event->resources.job_id)
+        event->kind = EVENT_JOB_RESOURCES;
+    return st;
 }
 
 static det_status next_update(struct request *req)
@@ -173,7 +178,7 @@ struct pool_sums {
 struct pool_rows {
     struct agent *agents;
     struct allocation *allocations;
-    struct job_view *jobs;
+    struct queue_view *jobs;
     uint32_t agent_count, allocation_count, job_count;
 };
 
@@ -187,7 +192,8 @@ static det_status read_pool_rows(struct request *req, struct pool_rows *ret_rows
         st = store_allocations_live(req->db, &req->mem, &rows.allocations,
                                     &rows.allocation_count, req->err);
     if (!st)
-        st = store_job_list(req->db, &req->mem, &rows.jobs, &rows.job_count, req->err);
+        st =
+            store_queue_list(req->db, &req->mem, &rows.jobs, &rows.job_count, req->err);
     if (!st)
         *ret_rows = rows;
     return st;

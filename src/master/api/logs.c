@@ -12,6 +12,7 @@
 #include "master/heart.h"
 #include "master/policies.h"
 #include "store/data.h"
+#include "store/jobs.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
@@ -135,9 +136,11 @@ static det_status store_lines(struct request *req, struct log_state *state)
 {
     const struct policy_lines lines = {state->experiment_id, state->lines,
                                        state->batch.count};
-    det_status st =
-        policies_match(req->master->policies, req->db, &lines, &state->match, req->err);
+    det_status st = DET_OK;
 
+    if (state->trial_id) /* a job has no policies */
+        st = policies_match(req->master->policies, req->db, &lines, &state->match,
+                            req->err);
     if (st)
         return st;
     state->batch.line = state->lines;
@@ -308,7 +311,7 @@ static det_status read_official(struct request *req, const struct json *item,
     return DET_OK;
 }
 
-/* The trial behind a task, for its policies. */
+/* The trial behind a task, for its policies; a job has neither. */
 static det_status find_trial(struct request *req, struct log_state *state)
 {
     struct allocation *rows;
@@ -446,7 +449,8 @@ static det_status show_lines(struct json_writer *w, const struct log_page *page,
     return st;
 }
 
-/* Over once its trial is: the supervisor reports the exit after the last line. */
+/* Over once its trial or job is: the supervisor reports the exit after the last line.
+ */
 static det_status task_is_over(struct request *req, const char *task_id,
                                bool *ret_is_over)
 {
@@ -460,6 +464,8 @@ static det_status task_is_over(struct request *req, const char *task_id,
     *ret_is_over = true;
     if (st || !count)
         return st;
+    if (rows[0].job_id)
+        return store_job_is_over(req->db, rows[0].job_id, ret_is_over, req->err);
     st = store_trial_get(req->db, rows[0].trial_id, &mem, &trial, req->err);
     if (!st)
         *ret_is_over = trial_is_terminal(trial.row.state);

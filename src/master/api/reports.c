@@ -376,6 +376,9 @@ static det_status find_sender(struct request *req, struct batch_state *state)
     det_status st =
         store_allocation_get(req->db, req->arg[0], &req->mem, &state->maker, req->err);
 
+    if (!st && !state->maker.trial_id)
+        return err_set(req->err, DET_STATE, "task %s is a job: only trials report",
+                       state->maker.task_id);
     if (!st)
         st = store_shares_of(req->db, state->maker.id, &req->mem, &shares, &count,
                              req->err);

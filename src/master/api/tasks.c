@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tasks.c - what runs or waits. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "store/jobs.h"
 #include "store/views.h"
 
 /* What is alive, read once for all summaries. */
 struct live {
     struct allocation *allocations;
     struct share *shares; /* in the order of the allocations, by their ids */
-    struct job_view *jobs;
+    struct queue_view *jobs;
     uint32_t allocation_count, share_count, job_count;
 };
 
@@ -26,7 +28,8 @@ static det_status read_live(struct request *req, struct live *ret_live)
         st = store_shares_live(req->db, &req->mem, &live.shares, &live.share_count,
                                req->err);
     if (!st)
-        st = store_job_list(req->db, &req->mem, &live.jobs, &live.job_count, req->err);
+        st =
+            store_queue_list(req->db, &req->mem, &live.jobs, &live.job_count, req->err);
     if (!st)
         *ret_live = live;
     return st;
@@ -75,31 +78,42 @@ static det_status show_resources(struct request *req, const struct allocation *r
     return st;
 }
 
-static int64_t priority_of(const struct live *live, int64_t experiment_id)
+/* The experiment or job that an allocation is a run of; NULL: it has just ended. */
+static const struct queue_view *queue_of(const struct live *live,
+                                         const struct allocation *row)
 {
     for (uint32_t i = 0; i < live->job_count; i++)
-        if (live->jobs[i].experiment_id == experiment_id)
-            return live->jobs[i].priority;
-    return 0;
+        if (live->jobs[i].experiment_id == row->experiment_id &&
+            live->jobs[i].job == row->job_id)
+            return &live->jobs[i];
+    return NULL;
+}
+
+static const char *title_of(struct request *req, const struct allocation *row,
+                            const struct queue_view *of)
+{
+    if (row->job_id)
+        return of ? of->name : "";
+    return arena_printf(&req->mem, "Trial %" PRId64 " (Experiment %" PRId64 ")",
+                        row->trial_id, row->experiment_id);
 }
 
 static det_status show_summary(struct request *req, const struct allocation *row,
                                const struct live *live, uint32_t *at)
 {
     struct json_writer *w = &req->w;
+    const struct queue_view *of = queue_of(live, row);
     det_status st;
 
     jw_object(w, row->name);
     jw_str(w, "taskId", row->task_id);
     jw_str(w, "allocationId", row->name);
-    jw_str(w, "name",
-           arena_printf(&req->mem, "Trial %" PRId64 " (Experiment %" PRId64 ")",
-                        row->trial_id, row->experiment_id));
+    jw_str(w, "name", title_of(req, row, of));
     jw_time(w, "registeredTime", row->request_us);
     jw_str(w, "resourcePool", row->resource_pool);
     jw_i64(w, "slotsNeeded", row->slots);
     jw_str(w, "schedulerType", "priority");
-    jw_i64(w, "priority", priority_of(live, row->experiment_id));
+    jw_i64(w, "priority", of ? of->priority : 0);
     jw_str(w, "state", allocation_state_names[row->state]);
     jw_array(w, "proxyPorts");
     jw_end_array(w);
@@ -123,34 +137,103 @@ det_status api_list_tasks(struct request *req)
     return st;
 }
 
-det_status api_get_task(struct request *req)
+/* ---- one of them ----------------------------------------------------------------- */
+
+static det_status not_found(struct request *req)
+{
+    return err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
+}
+
+static void show_runs(struct json_writer *w, const struct allocation *rows,
+                      uint32_t count)
+{
+    jw_array(w, "allocations");
+    for (uint32_t i = 0; i < count; i++)
+        show_allocation(w, NULL, &rows[i]);
+    jw_end_array(w);
+}
+
+static det_status show_trial_task(struct request *req, const struct allocation *rows,
+                                  uint32_t count)
 {
     struct json_writer *w = &req->w;
-    struct allocation *rows;
     struct trial_view trial;
-    uint32_t count = 0;
-    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
-                                              &count, req->err);
+    det_status st =
+        store_trial_get(req->db, rows[0].trial_id, &req->mem, &trial, req->err);
 
-    if (!st && !count)
-        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
-    if (!st)
-        st = store_trial_get(req->db, rows[0].trial_id, &req->mem, &trial, req->err);
     if (st)
         return st;
-    jw_object(w, NULL);
     jw_object(w, "task");
     jw_str(w, "taskId", req->arg[0]);
     jw_str(w, "taskType", "TASK_TYPE_TRIAL");
     jw_time(w, "startTime", trial.row.start_us);
     jw_time(w, "endTime", trial.row.end_us);
-    jw_array(w, "allocations");
-    for (uint32_t i = 0; i < count; i++)
-        show_allocation(w, NULL, &rows[i]);
-    jw_end_array(w);
-    jw_end_object(w);
+    show_runs(w, rows, count);
     jw_end_object(w);
     return DET_OK;
+}
+
+/* The name and what follows are additions of ours. */
+void api_show_job(struct json_writer *w, const char *key, const struct job_view *job,
+                  const struct allocation *runs, uint32_t count)
+{
+    char state[64];
+
+    snprintf(state, sizeof(state), "GENERIC_TASK_STATE_%s",
+             job_state_names[job->row.state]);
+    jw_object(w, key);
+    jw_str(w, "taskId", job->row.task_id);
+    jw_str(w, "taskType", "TASK_TYPE_GENERIC");
+    jw_str(w, "taskState", state);
+    jw_time(w, "startTime", job->row.start_us);
+    jw_time(w, "endTime", job->row.end_us);
+    jw_str(w, "forkedFrom", job->forked_from);
+    jw_bool(w, "noPause", !job->row.is_pausable);
+    if (job->config)
+        jw_str(w, "config", job->config);
+    show_runs(w, runs, count);
+    jw_str(w, "name", job->name);
+    jw_str(w, "username", job->username);
+    jw_i64(w, "slots", job->row.slots);
+    jw_str(w, "resourcePool", job->row.resource_pool);
+    jw_i64(w, "priority", job->row.priority);
+    jw_end_object(w);
+}
+
+static det_status show_job_task(struct request *req, const struct allocation *rows,
+                                uint32_t count)
+{
+    struct job_view job;
+    det_status st = store_job_by_id(req->db, rows[0].job_id, &req->mem, &job, req->err);
+
+    if (!st)
+        api_show_job(&req->w, "task", &job, rows, count);
+    return st;
+}
+
+/* A task is known by its runs: whoever was submitted has asked for one. */
+static det_status find_runs(struct request *req, struct allocation **ret_rows,
+                            uint32_t *ret_count)
+{
+    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, ret_rows,
+                                              ret_count, req->err);
+
+    return !st && !*ret_count ? not_found(req) : st;
+}
+
+det_status api_get_task(struct request *req)
+{
+    struct allocation *rows;
+    uint32_t count = 0;
+    det_status st = find_runs(req, &rows, &count);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    st = rows[0].job_id ? show_job_task(req, rows, count)
+                        : show_trial_task(req, rows, count);
+    jw_end_object(&req->w);
+    return st;
 }
 
 det_status api_get_context(struct request *req)
@@ -159,13 +242,12 @@ det_status api_get_context(struct request *req)
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct allocation *rows;
     uint32_t count = 0;
-    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
-                                              &count, req->err);
+    det_status st = find_runs(req, &rows, &count);
 
-    if (!st && !count)
-        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
     if (!st)
-        st = store_experiment_files(req->db, rows[0].experiment_id, &tgz, req->err);
+        st = rows[0].job_id ? store_job_files(req->db, rows[0].job_id, &tgz, req->err)
+                            : store_experiment_files(req->db, rows[0].experiment_id,
+                                                     &tgz, req->err);
     if (st)
         return st;
     base64_encode(&text, tgz.data, tgz.len);

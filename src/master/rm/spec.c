@@ -12,20 +12,24 @@
 #include "master/auth.h"
 #include "master/master_impl.h"
 #include "master/rm/agents.h"
+#include "store/jobs.h"
 #include "store/views.h"
 
 enum { SPEC_MEMORY = 64 << 20 };
 
+/* A run of a trial or of a job: what is not of the one kind is of the other. */
 struct parts {
     struct master *master;
     struct allocation allocation;
     struct share share;
     struct trial_view trial;
     struct experiment_view experiment;
+    struct job_view job;
     struct user owner;
-    struct experiment_config config;
-    struct json *tree; /* of the configuration, for the info files */
-    struct json *hparams;
+    const struct json *tree; /* the complete configuration */
+    const struct json *entrypoint;
+    const struct json *environment_variables;
+    bool has_files;
     struct arena *mem;
 };
 
@@ -46,16 +50,12 @@ static det_status find_share(struct parts *p, struct db *db, int64_t rank,
                         p->allocation.name, rank);
 }
 
-static det_status load(struct parts *p, struct db *db, int64_t id, int64_t rank,
-                       struct err *err)
+static det_status load_trial(struct parts *p, struct db *db, struct err *err)
 {
+    struct experiment_config config;
     const char *json;
-    det_status st = store_allocation_by_id(db, id, p->mem, &p->allocation, err);
+    det_status st = store_trial_get(db, p->allocation.trial_id, p->mem, &p->trial, err);
 
-    if (!st)
-        st = find_share(p, db, rank, err);
-    if (!st)
-        st = store_trial_get(db, p->allocation.trial_id, p->mem, &p->trial, err);
     if (!st)
         st = store_experiment_get(db, p->allocation.experiment_id, p->mem,
                                   &p->experiment, err);
@@ -64,7 +64,44 @@ static det_status load(struct parts *p, struct db *db, int64_t id, int64_t rank,
     if (st)
         return st;
     json = p->experiment.row.config;
-    return experiment_config_open(json, strlen(json), p->mem, &p->config, err);
+    st = experiment_config_open(json, strlen(json), p->mem, &config, err);
+    if (st)
+        return st;
+    p->tree = config.tree;
+    p->entrypoint = config.entrypoint;
+    p->environment_variables = config.environment_variables;
+    p->has_files = p->experiment.files_size > 0;
+    return DET_OK;
+}
+
+static det_status load_job(struct parts *p, struct db *db, struct err *err)
+{
+    struct job_config config;
+    det_status st = store_job_by_id(db, p->allocation.job_id, p->mem, &p->job, err);
+
+    if (!st)
+        st = store_user_get(db, p->job.row.owner_id, p->mem, &p->owner, err);
+    if (!st)
+        st = job_config_open(p->job.config, p->mem, &config, err);
+    if (st)
+        return st;
+    p->tree = config.tree;
+    p->entrypoint = config.entrypoint;
+    p->environment_variables = config.environment_variables;
+    p->has_files = p->job.files_size > 0;
+    return DET_OK;
+}
+
+static det_status load(struct parts *p, struct db *db, int64_t id, int64_t rank,
+                       struct err *err)
+{
+    det_status st = store_allocation_by_id(db, id, p->mem, &p->allocation, err);
+
+    if (!st)
+        st = find_share(p, db, rank, err);
+    if (st)
+        return st;
+    return p->allocation.job_id ? load_job(p, db, err) : load_trial(p, db, err);
 }
 
 static void env_i64(struct json_writer *w, const char *name, int64_t value)
@@ -114,6 +151,20 @@ static void write_trial(struct json_writer *w, const struct parts *p)
             trial->latest_checkpoint ? trial->latest_steps : 0);
     if (from)
         jw_str(w, "DET_LATEST_CHECKPOINT", from);
+}
+
+/* Programs that train nothing find `data` in their configuration. */
+static void write_job(struct json_writer *w, const struct parts *p)
+{
+    jw_str(w, "DET_TASK_TYPE", "GENERIC");
+    jw_str(w, "DET_TASK_CONFIG", p->job.config);
+    if (json_bool(json_get(p->tree, "debug"), false))
+        jw_str(w, "DET_DEBUG", "true");
+}
+
+/* Where the processes of one task meet. */
+static void write_ports(struct json_writer *w, const struct parts *p)
+{
     env_i64(w, "DTRAIN_SSH_PORT", p->allocation.ports[0]);
     env_i64(w, "INTER_TRAIN_PROCESS_COMM_PORT_1", p->allocation.ports[1]);
     env_i64(w, "INTER_TRAIN_PROCESS_COMM_PORT_2", p->allocation.ports[2]);
@@ -123,7 +174,7 @@ static void write_trial(struct json_writer *w, const struct parts *p)
 /* "K=V" strings of the configuration, last, so that they win. */
 static void write_users_own(struct json_writer *w, const struct parts *p)
 {
-    json_each(item, p->config.environment_variables) {
+    json_each(item, p->environment_variables) {
         const char *text = json_str(item, "");
         size_t len = strcspn(text, "=");
         const char *name = arena_strndup(p->mem, text, len);
@@ -138,6 +189,10 @@ static void write_info(struct json_writer *w, const struct parts *p)
     const struct trial *trial = &p->trial.row;
 
     jw_object(w, "info");
+    if (!trial->id) { /* a job's: its task is all there is to say */
+        jw_end_object(w);
+        return;
+    }
     jw_object(w, "trial");
     jw_i64(w, "trial_id", trial->id);
     jw_i64(w, "experiment_id", trial->experiment_id);
@@ -146,7 +201,7 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_raw(w, "config", p->experiment.row.config);
     jw_i64(w, "steps_completed", trial->latest_checkpoint ? trial->latest_steps : 0);
     jw_i64(w, "trial_run_id", p->allocation.run_id);
-    jw_bool(w, "debug", json_bool(json_get(p->config.tree, "debug"), false));
+    jw_bool(w, "debug", json_bool(json_get(p->tree, "debug"), false));
     jw_null(w, "inter_node_network_interface");
     jw_end_object(w);
     jw_end_object(w);
@@ -187,17 +242,21 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "taskId", p.allocation.task_id);
     jw_str(w, "containerId", p.share.container_id);
     jw_raw(w, "slots", p.share.slots);
-    jw_json(w, "entrypoint", p.config.entrypoint);
-    jw_bool(w, "context", p.experiment.files_size > 0);
+    jw_json(w, "entrypoint", p.entrypoint);
+    jw_bool(w, "context", p.has_files);
     jw_str(w, "tcdStartupHook",
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
     write_user(w, master->config);
-    jw_json(w, "requirements", json_path(p.config.tree, "environment.requirements"));
-    jw_str(w, "python", json_str(json_path(p.config.tree, "environment.python"), NULL));
+    jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
+    jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
     jw_object(w, "environment");
     write_identity(w, &p);
-    write_trial(w, &p);
+    if (p.allocation.job_id)
+        write_job(w, &p);
+    else
+        write_trial(w, &p);
+    write_ports(w, &p);
     write_users_own(w, &p);
     jw_end_object(w);
     write_info(w, &p);

@@ -32,6 +32,7 @@ def _start(function, arguments, environment):
     code = 1
     try:
         os.close(reader)
+        signal.alarm(100)  # whoever waits for somebody who has gone
         os.environ.update({name: str(value) for name, value in environment.items()})
         log = os.open(os.path.join(os.environ["HOME"], f"child-{os.getpid()}.log"), os.O_CREAT | os.O_WRONLY)
         os.dup2(log, 1)

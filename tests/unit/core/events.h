@@ -45,7 +45,7 @@ static inline void bed_join(struct bed *bed, const char *name, int64_t slots)
     CHECK_EQ(bed_join_with(bed, name, "compute", slots, NULL), DET_OK);
 }
 
-struct job {
+struct wish {
     const char *searcher; /* NULL: single */
     int slots;            /* per trial */
     int priority;
@@ -57,7 +57,7 @@ struct job {
     const char *seeds; /* NULL: {"experiment_seed":1} */
 };
 
-static inline det_status bed_try_submit(struct bed *bed, const struct job *job)
+static inline det_status bed_try_submit(struct bed *bed, const struct wish *wish)
 {
     struct core_event event = {.kind = EVENT_EXPERIMENT_SUBMITTED};
     char *text = bed->text;
@@ -69,24 +69,25 @@ static inline det_status bed_try_submit(struct bed *bed, const struct job *job)
         "{\"type\":\"shared_fs\"},\"max_restarts\":%d,\"preemption_timeout\":%d,"
         "\"resources\":{\"slots_per_trial\":%d,\"priority\":%d,\"is_single_node\":%s,"
         "\"resource_pool\":\"%s\"},\"reproducibility\":%s}",
-        job->searcher ? job->searcher : "{\"name\":\"single\",\"metric\":\"loss\"}",
-        job->max_restarts, job->preemption_timeout_s ? job->preemption_timeout_s : -1,
-        job->slots, job->priority, job->is_single_node ? "true" : "false",
-        job->pool ? job->pool : "",
-        job->seeds ? job->seeds : "{\"experiment_seed\":1}");
+        wish->searcher ? wish->searcher : "{\"name\":\"single\",\"metric\":\"loss\"}",
+        wish->max_restarts,
+        wish->preemption_timeout_s ? wish->preemption_timeout_s : -1, wish->slots,
+        wish->priority, wish->is_single_node ? "true" : "false",
+        wish->pool ? wish->pool : "",
+        wish->seeds ? wish->seeds : "{\"experiment_seed\":1}");
     event.submitted.job_id = "job";
     event.submitted.config = text;
     event.submitted.original_config = "name: test\n";
     event.submitted.name = "test";
     event.submitted.warm_start = "warm";
-    event.submitted.activate = !job->is_paused;
+    event.submitted.activate = !wish->is_paused;
     return bed_try(bed, &event);
 }
 
 /* Its id. */
-static inline int64_t bed_submit(struct bed *bed, const struct job *job)
+static inline int64_t bed_submit(struct bed *bed, const struct wish *wish)
 {
-    det_status st = bed_try_submit(bed, job);
+    det_status st = bed_try_submit(bed, wish);
 
     if (st)
         fail_msg("submit: %s", bed->err.text);
@@ -195,6 +196,51 @@ static inline void bed_wait(struct bed *bed, int64_t seconds)
 static inline int64_t bed_start(struct bed *bed, int64_t trial)
 {
     int64_t run = bed_run(bed, trial);
+
+    for (int64_t i = 0; i < bed->allocation[run].shares; i++)
+        bed_state(bed, run, i, ALLOCATION_RUNNING);
+    return run;
+}
+
+/* ---- jobs ------------------------------------------------------------------------ */
+
+static inline det_status bed_try_job(struct bed *bed, const struct job *row)
+{
+    struct core_event event = {.kind = EVENT_JOB_SUBMITTED};
+    struct job job = *row;
+
+    job.task_id = row->task_id ? row->task_id : "uuid";
+    if (!job.preemption_timeout_us)
+        job.preemption_timeout_us = 10 * SECOND_US;
+    event.job_submitted.row = &job;
+    event.job_submitted.name = "infer";
+    event.job_submitted.config = "{}";
+    return bed_try(bed, &event);
+}
+
+static inline int64_t bed_submit_job(struct bed *bed, const struct job *row)
+{
+    det_status st = bed_try_job(bed, row);
+
+    if (st)
+        fail_msg("job: %s", bed->err.text);
+    return bed->out.id;
+}
+
+static inline det_status bed_act_on_job(struct bed *bed, int64_t id,
+                                        enum experiment_action action)
+{
+    struct core_event event = {.kind = EVENT_JOB_ACTION};
+
+    event.job_action.job_id = id;
+    event.job_action.action = action;
+    return bed_try(bed, &event);
+}
+
+/* All shares of the job's run have started their program. */
+static inline int64_t bed_start_job(struct bed *bed, int64_t job)
+{
+    int64_t run = bed->job_run[job];
 
     for (int64_t i = 0; i < bed->allocation[run].shares; i++)
         bed_state(bed, run, i, ALLOCATION_RUNNING);

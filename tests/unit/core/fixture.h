@@ -27,8 +27,10 @@ struct bed {
     struct err err;
     struct experiment experiment[BED_IDS]; /* last rows, by id; strings are stale */
     struct trial trial[BED_IDS];
+    struct job job[BED_IDS];
     struct allocation allocation[BED_IDS];
-    int64_t run_of[BED_IDS]; /* by trial: its latest allocation */
+    int64_t run_of[BED_IDS];  /* by trial: its latest allocation */
+    int64_t job_run[BED_IDS]; /* the same by job */
 };
 
 static inline void bed_init(struct bed *bed)
@@ -79,9 +81,16 @@ static inline void bed_note(struct bed *bed, const struct core_effect *effect)
         bed->experiment[effect->experiment.row.id] = effect->experiment.row;
     if (effect->kind == EFFECT_ADD_TRIAL || effect->kind == EFFECT_PUT_TRIAL)
         bed->trial[effect->trial.id] = effect->trial;
+    if (effect->kind == EFFECT_ADD_JOB || effect->kind == EFFECT_PUT_JOB)
+        bed->job[effect->job.row.id] = effect->job.row;
     if (effect->kind != EFFECT_PUT_ALLOCATION)
         return;
     bed->allocation[effect->allocation.id] = effect->allocation;
+    if (effect->allocation.job_id) {
+        if (effect->allocation.id > bed->job_run[effect->allocation.job_id])
+            bed->job_run[effect->allocation.job_id] = effect->allocation.id;
+        return;
+    }
     if (effect->allocation.id > bed->run_of[effect->allocation.trial_id])
         bed->run_of[effect->allocation.trial_id] = effect->allocation.id;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/core/events.h"
 
-static const struct job one_slot = {.slots = 1};
+static const struct wish one_slot = {.slots = 1};
 
 static void enable(struct bed *bed, const char *name, bool is_enabled, bool drains)
 {
@@ -74,7 +74,7 @@ TEST(a_silent_agent_without_slots_gets_nothing_new_either)
     CHECK_EQ(bed_join_with(&bed, "a", "aux", 0, NULL), DET_OK);
     bed_agent(&bed, EVENT_AGENT_SILENT, "a");
 
-    bed_submit(&bed, &(struct job){.slots = 0});
+    bed_submit(&bed, &(struct wish){.slots = 0});
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
     bed_agent(&bed, EVENT_AGENT_HEARD, "a");
 
@@ -217,8 +217,8 @@ static bool has_said(const struct bed *bed, const char *part)
 
 TEST(who_waits_for_what_is_disabled_is_told)
 {
-    static const struct job no_slot = {.slots = 0};
-    static const struct job two_slots = {.slots = 2};
+    static const struct wish no_slot = {.slots = 0};
+    static const struct wish two_slots = {.slots = 2};
 
     BED(bed);
     bed_join(&bed, "a", 2);
@@ -228,14 +228,19 @@ TEST(who_waits_for_what_is_disabled_is_told)
     CHECK(!has_said(&bed, "waits"));
     CHECK_EQ(enable_slot(&bed, 0, false, true), DET_OK);
     bed_submit(&bed, &two_slots);
-    CHECK(has_said(&bed, "Trial 3 waits: pool 'compute' has fewer than 2 enabled "));
+    CHECK(has_said(
+        &bed,
+        "Trial 3 (Experiment 3) waits: pool 'compute' has fewer than 2 enabled "));
     bed_submit(&bed, &one_slot);
     CHECK(!has_said(&bed, "waits"));
     enable(&bed, "a", false, true);
     bed_submit(&bed, &one_slot);
-    CHECK(has_said(&bed, "Trial 5 waits: there is no enabled slot in pool 'compute'"));
+    CHECK(has_said(
+        &bed,
+        "Trial 5 (Experiment 5) waits: there is no enabled slot in pool 'compute'"));
     bed_submit(&bed, &no_slot);
-    CHECK(has_said(&bed, "Trial 6 waits: there is no enabled agent in pool"));
+    CHECK(has_said(&bed,
+                   "Trial 6 (Experiment 6) waits: there is no enabled agent in pool"));
 }
 
 TEST(a_gang_that_loses_an_agent_keeps_its_other_slots_until_it_is_gone)
@@ -243,7 +248,7 @@ TEST(a_gang_that_loses_an_agent_keeps_its_other_slots_until_it_is_gone)
     BED(bed);
     bed_join(&bed, "a", 4);
     bed_join(&bed, "b", 4);
-    bed_submit(&bed, &(struct job){.slots = 8});
+    bed_submit(&bed, &(struct wish){.slots = 8});
     bed_start(&bed, 1);
 
     bed_lose(&bed, "a");
@@ -300,7 +305,7 @@ TEST(a_disabled_slot_is_not_given_out)
     CHECK_EQ(enable_slot(&bed, 0, false, true), DET_OK);
     CHECK_EQ(enable_slot(&bed, 2, false, true), DET_NOT_FOUND);
 
-    bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+    bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
 
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
     CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
@@ -384,7 +389,7 @@ TEST(a_clock_that_is_set_moves_deadlines_with_it)
         event.clock_jumped.by_us = by_us;
         bed_join(&bed, "a", 1);
         bed_join(&bed, "b", 1);
-        bed_submit(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 60});
+        bed_submit(&bed, &(struct wish){.slots = 1, .preemption_timeout_s = 60});
         bed_start(&bed, 1);
         CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
         bed_agent(&bed, EVENT_AGENT_SILENT, "b");
@@ -405,7 +410,7 @@ TEST(a_deadline_far_in_the_future_is_cut_short_when_the_master_starts)
     BED(bed);
     bed.now_us += INT64_C(9000) * SECOND_US;
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 60});
+    bed_submit(&bed, &(struct wish){.slots = 1, .preemption_timeout_s = 60});
     bed_start(&bed, 1);
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/core/events.h"
 
-static int64_t running(struct bed *bed, const struct job *job)
+static int64_t running(struct bed *bed, const struct wish *wish)
 {
     bed_join(bed, "a", 8);
-    bed_submit(bed, job);
+    bed_submit(bed, wish);
     return bed_start(bed, 1);
 }
 
@@ -13,7 +13,7 @@ static int64_t gang(struct bed *bed)
 {
     bed_join(bed, "a", 8);
     bed_join(bed, "b", 8);
-    bed_submit(bed, &(struct job){.slots = 16, .max_restarts = 1});
+    bed_submit(bed, &(struct wish){.slots = 16, .max_restarts = 1});
     return bed_run(bed, 1);
 }
 
@@ -23,7 +23,7 @@ TEST(an_order_to_start_says_where_with_which_slots_and_under_which_name)
     const struct core_effect *start = NULL;
 
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 2});
+    bed_submit(&bed, &(struct wish){.slots = 2});
     for (uint32_t i = 0; i < bed.out.count; i++)
         if (bed.out.effect[i].kind == EFFECT_START)
             start = &bed.out.effect[i];
@@ -48,7 +48,7 @@ TEST(ports_are_never_shared_and_come_back)
 {
     BED(bed);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.searcher = RANDOM(3, 2), .slots = 1});
+    bed_submit(&bed, &(struct wish){.searcher = RANDOM(3, 2), .slots = 1});
     CHECK_EQ(bed.allocation[1].ports[0], 12350);
     CHECK_EQ(bed.allocation[2].ports[0], 12351);
 
@@ -80,7 +80,7 @@ TEST(what_is_not_ready_is_killed_instead_of_asked)
 {
     BED(bed);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
 
@@ -94,8 +94,8 @@ TEST(what_waits_is_simply_over)
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1});
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
 
     CHECK_EQ(bed_act(&bed, 2, ACTION_PAUSE), DET_OK);
 
@@ -107,7 +107,7 @@ TEST(what_waits_is_simply_over)
 TEST(who_does_not_leave_in_time_is_killed_and_killed_again)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
     CHECK_EQ(core_next_deadline_us(bed.core), bed.now_us + 3600 * (int64_t)SECOND_US);
@@ -128,7 +128,7 @@ TEST(who_does_not_leave_in_time_is_killed_and_killed_again)
 TEST(an_experiment_may_set_its_own_preemption_timeout)
 {
     BED(bed);
-    running(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 5});
+    running(&bed, &(struct wish){.slots = 1, .preemption_timeout_s = 5});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
 
@@ -180,7 +180,7 @@ TEST(an_exit_that_is_reported_twice_counts_once)
 TEST(killed_but_done_before_the_kill_came_is_done)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1, .preemption_timeout_s = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1, .preemption_timeout_s = 1});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
     bed_wait(&bed, 2);
@@ -193,7 +193,7 @@ TEST(killed_but_done_before_the_kill_came_is_done)
 TEST(a_task_may_ask_to_be_preempted)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
     struct core_event event = {.kind = EVENT_PREEMPT_REQUESTED};
 
     event.preempt.allocation_id = run;
@@ -217,7 +217,7 @@ static det_status kill_run(struct bed *bed, int64_t run)
 TEST(a_run_that_is_killed_comes_again_for_free)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1, .max_restarts = 0});
+    int64_t run = running(&bed, &(struct wish){.slots = 1, .max_restarts = 0});
 
     for (int i = 1; i <= 3; i++) {
         CHECK_EQ(kill_run(&bed, run), DET_OK);
@@ -241,8 +241,8 @@ TEST(a_run_that_waits_can_not_be_killed)
 {
     BED(bed);
 
-    (void)running(&bed, &(struct job){.slots = 8});
-    bed_submit(&bed, &(struct job){.slots = 1});
+    (void)running(&bed, &(struct wish){.slots = 8});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     CHECK_EQ(kill_run(&bed, 2), DET_STATE);
     CHECK_EQ(bed.trial[2].run_id, 1);
 }
@@ -250,7 +250,7 @@ TEST(a_run_that_waits_can_not_be_killed)
 TEST(an_acknowledgement_nobody_asked_for_means_nothing)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     bed_acknowledge(&bed, run);
     CHECK_EQ(bed.out.count, 0);
@@ -267,9 +267,9 @@ TEST(the_scheduler_preempts_the_less_important)
     bed.pool[0].config.is_preemptive = true;
     bed_open(&bed);
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1, .priority = 50});
+    bed_submit(&bed, &(struct wish){.slots = 1, .priority = 50});
     bed_start(&bed, 1);
-    bed_submit(&bed, &(struct job){.slots = 1, .priority = 10});
+    bed_submit(&bed, &(struct wish){.slots = 1, .priority = 10});
     CHECK_EQ(bed_count(&bed, EFFECT_PREEMPT), 1);
     CHECK(bed_logs(&bed, "preempted by the scheduler"));
     bed_acknowledge(&bed, bed_run(&bed, 1));
@@ -286,7 +286,7 @@ TEST(the_log_tells_what_became_of_a_run)
     int64_t run;
 
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     CHECK(bed_logs(&bed, "Scheduling Trial 1 (Experiment 1) (id: 1."));
     CHECK(bed_logs(&bed, "Trial 1 (Experiment 1) was assigned to an agent"));
     run = bed_start(&bed, 1);

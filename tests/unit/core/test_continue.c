@@ -76,7 +76,7 @@ TEST(a_completed_trial_goes_on_from_its_latest_checkpoint)
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.slots = 1, .max_restarts = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.slots = 1, .max_restarts = 1});
     int64_t run = bed_start(&bed, 1);
 
     bed_checkpoint(&bed, 1, 1, "saved", 40);
@@ -109,7 +109,7 @@ TEST(the_only_trial_of_a_search_takes_the_hyperparameters_of_the_new_configurati
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.slots = 1});
 
     end_run(&bed, 1, EXIT_CLEAN);
     go_on(&bed, id);
@@ -121,7 +121,7 @@ TEST(a_trial_that_failed_for_good_may_fail_again_as_often_as_configured)
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.slots = 1, .max_restarts = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.slots = 1, .max_restarts = 1});
 
     end_run(&bed, 1, EXIT_FAILED);
     end_run(&bed, 1, EXIT_FAILED);
@@ -140,7 +140,7 @@ TEST(what_is_not_over_or_not_there_is_not_continued)
     struct past past;
 
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.slots = 1});
     read_past(&bed, id, &past);
     CHECK_EQ(try_continue(&bed, &past), DET_STATE);
     CHECK(strstr(bed.err.text, "it is not over"));
@@ -167,7 +167,7 @@ TEST(nobody_continues_it_twice)
     struct past past;
 
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.slots = 1});
     end_run(&bed, 1, EXIT_CLEAN);
     read_past(&bed, id, &past);
     CHECK_EQ(try_continue(&bed, &past), DET_OK);
@@ -180,7 +180,7 @@ TEST(a_complete_search_is_not_continued)
     struct past past;
 
     bed_join(&bed, "a", 2);
-    int64_t id = bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
     end_run(&bed, 1, EXIT_CLEAN);
     end_run(&bed, 2, EXIT_CLEAN);
     CHECK_EQ(bed.experiment[id].state, EXPERIMENT_COMPLETED);
@@ -193,7 +193,7 @@ TEST(a_cancelled_search_goes_on_where_it_was)
 {
     BED(bed);
     bed_join(&bed, "a", 2);
-    int64_t id = bed_submit(&bed, &(struct job){.searcher = RANDOM(4, 2), .slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.searcher = RANDOM(4, 2), .slots = 1});
 
     end_run(&bed, 1, EXIT_CLEAN); /* now 2 and 3 run, and 4 is to come */
     CHECK_EQ(bed_act(&bed, id, ACTION_KILL), DET_OK);
@@ -220,7 +220,7 @@ TEST(trials_that_exist_because_others_failed_are_not_forgotten)
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    int64_t id = bed_submit(&bed, &(struct job){.searcher = RANDOM(3, 1), .slots = 1});
+    int64_t id = bed_submit(&bed, &(struct wish){.searcher = RANDOM(3, 1), .slots = 1});
 
     end_run(&bed, 1, EXIT_FAILED);
     end_run(&bed, 2, EXIT_CLEAN);
@@ -246,7 +246,7 @@ static bool continue_with_fault(int64_t nth)
     det_status st;
 
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     end_run(&bed, 1, EXIT_CLEAN);
     read_past(&bed, 1, &past);
     event.continued.row = &past.row;

@@ -6,7 +6,7 @@ TEST(an_unknown_pool_is_refused)
     BED(bed);
     bed_join(&bed, "a", 8);
 
-    CHECK_EQ(bed_try_submit(&bed, &(struct job){.slots = 1, .pool = "moon"}),
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 1, .pool = "moon"}),
              DET_INVALID);
     CHECK_HAS(bed.err.text, "resource pool moon does not exist or is not available");
 }
@@ -16,7 +16,7 @@ TEST(trials_without_slots_go_to_the_aux_pool)
     BED(bed);
     CHECK_EQ(bed_join_with(&bed, "a", "aux", 0, NULL), DET_OK);
 
-    bed_submit(&bed, &(struct job){.slots = 0});
+    bed_submit(&bed, &(struct wish){.slots = 0});
 
     CHECK_STR(core_experiment(bed.core, 1)->resource_pool, "aux");
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
@@ -26,7 +26,7 @@ TEST(more_slots_than_there_are_is_an_error_or_a_warning_as_configured)
 {
     BED(bed);
     bed_join(&bed, "a", 8);
-    CHECK_EQ(bed_try_submit(&bed, &(struct job){.slots = 16}), DET_INVALID);
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 16}), DET_INVALID);
     CHECK_HAS(bed.err.text, "slots requested exceeds cluster capacity");
     bed_done(&bed);
 
@@ -34,7 +34,7 @@ TEST(more_slots_than_there_are_is_an_error_or_a_warning_as_configured)
     bed.config.refuses_unfittable = false;
     bed_open(&bed);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 16});
+    bed_submit(&bed, &(struct wish){.slots = 16});
 
     CHECK_EQ(bed.out.exceeds_slots, true);
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
@@ -43,7 +43,7 @@ TEST(more_slots_than_there_are_is_an_error_or_a_warning_as_configured)
 TEST(a_single_node_job_needs_an_agent_that_is_large_enough)
 {
     BED(bed);
-    struct job job = {.slots = 16, .is_single_node = true};
+    struct wish job = {.slots = 16, .is_single_node = true};
 
     bed_join(&bed, "a", 8);
     bed_join(&bed, "b", 8);
@@ -61,10 +61,10 @@ TEST(a_refused_submission_leaves_no_trace)
     bed_join(&bed, "a", 8);
 
     CHECK_EQ(bed_try_submit(
-                 &bed, &(struct job){.slots = 1, .searcher = "{\"name\":\"oracle\"}"}),
+                 &bed, &(struct wish){.slots = 1, .searcher = "{\"name\":\"oracle\"}"}),
              DET_UNSUPPORTED);
 
-    CHECK_EQ(bed_submit(&bed, &(struct job){.slots = 1}), 1);
+    CHECK_EQ(bed_submit(&bed, &(struct wish){.slots = 1}), 1);
 }
 
 TEST(trials_of_a_paused_experiment_exist_and_ask_for_nothing)
@@ -72,7 +72,7 @@ TEST(trials_of_a_paused_experiment_exist_and_ask_for_nothing)
     BED(bed);
     bed_join(&bed, "a", 8);
 
-    bed_submit(&bed, &(struct job){.slots = 1, .is_paused = true});
+    bed_submit(&bed, &(struct wish){.slots = 1, .is_paused = true});
     CHECK_EQ(bed.trial[1].state, TRIAL_PAUSED);
     CHECK_EQ(bed_count(&bed, EFFECT_PUT_ALLOCATION), 0);
     CHECK_EQ(bed_act(&bed, 1, ACTION_ACTIVATE), DET_OK);
@@ -89,7 +89,7 @@ TEST(rows_are_written_once_an_event_and_in_an_order_that_fits)
                                    EFFECT_PUT_ALLOCATION, EFFECT_PUT_SHARE};
 
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
 
     for (uint32_t i = 0; i < bed.out.count; i++)
         for (size_t k = 0; k < ARRAY_LEN(expected); k++)
@@ -108,7 +108,7 @@ TEST(a_paused_experiment_that_is_canceled_ends_at_once)
     BED(bed);
     bed_join(&bed, "a", 8);
     bed_submit(&bed,
-               &(struct job){.searcher = RANDOM(5, 3), .slots = 1, .is_paused = true});
+               &(struct wish){.searcher = RANDOM(5, 3), .slots = 1, .is_paused = true});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_CANCEL), DET_OK);
 
@@ -122,7 +122,7 @@ TEST(actions_that_make_no_sense_are_refused)
 {
     BED(bed);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     bed_start(&bed, 1);
 
     CHECK_EQ(bed_act(&bed, 7, ACTION_PAUSE), DET_NOT_FOUND);
@@ -141,7 +141,7 @@ TEST(an_experiment_is_an_error_only_when_all_trials_failed)
     for (int failures = 1; failures <= 2; failures++) {
         BED(bed);
         bed_join(&bed, "a", 8);
-        bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+        bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
 
         bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_FAILED);
         CHECK_EQ(bed.experiment[1].state, EXPERIMENT_ACTIVE);
@@ -157,7 +157,7 @@ TEST(an_experiment_is_canceled_only_when_all_trials_were)
     for (int kills = 1; kills <= 2; kills++) {
         BED(bed);
         bed_join(&bed, "a", 8);
-        bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+        bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
 
         for (int i = 1; i <= 2; i++) {
             if (i <= kills)
@@ -189,7 +189,7 @@ TEST(another_pool_means_another_run_there)
 
     bed_join(&bed, "a", 8);
     CHECK_EQ(bed_join_with(&bed, "b", "aux", 8, NULL), DET_OK);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     run = bed_start(&bed, 1);
 
     bed_do(&bed, &event);
@@ -208,7 +208,7 @@ TEST(a_waiting_run_moves_to_another_pool_at_once)
     struct core_event event = resources("aux", 0);
 
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+    bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
     CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
     CHECK_EQ(bed_join_with(&bed, "b", "aux", 8, NULL), DET_OK);
 
@@ -226,7 +226,7 @@ TEST(a_better_priority_passes_others_in_the_queue)
     event.resources.experiment_id = 3;
     bed_join(&bed, "a", 1);
     for (int i = 0; i < 3; i++)
-        bed_submit(&bed, &(struct job){.slots = 1});
+        bed_submit(&bed, &(struct wish){.slots = 1});
     bed_do(&bed, &event);
     bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_CLEAN);
 
@@ -242,7 +242,7 @@ TEST(an_entry_of_the_journal_is_applied_once_and_none_is_skipped)
     struct core_event event = {.kind = EVENT_SHARE_EXITED, .journal_seq = 1};
 
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1, .max_restarts = 5});
+    bed_submit(&bed, &(struct wish){.slots = 1, .max_restarts = 5});
     event.share_exited.allocation_id = 1;
     event.share_exited.exit = EXIT_FAILED;
 
@@ -264,7 +264,7 @@ TEST(many_inputs_make_a_snapshot)
     bed.config.snapshot_every = 4;
     bed_open(&bed);
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     for (int i = 0; i < 10; i++) {
         bed_validate(&bed, 1, 1, "{\"loss\":0.5}");
         snapshots += bed_count(&bed, EFFECT_PUT_SNAPSHOT);
@@ -293,7 +293,7 @@ TEST(an_unmanaged_experiment_only_takes_numbers)
     CHECK_EQ(bed.out.id, 1);
     CHECK(core_trial(bed.core, 1) == NULL);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
     CHECK(core_experiment(bed.core, 2) != NULL);
     CHECK(core_trial(bed.core, 2) != NULL);
 }

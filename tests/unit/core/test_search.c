@@ -120,7 +120,7 @@ det_status searcher_load(struct searcher *s, const struct json *state, struct er
 static void two(struct bed *bed)
 {
     bed_join(bed, "a", 2);
-    bed_submit(bed, &(struct job){.slots = 1, .max_restarts = 3});
+    bed_submit(bed, &(struct wish){.slots = 1, .max_restarts = 3});
     bed_start(bed, 1);
     bed_start(bed, 2);
 }
@@ -169,7 +169,7 @@ TEST(a_stopped_trial_may_be_waiting_and_then_ends_at_once)
 {
     BED(bed);
     bed_join(&bed, "a", 1);
-    bed_submit(&bed, &(struct job){.slots = 1});
+    bed_submit(&bed, &(struct wish){.slots = 1});
 
     bed_validate(&bed, 2, 1, "{\"stop\":1}");
 

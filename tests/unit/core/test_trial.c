@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/core/events.h"
 
-static const struct job one_slot = {.slots = 1, .max_restarts = 2};
+static const struct wish one_slot = {.slots = 1, .max_restarts = 2};
 
 /* A trial that runs on one agent; its number is 1 and so is its experiment's. */
-static int64_t running(struct bed *bed, const struct job *job)
+static int64_t running(struct bed *bed, const struct wish *wish)
 {
     bed_join(bed, "a", 8);
-    bed_submit(bed, job);
+    bed_submit(bed, wish);
     return bed_start(bed, 1);
 }
 
@@ -67,10 +67,10 @@ TEST(trials_have_the_seed_that_the_configuration_gives_them)
     BED(bed);
     bed_join(&bed, "a", 8);
     bed_submit(&bed,
-               &(struct job){.searcher = RANDOM(2, 2),
-                             .slots = 1,
-                             .seeds = "{\"experiment_seed\":1,\"trial_seed\":77}"});
-    bed_submit(&bed, &(struct job){.slots = 1});
+               &(struct wish){.searcher = RANDOM(2, 2),
+                              .slots = 1,
+                              .seeds = "{\"experiment_seed\":1,\"trial_seed\":77}"});
+    bed_submit(&bed, &(struct wish){.slots = 1});
 
     CHECK_EQ(bed.trial[1].seed, 77);
     CHECK_EQ(bed.trial[2].seed, 77);
@@ -80,7 +80,7 @@ TEST(trials_have_the_seed_that_the_configuration_gives_them)
 TEST(without_restarts_there_is_one_attempt)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     bed_exit(&bed, run, 0, EXIT_FAILED);
 
@@ -91,7 +91,7 @@ TEST(without_restarts_there_is_one_attempt)
 TEST(a_transient_failure_costs_no_restart)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     bed_exit(&bed, run, 0, EXIT_TRANSIENT);
 
@@ -104,7 +104,7 @@ TEST(a_transient_failure_costs_no_restart)
 TEST(a_task_killed_by_somebody_else_is_a_transient_failure)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     bed_exit(&bed, run, 0, EXIT_KILLED);
 
@@ -187,7 +187,7 @@ TEST(exit_0_without_an_acknowledgement_means_that_it_was_done)
 TEST(a_failure_on_the_way_out_counts_as_preempted_once_it_was_acknowledged)
 {
     BED(bed);
-    int64_t run = running(&bed, &(struct job){.slots = 1});
+    int64_t run = running(&bed, &(struct wish){.slots = 1});
 
     CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
     bed_acknowledge(&bed, run);
@@ -252,7 +252,7 @@ TEST(killing_one_trial_leaves_the_others_alone)
 {
     BED(bed);
     bed_join(&bed, "a", 8);
-    bed_submit(&bed, &(struct job){.searcher = RANDOM(2, 2), .slots = 1});
+    bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
 
     bed_kill_trial(&bed, 1);
     bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_KILLED);
@@ -305,7 +305,7 @@ TEST(refused_hyperparameters_are_not_tried_again_and_random_draws_others)
     BED(bed);
     bed_join(&bed, "a", 1);
     bed_submit(&bed,
-               &(struct job){.searcher = RANDOM(1, 1), .slots = 1, .max_restarts = 5});
+               &(struct wish){.searcher = RANDOM(1, 1), .slots = 1, .max_restarts = 5});
 
     early_exit(&bed, 1);
     bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_FAILED);

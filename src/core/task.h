@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task.h - what an allocation knows of whatever it is a run of; see task.c. */
+#ifndef CORE_TASK_H
+#define CORE_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct allocation;
+struct core;
+struct live_allocation;
+struct live_task;
+
+/* What its runs ask for, as it is now. */
+struct task_need {
+    const char *pool;
+    uint32_t slots;
+    uint32_t priority;
+    int64_t position;
+    bool is_preemptible;
+    bool is_single_node;
+    int64_t preemption_timeout_us;
+};
+struct task_need task_need(const struct live_task *task);
+/* "Trial 3 (Experiment 1)", "Job <task id>"; in scratch memory. */
+const char *task_title(struct core *core, const struct live_task *task);
+/* The number of its latest run; 0: none yet. */
+int64_t task_run_id(const struct live_task *task);
+/* Run `run_id` begins; fills in whose it is. */
+void task_begin_run(struct core *core, struct live_task *task, int64_t run_id,
+                    struct allocation *ret_row);
+/* Its allocation is over. */
+void task_run_over(struct core *core, struct live_task *task,
+                   const struct live_allocation *run);
+/* Whoever tries again will fail again. */
+void task_fails_for_good(struct core *core, struct live_task *task);
+/* Why a run whose deadline came is killed. */
+const char *task_late_reason(const struct live_task *task);
+bool task_block(struct live_task *task, int64_t agent); /* false: memory */
+
+#endif

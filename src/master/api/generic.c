@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generic.c - jobs, which this API calls generic tasks: programs that train nothing.
+ *
+ * Made like an experiment (a YAML text and a folder), but with one task and no search;
+ * then killed, paused, unpaused and looked at by the id of that task. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "config/config.h"
+#include "data/yaml.h"
+#include "master/api/api.h"
+#include "master/api/show.h"
+#include "store/jobs.h"
+#include "store/views.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+struct job_state_of_request {
+    struct job_config config;
+    struct job row;
+    const char *files; /* tar.gz, in the request's memory: it lives until the commit */
+    size_t files_len;
+    char task_id[UUID_TEXT];
+    char name[API_NAME_SIZE];
+};
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static det_status load_config(struct request *req, struct job_state_of_request *state)
+{
+    const struct create_generic_task_body *body = req->body;
+    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
+    const struct job_defaults defaults = {
+        .task_container_defaults =
+            json_get(req->master->config, "task_container_defaults"),
+        .name = state->name,
+    };
+    unsigned char random[16];
+    det_status st = rng_secret(random, sizeof(random), req->err);
+
+    if (st)
+        return st;
+    uuid_format(random, state->task_id);
+    api_make_name("Job", random, state->name);
+    st = job_config_load(body->config, strlen(body->config), &defaults, &req->mem,
+                         &report, &state->config, req->err);
+    return st ? err_prefix(req->err, "invalid job configuration") : DET_OK;
+}
+
+static bool has_files(const struct json *files)
+{
+    return files && files->kind == JSON_ARRAY && files->list.count;
+}
+
+/* One that brings no files works on those of the job it was forked from. */
+static det_status take_files(struct request *req, struct job_state_of_request *state)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(API_FILES_LIMIT);
+    const struct create_generic_task_body *body = req->body;
+    struct job_view from;
+    det_status st = DET_OK;
+
+    if (body->forked_from && *body->forked_from)
+        st = store_job_get(req->db, body->forked_from, &req->mem, &from, req->err);
+    if (st)
+        return err_prefix(req->err, "forkedFrom");
+    if (body->forked_from && *body->forked_from && !has_files(body->context_directory))
+        st = store_job_files(req->db, from.row.id, &tgz, req->err);
+    else
+        st =
+            api_pack_files("contextDirectory", body->context_directory, &tgz, req->err);
+    if (st)
+        return st;
+    state->files = arena_strndup(&req->mem, tgz.data, tgz.len);
+    state->files_len = tgz.len;
+    return state->files ? DET_OK : DET_NOMEM;
+}
+
+static det_status reply_created(struct request *req)
+{
+    const struct job_state_of_request *state = req->state;
+
+    jw_object(&req->w, NULL);
+    jw_str(&req->w, "taskId", state->task_id);
+    jw_array(&req->w, "warnings");
+    if (req->item->exceeds_slots)
+        jw_str(&req->w, NULL, "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED");
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static det_status submit(struct request *req, struct job_state_of_request *state)
+{
+    const struct create_generic_task_body *body = req->body;
+    const struct job_config *config = &state->config;
+    struct core_event event = {.kind = EVENT_JOB_SUBMITTED};
+
+    state->row = (struct job){
+        .task_id = state->task_id,
+        .owner_id = req->caller.user_id,
+        .resource_pool = config->resource_pool,
+        .priority = config->priority,
+        .weight = config->weight,
+        .slots = config->slots,
+        .is_single_node = config->is_single_node,
+        .is_pausable = !body->no_pause,
+        .preemption_timeout_us = config->preemption_timeout_s * 1000000,
+    };
+    event.job_submitted.row = &state->row;
+    event.job_submitted.name = config->name;
+    event.job_submitted.config = config->json;
+    event.job_submitted.forked_from =
+        body->forked_from && *body->forked_from ? body->forked_from : NULL;
+    event.job_submitted.files = state->files;
+    event.job_submitted.files_len = state->files_len;
+    req->state = state;
+    return request_event(req, &event, reply_created);
+}
+
+det_status api_create_generic_task(struct request *req)
+{
+    const struct create_generic_task_body *body = req->body;
+    struct job_state_of_request *state =
+        arena_new(&req->mem, struct job_state_of_request);
+    det_status st;
+
+    if (!state)
+        return DET_NOMEM;
+    if (body->parent_id && *body->parent_id)
+        return err_set(req->err, DET_UNSUPPORTED,
+                       "parentId: jobs below another job are not built yet");
+    if (body->project_id < 0 || body->project_id > 1)
+        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
+                       body->project_id);
+    st = load_config(req, state);
+    if (!st)
+        st = take_files(req, state);
+    net_request_drop_body(req->x);
+    return st ? st : submit(req, state);
+}
+
+/* ---- what people do with one ----------------------------------------------------- */
+
+/* The job of the path.  What is a trial's is not found with a sentence of its own. */
+static det_status find_job(struct request *req, struct job_view *ret_job)
+{
+    struct allocation *rows;
+    uint32_t count = 0;
+    det_status st = store_job_get(req->db, req->arg[0], &req->mem, ret_job, req->err);
+
+    if (st != DET_NOT_FOUND)
+        return st;
+    st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows, &count,
+                                   req->err);
+    if (st || !count)
+        return st ? st
+                  : err_set(req->err, DET_NOT_FOUND, "task '%s' not found",
+                            req->arg[0]);
+    return err_set(req->err, DET_INVALID,
+                   "task '%s' is no job but trial %" PRId64 " of experiment %" PRId64,
+                   req->arg[0], rows[0].trial_id, rows[0].experiment_id);
+}
+
+static det_status act(struct request *req, enum experiment_action action)
+{
+    struct core_event event = {.kind = EVENT_JOB_ACTION};
+    struct job_view job;
+    det_status st = find_job(req, &job);
+
+    if (st)
+        return st;
+    if (job_is_terminal(job.row.state) && action == ACTION_KILL)
+        return DET_OK; /* as with experiments: nothing is left to do */
+    if (job_is_terminal(job.row.state))
+        return err_set(req->err, DET_STATE, "task '%s' has ended: it is %s",
+                       job.row.task_id, job_state_names[job.row.state]);
+    event.job_action.job_id = job.row.id;
+    event.job_action.action = action;
+    return request_event(req, &event, NULL);
+}
+
+det_status api_kill_task(struct request *req)
+{
+    return act(req, ACTION_KILL);
+}
+
+det_status api_pause_task(struct request *req)
+{
+    return act(req, ACTION_PAUSE);
+}
+
+det_status api_unpause_task(struct request *req)
+{
+    return act(req, ACTION_ACTIVATE);
+}
+
+/* ---- looking --------------------------------------------------------------------- */
+
+det_status api_get_task_config(struct request *req)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json *tree;
+    struct job_view job;
+    det_status st = find_job(req, &job);
+
+    if (!st)
+        st = json_parse(job.config, strlen(job.config), &req->mem, &tree, req->err);
+    if (st)
+        return st;
+    yaml_write(&text, tree);
+    jw_object(&req->w, NULL);
+    jw_strn(&req->w, "config", text.data, text.len);
+    jw_end_object(&req->w);
+    return text.status;
+}
+
+det_status api_list_generic_tasks(struct request *req)
+{
+    const struct generic_tasks_query *in = req->query;
+    struct job_view *rows;
+    uint32_t count = 0;
+    det_status st =
+        store_job_list(req->db, in->all, &req->mem, &rows, &count, req->err);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "tasks");
+    for (uint32_t i = 0; i < count; i++)
+        api_show_job(&req->w, NULL, &rows[i], NULL, 0);
+    jw_end_array(&req->w);
+    jw_end_object(&req->w);
+    return DET_OK;
+}

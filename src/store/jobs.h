@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.h - programs that train nothing, as they are stored and shown. */
+#ifndef STORE_JOBS_H
+#define STORE_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/records.h"
+
+struct arena;
+struct buf;
+struct db;
+
+/* ---- the heart's rows (inside a job of the writer) ------------------------------- */
+
+struct job_texts {
+    const char *name;
+    const char *config;      /* complete, JSON */
+    const char *forked_from; /* a task id; NULL: none */
+    const void *files;
+    uint64_t files_len;
+};
+det_status store_job_add(struct db *db, const struct job *row,
+                         const struct job_texts *texts, struct err *err);
+det_status store_job_put(struct db *db, const struct job *row, struct err *err);
+
+/* ---- looking --------------------------------------------------------------------- */
+
+struct job_view {
+    struct job row;
+    const char *name;
+    const char *forked_from; /* NULL: none */
+    int64_t files_size;
+    const char *username; /* its owner's; "": he is gone */
+    const char *config;
+};
+
+/* DET_NOT_FOUND says "task '...' not found": a trial's task, or nobody's. */
+det_status store_job_get(struct db *db, const char *task_id, struct arena *mem,
+                         struct job_view *ret_row, struct err *err);
+det_status store_job_by_id(struct db *db, int64_t id, struct arena *mem,
+                           struct job_view *ret_row, struct err *err);
+/* COMPLETED, CANCELED or ERROR. */
+det_status store_job_is_over(struct db *db, int64_t id, bool *ret_is_over,
+                             struct err *err);
+/* The newest first; those that are over only where `with_ended`.  Without their
+ * configurations. */
+det_status store_job_list(struct db *db, bool with_ended, struct arena *mem,
+                          struct job_view **ret_rows, uint32_t *ret_count,
+                          struct err *err);
+/* The files it works on, tar.gz; nothing is added where it has none. */
+det_status store_job_files(struct db *db, int64_t id, struct buf *ret_tgz,
+                           struct err *err);
+/* Those that are not over, by id: for core_restore(). */
+det_status store_jobs_alive(struct db *db, struct arena *mem, struct job **ret_rows,
+                            uint32_t *ret_count, struct err *err);
+
+#endif
