@@ -1,35 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average.h - what the ops that average have in common: TensorFlow, the ranks, and the
- * way a call of an op goes.
+/* _average.h - what the ops that average have in common: the ranks, and the way a call
+ * of an op goes.
  *
  *     begin()   takes the inputs, says what this rank is about to do
  *               the ranks tell each other, and wait for the last
  *     work()    exchanges and writes the outputs
  *     end()     gives the inputs back, also after a failure
  *
- * To add an op: a file with these three, a row in _average.c. */
+ * Their attribute `stream` says whose gradients they are: the optimizers of a process
+ * are numbered, and the calls of a stream follow one another on every rank alike. */
 #ifndef AVERAGE_H
 #define AVERAGE_H
 
 #include "_average_peers.h"
-#include "_average_tf.h"
+#include "_tf.h"
 
 struct job;
 struct kernel;
 
-/* One a process: MPI has one world, TensorFlow one registry. */
+/* One a process: MPI has one world. */
 struct average {
-    struct tf tf;
-    struct err failure; /* of the registration */
     struct peers peers;
     bool is_open;
 };
 extern struct average average;
 
 struct op {
-    const char *name;
-    tf_create_fn *create; /* calls kernel_new() */
-    void (*describe)(TF_OpDefinitionBuilder *op);
     det_status (*begin)(struct kernel *kernel, TF_OpKernelContext *context,
                         TF_Status *status, struct peers_greeting *ret_greeting,
                         struct err *err);
@@ -37,8 +33,6 @@ struct op {
                        TF_Status *status, struct err *err);
     void (*end)(struct kernel *kernel);
 };
-extern const struct op mean_op;
-extern const struct op gather_op;
 
 /* One op in a graph. */
 struct kernel {
@@ -50,14 +44,12 @@ struct kernel {
     int input_count;
     char *fused;
     size_t fused_size;
+    bool is_in_slot;     /* what is small */
     struct lock lock;    /* of: */
     const void *code[2]; /* of the last callback */
     struct job *jobs;    /* the first is on its way, the others wait for it */
     struct lock turn;    /* of a call that waits where it is */
 };
-
-/* DET_OK, or TensorFlow's own sentence. */
-det_status average_tf_failure(TF_Status *status, struct err *err);
 
 void *kernel_new(const struct op *op, TF_OpKernelConstruction *construction);
 void kernel_free(void *kernel);

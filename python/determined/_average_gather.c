@@ -23,11 +23,11 @@ struct rows {
 static det_status take_rows(TF_OpKernelContext *context, int i, struct rows *rows,
                             TF_Status *status, struct err *err)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     det_status st;
 
     tf->GetInput(context, i, &rows->input, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (st)
         return st;
     rows->dim_count = tf->NumDims(rows->input);
@@ -45,7 +45,7 @@ static det_status take_rows(TF_OpKernelContext *context, int i, struct rows *row
 static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int i,
                          struct rows *rows, TF_Status *status, struct err *err)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     size_t count = peers_all_rows(&average.peers, &kernel->scratch);
     TF_Tensor *output;
     det_status st;
@@ -53,7 +53,7 @@ static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int
     rows->dims[0] = (int64_t)count;
     output = tf->AllocateOutput(context, i, rows->type, rows->dims, rows->dim_count,
                                 count * rows->row_bytes, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (st)
         return st;
     st = peers_gather(&average.peers, &kernel->scratch, kernel->stream,
@@ -105,37 +105,31 @@ static void end(struct kernel *kernel)
 
     for (int i = 0; rows && i < INPUTS; i++) {
         if (rows[i].input)
-            average.tf.DeleteTensor(rows[i].input);
+            tf_api()->DeleteTensor(rows[i].input);
         rows[i].input = NULL;
     }
 }
 
-static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
+static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
-    average.tf.ShapeInferenceContextSetUnknownShape(context, status);
-}
-
-static void describe(TF_OpDefinitionBuilder *op)
-{
-    const struct tf *tf = &average.tf;
-
+    tf->OpDefinitionBuilderAddAttr(op, "stream: int");
     tf->OpDefinitionBuilderAddAttr(op, "T: {float, double, half, bfloat16}");
     tf->OpDefinitionBuilderAddAttr(op, "I: {int32, int64}");
     tf->OpDefinitionBuilderAddInput(op, "indices: I");
     tf->OpDefinitionBuilderAddInput(op, "values: T");
     tf->OpDefinitionBuilderAddOutput(op, "all_indices: I");
     tf->OpDefinitionBuilderAddOutput(op, "all_values: T");
-    tf->OpDefinitionBuilderSetShapeInferenceFunction(op, infer_shapes);
 }
 
 static void *create(TF_OpKernelConstruction *construction)
 {
-    return kernel_new(&gather_op, construction);
+    static const struct op op = {.begin = begin, .work = work, .end = end};
+
+    return kernel_new(&op, construction);
 }
 
-const struct op gather_op = {.name = "DetGather",
-                             .create = create,
-                             .describe = describe,
-                             .begin = begin,
-                             .work = work,
-                             .end = end};
+const struct tf_op tf_gather = {.name = "DetGather",
+                                .describe = describe,
+                                .create = create,
+                                .compute_async = kernel_compute,
+                                .free = kernel_free};

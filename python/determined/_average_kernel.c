@@ -45,7 +45,7 @@ static void set_failure(TF_Status *status, const struct err *err)
     char text[ERR_TEXT_SIZE + 64];
 
     snprintf(text, sizeof(text), "gradients cannot be averaged: %s", err->text);
-    average.tf.SetStatus(status, det_status_grpc(err->status), text);
+    tf_api()->SetStatus(status, det_status_grpc(err->status), text);
 }
 
 static det_status greet(struct job *job, TF_Status *status, struct err *err)
@@ -76,7 +76,7 @@ static void finish(struct job *job)
     next = kernel->jobs = job->next;
     lock_give(&kernel->lock);
     mem_free(job);
-    average.tf.RunAsyncOpKernelDoneCallback((void *)&done);
+    tf_api()->RunAsyncOpKernelDoneCallback((void *)&done);
     (void)done.manage(&done, &done, CALLBACK_DESTROY);
     if (next)
         start(next);
@@ -101,7 +101,7 @@ static det_status work(struct job *job, TF_Status *status, struct err *err)
 static bool run(struct job *job, bool briefly)
 {
     struct kernel *kernel = job->kernel;
-    TF_Status *status = average.tf.NewStatus();
+    TF_Status *status = tf_api()->NewStatus();
     struct err err = {0};
     bool all_came = false;
     det_status st = job->has_begun ? DET_OK : greet(job, status, &err);
@@ -115,9 +115,9 @@ static bool run(struct job *job, bool briefly)
         kernel->op->end(kernel);
     if (st) {
         set_failure(status, &err);
-        average.tf.OpKernelContext_Failure(job->context, status);
+        tf_api()->OpKernelContext_Failure(job->context, status);
     }
-    average.tf.DeleteStatus(status);
+    tf_api()->DeleteStatus(status);
     return st || all_came;
 }
 
@@ -196,7 +196,7 @@ static void run_here(struct job *job, TF_AsyncOpKernelDoneCallback *done)
     lock_take(&job->kernel->turn);
     (void)run(job, false);
     lock_give(&job->kernel->turn);
-    average.tf.RunAsyncOpKernelDoneCallback(done);
+    tf_api()->RunAsyncOpKernelDoneCallback(done);
 }
 
 void kernel_compute(void *self, TF_OpKernelContext *context,
@@ -230,18 +230,18 @@ static det_status kernel_set_up(struct kernel *kernel,
                                 TF_OpKernelConstruction *construction,
                                 TF_Status *status, struct err *err)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     int64_t stream = 0;
     unsigned char half = 0;
     det_status st;
 
     tf->OpKernelConstruction_GetAttrInt64(construction, "stream", &stream, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (st)
         return st;
     if (tf->OpKernelConstruction_HasAttr(construction, "as_half", status))
         tf->OpKernelConstruction_GetAttrBool(construction, "as_half", &half, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (!st && (stream < 0 || stream >= PEERS_STREAMS))
         st = err_set(err, DET_INVALID, "stream is %" PRId64 "; expected 0 to %d",
                      stream, PEERS_STREAMS - 1);
@@ -254,7 +254,7 @@ static det_status kernel_set_up(struct kernel *kernel,
 
 void *kernel_new(const struct op *op, TF_OpKernelConstruction *construction)
 {
-    TF_Status *status = average.tf.NewStatus();
+    TF_Status *status = tf_api()->NewStatus();
     struct kernel *kernel = mem_new(struct kernel);
     struct err err = {0};
     det_status st = kernel ? kernel_set_up(kernel, construction, status, &err)
@@ -262,13 +262,13 @@ void *kernel_new(const struct op *op, TF_OpKernelConstruction *construction)
 
     if (st) {
         set_failure(status, &err);
-        average.tf.OpKernelConstruction_Failure(construction, status);
+        tf_api()->OpKernelConstruction_Failure(construction, status);
         kernel_free(kernel);
         kernel = NULL;
     } else {
         kernel->op = op;
     }
-    average.tf.DeleteStatus(status);
+    tf_api()->DeleteStatus(status);
     return kernel;
 }
 

@@ -5,17 +5,21 @@
  *   gradients: T, a list of floats, doubles, halves, bfloat16s    means: T
  *   as_half: bool   halves travel, whatever the gradients are
  *
- * What is small is packed into one vector and averaged together; a large gradient is
- * averaged where it is, or from its buffer into that of the output where the input is
- * needed elsewhere, so that nothing is copied.  Halves and bfloat16s travel as floats
- * and are rounded once; doubles stay doubles. */
+ * What is small is packed into one vector for each kind of number and averaged
+ * together; a large gradient is averaged where it is, or from its buffer into that of
+ * the output where the input is needed elsewhere, so that nothing is copied.  Halves
+ * and bfloat16s travel as floats and are rounded once; doubles stay doubles.
+ *
+ * Where ranks share memory, and all that is small fits into their slots there, it is
+ * packed into this rank's slot before the greeting, and the means are made from the
+ * slots of all ranks right into the outputs. */
 #include "_average.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
-enum { LARGE_BYTES = 1 << 20, DIMS = 254 };
+enum { LARGE_BYTES = 1 << 20, LINE = 64, DIMS = 254 };
 
 /* One gradient. */
 struct piece {
@@ -61,14 +65,14 @@ static det_status take_piece(const struct kernel *kernel, TF_OpKernelContext *co
                              int i, struct piece *piece, TF_Status *status,
                              struct err *err)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     int64_t dims[DIMS];
     int dim_count;
     int forwarded;
     det_status st;
 
     tf->GetInput(context, i, &piece->input, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (!st)
         st = number_of(tf->TensorType(piece->input), &piece->kind, err);
     dim_count = st ? 0 : tf->NumDims(piece->input);
@@ -78,7 +82,7 @@ static det_status take_piece(const struct kernel *kernel, TF_OpKernelContext *co
         dims[axis] = tf->Dim(piece->input, axis);
     piece->output = tf->ForwardInputOrAllocateOutput(context, &i, 1, i, dims, dim_count,
                                                      &forwarded, status);
-    st = average_tf_failure(status, err);
+    st = tf_failure(tf, status, err);
     if (st)
         return st;
     piece->from = tf->TensorData(piece->input);
@@ -128,19 +132,28 @@ static size_t fused_count(const struct piece *pieces, int count, enum number kin
     return numbers;
 }
 
-/* Memory for what travels together, before this rank greets: who finds none later would
- * leave the others waiting. */
-static det_status fit_fused(struct kernel *kernel, struct err *err)
+/* Where the vectors of the kinds begin, one behind the other; the end of the last. */
+static size_t lay_out(const struct kernel *kernel, size_t begins[NUMBER_COUNT])
 {
-    size_t size = 0;
-    char *fused;
+    size_t at = 0;
 
     for (int kind = 0; kind < NUMBER_COUNT; kind++) {
         size_t numbers =
             fused_count(kernel->inputs, kernel->input_count, (enum number)kind);
 
-        size = MAX(size, numbers * number_size((enum number)kind));
+        begins[kind] = at;
+        at += numbers * number_size((enum number)kind);
+        at = (at + LINE - 1) / LINE * LINE;
     }
+    return at;
+}
+
+/* Memory for what travels together, before this rank greets: who finds none later would
+ * leave the others waiting. */
+static det_status fit_fused(struct kernel *kernel, size_t size, struct err *err)
+{
+    char *fused;
+
     if (size <= kernel->fused_size)
         return DET_OK;
     fused = mem_resize(kernel->fused, size, 1);
@@ -151,41 +164,79 @@ static det_status fit_fused(struct kernel *kernel, struct err *err)
     return DET_OK;
 }
 
-/* Into the vector of those that travel together, or, `is_back`, from it. */
-static void pack(struct kernel *kernel, struct piece *pieces, int count,
-                 enum number kind, bool is_back)
+/* Into vectors of those that travel together, or, `is_back`, from them. */
+static void pack(const struct kernel *kernel, char *vectors, bool is_back)
 {
-    char *at = kernel->fused;
+    const struct piece *pieces = kernel->inputs;
+    size_t at[NUMBER_COUNT];
 
-    for (int i = 0; i < count; i++) {
-        struct piece *piece = &pieces[i];
+    (void)lay_out(kernel, at);
+    for (int i = 0; i < kernel->input_count; i++) {
+        const struct piece *piece = &pieces[i];
+        char *place = vectors + at[piece->travels_as];
 
-        if (!piece->is_fused || piece->travels_as != kind)
+        if (!piece->is_fused)
             continue;
         if (is_back)
-            number_convert(piece->into, piece->kind, at, kind, piece->count);
+            number_convert(piece->into, piece->kind, place, piece->travels_as,
+                           piece->count);
         else
-            number_convert(at, kind, piece->from, piece->kind, piece->count);
-        at += piece->count * number_size(kind);
+            number_convert(place, piece->travels_as, piece->from, piece->kind,
+                           piece->count);
+        at[piece->travels_as] += piece->count * number_size(piece->travels_as);
     }
 }
 
-static det_status average_fused(struct kernel *kernel, struct piece *pieces, int count,
-                                enum number kind, struct err *err)
+static det_status average_fused(struct kernel *kernel, struct err *err)
 {
-    struct peers_vector vector = {.from = kernel->fused,
-                                  .into = kernel->fused,
-                                  .count = fused_count(pieces, count, kind),
-                                  .kind = kind};
-    det_status st;
+    size_t begins[NUMBER_COUNT];
+    det_status st = DET_OK;
 
-    if (!vector.count)
-        return DET_OK;
-    pack(kernel, pieces, count, kind, false);
-    st = peers_average(&average.peers, &kernel->scratch, kernel->stream, &vector, err);
+    (void)lay_out(kernel, begins);
+    pack(kernel, kernel->fused, false);
+    for (int kind = 0; !st && kind < NUMBER_COUNT; kind++) {
+        struct peers_vector vector = {
+            .from = kernel->fused + begins[kind],
+            .into = kernel->fused + begins[kind],
+            .count =
+                fused_count(kernel->inputs, kernel->input_count, (enum number)kind),
+            .kind = (enum number)kind};
+
+        if (vector.count)
+            st = peers_average(&average.peers, &kernel->scratch, kernel->stream,
+                               &vector, err);
+    }
     if (!st)
-        pack(kernel, pieces, count, kind, true);
+        pack(kernel, kernel->fused, true);
     return st;
+}
+
+/* From the slots of all ranks; what is of another kind than what travelled goes by way
+ * of this rank's own vectors. */
+static void average_slots(struct kernel *kernel)
+{
+    const struct piece *pieces = kernel->inputs;
+    const void **from = kernel->scratch.from;
+    size_t at[NUMBER_COUNT];
+
+    (void)lay_out(kernel, at);
+    for (int i = 0; i < kernel->input_count; i++) {
+        const struct piece *piece = &pieces[i];
+        enum number kind = piece->travels_as;
+        bool is_direct = kind == piece->kind;
+        void *into = is_direct ? piece->into : kernel->fused;
+
+        if (!piece->is_fused)
+            continue;
+        for (int rank = 0; rank < average.peers.size; rank++)
+            from[rank] =
+                (const char *)peers_slot_of(&average.peers, kernel->stream, rank) +
+                at[kind];
+        number_mean(into, from, average.peers.size, piece->count, kind);
+        if (!is_direct)
+            number_convert(piece->into, piece->kind, into, kind, piece->count);
+        at[kind] += piece->count * number_size(kind);
+    }
 }
 
 static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
@@ -207,8 +258,24 @@ static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
             st = peers_average(&average.peers, &kernel->scratch, kernel->stream,
                                &vector, err);
     }
-    for (int kind = 0; !st && kind < NUMBER_COUNT; kind++)
-        st = average_fused(kernel, pieces, count, (enum number)kind, err);
+    if (!st && kernel->is_in_slot)
+        average_slots(kernel);
+    else if (!st)
+        st = average_fused(kernel, err);
+    return st;
+}
+
+/* What is small is put where it travels from. */
+static det_status place_fused(struct kernel *kernel, struct err *err)
+{
+    size_t begins[NUMBER_COUNT];
+    size_t size = lay_out(kernel, begins);
+    void *slot = peers_slot(&average.peers, kernel->stream, size);
+    det_status st = fit_fused(kernel, size, err);
+
+    kernel->is_in_slot = slot != NULL;
+    if (!st && slot)
+        pack(kernel, slot, false);
     return st;
 }
 
@@ -218,7 +285,7 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
                         TF_Status *status, struct peers_greeting *ret_greeting,
                         struct err *err)
 {
-    int count = average.tf.NumInputs(context);
+    int count = tf_api()->NumInputs(context);
     struct piece *pieces = kernel->inputs;
     det_status st = DET_OK;
 
@@ -231,7 +298,7 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
     for (int i = 0; !st && i < count; i++)
         st = take_piece(kernel, context, i, &pieces[i], status, err);
     if (!st)
-        st = fit_fused(kernel, err);
+        st = place_fused(kernel, err);
     if (!st)
         *ret_greeting = greeting_of(kernel, pieces, count);
     return st;
@@ -243,9 +310,9 @@ static void end(struct kernel *kernel)
 
     for (int i = 0; pieces && i < kernel->input_count; i++) {
         if (pieces[i].input)
-            average.tf.DeleteTensor(pieces[i].input);
+            tf_api()->DeleteTensor(pieces[i].input);
         if (pieces[i].output)
-            average.tf.DeleteTensor(pieces[i].output);
+            tf_api()->DeleteTensor(pieces[i].output);
         pieces[i].input = pieces[i].output = NULL;
     }
 }
@@ -253,7 +320,7 @@ static void end(struct kernel *kernel)
 /* Each output has the shape of its input. */
 static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
 {
-    const struct tf *tf = &average.tf;
+    const struct tf *tf = tf_api();
     int count = (int)tf->ShapeInferenceContextNumInputs(context);
     TF_ShapeHandle *shape = tf->NewShapeHandle();
 
@@ -265,25 +332,25 @@ static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
     tf->DeleteShapeHandle(shape);
 }
 
-static void describe(TF_OpDefinitionBuilder *op)
+static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
-    const struct tf *tf = &average.tf;
-
+    tf->OpDefinitionBuilderAddAttr(op, "stream: int");
     tf->OpDefinitionBuilderAddAttr(op, "T: list({float, double, half, bfloat16}) >= 1");
     tf->OpDefinitionBuilderAddAttr(op, "as_half: bool = false");
     tf->OpDefinitionBuilderAddInput(op, "gradients: T");
     tf->OpDefinitionBuilderAddOutput(op, "means: T");
-    tf->OpDefinitionBuilderSetShapeInferenceFunction(op, infer_shapes);
 }
 
 static void *create(TF_OpKernelConstruction *construction)
 {
-    return kernel_new(&mean_op, construction);
+    static const struct op op = {.begin = begin, .work = work, .end = end};
+
+    return kernel_new(&op, construction);
 }
 
-const struct op mean_op = {.name = "DetAverage",
-                           .create = create,
-                           .describe = describe,
-                           .begin = begin,
-                           .work = work,
-                           .end = end};
+const struct tf_op tf_mean = {.name = "DetAverage",
+                              .describe = describe,
+                              .infer_shapes = infer_shapes,
+                              .create = create,
+                              .compute_async = kernel_compute,
+                              .free = kernel_free};

@@ -4,22 +4,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "_average_peers_impl.h"
 #include "base/mem.h"
 
 enum {
     CHUNK_BYTES = 1 << 19, /* measured: more leaves the cache, less costs calls */
     CHUNK_LEAST = 1 << 12,
-    SLICE_UNIT = 64, /* elements; slices begin at cache lines */
-    SETS = 3,        /* of requests: a receive from each rank, and a send to each */
     SPIN_US = 100,   /* then it sleeps */
     BRIEF_US = 2000, /* most ranks are not further apart */
     NAP_US = 20,
-    PIECE_BYTES = 1 << 28, /* MPI counts bytes in an int */
+    LOOK_MS = 20,      /* so often who sleeps looks for those that died */
+    GRACE_US = 100000, /* what one that is gone has sent may still be on its way */
 };
 
-enum tag { TAG_LEAVE, TAG_GREETING, TAG_PART, TAG_MEAN };
+/* A stream uses three of four numbers; the first of the four are for these. */
+enum word_tag { TAG_LEAVE = 0, TAG_FAIL = 4, TAG_CARD = 8, TAG_VERDICT = 12 };
 
-static int tag_of(int stream, enum tag tag)
+int peers_tag(int stream, enum tag tag)
 {
     return stream * 4 + (int)tag;
 }
@@ -60,27 +61,13 @@ static det_status test(struct peers *peers, mpi_handle *requests, int count,
     return mpi_check(&peers->mpi, code, "gradients did not arrive", err);
 }
 
-static det_status wait_for(struct peers *peers, mpi_handle *requests, int count,
-                           struct err *err)
-{
-    struct patience patience = {0};
-    bool are_done = false;
-    det_status st = test(peers, requests, count, &are_done, err);
-
-    while (!st && !are_done) {
-        rest(peers, &patience, BRIEF_US); /* all are here: it will not be long */
-        st = test(peers, requests, count, &are_done, err);
-    }
-    return st;
-}
-
 static det_status post(struct peers *peers, int code, struct err *err)
 {
     return mpi_check(&peers->mpi, code, "gradients cannot be sent", err);
 }
 
-static det_status send(struct peers *peers, const void *bytes, size_t len, int to,
-                       int tag, mpi_handle *ret_request, struct err *err)
+det_status peers_send(struct peers *peers, const void *bytes, size_t len, int to,
+                      int tag, mpi_handle *ret_request, struct err *err)
 {
     int code;
 
@@ -91,8 +78,8 @@ static det_status send(struct peers *peers, const void *bytes, size_t len, int t
     return post(peers, code, err);
 }
 
-static det_status receive(struct peers *peers, void *bytes, size_t len, int from,
-                          int tag, mpi_handle *ret_request, struct err *err)
+det_status peers_receive(struct peers *peers, void *bytes, size_t len, int from,
+                         int tag, mpi_handle *ret_request, struct err *err)
 {
     int code;
 
@@ -129,16 +116,16 @@ static void withdraw(struct peers *peers, mpi_handle *requests)
 
 /* ---- those that are missing ------------------------------------------------------ */
 
-/* "1, 3 and 2 more" of the ranks whose request is still there; how many those are. */
-static int missing(const struct peers *peers, const mpi_handle *requests, char *text,
-                   size_t size)
+/* "1, 3 and 2 more" of the ranks that are missing; how many those are. */
+static int list_missing(const struct peers *peers, const bool *is_missing, char *text,
+                        size_t size)
 {
     int count = 0;
     size_t len = 0;
 
     text[0] = '\0';
     for (int rank = 0; rank < peers->size; rank++) {
-        if (requests[rank] == peers->mpi.request_null)
+        if (!is_missing[rank])
             continue;
         if (count < 8)
             len += (size_t)snprintf(text + len, size - len, "%s%d", count ? ", " : "",
@@ -150,33 +137,118 @@ static int missing(const struct peers *peers, const mpi_handle *requests, char *
     return count;
 }
 
-static void give_notice(const struct peers *peers, const mpi_handle *requests,
+static bool may_notice(const struct peers *peers, const struct patience *patience)
+{
+    return !patience->has_said && peers->notice_us &&
+           patience->waited_us >= peers->notice_us;
+}
+
+static void give_notice(const struct peers *peers, const bool *is_missing,
                         const char *what, struct patience *patience)
 {
-    int64_t waited_us = patience->waited_us;
     char who[128];
-    int count;
+    int count = list_missing(peers, is_missing, who, sizeof(who));
 
-    if (patience->has_said || !peers->notice_us || waited_us < peers->notice_us)
-        return;
     patience->has_said = true;
-    count = missing(peers, requests, who, sizeof(who));
     fprintf(stderr, "det: rank %d has waited %" PRId64 " s for rank%s %s to %s\n",
-            peers->rank, waited_us / 1000000, count == 1 ? "" : "s", who, what);
+            peers->rank, patience->waited_us / 1000000, count == 1 ? "" : "s", who,
+            what);
+}
+
+/* Of the ranks whose request is still there. */
+static void notice_requests(const struct peers *peers, const mpi_handle *requests,
+                            const char *what, struct patience *patience)
+{
+    bool is_missing[NUMBER_RANKS];
+
+    if (!may_notice(peers, patience))
+        return;
+    for (int rank = 0; rank < peers->size; rank++)
+        is_missing[rank] = requests[rank] != peers->mpi.request_null;
+    give_notice(peers, is_missing, what, patience);
 }
 
 /* Each request on its own: what is done becomes null, and null is done. */
-static det_status test_each(struct peers *peers, mpi_handle *requests, bool *ret_all,
-                            struct err *err)
+static det_status test_each(struct peers *peers, mpi_handle *requests, int count,
+                            bool *ret_all, struct err *err)
 {
     det_status st = DET_OK;
 
     *ret_all = true;
-    for (int rank = 0; !st && rank < peers->size; rank++) {
+    for (int i = 0; !st && i < count; i++) {
         bool is_done = false;
 
-        st = test(peers, &requests[rank], 1, &is_done, err);
+        st = test(peers, &requests[i], 1, &is_done, err);
         *ret_all = *ret_all && is_done;
+    }
+    return st;
+}
+
+/* By the words that have come. */
+static enum room_fate fate_of(const struct peers *peers, int rank)
+{
+    if (rank == peers->rank)
+        return ROOM_HERE;
+    if (peers->leaving[peers->size + rank] == peers->mpi.request_null)
+        return ROOM_FAILED;
+    if (peers->leaving[rank] == peers->mpi.request_null)
+        return ROOM_LEFT;
+    return peers->room.memory ? room_fate(&peers->room, rank) : ROOM_HERE;
+}
+
+static det_status say_gone(const struct peers *peers, int rank, enum room_fate fate,
+                           struct err *err)
+{
+    if (fate == ROOM_LEFT)
+        return err_set(err, DET_STATE,
+                       "rank %d has ended its training and rank %d goes on: every rank "
+                       "must train the same number of batches",
+                       rank, peers->rank);
+    return err_set(err, DET_STATE,
+                   "rank %d %s while rank %d waited for its gradients: its own lines "
+                   "say why",
+                   rank, fate == ROOM_DIED ? "died" : "failed", peers->rank);
+}
+
+/* A rank that is gone, and of which one of the requests (of rank 0, 1, ..., and again)
+ * has not been answered before it went. */
+static det_status look_for_the_gone(struct peers *peers, mpi_handle *requests,
+                                    int count, struct err *err)
+{
+    bool all = false;
+    det_status st = test_each(peers, peers->leaving, 2 * peers->size, &all, err);
+    bool is_gone[NUMBER_RANKS];
+
+    for (int rank = 0; !st && rank < peers->size; rank++)
+        is_gone[rank] = fate_of(peers, rank) != ROOM_HERE;
+    if (!st) /* what it sent may have come since we last looked */
+        st = test_each(peers, requests, count, &all, err);
+    for (int i = 0; !st && i < count; i++) {
+        int rank = i % peers->size;
+
+        if (is_gone[rank] && requests[i] != peers->mpi.request_null)
+            st = say_gone(peers, rank, fate_of(peers, rank), err);
+    }
+    return st;
+}
+
+det_status peers_wait_for(struct peers *peers, mpi_handle *requests, int count,
+                          struct err *err)
+{
+    struct patience patience = {0};
+    int64_t gone_us = 0;
+    bool are_done = false;
+    det_status st = test(peers, requests, count, &are_done, err);
+
+    while (!st && !are_done) {
+        rest(peers, &patience, BRIEF_US); /* all are here: it will not be long */
+        if (patience.waited_us > BRIEF_US &&
+            look_for_the_gone(peers, requests, count, err)) {
+            gone_us = gone_us ? gone_us : patience.waited_us;
+            if (patience.waited_us - gone_us > GRACE_US)
+                return look_for_the_gone(peers, requests, count, err);
+        }
+        st = test(peers, requests, count, &are_done, err);
     }
     return st;
 }
@@ -214,18 +286,20 @@ static det_status own_messages(struct peers *peers, struct err *err)
 
 static det_status listen_for_leaving(struct peers *peers, struct err *err)
 {
+    size_t count = 2 * (size_t)peers->size;
     det_status st = DET_OK;
 
-    peers->leaving = mem_array((size_t)peers->size, sizeof(mpi_handle));
-    peers->word = mem_array((size_t)peers->size, 1);
-    if (!peers->leaving || !peers->word)
+    peers->leaving = mem_array(count, sizeof(mpi_handle));
+    peers->words = mem_array(count, 1);
+    if (!peers->leaving || !peers->words)
         return err_default(err, DET_NOMEM);
-    for (int rank = 0; rank < peers->size; rank++)
-        peers->leaving[rank] = peers->mpi.request_null;
-    for (int rank = 0; !st && rank < peers->size; rank++)
-        if (rank != peers->rank)
-            st = receive(peers, &peers->word[rank], 1, rank, tag_of(0, TAG_LEAVE),
-                         &peers->leaving[rank], err);
+    for (size_t i = 0; i < count; i++)
+        peers->leaving[i] = peers->mpi.request_null;
+    for (int i = 0; !st && i < 2 * peers->size; i++)
+        if (i % peers->size != peers->rank)
+            st = peers_receive(peers, &peers->words[i], 1, i % peers->size,
+                               i < peers->size ? TAG_LEAVE : TAG_FAIL,
+                               &peers->leaving[i], err);
     return st;
 }
 
@@ -245,12 +319,70 @@ det_status peers_open(struct peers *peers, int rank, int size, struct err *err)
     return st;
 }
 
-/* A word that cannot be sent is not missed: who leaves has no other way to say so. */
-static void say_goodbye(struct peers *peers)
+/* Everybody gets the `len` bytes of everybody, by rank. */
+static det_status tell_all(struct peers *peers, void *all, size_t len, int tag,
+                           struct err *err)
+{
+    mpi_handle *requests = mem_array(2 * (size_t)peers->size, sizeof(mpi_handle));
+    char *place = all;
+    const char *own = place + (size_t)peers->rank * len;
+    det_status st = requests ? DET_OK : err_default(err, DET_NOMEM);
+
+    for (int i = 0; !st && i < 2 * peers->size; i++)
+        requests[i] = peers->mpi.request_null;
+    for (int rank = 0; !st && rank < peers->size; rank++) {
+        if (rank == peers->rank)
+            continue;
+        st = peers_receive(peers, place + (size_t)rank * len, len, rank, tag,
+                           &requests[rank], err);
+        if (!st)
+            st = peers_send(peers, own, len, rank, tag, &requests[peers->size + rank],
+                            err);
+    }
+    if (!st)
+        st = peers_wait_for(peers, requests, 2 * peers->size, err);
+    if (st && requests) {
+        withdraw(peers, requests);
+        drop(peers, requests + peers->size, peers->size);
+    }
+    mem_free(requests);
+    return st;
+}
+
+/* Whoever cannot enter says so, and then nobody does. */
+det_status peers_share(struct peers *peers, struct err *err)
+{
+    struct room_card *cards = mem_array((size_t)peers->size, sizeof(*cards));
+    char *can_enter = mem_array((size_t)peers->size, 1);
+    bool all_can = true;
+    det_status st = cards && can_enter ? DET_OK : err_default(err, DET_NOMEM);
+
+    if (!st) {
+        bool has_begun =
+            !room_begin(&peers->room, peers->rank, peers->size,
+                        2 * peers_chunk_bytes(peers), &cards[peers->rank], NULL);
+
+        st = tell_all(peers, cards, sizeof(*cards), TAG_CARD, err);
+        can_enter[peers->rank] =
+            !st && has_begun && !room_enter(&peers->room, cards, NULL);
+    }
+    if (!st)
+        st = tell_all(peers, can_enter, 1, TAG_VERDICT, err);
+    for (int rank = 0; !st && rank < peers->size; rank++)
+        all_can = all_can && can_enter[rank];
+    if (!st && all_can)
+        room_close_door(&peers->room);
+    else
+        room_done(&peers->room);
+    mem_free(cards);
+    mem_free(can_enter);
+    return st;
+}
+
+/* A word that cannot be sent is not missed: who sends it has no other way to say so. */
+static det_status send_word(struct peers *peers, int tag)
 {
     static const char word = 1;
-    struct patience patience = {0};
-    bool are_gone = false;
     det_status st = DET_OK;
 
     for (int rank = 0; !st && rank < peers->size; rank++) {
@@ -258,37 +390,61 @@ static void say_goodbye(struct peers *peers)
 
         if (rank == peers->rank)
             continue;
-        st = send(peers, &word, 1, rank, tag_of(0, TAG_LEAVE), &request, NULL);
+        st = peers_send(peers, &word, 1, rank, tag, &request, NULL);
         if (!st)
             drop(peers, &request, 1);
     }
+    return st;
+}
+
+/* True: all have. */
+static bool say_goodbye(struct peers *peers)
+{
+    struct patience patience = {0};
+    bool are_gone = false;
+    det_status st = send_word(peers, TAG_LEAVE);
+
     if (!st)
-        st = test_each(peers, peers->leaving, &are_gone, NULL);
+        st = test_each(peers, peers->leaving, peers->size, &are_gone, NULL);
     while (!st && !are_gone) {
         rest(peers, &patience, SPIN_US);
-        give_notice(peers, peers->leaving, "end its training", &patience);
-        st = test_each(peers, peers->leaving, &are_gone, NULL);
+        notice_requests(peers, peers->leaving, "end its training", &patience);
+        st = test_each(peers, peers->leaving, peers->size, &are_gone, NULL);
     }
-    if (!st && peers->has_begun_mpi)
-        (void)peers->mpi.finalize();
+    return !st;
 }
 
 void peers_close(struct peers *peers, bool at_once)
 {
-    if (!at_once)
-        say_goodbye(peers);
-    if (peers->leaving && peers->word)
+    bool all_left;
+
+    if (peers->room.memory)
+        room_say(&peers->room, ROOM_LEFT);
+    all_left = !at_once && say_goodbye(peers);
+    if (peers->leaving && peers->words) {
         withdraw(peers, peers->leaving);
+        withdraw(peers, peers->leaving + peers->size);
+    }
+    if (all_left && peers->has_begun_mpi)
+        (void)peers->mpi.finalize();
+    room_done(&peers->room);
     mem_free(peers->leaving);
-    mem_free(peers->word);
+    mem_free(peers->words);
     peers->leaving = NULL;
-    peers->word = NULL;
+    peers->words = NULL;
     lock_done(&peers->lock);
+}
+
+void peers_give_up(struct peers *peers)
+{
+    if (peers->room.memory)
+        room_say(&peers->room, ROOM_FAILED);
+    (void)send_word(peers, TAG_FAIL);
 }
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static size_t chunk_bytes(const struct peers *peers)
+size_t peers_chunk_bytes(const struct peers *peers)
 {
     size_t others = (size_t)MAX(peers->size - 1, 1);
 
@@ -303,14 +459,14 @@ static det_status fill_scratch(const struct peers *peers, struct peers_scratch *
     if (scratch->from)
         return DET_OK;
     peers_scratch_done(scratch);
-    scratch->requests = mem_array(SETS * 2 * size, sizeof(mpi_handle));
-    scratch->chunks = mem_array(2 * size, chunk_bytes(peers));
+    scratch->requests = mem_array(PEERS_SETS * 2 * size, sizeof(mpi_handle));
+    scratch->chunks = mem_array(2 * size, peers_chunk_bytes(peers));
     scratch->greetings = mem_array(size, sizeof(struct peers_greeting));
     if (scratch->requests && scratch->chunks && scratch->greetings)
         scratch->from = mem_array(size, sizeof(void *)); /* last: all is there */
     if (!scratch->from)
         return err_default(err, DET_NOMEM);
-    for (size_t i = 0; i < SETS * 2 * size; i++)
+    for (size_t i = 0; i < PEERS_SETS * 2 * size; i++)
         scratch->requests[i] = peers->mpi.request_null;
     return DET_OK;
 }
@@ -326,24 +482,27 @@ void peers_scratch_done(struct peers_scratch *scratch)
 
 /* ---- agreeing -------------------------------------------------------------------- */
 
-/* After a failure no rank can be relied upon any more: what has not come is not
- * awaited, and the first sentence stays. */
-static det_status break_up(struct peers *peers, struct peers_scratch *scratch,
-                           det_status st, struct err *err)
+/* The others are told: they would wait for what this rank does not send any more. */
+det_status peers_break_up(struct peers *peers, struct peers_scratch *scratch,
+                          det_status st, struct err *err)
 {
-    for (int set = 0; st && set < SETS; set++) {
+    bool is_first = false;
+
+    for (int set = 0; st && set < PEERS_SETS; set++) {
         withdraw(peers, scratch->requests + (ptrdiff_t)set * 2 * peers->size);
         drop(peers, scratch->requests + ((ptrdiff_t)set * 2 + 1) * peers->size,
              peers->size);
     }
     lock_take(&peers->lock);
     if (st && !peers->is_broken) {
-        peers->is_broken = true;
+        is_first = peers->is_broken = true;
         peers->why.status = st;
         if (err)
             peers->why = *err;
     }
     lock_give(&peers->lock);
+    if (is_first)
+        peers_give_up(peers);
     return st;
 }
 
@@ -358,10 +517,10 @@ static det_status was_broken(struct peers *peers, struct err *err)
     return st;
 }
 
-static det_status greet(struct peers *peers, struct peers_scratch *scratch, int stream,
+static det_status greet(struct peers *peers, struct peers_scratch *scratch,
                         struct err *err)
 {
-    int tag = tag_of(stream, TAG_GREETING);
+    int tag = peers_tag(scratch->stream, TAG_GREETING);
     size_t len = sizeof(struct peers_greeting);
     const struct peers_greeting *own = &scratch->greetings[peers->rank];
     det_status st = DET_OK;
@@ -369,33 +528,12 @@ static det_status greet(struct peers *peers, struct peers_scratch *scratch, int 
     for (int rank = 0; !st && rank < peers->size; rank++) {
         if (rank == peers->rank)
             continue;
-        st = receive(peers, &scratch->greetings[rank], len, rank, tag,
-                     &scratch->requests[rank], err);
+        st = peers_receive(peers, &scratch->greetings[rank], len, rank, tag,
+                           &scratch->requests[rank], err);
         if (!st)
-            st = send(peers, own, len, rank, tag,
-                      &scratch->requests[peers->size + rank], err);
+            st = peers_send(peers, own, len, rank, tag,
+                            &scratch->requests[peers->size + rank], err);
     }
-    return st;
-}
-
-/* A rank that left and did not greet before it did. */
-static det_status look_for_the_gone(struct peers *peers, mpi_handle *greetings,
-                                    struct err *err)
-{
-    bool all = false;
-    det_status st = test_each(peers, peers->leaving, &all, err);
-
-    /* its greeting may have come since we last looked */
-    if (!st)
-        st = test_each(peers, greetings, &all, err);
-    for (int rank = 0; !st && rank < peers->size; rank++)
-        if (rank != peers->rank && peers->leaving[rank] == peers->mpi.request_null &&
-            greetings[rank] != peers->mpi.request_null)
-            st = err_set(
-                err, DET_STATE,
-                "rank %d has ended its training and rank %d goes on: every rank "
-                "must train the same number of batches",
-                rank, peers->rank);
     return st;
 }
 
@@ -404,22 +542,96 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
 {
     struct patience patience = {0};
     bool all = false;
-    det_status st = test_each(peers, scratch->requests, &all, err);
+    det_status st = test_each(peers, scratch->requests, peers->size, &all, err);
 
     while (!st && !all && !(briefly && patience.waited_us > BRIEF_US)) {
         rest(peers, &patience, SPIN_US);
         if (patience.waited_us > BRIEF_US) {
-            give_notice(peers, scratch->requests, "average its gradients", &patience);
-            st = look_for_the_gone(peers, scratch->requests, err);
+            notice_requests(peers, scratch->requests, "average its gradients",
+                            &patience);
+            st = look_for_the_gone(peers, scratch->requests, peers->size, err);
         }
         if (!st)
-            st = test_each(peers, scratch->requests, &all, err);
+            st = test_each(peers, scratch->requests, peers->size, &all, err);
     }
     *ret_all_came = !st && all;
-    return *ret_all_came
-               ? wait_for(peers, scratch->requests + peers->size, peers->size, err)
-               : st;
+    return *ret_all_came ? peers_wait_for(peers, scratch->requests + peers->size,
+                                          peers->size, err)
+                         : st;
 }
+
+/* ---- agreeing in the room -------------------------------------------------------- */
+
+static bool has_room(const struct peers *peers, int stream)
+{
+    return peers->room.memory && stream < ROOM_STREAMS;
+}
+
+static void notice_room(const struct peers *peers, int stream,
+                        struct patience *patience)
+{
+    bool is_missing[NUMBER_RANKS];
+
+    if (!may_notice(peers, patience))
+        return;
+    for (int rank = 0; rank < peers->size; rank++)
+        is_missing[rank] = !room_hear(&peers->room, stream, rank, 0);
+    give_notice(peers, is_missing, "average its gradients", patience);
+}
+
+/* One rank; all of them share the patience. */
+static det_status hear_one(struct peers *peers, int stream, int rank, bool briefly,
+                           struct patience *patience, struct err *err)
+{
+    const struct room *room = &peers->room;
+
+    while (!room_hear(room, stream, rank, briefly ? BRIEF_US / 1000 : LOOK_MS)) {
+        enum room_fate fate = room_fate(room, rank);
+
+        rest(peers, patience, INT64_MAX);
+        if (fate != ROOM_HERE && !room_hear(room, stream, rank, 0))
+            return say_gone(peers, rank, fate, err);
+        if (briefly && patience->waited_us > BRIEF_US)
+            return DET_OK;
+        notice_room(peers, stream, patience);
+    }
+    return DET_OK;
+}
+
+static det_status hear_all(struct peers *peers, struct peers_scratch *scratch,
+                           bool briefly, bool *ret_all_came, struct err *err)
+{
+    struct patience patience = {.since_us = clock_mono_us(peers->clock)};
+    int stream = scratch->stream;
+    bool all = true;
+    det_status st = DET_OK;
+
+    for (int rank = 0; !st && all && rank < peers->size; rank++) {
+        if (rank == peers->rank)
+            continue;
+        st = hear_one(peers, stream, rank, briefly, &patience, err);
+        all = !st && room_hear(&peers->room, stream, rank, 0);
+        if (all)
+            memcpy(&scratch->greetings[rank], room_word(&peers->room, stream, rank),
+                   sizeof(scratch->greetings[rank]));
+    }
+    *ret_all_came = !st && all;
+    return st;
+}
+
+void *peers_slot(const struct peers *peers, int stream, size_t bytes)
+{
+    return has_room(peers, stream) && bytes <= peers->room.slot_bytes
+               ? room_slot(&peers->room, stream)
+               : NULL;
+}
+
+const void *peers_slot_of(const struct peers *peers, int stream, int rank)
+{
+    return room_bytes(&peers->room, stream, rank);
+}
+
+/* ---- agreeing, either way -------------------------------------------------------- */
 
 static det_status compare(const struct peers *peers, const struct peers_greeting *all,
                           struct err *err)
@@ -455,282 +667,25 @@ det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int s
     if (st)
         return st;
     scratch->greetings[peers->rank] = *greeting;
-    return break_up(peers, scratch, greet(peers, scratch, stream, err), err);
+    scratch->stream = stream;
+    scratch->is_in_room = has_room(peers, stream);
+    if (scratch->is_in_room) {
+        room_tell(&peers->room, stream, greeting, sizeof(*greeting));
+        return DET_OK;
+    }
+    return peers_break_up(peers, scratch, greet(peers, scratch, err), err);
 }
 
 det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
                         bool briefly, bool *ret_all_came, struct err *err)
 {
     bool all = false;
-    det_status st = await_greetings(peers, scratch, briefly, &all, err);
+    det_status st = scratch->is_in_room
+                        ? hear_all(peers, scratch, briefly, &all, err)
+                        : await_greetings(peers, scratch, briefly, &all, err);
 
     if (!st && all)
         st = compare(peers, scratch->greetings, err);
     *ret_all_came = all;
-    return break_up(peers, scratch, st, err);
-}
-
-/* ---- averaging ------------------------------------------------------------------- */
-
-struct exchange {
-    struct peers *peers;
-    struct peers_scratch *scratch;
-    const struct peers_vector *vector;
-    int stream;
-    size_t unit;  /* bytes of an element */
-    size_t share; /* elements of a slice */
-    size_t chunk; /* elements of a chunk */
-};
-
-/* Where chunk `round` of a rank's slice begins, and how long it is; in elements. */
-static size_t chunk_at(const struct exchange *x, int rank, size_t round,
-                       size_t *ret_len)
-{
-    size_t end = MIN(((size_t)rank + 1) * x->share, x->vector->count);
-    size_t at = (size_t)rank * x->share + round * x->chunk;
-
-    *ret_len = at < end ? MIN(end - at, x->chunk) : 0;
-    return at;
-}
-
-static char *came_from(const struct exchange *x, int rank, size_t round)
-{
-    size_t slot = (round & 1) * (size_t)x->peers->size + (size_t)rank;
-
-    return x->scratch->chunks + slot * x->chunk * x->unit;
-}
-
-/* Sets of requests: parts of even and of odd rounds, means. */
-static mpi_handle *parts(const struct exchange *x, size_t round)
-{
-    return x->scratch->requests + (round & 1) * 2 * (size_t)x->peers->size;
-}
-
-static mpi_handle *means(const struct exchange *x)
-{
-    return x->scratch->requests + 4 * (size_t)x->peers->size;
-}
-
-/* Our part of the others' chunks leaves; theirs of ours is awaited. */
-static det_status send_parts(const struct exchange *x, size_t round, struct err *err)
-{
-    int size = x->peers->size;
-    int own = x->peers->rank;
-    mpi_handle *requests = parts(x, round);
-    int tag = tag_of(x->stream, TAG_PART);
-    size_t own_len;
-    det_status st = DET_OK;
-
-    (void)chunk_at(x, own, round, &own_len);
-    for (int rank = 0; !st && rank < size; rank++) {
-        size_t len;
-        size_t at = chunk_at(x, rank, round, &len);
-
-        if (rank == own)
-            continue;
-        if (own_len)
-            st = receive(x->peers, came_from(x, rank, round), own_len * x->unit, rank,
-                         tag, &requests[rank], err);
-        if (!st && len)
-            st = send(x->peers, (const char *)x->vector->from + at * x->unit,
-                      len * x->unit, rank, tag, &requests[size + rank], err);
-    }
-    return st;
-}
-
-static void make_means(const struct exchange *x, size_t round)
-{
-    int own = x->peers->rank;
-    size_t len;
-    size_t at = chunk_at(x, own, round, &len);
-
-    for (int rank = 0; rank < x->peers->size; rank++)
-        x->scratch->from[rank] = came_from(x, rank, round);
-    x->scratch->from[own] = (const char *)x->vector->from + at * x->unit;
-    number_mean((char *)x->vector->into + at * x->unit, x->scratch->from,
-                x->peers->size, len, x->vector->kind);
-}
-
-static det_status send_means(const struct exchange *x, size_t round, struct err *err)
-{
-    int size = x->peers->size;
-    int own = x->peers->rank;
-    char *into = x->vector->into;
-    int tag = tag_of(x->stream, TAG_MEAN);
-    size_t own_len;
-    size_t own_at = chunk_at(x, own, round, &own_len);
-    det_status st = DET_OK;
-
-    for (int rank = 0; !st && rank < size; rank++) {
-        size_t len;
-        size_t at = chunk_at(x, rank, round, &len);
-
-        if (rank == own)
-            continue;
-        if (len)
-            st = receive(x->peers, into + at * x->unit, len * x->unit, rank, tag,
-                         &means(x)[rank], err);
-        if (!st && own_len)
-            st = send(x->peers, into + own_at * x->unit, own_len * x->unit, rank, tag,
-                      &means(x)[size + rank], err);
-    }
-    return st;
-}
-
-static det_status run(const struct exchange *x, struct err *err)
-{
-    size_t rounds = (x->share + x->chunk - 1) / x->chunk;
-    int count = 2 * x->peers->size;
-    det_status st = send_parts(x, 0, err);
-
-    for (size_t round = 0; !st && round < rounds; round++) {
-        if (round + 1 < rounds)
-            st = send_parts(x, round + 1, err);
-        if (!st)
-            st = wait_for(x->peers, parts(x, round), count, err);
-        if (st)
-            break;
-        make_means(x, round);
-        st = wait_for(x->peers, means(x), count, err); /* of the round before */
-        if (!st)
-            st = send_means(x, round, err);
-    }
-    return st ? st : wait_for(x->peers, means(x), count, err);
-}
-
-/* Everybody sends everything to everybody and makes the means himself, from the same
- * numbers in the same order: one message instead of two behind one another. */
-static det_status run_at_once(const struct exchange *x, struct err *err)
-{
-    int size = x->peers->size;
-    size_t bytes = x->vector->count * x->unit;
-    mpi_handle *requests = x->scratch->requests;
-    int tag = tag_of(x->stream, TAG_PART);
-    det_status st = DET_OK;
-
-    for (int rank = 0; !st && rank < size; rank++) {
-        char *place = x->scratch->chunks + (size_t)rank * 2 * chunk_bytes(x->peers);
-
-        x->scratch->from[rank] = rank == x->peers->rank ? x->vector->from : place;
-        if (rank == x->peers->rank)
-            continue;
-        st = receive(x->peers, place, bytes, rank, tag, &requests[rank], err);
-        if (!st)
-            st = send(x->peers, x->vector->from, bytes, rank, tag,
-                      &requests[size + rank], err);
-    }
-    if (!st)
-        st = wait_for(x->peers, requests, 2 * size, err);
-    if (!st)
-        number_mean(x->vector->into, x->scratch->from, size, x->vector->count,
-                    x->vector->kind);
-    return st;
-}
-
-det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int stream,
-                         const struct peers_vector *vector, struct err *err)
-{
-    size_t unit = number_size(vector->kind);
-    size_t share = (vector->count + (size_t)peers->size - 1) / (size_t)peers->size;
-    struct exchange x = {
-        .peers = peers,
-        .scratch = scratch,
-        .vector = vector,
-        .stream = stream,
-        .unit = unit,
-        .share = (share + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT,
-        .chunk = chunk_bytes(peers) / unit,
-    };
-
-    if (!vector->count)
-        return DET_OK;
-    if (vector->count * unit <= 2 * chunk_bytes(peers))
-        return break_up(peers, scratch, run_at_once(&x, err), err);
-    return break_up(peers, scratch, run(&x, err), err);
-}
-
-/* ---- gathering ------------------------------------------------------------------- */
-
-size_t peers_rows(const struct peers *peers, const struct peers_scratch *scratch,
-                  int rank)
-{
-    (void)peers;
-    return (size_t)scratch->greetings[rank].rows;
-}
-
-size_t peers_all_rows(const struct peers *peers, const struct peers_scratch *scratch)
-{
-    size_t rows = 0;
-
-    for (int rank = 0; rank < peers->size; rank++)
-        rows += peers_rows(peers, scratch, rank);
-    return rows;
-}
-
-/* The piece of a rank's rows that begins at `at`. */
-static size_t piece_len(size_t bytes, size_t at)
-{
-    return at < bytes ? MIN(bytes - at, (size_t)PIECE_BYTES) : 0;
-}
-
-/* One rank's rows on their way. */
-struct gather {
-    struct peers *peers;
-    struct peers_scratch *scratch;
-    const char *from;
-    char *into;
-    size_t row_bytes;
-    int tag;
-};
-
-static size_t bytes_of_rank(const struct gather *gather, int rank)
-{
-    return peers_rows(gather->peers, gather->scratch, rank) * gather->row_bytes;
-}
-
-/* One piece of ours to everybody, and of everybody's to its place. */
-static det_status gather_pieces(const struct gather *gather, size_t at, struct err *err)
-{
-    struct peers *peers = gather->peers;
-    mpi_handle *requests = gather->scratch->requests;
-    size_t own = piece_len(bytes_of_rank(gather, peers->rank), at);
-    char *place = gather->into;
-    det_status st = DET_OK;
-
-    for (int rank = 0; !st && rank < peers->size; rank++) {
-        size_t theirs = piece_len(bytes_of_rank(gather, rank), at);
-
-        if (rank != peers->rank && theirs)
-            st = receive(peers, place + at, theirs, rank, gather->tag, &requests[rank],
-                         err);
-        if (!st && rank != peers->rank && own)
-            st = send(peers, gather->from + at, own, rank, gather->tag,
-                      &requests[peers->size + rank], err);
-        place += bytes_of_rank(gather, rank);
-    }
-    return st ? st : wait_for(peers, requests, 2 * peers->size, err);
-}
-
-det_status peers_gather(struct peers *peers, struct peers_scratch *scratch, int stream,
-                        const void *from, void *into, size_t row_bytes, struct err *err)
-{
-    struct gather gather = {.peers = peers,
-                            .scratch = scratch,
-                            .from = from,
-                            .into = into,
-                            .row_bytes = row_bytes,
-                            .tag = tag_of(stream, TAG_PART)};
-    size_t before = 0;
-    size_t most = 0;
-    det_status st = DET_OK;
-
-    for (int rank = 0; rank < peers->size; rank++) {
-        before += rank < peers->rank ? bytes_of_rank(&gather, rank) : 0;
-        most = MAX(most, bytes_of_rank(&gather, rank));
-    }
-    if (peers_rows(peers, scratch, peers->rank))
-        memcpy(gather.into + before, from, bytes_of_rank(&gather, peers->rank));
-    for (size_t at = 0; !st && at < most; at += PIECE_BYTES)
-        st = gather_pieces(&gather, at, err);
-    return break_up(peers, scratch, st, err);
+    return peers_break_up(peers, scratch, st, err);
 }

@@ -10,7 +10,8 @@
  *                   |   \    v              owner: all ranks get the same bits
  *     rank 1   [ slice 0 | slice 1 ]
  *
- * A small vector goes to everybody at once, and everybody makes the same means.
+ * A small vector goes to everybody at once, and everybody makes the same means; between
+ * ranks of one machine it lies in memory that they share (_average_room.h).
  *
  * With 25 million floats and two ranks this takes a third of the time of Open MPI's own
  * MPI_Allreduce, which has no such pipeline, and the division is free.
@@ -18,8 +19,8 @@
  * Before that, all ranks tell each other what they are about to average.  Ranks that do
  * not fit (another model, another step, one that has left) make the call fail on every
  * one of them, in the same call, with a sentence; nobody waits for bytes that never
- * come.  Each `stream` (an optimizer) has messages of its own, so that two models can
- * be trained by two threads.
+ * come, or from a rank that has left, failed or died since.  Each `stream` (an
+ * optimizer) has messages of its own, so that two models can be trained by two threads.
  *
  * Threading: any thread, one at a time in a stream.  MPI itself is entered by one
  * thread at a time, and never waited for inside. */
@@ -31,6 +32,7 @@
 
 #include "_average_mpi.h"
 #include "_average_number.h"
+#include "_average_room.h"
 #include "base/clock.h"
 #include "base/task.h"
 
@@ -44,8 +46,10 @@ struct peers {
     int rank;
     int size;
     int64_t notice_us;   /* after so long a line says who is missing; 0: never */
-    mpi_handle *leaving; /* by rank: waits for its word that it leaves; null: it did */
-    char *word;          /* by rank: that word */
+    mpi_handle *leaving; /* by rank: waits for its word that it leaves, and behind all
+                          * these for that it failed; null: it did */
+    char *words;         /* those words */
+    struct room room;    /* where all ranks are on one machine; see peers_share() */
     bool has_begun_mpi;  /* and so ends it */
     bool is_broken;      /* with `why`: no further call can succeed */
     struct err why;
@@ -65,14 +69,21 @@ struct peers_scratch {
     char *chunks;         /* what came from each rank, twice */
     struct peers_greeting *greetings;
     const void **from;
+    int stream;
+    bool is_in_room; /* what is on its way was told there */
 };
 
 /* Joins; `mpi`, `clock`, `notice_us` and `has_begun_mpi` are set, the rest is zero. All
  * ranks call it together.  DET_INVALID when MPI's ranks are not the expected ones. */
 det_status peers_open(struct peers *peers, int rank, int size, struct err *err);
+/* Ranks of one machine get memory that they share; others do without.  All ranks call
+ * it together, after they joined. */
+det_status peers_share(struct peers *peers, struct err *err);
 /* Tells the others that this rank averages no more, and waits until they say the same;
- * at once: does not even tell them. */
+ * at once: waits for nobody. */
 void peers_close(struct peers *peers, bool at_once);
+/* Tells the others that this rank failed, and leaves everything as it is. */
+void peers_give_up(struct peers *peers);
 
 void peers_scratch_done(struct peers_scratch *scratch);
 
@@ -84,6 +95,12 @@ det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int s
                        const struct peers_greeting *greeting, struct err *err);
 det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
                         bool briefly, bool *ret_all_came, struct err *err);
+
+/* Where bytes can be put before this rank greets, so that they travel with its
+ * greeting; once all came, those of each rank.  NULL: they are too many, or ranks share
+ * no memory. */
+void *peers_slot(const struct peers *peers, int stream, size_t bytes);
+const void *peers_slot_of(const struct peers *peers, int stream, int rank);
 
 /* `into` gets the means of all ranks' `from`, which may be the same place.  When
  * all came. */

@@ -12,10 +12,8 @@
  *   epoch, where in the epoch's order it begins, items, and of the last step of a pass
  *   the count of changes, of the others -1
  *
- * Where the next pass begins is written in memory that Python owns and never gives
- * back: epoch, elements to be left out, and a count of the changes.  Who reads the last
- * step begins the next epoch, unless somebody has said something since the pass began.
- * The file, too, is opened once for a process and stays so: its pages are mapped when
+ * Where the next pass begins Python says (_cache_position.h), or who reads the last
+ * step.  The file is opened once for a process and stays so: its pages are mapped when
  * they are first read, which costs more than to read them again, and pipelines may run
  * for a while after Python has forgotten them.
  *
@@ -33,6 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "_cache_position.h"
 #include "_tf.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -47,12 +46,6 @@ enum component_kind { RAW = 0, SHAPED = 1, STRINGS = 2 };
 /* ---- plans ----------------------------------------------------------------------- */
 
 enum row { ROW_EPOCH, ROW_BEGIN, ROW_COUNT, ROW_CHANGES, ROW_NUMBERS };
-
-struct position {
-    int64_t epoch;
-    int64_t first; /* elements that are left out */
-    int64_t changes;
-};
 
 /* What is read when; both operations have all of it as attributes. */
 struct plan {
@@ -92,9 +85,10 @@ static const struct {
     {"stacked", offsetof(struct plan, stacked)},
 };
 
-static bool read_plan(const struct tf *tf, void *construction, struct plan *plan)
+static bool read_plan(TF_OpKernelConstruction *construction, struct plan *plan)
 {
-    void *status = tf->NewStatus();
+    const struct tf *tf = tf_api();
+    TF_Status *status = tf->NewStatus();
     bool is_read;
 
     for (size_t i = 0; i < ARRAY_LEN(plan_attrs) && !tf->GetCode(status); i++) {
@@ -106,15 +100,10 @@ static bool read_plan(const struct tf *tf, void *construction, struct plan *plan
     is_read = !tf->GetCode(status) && plan->position && plan->records &&
               plan->unit > 0 && plan->steps > 0;
     if (!is_read)
-        tf_refuse(tf, construction, TF_CODE_INVALID_ARGUMENT,
+        tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
                   "the attributes of a cached data set make no sense");
     tf->DeleteStatus(status);
     return is_read;
-}
-
-static int64_t look(const int64_t *at)
-{
-    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
 static struct position *position_of(const struct plan *plan)
@@ -122,30 +111,22 @@ static struct position *position_of(const struct plan *plan)
     return (struct position *)(uintptr_t)plan->position;
 }
 
-/* Where nobody has said anything since this pass began, the next epoch follows. */
-static void end_pass(struct position *position, const int64_t *row)
+static void end_pass(const struct plan *plan, const int64_t *row)
 {
-    if (row[ROW_CHANGES] < 0 || look(&position->changes) != row[ROW_CHANGES])
-        return;
-    __atomic_store_n(&position->first, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&position->epoch, row[ROW_EPOCH] + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&position->changes, row[ROW_CHANGES] + 1, __ATOMIC_RELEASE);
+    if (row[ROW_CHANGES] >= 0)
+        (void)position_move_on(position_of(plan), row[ROW_EPOCH], row[ROW_CHANGES]);
 }
 
 /* ---- passes ---------------------------------------------------------------------- */
 
-struct pass {
-    struct tf tf;
-    struct plan plan;
-};
-
-static void *pass_create(void *construction)
+/* The kernel is its plan. */
+static void *pass_create(TF_OpKernelConstruction *construction)
 {
-    struct pass *pass = tf_new_kernel(construction, sizeof(*pass));
+    struct plan *plan = tf_new_kernel(construction, sizeof(*plan));
 
-    if (pass && read_plan(&pass->tf, construction, &pass->plan))
-        return pass;
-    mem_free(pass);
+    if (plan && read_plan(construction, plan))
+        return plan;
+    mem_free(plan);
     return NULL;
 }
 
@@ -154,21 +135,19 @@ static void pass_delete(void *kernel)
     mem_free(kernel);
 }
 
-static void write_rows(const struct plan *plan, int64_t first, int64_t *rows,
-                       int64_t count)
+static void write_rows(const struct plan *plan, const struct position_state *from,
+                       int64_t *rows, int64_t count)
 {
-    struct position *position = position_of(plan);
-    int64_t changes = look(&position->changes), epoch = look(&position->epoch);
-    int64_t skipped = first % plan->unit;
+    int64_t skipped = from->first % plan->unit;
 
     for (int64_t i = 0; i < count; i++) {
-        int64_t number = first / plan->unit + i, *row = rows + i * ROW_NUMBERS;
+        int64_t number = from->first / plan->unit + i, *row = rows + i * ROW_NUMBERS;
         bool is_last = number == plan->steps - 1;
 
-        row[ROW_EPOCH] = epoch;
+        row[ROW_EPOCH] = from->epoch;
         row[ROW_BEGIN] = is_last ? plan->last_begin : number * plan->step + plan->begin;
         row[ROW_COUNT] = is_last ? plan->last_count : plan->count;
-        row[ROW_CHANGES] = is_last ? changes : -1;
+        row[ROW_CHANGES] = is_last ? from->changes : -1;
         if (!i) {
             row[ROW_BEGIN] += skipped * plan->stride;
             row[ROW_COUNT] -= MIN(skipped, row[ROW_COUNT]);
@@ -177,22 +156,22 @@ static void write_rows(const struct plan *plan, int64_t first, int64_t *rows,
 }
 
 /* The steps that are left, a line each. */
-static void pass_compute(void *kernel, void *context)
+static void pass_compute(void *kernel, TF_OpKernelContext *context)
 {
-    const struct pass *self = kernel;
-    const struct tf *tf = &self->tf;
-    void *status = tf->NewStatus();
-    int64_t first = MAX(look(&position_of(&self->plan)->first), INT64_C(0));
-    int64_t left = self->plan.steps - MIN(first / self->plan.unit, self->plan.steps);
+    const struct plan *plan = kernel;
+    const struct tf *tf = tf_api();
+    TF_Status *status = tf->NewStatus();
+    struct position_state from = position_get(position_of(plan));
+    int64_t left = plan->steps - MIN(from.first / plan->unit, plan->steps);
     int64_t dims[2] = {left, ROW_NUMBERS};
-    void *output =
-        tf->AllocateOutput(context, 0, TF_TYPE_INT64, dims, 2,
+    TF_Tensor *output =
+        tf->AllocateOutput(context, 0, TF_INT64, dims, 2,
                            (size_t)(left * ROW_NUMBERS) * sizeof(int64_t), status);
 
     if (tf->GetCode(status))
         tf->OpKernelContext_Failure(context, status);
     else
-        write_rows(&self->plan, first, tf->TensorData(output), left);
+        write_rows(plan, &from, tf->TensorData(output), left);
     if (output)
         tf->DeleteTensor(output);
     tf->DeleteStatus(status);
@@ -222,7 +201,6 @@ struct component {
 };
 
 struct reader {
-    struct tf tf;
     struct plan plan;
     const det_dataset *records;
     struct component *components;
@@ -247,11 +225,11 @@ static void read_delete(void *kernel)
     mem_free(reader);
 }
 
-static bool read_list(const struct reader *reader, void *construction, const char *name,
+static bool read_list(TF_OpKernelConstruction *construction, const char *name,
                       int64_t **ret_list, int32_t *ret_count)
 {
-    const struct tf *tf = &reader->tf;
-    void *status = tf->NewStatus();
+    const struct tf *tf = tf_api();
+    TF_Status *status = tf->NewStatus();
     int32_t unused;
     bool is_read;
 
@@ -312,10 +290,11 @@ static bool lay_out(struct reader *reader, const int64_t *layout, int32_t layout
     return true;
 }
 
-static bool read_components(struct reader *reader, void *construction)
+static bool read_components(struct reader *reader,
+                            TF_OpKernelConstruction *construction)
 {
-    const struct tf *tf = &reader->tf;
-    void *status = tf->NewStatus();
+    const struct tf *tf = tf_api();
+    TF_Status *status = tf->NewStatus();
     int64_t *layout = NULL;
     int *types = NULL;
     int32_t count = 0, total = 0;
@@ -335,7 +314,7 @@ static bool read_components(struct reader *reader, void *construction)
     for (int32_t c = 0; is_read && c < count; c++)
         reader->components[c].type = types[c];
     is_read = is_read && !tf->GetCode(status) &&
-              read_list(reader, construction, "layout", &layout, &total) &&
+              read_list(construction, "layout", &layout, &total) &&
               lay_out(reader, layout, total);
     mem_free(types);
     mem_free(layout);
@@ -343,16 +322,16 @@ static bool read_components(struct reader *reader, void *construction)
     return is_read;
 }
 
-static void *read_create(void *construction)
+static void *read_create(TF_OpKernelConstruction *construction)
 {
     struct reader *reader = tf_new_kernel(construction, sizeof(*reader));
 
-    if (!reader || !read_plan(&reader->tf, construction, &reader->plan)) {
+    if (!reader || !read_plan(construction, &reader->plan)) {
         mem_free(reader);
         return NULL;
     }
     if (!read_components(reader, construction))
-        tf_refuse(&reader->tf, construction, TF_CODE_INVALID_ARGUMENT,
+        tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
                   "the layout of a cached data set makes no sense");
     reader->records = (const det_dataset *)(uintptr_t)reader->plan.records;
     return reader;
@@ -470,12 +449,12 @@ static bool take_elements(const struct tf *tf, const struct component *component
 
 struct batch {
     const struct reader *reader;
-    void *context;
-    void *status;
+    TF_OpKernelContext *context;
+    TF_Status *status;
     int64_t epoch;
     int64_t begin;
     int64_t count;
-    void **outputs;         /* one for each component */
+    TF_Tensor **outputs;    /* one for each component */
     unsigned char **places; /* where the next item's elements go */
     struct failure *failure;
 };
@@ -494,7 +473,7 @@ static bool fail_batch(struct batch *batch, int code, const char *text)
 
 static bool allocate(struct batch *batch, int c, const int64_t *dims, int64_t rank)
 {
-    const struct tf *tf = &batch->reader->tf;
+    const struct tf *tf = tf_api();
     const struct component *component = &batch->reader->components[c];
     int64_t length = 1;
 
@@ -539,7 +518,7 @@ static bool take_component(struct batch *batch, int c, struct rest *rest)
     if (component->rank < 0 &&
         (!may_hold(rest, component, length) || !allocate(batch, c, dims, rank)))
         return false;
-    if (!take_elements(&batch->reader->tf, component, rest, length, batch->places[c]))
+    if (!take_elements(tf_api(), component, rest, length, batch->places[c]))
         return false;
     batch->places[c] += (size_t)length * element_bytes(component);
     return true;
@@ -558,7 +537,7 @@ static bool read_item(struct batch *batch, int64_t index)
     rest = (struct rest){bytes, len};
     for (int c = 0; c < batch->reader->component_count; c++)
         if (!take_component(batch, c, &rest))
-            return batch->reader->tf.GetCode(batch->status)
+            return tf_api()->GetCode(batch->status)
                        ? false
                        : fail_batch(batch, TF_CODE_DATA_LOSS,
                                     "an item of the cache is not what its first "
@@ -632,11 +611,11 @@ static bool find_batch(struct batch *batch, const int64_t *row)
                       "a step of a cached data set lies outside of it");
 }
 
-static void read_compute(void *kernel, void *context)
+static void read_compute(void *kernel, TF_OpKernelContext *context)
 {
     const struct reader *self = kernel;
-    const struct tf *tf = &self->tf;
-    void *outputs[FEW] = {0};
+    const struct tf *tf = tf_api();
+    TF_Tensor *outputs[FEW] = {0};
     unsigned char *places[FEW] = {0};
     struct failure failure = {TF_CODE_OK, ""};
     struct batch batch = {.reader = self,
@@ -645,7 +624,7 @@ static void read_compute(void *kernel, void *context)
                           .outputs = outputs,
                           .places = places,
                           .failure = &failure};
-    void *request = NULL;
+    TF_Tensor *request = NULL;
 
     tf->GetInput(context, 0, &request, batch.status);
     if (!tf->GetCode(batch.status) &&
@@ -657,7 +636,7 @@ static void read_compute(void *kernel, void *context)
     else if (!tf->GetCode(batch.status) && find_batch(&batch, tf->TensorData(request)))
         (void)(allocate_stacks(&batch) && read_items(&batch));
     if (!failure.code && !tf->GetCode(batch.status))
-        end_pass(position_of(&self->plan), tf->TensorData(request));
+        end_pass(&self->plan, tf->TensorData(request));
     if (failure.code)
         tf->SetStatus(batch.status, failure.code, failure.text);
     if (tf->GetCode(batch.status))
@@ -670,43 +649,41 @@ static void read_compute(void *kernel, void *context)
     tf->DeleteStatus(batch.status);
 }
 
-/* ---- registered ------------------------------------------------------------------ */
+/* ---- the operations -------------------------------------------------------------- */
 
-static void add_attrs(const struct tf *tf, void *builder)
+static void add_attrs(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
     char attr[FEW];
 
     for (size_t i = 0; i < ARRAY_LEN(plan_attrs); i++) {
         (void)snprintf(attr, sizeof(attr), "%s: int", plan_attrs[i].name);
-        tf->OpDefinitionBuilderAddAttr(builder, attr);
+        tf->OpDefinitionBuilderAddAttr(op, attr);
     }
 }
 
-static void add_pass(const struct tf *tf)
+static void describe_pass(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
-    void *builder = tf->NewOpDefinitionBuilder("DetCachePass");
-
-    add_attrs(tf, builder);
-    tf->OpDefinitionBuilderAddOutput(builder, "rows: int64");
-    tf_add_op(tf, builder);
-    tf_add_kernel(tf, "DetCachePass", pass_create, pass_compute, pass_delete);
+    add_attrs(tf, op);
+    tf->OpDefinitionBuilderAddOutput(op, "rows: int64");
 }
 
-static void add_read(const struct tf *tf)
+static void describe_read(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
-    void *builder = tf->NewOpDefinitionBuilder("DetCacheRead");
-
-    add_attrs(tf, builder);
-    tf->OpDefinitionBuilderAddAttr(builder, "types: list(type) >= 1");
-    tf->OpDefinitionBuilderAddAttr(builder, "layout: list(int)");
-    tf->OpDefinitionBuilderAddInput(builder, "row: int64");
-    tf->OpDefinitionBuilderAddOutput(builder, "components: types");
-    tf_add_op(tf, builder);
-    tf_add_kernel(tf, "DetCacheRead", read_create, read_compute, read_delete);
+    add_attrs(tf, op);
+    tf->OpDefinitionBuilderAddAttr(op, "types: list(type) >= 1");
+    tf->OpDefinitionBuilderAddAttr(op, "layout: list(int)");
+    tf->OpDefinitionBuilderAddInput(op, "row: int64");
+    tf->OpDefinitionBuilderAddOutput(op, "components: types");
 }
 
-void add_cache_ops(const struct tf *tf)
-{
-    add_pass(tf);
-    add_read(tf);
-}
+const struct tf_op tf_cache_pass = {.name = "DetCachePass",
+                                    .describe = describe_pass,
+                                    .create = pass_create,
+                                    .compute = pass_compute,
+                                    .free = pass_delete};
+
+const struct tf_op tf_cache_read = {.name = "DetCacheRead",
+                                    .describe = describe_read,
+                                    .create = read_create,
+                                    .compute = read_compute,
+                                    .free = read_delete};

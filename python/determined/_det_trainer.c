@@ -122,6 +122,37 @@ static int read_options(PyObject *dict, struct settings *settings)
     return 1;
 }
 
+/* Whose word counts where configuration and program both have one. */
+enum { NOT_CONFIGURED, CONFIGURATION_FIRST, PROGRAM_FIRST };
+
+static void prefer(det_length *length, det_length said)
+{
+    if (said.unit != DET_NO_UNIT)
+        *length = said;
+}
+
+/* What the program said stays; where it was silent the configuration's word counts. */
+static det_status configure(det_context *det, struct settings *settings)
+{
+    det_trainer_options *options = &settings->options;
+    det_trainer_options said = *options;
+    det_status status = DET_OK;
+
+    if (settings->is_configured != NOT_CONFIGURED)
+        status = det_trainer_configure(det, options);
+    if (status || settings->is_configured != PROGRAM_FIRST)
+        return status;
+    prefer(&options->max_length, said.max_length);
+    prefer(&options->validation_period, said.validation_period);
+    prefer(&options->checkpoint_period, said.checkpoint_period);
+    prefer(&options->reporting_period, said.reporting_period);
+    if (said.keep != DET_KEEP_BEST)
+        options->keep = said.keep;
+    if (said.initial_validation)
+        options->initial_validation = 1;
+    return DET_OK;
+}
+
 PyObject *context_trainer(struct context *self, PyObject *args)
 {
     struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
@@ -135,8 +166,8 @@ PyObject *context_trainer(struct context *self, PyObject *args)
         !read_options(dict, &settings) || !enter(self))
         return NULL;
     made = (struct trainer *)PyType_GenericAlloc(types->trainer, 0);
-    if (made && settings.is_configured) {
-        status = det_trainer_configure(self->det, &settings.options);
+    if (made) {
+        status = configure(self->det, &settings);
         if (status)
             fail(status, det_context_error(self->det));
     }

@@ -3,7 +3,8 @@
 
 Launch layers are C (`det launch`): each sets DET_LAUNCH.  What is here finds the program, reads
 who it made of this process, and, for the front ends that distribute by themselves, starts the
-very same command line over again under `det launch mpi`, one process a slot.
+very same command line over again under a layer that makes one process a slot: `det launch mpi`
+for Keras, `det launch torch_distributed` for PyTorch.
 """
 import os
 import shutil
@@ -68,7 +69,7 @@ def slots() -> int:
     return 1 if info is None else max(sum(info.container_slot_counts), len(info.slot_ids), 1)
 
 
-def _command_line() -> List[str]:
+def _command_line(layer: str) -> List[str]:
     """The words that started this process."""
     words = list(sys.orig_argv[1:])
     script = sys.argv[0] if sys.argv else ""
@@ -76,7 +77,7 @@ def _command_line() -> List[str]:
         raise RuntimeError(
             f"this task has {slots()} slots, which takes one process each, but a program from "
             "standard input cannot be started again: put it in a file, or name a launcher in the "
-            "entrypoint: det launch mpi -- python3 FILE"
+            f"entrypoint: det launch {layer} -- python3 FILE"
         )
     return [sys.executable, *words]
 
@@ -91,14 +92,19 @@ def _go_back() -> None:
             os.chdir(start)
 
 
-def relaunch_if_needed() -> None:
+def needs_relaunch() -> bool:
+    """Whether this task has several slots, and nobody has started a process for each yet."""
+    return not is_launched() and slots() > 1
+
+
+def relaunch_if_needed(layer: str = "mpi") -> None:
     """Does not return in a task of several slots whose processes nobody has started yet: there it
-    becomes `det launch mpi`, which runs this command line once for each slot."""
-    if is_launched() or slots() < 2:
+    becomes `det launch LAYER`, which runs this command line once for each slot."""
+    if not needs_relaunch():
         return
-    words = _command_line()
+    words = _command_line(layer)
     _go_back()
-    run_det(["launch", "mpi", "--", *words])
+    run_det(["launch", layer, "--", *words])
 
 
 def distributed() -> DistributedContext:

@@ -11,7 +11,6 @@
 #include "base/permute.h"
 
 struct order {
-    struct tf tf;
     int64_t items;
     int64_t batch_size;
     int64_t seed;
@@ -32,26 +31,27 @@ static const struct {
     {"shard_count", offsetof(struct order, shard_count)},
 };
 
-static void *order_create(void *construction)
+static void *order_create(TF_OpKernelConstruction *construction)
 {
+    const struct tf *tf = tf_api();
     struct order *order = tf_new_kernel(construction, sizeof(*order));
-    void *status;
+    TF_Status *status;
 
     if (!order)
         return NULL;
-    status = order->tf.NewStatus();
-    for (size_t i = 0; i < ARRAY_LEN(order_attrs) && !order->tf.GetCode(status); i++) {
+    status = tf->NewStatus();
+    for (size_t i = 0; i < ARRAY_LEN(order_attrs) && !tf->GetCode(status); i++) {
         int64_t *number = (int64_t *)(void *)((char *)order + order_attrs[i].offset);
 
-        order->tf.OpKernelConstruction_GetAttrInt64(construction, order_attrs[i].name,
-                                                    number, status);
+        tf->OpKernelConstruction_GetAttrInt64(construction, order_attrs[i].name, number,
+                                              status);
     }
-    if (order->tf.GetCode(status) || order->items < 1 || order->batch_size < 1 ||
+    if (tf->GetCode(status) || order->items < 1 || order->batch_size < 1 ||
         order->shard_count < 1 || order->shard < 0 ||
         order->shard >= order->shard_count)
-        tf_refuse(&order->tf, construction, TF_CODE_INVALID_ARGUMENT,
+        tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
                   "the attributes of DetOrder make no sense");
-    order->tf.DeleteStatus(status);
+    tf->DeleteStatus(status);
     return order;
 }
 
@@ -82,13 +82,14 @@ static void list_items(const struct order *order, int64_t epoch, int64_t first,
     permute_run(&permute, (uint64_t)first, (size_t)count, (uint64_t *)ret_items);
 }
 
-static void order_compute(void *kernel, void *context)
+static void order_compute(void *kernel, TF_OpKernelContext *context)
 {
     const struct order *self = kernel;
-    const struct tf *tf = &self->tf;
+    const struct tf *tf = tf_api();
     int64_t batches =
         self->items / self->batch_size + (self->items % self->batch_size != 0);
-    void *status = tf->NewStatus(), *input = NULL, *output = NULL;
+    TF_Status *status = tf->NewStatus();
+    TF_Tensor *input = NULL, *output = NULL;
     int64_t number = -1, first, whole, begin, count;
 
     tf->GetInput(context, 0, &input, status);
@@ -101,7 +102,7 @@ static void order_compute(void *kernel, void *context)
         whole = MIN(self->batch_size, self->items - first);
         begin = part_begin(self, whole, self->shard);
         count = part_begin(self, whole, self->shard + 1) - begin;
-        output = tf->AllocateOutput(context, 0, TF_TYPE_INT64, &count, 1,
+        output = tf->AllocateOutput(context, 0, TF_INT64, &count, 1,
                                     (size_t)count * sizeof(int64_t), status);
         if (!tf->GetCode(status) && count)
             list_items(self, number / batches, first + begin, count,
@@ -116,17 +117,20 @@ static void order_compute(void *kernel, void *context)
     tf->DeleteStatus(status);
 }
 
-void add_order_op(const struct tf *tf)
+static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
     static const char *const attrs[] = {"items: int", "batch_size: int",
                                         "seed: int",  "shuffle: int",
                                         "shard: int", "shard_count: int"};
-    void *builder = tf->NewOpDefinitionBuilder("DetOrder");
 
     for (size_t i = 0; i < ARRAY_LEN(attrs); i++)
-        tf->OpDefinitionBuilderAddAttr(builder, attrs[i]);
-    tf->OpDefinitionBuilderAddInput(builder, "number: int64");
-    tf->OpDefinitionBuilderAddOutput(builder, "items_of_it: int64");
-    tf_add_op(tf, builder);
-    tf_add_kernel(tf, "DetOrder", order_create, order_compute, order_delete);
+        tf->OpDefinitionBuilderAddAttr(op, attrs[i]);
+    tf->OpDefinitionBuilderAddInput(op, "number: int64");
+    tf->OpDefinitionBuilderAddOutput(op, "items_of_it: int64");
 }
+
+const struct tf_op tf_order = {.name = "DetOrder",
+                               .describe = describe,
+                               .create = order_create,
+                               .compute = order_compute,
+                               .free = order_delete};

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _tf.c - finds TensorFlow, and registers the operations. */
 #include "_tf.h"
 
 #include <dlfcn.h>
@@ -8,88 +7,111 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-bool tf_find(struct tf *tf)
-{
-    static const char *const names[] = {"libtensorflow_framework.so.2",
-                                        "libtensorflow_cc.so.2"};
-    void *libraries[ARRAY_LEN(names)];
-    bool has_all = true;
+#define TF_LIBRARY "libtensorflow_framework.so.2"
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        libraries[i] = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-#define TF_LOOK_UP(name, result, parameters)                                           \
-    {                                                                                  \
-        void *found = libraries[0] ? dlsym(libraries[0], "TF_" #name) : NULL;          \
-                                                                                       \
-        if (!found && libraries[1])                                                    \
-            found = dlsym(libraries[1], "TF_" #name);                                  \
-        memcpy(&tf->name, &found, sizeof(found));                                      \
-        has_all = has_all && found;                                                    \
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+#define TF_SYMBOL(type, name, parameters) {"TF_" #name, offsetof(struct tf, name)},
+    TF_FUNCTIONS(TF_SYMBOL)
+#undef TF_SYMBOL
+};
+
+det_status tf_find(struct tf *tf, struct err *err)
+{
+    void *library = dlopen(TF_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+    void *more = dlopen("libtensorflow_cc.so.2", RTLD_NOW | RTLD_NOLOAD);
+
+    if (!library)
+        return err_set(err, DET_UNSUPPORTED,
+                       "these operations are TensorFlow's, and this process has not "
+                       "loaded " TF_LIBRARY);
+    for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
+        void *found = dlsym(library, symbols[i].name);
+
+        if (!found && more)
+            found = dlsym(more, symbols[i].name);
+        if (!found)
+            return err_set(err, DET_UNSUPPORTED,
+                           "this TensorFlow has no %s: version 2.10 or later is needed",
+                           symbols[i].name);
+        memcpy((char *)tf + symbols[i].offset, &found, sizeof(found));
     }
-    TF_FUNCTIONS(TF_LOOK_UP)
-#undef TF_LOOK_UP
-    return has_all;
+    return DET_OK;
 }
 
-void tf_refuse(const struct tf *tf, void *construction, int code, const char *text)
+det_status tf_failure(const struct tf *tf, TF_Status *status, struct err *err)
 {
-    void *status = tf->NewStatus();
+    if (!tf->GetCode(status))
+        return DET_OK;
+    return err_set(err, DET_FAILED, "%s", tf->Message(status));
+}
 
-    tf->SetStatus(status, code, text);
+/* ---- registering ----------------------------------------------------------------- */
+
+static void any_shape(TF_ShapeInferenceContext *context, TF_Status *status)
+{
+    tf_api()->ShapeInferenceContextSetUnknownShape(context, status);
+}
+
+static void add_definition(const struct tf *tf, const struct tf_op *op,
+                           TF_Status *status)
+{
+    TF_OpDefinitionBuilder *builder = tf->NewOpDefinitionBuilder(op->name);
+
+    op->describe(tf, builder);
+    tf->OpDefinitionBuilderSetIsStateful(builder, true);
+    tf->OpDefinitionBuilderSetShapeInferenceFunction(
+        builder, op->infer_shapes ? op->infer_shapes : any_shape);
+    tf->RegisterOpDefinition(builder, status);
+}
+
+static void add_kernel(const struct tf *tf, const struct tf_op *op, TF_Status *status)
+{
+    TF_KernelBuilder *builder =
+        op->compute
+            ? tf->NewKernelBuilder(op->name, "CPU", op->create, op->compute, op->free)
+            : tf->NewAsyncKernelBuilder(op->name, "CPU", op->create, op->compute_async,
+                                        op->free);
+
+    tf->RegisterKernelBuilder(op->name, builder, status);
+}
+
+det_status tf_register(const struct tf *tf, const struct tf_op *op, struct err *err)
+{
+    TF_Status *status = tf->NewStatus();
+
+    add_definition(tf, op, status);
+    if (!tf->GetCode(status))
+        add_kernel(tf, op, status);
+    if (tf->GetCode(status))
+        (void)err_set(err, DET_FAILED, "TensorFlow does not take the operation %s: %s",
+                      op->name, tf->Message(status));
+    else
+        op = NULL;
+    tf->DeleteStatus(status);
+    return op ? DET_FAILED : DET_OK;
+}
+
+/* ---- kernels --------------------------------------------------------------------- */
+
+void tf_refuse(TF_OpKernelConstruction *construction, enum tf_code code,
+               const char *text)
+{
+    const struct tf *tf = tf_api();
+    TF_Status *status = tf->NewStatus();
+
+    tf->SetStatus(status, (int)code, text);
     tf->OpKernelConstruction_Failure(construction, status);
     tf->DeleteStatus(status);
 }
 
-void *tf_new_kernel(void *construction, size_t size)
+void *tf_new_kernel(TF_OpKernelConstruction *construction, size_t size)
 {
-    struct tf tf, *kernel;
+    void *kernel = mem_alloc(size);
 
-    if (!tf_find(&tf)) /* it was, when the operation was registered */
-        return NULL;
-    kernel = mem_alloc(size);
-    if (kernel)
-        *kernel = tf;
-    else
-        tf_refuse(&tf, construction, TF_CODE_RESOURCE_EXHAUSTED, "out of memory");
+    if (!kernel)
+        tf_refuse(construction, TF_CODE_RESOURCE_EXHAUSTED, "out of memory");
     return kernel;
-}
-
-/* Python says what shapes come out. */
-static void any_shape(void *context, void *status)
-{
-    struct tf tf;
-
-    if (tf_find(&tf))
-        tf.ShapeInferenceContextSetUnknownShape(context, status);
-}
-
-void tf_add_kernel(const struct tf *tf, const char *name, tf_create_fn *create,
-                   tf_compute_fn *compute, tf_delete_fn *delete)
-{
-    void *status = tf->NewStatus();
-    void *builder = tf->NewKernelBuilder(name, "CPU", create, compute, delete);
-
-    tf->RegisterKernelBuilder(name, builder, status);
-    tf->DeleteStatus(status);
-}
-
-void tf_add_op(const struct tf *tf, void *builder)
-{
-    void *status = tf->NewStatus();
-
-    tf->OpDefinitionBuilderSetIsStateful(builder, 1);
-    tf->OpDefinitionBuilderSetShapeInferenceFunction(builder, any_shape);
-    tf->RegisterOpDefinition(builder, status);
-    tf->DeleteStatus(status);
-}
-
-/* When TensorFlow loads it; without TensorFlow nothing happens. */
-__attribute__((constructor)) static void add_operations(void)
-{
-    struct tf tf;
-
-    if (!tf_find(&tf))
-        return;
-    add_cache_ops(&tf);
-    add_order_op(&tf);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _tf.h - what TensorFlow's C interface offers to operations, found at run time.
+/* _tf.h - what TensorFlow's C interface offers to operations, found at run time; and
+ * how operations are registered.
  *
- * Nothing of TensorFlow is needed to build this: the functions are looked up in the
- * library that Python has loaded by then (libtensorflow_framework.so.2, and for strings
- * libtensorflow_cc.so.2).  The types are opaque, and the numbers are those of
- * tensorflow/c, which do not change. */
+ * Nothing of TensorFlow is needed to build: the functions are looked up in the library
+ * that Python has loaded by then (libtensorflow_framework.so.2, and for strings
+ * libtensorflow_cc.so.2).  The API is the stable one (tensorflow/c: ops.h, kernels.h,
+ * tf_tensor.h, tf_status.h, tf_tstring.h); its types are opaque, its enums have fixed
+ * numbers.
+ *
+ * To add an operation: a row (struct tf_op) in a file of its own, and its name in
+ * _tf_ops.c. */
 #ifndef DETERMINED_TF_H
 #define DETERMINED_TF_H
 
@@ -12,7 +17,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tf_type { TF_TYPE_INT64 = 9, TF_TYPE_STRING = 7 };
+#include "base/err.h"
+
+typedef struct TF_Status TF_Status;
+typedef struct TF_Tensor TF_Tensor;
+typedef struct TF_OpDefinitionBuilder TF_OpDefinitionBuilder;
+typedef struct TF_ShapeInferenceContext TF_ShapeInferenceContext;
+typedef struct TF_ShapeHandle TF_ShapeHandle;
+typedef struct TF_KernelBuilder TF_KernelBuilder;
+typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
+typedef struct TF_OpKernelContext TF_OpKernelContext;
+typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
+
+/* TF_DataType */
+enum tf_type {
+    TF_FLOAT = 1,
+    TF_DOUBLE = 2,
+    TF_STRING = 7,
+    TF_INT64 = 9,
+    TF_BFLOAT16 = 14,
+    TF_HALF = 19
+};
+/* TF_Code */
 enum tf_code {
     TF_CODE_OK = 0,
     TF_CODE_INVALID_ARGUMENT = 3,
@@ -21,69 +47,133 @@ enum tf_code {
 };
 enum { TF_STRING_BYTES = 24 }; /* of one string in a tensor */
 
-typedef void *tf_create_fn(void *construction);
-typedef void tf_compute_fn(void *kernel, void *context);
+typedef void tf_shape_fn(TF_ShapeInferenceContext *context, TF_Status *status);
+typedef void *tf_create_fn(TF_OpKernelConstruction *construction);
+typedef void tf_compute_fn(void *kernel, TF_OpKernelContext *context);
+typedef void tf_compute_async_fn(void *kernel, TF_OpKernelContext *context,
+                                 TF_AsyncOpKernelDoneCallback *done);
 typedef void tf_delete_fn(void *kernel);
-typedef void tf_shape_fn(void *context, void *status);
 
-/* X(name, result, parameters); statuses, tensors, contexts and builders are void *. */
+/* X(result, name, parameters); a name is TensorFlow's without TF_. */
 #define TF_FUNCTIONS(X)                                                                \
-    X(NewStatus, void *, (void))                                                       \
-    X(DeleteStatus, void, (void *))                                                    \
-    X(GetCode, int, (const void *))                                                    \
-    X(SetStatus, void, (void *, int, const char *))                                    \
-    X(NewOpDefinitionBuilder, void *, (const char *))                                  \
-    X(OpDefinitionBuilderAddAttr, void, (void *, const char *))                        \
-    X(OpDefinitionBuilderAddInput, void, (void *, const char *))                       \
-    X(OpDefinitionBuilderAddOutput, void, (void *, const char *))                      \
-    X(OpDefinitionBuilderSetIsStateful, void, (void *, unsigned char))                 \
-    X(OpDefinitionBuilderSetShapeInferenceFunction, void, (void *, tf_shape_fn *))     \
-    X(RegisterOpDefinition, void, (void *, void *))                                    \
-    X(ShapeInferenceContextSetUnknownShape, void, (void *, void *))                    \
-    X(NewKernelBuilder, void *,                                                        \
-      (const char *, const char *, tf_create_fn *, tf_compute_fn *, tf_delete_fn *))   \
-    X(RegisterKernelBuilder, void, (const char *, void *, void *))                     \
-    X(OpKernelConstruction_Failure, void, (void *, void *))                            \
-    X(OpKernelConstruction_GetAttrSize, void,                                          \
-      (void *, const char *, int32_t *, int32_t *, void *))                            \
-    X(OpKernelConstruction_GetAttrInt64, void,                                         \
-      (void *, const char *, int64_t *, void *))                                       \
-    X(OpKernelConstruction_GetAttrInt64List, void,                                     \
-      (void *, const char *, int64_t *, int, void *))                                  \
-    X(OpKernelConstruction_GetAttrTypeList, void,                                      \
-      (void *, const char *, int *, int, void *))                                      \
-    X(GetInput, void, (void *, int, void **, void *))                                  \
-    X(AllocateOutput, void *,                                                          \
-      (void *, int, int, const int64_t *, int, size_t, void *))                        \
-    X(OpKernelContext_Failure, void, (void *, void *))                                 \
-    X(TensorData, void *, (const void *))                                              \
-    X(TensorByteSize, size_t, (const void *))                                          \
-    X(DeleteTensor, void, (void *))                                                    \
-    X(StringCopy, void, (void *, const char *, size_t))
+    X(TF_Status *, NewStatus, (void))                                                  \
+    X(void, DeleteStatus, (TF_Status * status))                                        \
+    X(void, SetStatus, (TF_Status * status, int code, const char *text))               \
+    X(int, GetCode, (const TF_Status *status))                                         \
+    X(const char *, Message, (const TF_Status *status))                                \
+    X(TF_OpDefinitionBuilder *, NewOpDefinitionBuilder, (const char *name))            \
+    X(void, OpDefinitionBuilderAddAttr,                                                \
+      (TF_OpDefinitionBuilder * op, const char *spec))                                 \
+    X(void, OpDefinitionBuilderAddInput,                                               \
+      (TF_OpDefinitionBuilder * op, const char *spec))                                 \
+    X(void, OpDefinitionBuilderAddOutput,                                              \
+      (TF_OpDefinitionBuilder * op, const char *spec))                                 \
+    X(void, OpDefinitionBuilderSetIsStateful,                                          \
+      (TF_OpDefinitionBuilder * op, bool is_stateful))                                 \
+    X(void, OpDefinitionBuilderSetShapeInferenceFunction,                              \
+      (TF_OpDefinitionBuilder * op, tf_shape_fn * infer))                              \
+    X(void, RegisterOpDefinition, (TF_OpDefinitionBuilder * op, TF_Status * status))   \
+    X(int64_t, ShapeInferenceContextNumInputs, (TF_ShapeInferenceContext * context))   \
+    X(TF_ShapeHandle *, NewShapeHandle, (void))                                        \
+    X(void, DeleteShapeHandle, (TF_ShapeHandle * shape))                               \
+    X(void, ShapeInferenceContextGetInput,                                             \
+      (TF_ShapeInferenceContext * context, int i, TF_ShapeHandle *shape,               \
+       TF_Status *status))                                                             \
+    X(void, ShapeInferenceContextSetOutput,                                            \
+      (TF_ShapeInferenceContext * context, int i, TF_ShapeHandle *shape,               \
+       TF_Status *status))                                                             \
+    X(void, ShapeInferenceContextSetUnknownShape,                                      \
+      (TF_ShapeInferenceContext * context, TF_Status * status))                        \
+    X(TF_KernelBuilder *, NewAsyncKernelBuilder,                                       \
+      (const char *op, const char *device, tf_create_fn *create,                       \
+       tf_compute_async_fn *compute, tf_delete_fn *free))                              \
+    X(TF_KernelBuilder *, NewKernelBuilder,                                            \
+      (const char *op, const char *device, tf_create_fn *create,                       \
+       tf_compute_fn *compute, tf_delete_fn *free))                                    \
+    X(void, RegisterKernelBuilder,                                                     \
+      (const char *name, TF_KernelBuilder *kernel, TF_Status *status))                 \
+    X(void, OpKernelConstruction_GetAttrInt64,                                         \
+      (TF_OpKernelConstruction * construction, const char *name, int64_t *ret_value,   \
+       TF_Status *status))                                                             \
+    X(void, OpKernelConstruction_GetAttrBool,                                          \
+      (TF_OpKernelConstruction * construction, const char *name,                       \
+       unsigned char *ret_value, TF_Status *status))                                   \
+    X(void, OpKernelConstruction_GetAttrSize,                                          \
+      (TF_OpKernelConstruction * construction, const char *name, int32_t *ret_count,   \
+       int32_t *ret_bytes, TF_Status *status))                                         \
+    X(void, OpKernelConstruction_GetAttrInt64List,                                     \
+      (TF_OpKernelConstruction * construction, const char *name, int64_t *ret_values,  \
+       int count, TF_Status *status))                                                  \
+    X(void, OpKernelConstruction_GetAttrTypeList,                                      \
+      (TF_OpKernelConstruction * construction, const char *name, int *ret_types,       \
+       int count, TF_Status *status))                                                  \
+    X(bool, OpKernelConstruction_HasAttr,                                              \
+      (TF_OpKernelConstruction * construction, const char *name, TF_Status *status))   \
+    X(void, OpKernelConstruction_Failure,                                              \
+      (TF_OpKernelConstruction * construction, TF_Status * status))                    \
+    X(void, RunAsyncOpKernelDoneCallback, (TF_AsyncOpKernelDoneCallback * done))       \
+    X(int, NumInputs, (TF_OpKernelContext * context))                                  \
+    X(void, GetInput,                                                                  \
+      (TF_OpKernelContext * context, int i, TF_Tensor **ret_tensor,                    \
+       TF_Status *status))                                                             \
+    X(TF_Tensor *, AllocateOutput,                                                     \
+      (TF_OpKernelContext * context, int i, int type, const int64_t *dims,             \
+       int dim_count, size_t size, TF_Status *status))                                 \
+    X(TF_Tensor *, ForwardInputOrAllocateOutput,                                       \
+      (TF_OpKernelContext * context, const int *inputs, int input_count, int output,   \
+       const int64_t *dims, int dim_count, int *ret_forwarded, TF_Status *status))     \
+    X(void, OpKernelContext_Failure,                                                   \
+      (TF_OpKernelContext * context, TF_Status * status))                              \
+    X(size_t, DataTypeSize, (int type))                                                \
+    X(int, TensorType, (const TF_Tensor *tensor))                                      \
+    X(int, NumDims, (const TF_Tensor *tensor))                                         \
+    X(int64_t, Dim, (const TF_Tensor *tensor, int i))                                  \
+    X(int64_t, TensorElementCount, (const TF_Tensor *tensor))                          \
+    X(size_t, TensorByteSize, (const TF_Tensor *tensor))                               \
+    X(void, StringCopy, (void *string, const char *bytes, size_t len))                 \
+    X(void *, TensorData, (const TF_Tensor *tensor))                                   \
+    X(void, DeleteTensor, (TF_Tensor * tensor))
 
-/* By their names without TF_. */
 struct tf {
-#define TF_MEMBER(name, result, parameters) result(*name) parameters;
+#define TF_MEMBER(type, name, parameters) type(*name) parameters;
     TF_FUNCTIONS(TF_MEMBER)
 #undef TF_MEMBER
 };
 
-/* False: TensorFlow is not loaded, or lacks one of them. */
-bool tf_find(struct tf *tf);
-/* A kernel, which begins with a struct tf; the rest is zero.  NULL: TensorFlow was
- * told.
- */
-void *tf_new_kernel(void *construction, size_t size);
-/* Ends the creation of a kernel with a sentence. */
-void tf_refuse(const struct tf *tf, void *construction, int code, const char *text);
-/* Registers an operation, which is stateful and says nothing of its shapes (Python
- * does), and its kernel. */
-void tf_add_op(const struct tf *tf, void *builder);
-void tf_add_kernel(const struct tf *tf, const char *name, tf_create_fn *create,
-                   tf_compute_fn *compute, tf_delete_fn *delete);
+/* Fills the table from the TensorFlow of this process; loads none.  DET_UNSUPPORTED
+ * when there is none, or one that has no such function. */
+det_status tf_find(struct tf *tf, struct err *err);
 
-/* _cache_op.c and _order_op.c */
-void add_cache_ops(const struct tf *tf);
-void add_order_op(const struct tf *tf);
+/* The table of this process, whole before any operation is called. */
+const struct tf *tf_api(void);
+
+/* DET_OK, or TensorFlow's own sentence. */
+det_status tf_failure(const struct tf *tf, TF_Status *status, struct err *err);
+
+/* One operation.  All are stateful, so that TensorFlow neither merges nor drops nor
+ * reorders calls. */
+struct tf_op {
+    const char *name;
+    void (*describe)(const struct tf *tf, TF_OpDefinitionBuilder *op);
+    tf_shape_fn *infer_shapes; /* NULL: Python says what shapes come out */
+    tf_create_fn *create;
+    tf_compute_fn *compute;
+    tf_compute_async_fn *compute_async; /* instead */
+    tf_delete_fn *free;
+};
+det_status tf_register(const struct tf *tf, const struct tf_op *op, struct err *err);
+
+/* Zeroed memory for a kernel; NULL: TensorFlow was told. */
+void *tf_new_kernel(TF_OpKernelConstruction *construction, size_t size);
+/* Ends the creation of a kernel with a sentence. */
+void tf_refuse(TF_OpKernelConstruction *construction, enum tf_code code,
+               const char *text);
+
+/* _cache_op.c, _order_op.c, _average_mean.c, _average_gather.c */
+extern const struct tf_op tf_cache_pass;
+extern const struct tf_op tf_cache_read;
+extern const struct tf_op tf_order;
+extern const struct tf_op tf_mean;
+extern const struct tf_op tf_gather;
 
 #endif

@@ -122,6 +122,8 @@ class LegacyTrial(metaclass=abc.ABCMeta):
 
     trial_context_class: Type[TrialContext] = TrialContext
     trial_controller_class: Optional[Type[TrialController]] = None
+    # Of `det launch`: the one that makes a process for each slot where nothing else was named.
+    _launch_layer = "mpi"
 
     @abc.abstractmethod
     def __init__(self, context: TrialContext) -> None:

@@ -403,9 +403,25 @@ static const struct cli_opt launch_opts[] = {
     END,
 };
 
+/* By the names that torchrun has for them. */
+static const struct cli_opt launch_torch_opts[] = {
+    NUMBER('n', "nproc-per-node", launch_torch_options, ranks, "N", 1, 65536,
+           "processes here; inside a task without it: as many as it has slots"),
+    NUMBER(0, "nnodes", launch_torch_options, nodes, "N", 1, 65536,
+           "nodes (default: those of the task)"),
+    NUMBER(0, "node-rank", launch_torch_options, node_rank, "N", 0, 65535,
+           "which of them this is"),
+    TEXT(0, "master-addr", launch_torch_options, address, "HOST",
+         "the first of them (default: that of the task)"),
+    NUMBER(0, "master-port", launch_torch_options, port, "PORT", 1, 65535,
+           "on which they talk (default: C10D_PORT, else a free one; of several nodes "
+           "29400)"),
+    END,
+};
+
 #define REPLICAS                                                                       \
     NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
-           "replicas on processors (default: the slots of this node)")
+           "replicas on the processors of one node (default: its slots)")
 
 static const struct cli_opt launch_tensorflow_opts[] = {
     NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
@@ -726,9 +742,27 @@ const struct cli_command cli_commands[] = {
             .help = "det launch mpi -n 4 -- python3 train.py --lr 0.1\n\n"
                     "Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
                     "LOCAL_WORLD_SIZE, CROSS_RANK and CROSS_SIZE in its environment, "
-                    "and its lines begin with [rank=N].  Signals are handed on.  When "
+                    "and its lines begin with [rank=N].  Of several ranks each gets "
+                    "its share of the processors in OMP_NUM_THREADS, "
+                    "TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS, unless they "
+                    "are set.  Signals are handed on.  When "
                     "one rank fails it is named, all are taken down, and its exit code "
                     "is that of this command.  Needs Open MPI; ranks run on one node."),
+
+    COMMAND("launch", "torch_distributed", "COMMAND...", run_launch_torch, 0,
+            "Start a command once for each slot, for torch.distributed",
+            OPTS(launch_torch_opts, launch_torch_options),
+            .help =
+                "det launch torch_distributed -n 2 -- python3 train.py --lr 0.1\n\n"
+                "Each process finds what torchrun would set: RANK, WORLD_SIZE, "
+                "LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, "
+                "MASTER_ADDR, MASTER_PORT, the ROLE_ and TORCHELASTIC_ ones, and "
+                "OMP_NUM_THREADS=1 unless it is set.  Its lines begin with "
+                "[rank=N].  Signals are handed on.  When one fails it is named, "
+                "the others get SIGTERM and, 5 seconds later, SIGKILL, and its exit "
+                "code is that of this command.  In a task of several nodes it runs "
+                "on each of them, and ranks go on from node to node.  Neither "
+                "torchrun nor mpirun is needed."),
 
     COMMAND("launch", "tensorflow", "COMMAND...", run_launch_tensorflow, 0,
             "Start a command once on each node, for tf.distribute",
@@ -762,6 +796,8 @@ const struct cli_command cli_commands[] = {
             "One rank of det launch"),
     COMMAND("internal", "record", "DIR WAY...", run_internal_record, CLI_HIDDEN,
             "Keep what a run without a master prints"),
+    COMMAND("internal", "config", "FILE", run_internal_config, CLI_HIDDEN,
+            "Print the complete configuration of FILE as JSON"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

@@ -79,6 +79,13 @@ static det_status start(struct launched *launched, const char *const *argv,
     return code ? err_errno(err, code, "cannot start '%s'", argv[0]) : DET_OK;
 }
 
+det_status launched_start_beside(struct launched *launched, const char *const *argv,
+                                 const int fds[3], struct err *err)
+{
+    launched->signals = -1;
+    return start(launched, argv, fds, err);
+}
+
 det_status launched_start(struct launched *launched, const char *const *argv,
                           const int fds[3], struct err *err)
 {
@@ -97,7 +104,7 @@ det_status launched_start(struct launched *launched, const char *const *argv,
 }
 
 /* A stop of the child is no end of it. */
-static bool has_ended(struct launched *launched, int *ret_code)
+bool launched_has_ended(struct launched *launched, int *ret_code)
 {
     int how;
 
@@ -107,7 +114,7 @@ static bool has_ended(struct launched *launched, int *ret_code)
     return true;
 }
 
-static bool ends_programs(int number)
+bool launch_is_end(int number)
 {
     return number != SIGUSR1 && number != SIGUSR2 && number != SIGWINCH;
 }
@@ -121,7 +128,7 @@ bool launched_step(struct launched *launched, int *ret_code)
         int number = (int)info.ssi_signo;
 
         if (number == SIGCHLD)
-            is_over = is_over || has_ended(launched, ret_code);
+            is_over = is_over || launched_has_ended(launched, ret_code);
         else if (is_over)
             continue;
         else if (launched->hand_on)
@@ -129,7 +136,7 @@ bool launched_step(struct launched *launched, int *ret_code)
         else
             kill(launched->pid, number);
         launched->was_told =
-            launched->was_told || (number != SIGCHLD && ends_programs(number));
+            launched->was_told || (number != SIGCHLD && launch_is_end(number));
     }
     return is_over;
 }
@@ -174,13 +181,12 @@ static int signal_children(const char *path, int number)
     return count;
 }
 
-/* What a rank started and left behind when it was killed comes to us, and ends with the
- * others: as often as there is somebody, since each may have children of its own. */
-static void end_orphans(void)
+/* As often as there is somebody: each may have children of its own, which come to us when
+ * it has ended, and wait for nobody. */
+void launch_end_orphans(void)
 {
     while (signal_children("/proc/thread-self/children", SIGKILL))
-        while (waitpid(-1, NULL, 0) > 0)
-            continue;
+        waitpid(-1, NULL, 0);
 }
 
 /* mpirun would cut ranks off that need a moment to end, and lose their last lines: the
@@ -207,19 +213,17 @@ static void hand_to_ranks(struct launched *launched, int number)
 
 /* ---- mpirun ---------------------------------------------------------------------- */
 
-/* As many as the task has slots on this node. */
-static det_status count_ranks(struct cli *cli, const struct launch_options *options,
+det_status launch_count_ranks(struct cli *cli, int64_t wanted,
                               const struct launch_place *place, int64_t *ret_count)
 {
-    if (options->ranks == CLI_UNSET && !place->has_slots)
+    if (wanted == CLI_UNSET && !place->has_slots)
         return cli_fail(cli, DET_INVALID,
                         "how many ranks? say -n N; only a task has slots to count");
-    *ret_count = options->ranks != CLI_UNSET ? options->ranks
-                                             : MAX((int64_t)place->slots, (int64_t)1);
+    *ret_count = wanted != CLI_UNSET ? wanted : MAX((int64_t)place->slots, (int64_t)1);
     return DET_OK;
 }
 
-static const char *own_path(struct cli *cli)
+const char *launch_own_path(struct cli *cli)
 {
     char path[4096];
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path));
@@ -234,7 +238,7 @@ static const char **mpirun_words(struct cli *cli, const struct cli_invocation *i
 {
     const char **words =
         arena_array(&cli->mem, const char *, in->arg_count + WORDS_BEFORE);
-    const char *self = own_path(cli);
+    const char *self = launch_own_path(cli);
     size_t count = 0;
 
     if (!words || !self)
@@ -274,13 +278,14 @@ det_status run_launch_mpi(struct cli *cli, const struct cli_invocation *in)
     int fds[3] = {null, -1, -1};
     /* mpirun takes its ranks down when it is asked to end */
     struct launched launched = {.hand_on = hand_to_ranks, .heir = SIGTERM};
+    const struct launch_options *options = in->options;
     struct launch_place place;
     const char **words;
     int64_t ranks = 1;
     det_status st = launch_place_read(cli, &place);
 
     if (!st)
-        st = count_ranks(cli, in->options, &place, &ranks);
+        st = launch_count_ranks(cli, options->ranks, &place, &ranks);
     if (!st) /* mpirun reaches other nodes by ssh, which tasks do not have */
         st = launch_place_is_one(cli, &place, "mpi", "");
     if (!st)
@@ -300,6 +305,6 @@ det_status run_launch_mpi(struct cli *cli, const struct cli_invocation *in)
         return st;
     wait_for_end(cli, &launched);
     launched_done(&launched);
-    end_orphans();
+    launch_end_orphans();
     return DET_OK;
 }

@@ -8,6 +8,8 @@
 #include "base/io.h"
 #include "cli/ctx.h"
 #include "cli/launch.h"
+#include "cli/options.h"
+#include "data/text.h"
 
 enum { INFO_BYTES = 1 << 20 };
 
@@ -67,6 +69,8 @@ det_status launch_place_read(struct cli *cli, struct launch_place *ret_place)
     if (count_of(json_get(nodes, "container_addrs")) > 1) {
         place.addresses = json_get(nodes, "container_addrs");
         place.nodes = place.addresses->list.count;
+        if (count_of(json_get(nodes, "container_slot_counts")) == place.nodes)
+            place.counts = json_get(nodes, "container_slot_counts");
         place.rank = json_i64(json_get(nodes, "container_rank"), -1);
         if (place.rank < 0 || (size_t)place.rank >= place.nodes)
             return cli_fail(cli, DET_INVALID,
@@ -87,6 +91,21 @@ det_status launch_place_is_one(struct cli *cli, const struct launch_place *place
                     "this task has %zu nodes, and 'det launch %s' starts processes on "
                     "one: ask for slots of a single node%s",
                     place->nodes, layer, instead);
+}
+
+/* The master gives each allocation one of its own. */
+det_status launch_port(struct cli *cli, int64_t wanted, int64_t or, int64_t *ret_port)
+{
+    const char *text = getenv("C10D_PORT");
+    int64_t port = or ;
+
+    if (wanted != CLI_UNSET)
+        port = wanted;
+    else if (text && *text &&
+             (!parse_i64(text, &port) || port < 1 || port > LAUNCH_PORT_MOST))
+        return cli_fail(cli, DET_INVALID, "C10D_PORT is '%s'; expected a port", text);
+    *ret_port = port;
+    return DET_OK;
 }
 
 det_status launch_set(struct cli *cli, const char *name, const char *value)

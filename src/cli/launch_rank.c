@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/task.h"
 #include "cli/ctx.h"
 #include "cli/launch.h"
 #include "cli/run.h"
+#include "data/text.h"
 
 enum { CHUNK = 1 << 14, LINE_MOST = 1 << 16 };
 
@@ -52,6 +54,25 @@ static det_status set_environment(struct cli *cli)
     is_set = is_set && setenv("CROSS_RANK", "0", 1) == 0 &&
              setenv("CROSS_SIZE", "1", 1) == 0;
     return is_set ? DET_OK : cli_nomem(cli);
+}
+
+/* Frameworks start a thread for each processor, and each of their ranks does.  Threads
+ * of several ranks then share a processor: one that is needed waits for one that looks
+ * for work.  What the user has said stays. */
+static det_status share_processors(struct cli *cli)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS",
+                                        "TF_NUM_INTEROP_THREADS"};
+    int64_t ranks = 1;
+    const char *threads;
+    bool is_set = true;
+
+    if (!parse_i64(getenv("LOCAL_SIZE"), &ranks) || ranks < 2)
+        return DET_OK;
+    threads = cli_i64(cli, MAX((int64_t)task_cores() / ranks, INT64_C(1)));
+    for (size_t i = 0; threads && i < ARRAY_LEN(names); i++)
+        is_set = is_set && setenv(names[i], threads, 0) == 0;
+    return threads && is_set ? DET_OK : cli_nomem(cli);
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
@@ -216,10 +237,20 @@ det_status launch_run_rank(struct cli *cli, const struct cli_invocation *in,
     return DET_OK;
 }
 
+/* Of `det launch torch_distributed` it has come with the environment that it needs. */
+static bool is_told(void)
+{
+    const char *layer = getenv("DET_LAUNCH");
+
+    return layer && strcmp(layer, "torch_distributed") == 0 && getenv("RANK");
+}
+
 det_status run_internal_rank(struct cli *cli, const struct cli_invocation *in)
 {
-    det_status st = set_environment(cli);
+    det_status st = is_told() ? DET_OK : set_environment(cli);
 
+    if (!st)
+        st = share_processors(cli);
     return st ? st
               : launch_run_rank(cli, in, getenv("RANK"), "all ranks are taken down");
 }

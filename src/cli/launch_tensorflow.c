@@ -16,25 +16,10 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/run.h"
-#include "data/text.h"
 
-enum { DEFAULT_PORT = 29400, PORT_MOST = 65535 };
+enum { DEFAULT_PORT = 29400 };
 
 /* ---- several nodes --------------------------------------------------------------- */
-
-/* Of every node; the master gives each allocation one of its own. */
-static det_status find_port(struct cli *cli, int64_t wanted, int64_t *ret_port)
-{
-    const char *text = getenv("C10D_PORT");
-    int64_t port = DEFAULT_PORT;
-
-    if (wanted != CLI_UNSET)
-        port = wanted;
-    else if (text && *text && (!parse_i64(text, &port) || port < 1 || port > PORT_MOST))
-        return cli_fail(cli, DET_INVALID, "C10D_PORT is '%s'; expected a port", text);
-    *ret_port = port;
-    return DET_OK;
-}
 
 /* Nodes that share a machine take ports one behind the other. */
 static int64_t own_port(const struct json *addresses, const struct json *node,
@@ -57,6 +42,34 @@ static void put_worker(struct cli *cli, struct json_writer *w, const char *addre
     jw_str(w, NULL,
            arena_printf(&cli->mem, "%s%s%s:%lld", is_six ? "[" : "", address,
                         is_six ? "]" : "", (long long)port));
+}
+
+/* The first port is one; those behind it must be, too. */
+static det_status check_ports(struct cli *cli, const struct launch_place *place,
+                              int64_t port)
+{
+    int64_t last = port;
+
+    json_each(address, place->addresses)
+        last = MAX(last, own_port(place->addresses, address, port));
+    if (last <= LAUNCH_PORT_MOST)
+        return DET_OK;
+    return cli_fail(cli, DET_INVALID,
+                    "the nodes that share a machine need ports %lld to %lld, and there "
+                    "are none above %d: name a lower one with --port",
+                    (long long)port, (long long)last, LAUNCH_PORT_MOST);
+}
+
+/* MultiWorkerMirroredStrategy takes one processor of a node, whatever it finds. */
+static det_status check_replicas(struct cli *cli, const struct launch_place *place,
+                                 int64_t wanted)
+{
+    if (wanted == CLI_UNSET || wanted == 1 || place->has_gpus)
+        return DET_OK;
+    return cli_fail(cli, DET_INVALID,
+                    "this task has %zu nodes, and on processors each of them is one "
+                    "replica: leave out --replicas, or take one node",
+                    place->nodes);
 }
 
 static det_status set_tf_config(struct cli *cli, const struct launch_place *place,
@@ -84,13 +97,19 @@ static det_status set_tf_config(struct cli *cli, const struct launch_place *plac
 }
 
 static det_status run_one_of_several(struct cli *cli, const struct cli_invocation *in,
-                                     const struct launch_place *place, int64_t wanted)
+                                     const struct launch_place *place)
 {
+    const struct launch_tensorflow_options *options = in->options;
     const char *chief = json_str(place->addresses->list.first, NULL);
     const char *rank = cli_i64(cli, place->rank);
     int64_t port = DEFAULT_PORT;
-    det_status st = rank ? find_port(cli, wanted, &port) : cli_nomem(cli);
+    det_status st =
+        rank ? launch_port(cli, options->port, DEFAULT_PORT, &port) : cli_nomem(cli);
 
+    if (!st)
+        st = check_ports(cli, place, port);
+    if (!st)
+        st = check_replicas(cli, place, options->replicas);
     if (!st)
         st = set_tf_config(cli, place, port);
     if (!st)
@@ -132,7 +151,7 @@ det_status run_launch_tensorflow(struct cli *cli, const struct cli_invocation *i
     if (!st)
         st = launch_set(cli, "DET_LAUNCH", "tensorflow");
     if (!st && place.nodes > 1)
-        return run_one_of_several(cli, in, &place, options->port);
+        return run_one_of_several(cli, in, &place);
     if (!st)
         st = set_replicas(cli, &place, options->replicas);
     return st ? st : become(cli, in);

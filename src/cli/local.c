@@ -11,6 +11,7 @@
 #include "cli/show.h"
 #include "cli/table_of_commands.h"
 #include "config/config.h"
+#include "data/json.h"
 
 enum { FILE_LIMIT = 16 << 20 };
 
@@ -70,6 +71,59 @@ det_status run_config_defaults(struct cli *cli, const struct cli_invocation *in)
 {
     config_defaults_write(kind_of(in), &cli->out);
     return DET_OK;
+}
+
+/* Whether it is an experiment's: only those search. */
+static det_status has_searcher(struct cli *cli, const struct buf *text,
+                               bool *ret_searches)
+{
+    struct config_report report = CONFIG_REPORT(&cli->mem, NULL);
+    struct json *tree;
+    det_status st = config_parse(text->data, text->len, &report, &tree, cli->err);
+
+    if (!st)
+        *ret_searches = json_get(tree, "searcher") != NULL;
+    return st;
+}
+
+static det_status complete(struct cli *cli, const struct buf *text, bool searches,
+                           struct config_report *report)
+{
+    struct experiment_defaults defaults = {.checkpoint_directory = "/tmp",
+                                           .name = "experiment"};
+    struct experiment_config config;
+    struct json *tree;
+    det_status st;
+
+    if (searches) {
+        st = experiment_config_load(text->data, text->len, &defaults, &cli->mem, report,
+                                    &config, cli->err);
+        if (!st)
+            cli_put(cli, "%s\n", config.json);
+        return st;
+    }
+    st = config_load(CONFIG_JOB, text->data, text->len, NULL, report, &tree, cli->err);
+    if (!st) {
+        json_write(&cli->out, tree);
+        cli_put(cli, "\n");
+    }
+    return st;
+}
+
+/* The complete configuration of an experiment or a job as JSON, for programs that run
+ * without a master. */
+det_status run_internal_config(struct cli *cli, const struct cli_invocation *in)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
+    struct config_report report = CONFIG_REPORT(&cli->mem, in->args[0]);
+    bool searches = false;
+    det_status st = cli_read_config(cli, in->args[0], &text);
+
+    if (!st)
+        st = has_searcher(cli, &text, &searches);
+    if (!st)
+        st = complete(cli, &text, searches, &report);
+    return st;
 }
 
 det_status run_completion(struct cli *cli, const struct cli_invocation *in)

@@ -178,6 +178,14 @@ struct launch_options {
     int64_t ranks;
 };
 
+struct launch_torch_options {
+    int64_t ranks;
+    int64_t nodes;
+    int64_t node_rank;
+    const char *address;
+    int64_t port;
+};
+
 struct launch_tensorflow_options {
     int64_t port;
     int64_t replicas;

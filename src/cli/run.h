@@ -105,9 +105,11 @@ RUN(config_explain);
 RUN(config_defaults);
 RUN(completion);
 RUN(version);
+RUN(internal_config);
 RUN(internal_man);
-/* launch.c, launch_rank.c, launch_tensorflow.c */
+/* launch.c, launch_rank.c, launch_tensorflow.c, launch_torch.c */
 RUN(launch_mpi);
+RUN(launch_torch);
 RUN(launch_tensorflow);
 RUN(launch_tensorflow_distributed);
 RUN(internal_rank);

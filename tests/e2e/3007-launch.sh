@@ -20,6 +20,14 @@ processors=$(sed -n 's/^Cpus_allowed_list://p' /proc/self/status | xargs)
 ok 'every rank may use all processors' det launch mpi -n 2 -- sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status
 says_line "[rank=0] $processors"
 says_line "[rank=1] $processors"
+share=$(($(nproc) / 2))
+ok 'of the threads it begins its share' env -u OMP_NUM_THREADS -u TF_NUM_INTEROP_THREADS TF_NUM_INTRAOP_THREADS=9 \
+    "$DET" launch mpi -n 2 -- sh -c 'echo "$OMP_NUM_THREADS $TF_NUM_INTRAOP_THREADS $TF_NUM_INTEROP_THREADS"'
+says_line "[rank=1] $((share > 1 ? share : 1)) 9 $((share > 1 ? share : 1))"
+ok 'at least one' env -u OMP_NUM_THREADS "$DET" launch mpi -n $(($(nproc) + 1)) -- sh -c 'echo "$OMP_NUM_THREADS"'
+says_line '[rank=0] 1'
+ok 'one rank has them all' env -u OMP_NUM_THREADS "$DET" launch mpi -n 1 -- sh -c 'echo "${OMP_NUM_THREADS-all}"'
+says_line '[rank=0] all'
 
 # ---- failures
 

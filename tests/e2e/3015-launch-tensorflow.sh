@@ -45,6 +45,17 @@ ok 'or the one that is named' node C10D_PORT=1234 "$DET" launch tensorflow --por
 says '"10.0.0.1:77"'
 fails 2 'a port that is none' node C10D_PORT=x "$DET" launch tensorflow -- ./tell.sh
 says "C10D_PORT is 'x'; expected a port"
+fails 2 'replicas are those of one node' node "$DET" launch tensorflow -n 2 -- ./tell.sh
+says 'this task has 3 nodes, and on processors each of them is one replica: leave out --replicas, or take one node'
+ok 'one replica is what each has' node "$DET" launch tensorflow -n 1 -- ./tell.sh
+says_line '[rank=1] launch=tensorflow replicas=none chief=10.0.0.1 '
+mkdir -p near/info
+echo '{"container_addrs": ["a", "b", "a"], "container_rank": 2, "container_slot_counts": [1, 1, 1]}' >near/info/rendezvous.json
+near() { env DET_RUN_DIR="$T/near" DET_SLOT_IDS='[0]' "$@"; }
+ok 'nodes on one machine have ports of their own' near "$DET" launch tensorflow --port 65534 -- ./tell.sh
+says '["a:65534","b:65534","a:65535"]'
+fails 2 'which are ports, too' near C10D_PORT=65535 "$DET" launch tensorflow -- ./tell.sh
+says 'the nodes that share a machine need ports 65535 to 65536, and there are none above 65535: name a lower one with --port'
 fails 5 'the one that fails is named' node "$DET" launch tensorflow -- sh -c 'echo last words >&2; exit 5'
 says_line '[rank=1] last words'
 says_line 'det: rank 1 exited with 5; the task ends with it'

@@ -2,8 +2,11 @@
 /* Numbers, and ranks that average: each is a thread, and MPI a list of messages. */
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "_average_peers.h"
 #include "base/fault.h"
@@ -252,6 +255,7 @@ struct player {
     size_t count;
     enum number kind;
     bool is_in_place;
+    bool has_room; /* memory that it shares with the others */
     void *from;
     void *into;
     size_t rows;
@@ -266,6 +270,9 @@ static void *sit_down(void *arg)
         (struct peers){.mpi = fake_mpi(&player->seat), .clock = &clock_system};
     if (!peers_open(&player->peers, player->seat.rank, player->seat.size,
                     &player->err)) {
+        if (player->has_room)
+            CHECK(!peers_share(&player->peers, &player->err) &&
+                  player->peers.room.memory);
         player->play(player);
         peers_close(&player->peers, false);
     }
@@ -403,6 +410,12 @@ static double random_number(uint64_t *state)
     return (double)(int64_t)(*state >> 20) / 1e13;
 }
 
+/* What greets in memory and what greets by messages goes on alike. */
+static bool has_room(int ranks, size_t count)
+{
+    return (ranks + (int)(count % 64)) % 2 == 0;
+}
+
 static void check_means(int ranks, size_t count, enum number kind, bool is_in_place)
 {
     struct player players[RANKS] = {0};
@@ -415,8 +428,10 @@ static void check_means(int ranks, size_t count, enum number kind, bool is_in_pl
     for (int rank = 0; rank < ranks; rank++) {
         struct player *player = &players[rank];
 
-        *player =
-            (struct player){.count = count, .kind = kind, .is_in_place = is_in_place};
+        *player = (struct player){.count = count,
+                                  .kind = kind,
+                                  .is_in_place = is_in_place,
+                                  .has_room = has_room(ranks, count)};
         player->from = malloc(count * size + 1);
         player->into = is_in_place ? player->from : malloc(count * size + 1);
         for (size_t i = 0; i < count; i++)
@@ -500,6 +515,190 @@ TEST(rows_of_all_ranks_lie_one_behind_the_other)
     }
 }
 
+/* ---- memory that ranks share ----------------------------------------------------- */
+
+enum { TURNS = 7, STREAMS_USED = 2 };
+
+/* Number `i` of a rank in a turn of a stream. */
+static uint32_t number_at(int rank, int stream, uint32_t turn, uint32_t i)
+{
+    return (uint32_t)rank * 1000003u + (uint32_t)stream * 10007u + turn * 101u + i;
+}
+
+static void put_numbers(struct player *player, int stream, uint32_t turn)
+{
+    uint32_t *slot = peers_slot(&player->peers, stream, player->count * sizeof(*slot));
+
+    CHECK(slot);
+    for (uint32_t i = 0; slot && i < player->count; i++)
+        slot[i] = number_at(player->seat.rank, stream, turn, i);
+}
+
+static void check_numbers(struct player *player, int stream, uint32_t turn)
+{
+    for (int rank = 0; rank < player->seat.size; rank++) {
+        const uint32_t *slot = peers_slot_of(&player->peers, stream, rank);
+        uint32_t right = 0;
+
+        while (right < player->count &&
+               slot[right] == number_at(rank, stream, turn, right))
+            right++;
+        CHECK_EQ(right, player->count);
+    }
+}
+
+static void take_turns(struct player *player)
+{
+    struct peers_scratch scratch[STREAMS_USED] = {0};
+
+    for (uint32_t turn = 1; turn <= TURNS; turn++)
+        for (int stream = 0; stream < STREAMS_USED; stream++) {
+            struct peers_greeting greeting = {.tensors = turn};
+            bool all = false;
+
+            put_numbers(player, stream, turn);
+            CHECK(!peers_greet(&player->peers, &scratch[stream], stream, &greeting,
+                               &player->err));
+            while (!all && !peers_listen(&player->peers, &scratch[stream], true, &all,
+                                         &player->err))
+                continue;
+            CHECK(all);
+            check_numbers(player, stream, turn);
+        }
+    for (int stream = 0; stream < STREAMS_USED; stream++)
+        peers_scratch_done(&scratch[stream]);
+}
+
+TEST(ranks_of_one_machine_read_each_others_numbers_where_they_lie)
+{
+    struct player players[4] = {0};
+
+    for (int rank = 0; rank < 4; rank++)
+        players[rank] = (struct player){.has_room = true, .count = 5000};
+    play(players, 4, take_turns);
+}
+
+static void ask_for_slots(struct player *player)
+{
+    size_t most = player->peers.room.slot_bytes;
+
+    CHECK(peers_slot(&player->peers, 0, most));
+    CHECK(!peers_slot(&player->peers, 0, most + 1));
+    CHECK(peers_slot(&player->peers, ROOM_STREAMS - 1, most));
+    CHECK(!peers_slot(&player->peers, ROOM_STREAMS, 1));
+}
+
+TEST(what_is_too_large_or_of_a_late_stream_has_no_slot)
+{
+    struct player players[2] = {{.has_room = true}, {.has_room = true}};
+
+    play(players, 2, ask_for_slots);
+}
+
+static struct peers bare_peers(struct seat *seat)
+{
+    return (struct peers){.mpi = fake_mpi(seat), .clock = &clock_system};
+}
+
+static void *share_alone(void *arg)
+{
+    struct player *player = arg;
+
+    player->peers = bare_peers(&player->seat);
+    CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
+    CHECK_OK(peers_share(&player->peers, &player->err));
+    return NULL;
+}
+
+TEST(ranks_of_two_machines_share_no_memory)
+{
+    struct room room = {0}, other = {0};
+    struct room_card cards[2];
+    struct err err = {0};
+
+    CHECK_OK(room_begin(&room, 0, 2, 4096, &cards[0], &err));
+    CHECK_OK(room_begin(&other, 1, 2, 4096, &cards[1], &err));
+    cards[0].machine++;
+    CHECK_EQ(room_enter(&other, cards, &err), DET_UNSUPPORTED);
+    CHECK_STR(err.text, "rank 1 is on another machine");
+    cards[0].machine--;
+    cards[0].secret++;
+    CHECK_EQ(room_enter(&other, cards, &err), DET_UNSUPPORTED);
+    CHECK_STR(err.text, "the memory of all ranks is not theirs");
+    room_done(&room);
+    room_done(&other);
+}
+
+/* Rank 1 comes from elsewhere: both do without, and nothing is left open. */
+TEST(where_one_cannot_enter_nobody_does)
+{
+    struct player player = {0};
+    struct seat seat = {.world = one_world(), .rank = 1, .size = 2};
+    struct room_card cards[2] = {0};
+    mpi_handle requests[2];
+    char verdicts[2] = {0};
+    int is_there = 0;
+
+    player.seat = (struct seat){.world = one_world(), .rank = 0, .size = 2};
+    pthread_create(&player.thread, NULL, share_alone, &player);
+    CHECK(!fake_isend(&cards[1], sizeof(cards[1]), NULL, 0, 8,
+                      (mpi_handle)(void *)&seat, &requests[0]));
+    CHECK(!fake_isend(&verdicts[1], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
+                      &requests[0]));
+    CHECK(!fake_irecv(&cards[0], sizeof(cards[0]), NULL, 0, 8,
+                      (mpi_handle)(void *)&seat, &requests[0]));
+    CHECK(!fake_irecv(&verdicts[0], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
+                      &requests[1]));
+    pthread_join(player.thread, NULL);
+    CHECK(!fake_testall(2, requests, &is_there, NULL) && is_there);
+    CHECK(cards[0].machine && cards[0].file >= 0 && !verdicts[0]);
+    CHECK(!player.peers.room.memory);
+    CHECK(!peers_slot(&player.peers, 0, 1));
+    peers_close(&player.peers, true);
+    forget_messages();
+}
+
+/* A process of its own; it tells one turn and is killed. */
+static void be_killed(const struct room_card *cards)
+{
+    struct room room = {0};
+    struct room_card unused;
+
+    if (!room_begin(&room, 1, 2, 4096, &unused, NULL) &&
+        !room_enter(&room, cards, NULL)) {
+        memcpy(room_slot(&room, 0), "last", 5);
+        room_tell(&room, 0, "w", 2);
+    }
+    (void)raise(SIGKILL);
+}
+
+TEST(a_rank_that_is_killed_is_noticed_and_what_it_said_before_counts)
+{
+    struct room room = {0};
+    struct room_card cards[2];
+    struct err err = {0};
+    pid_t child;
+
+    CHECK_OK(room_begin(&room, 0, 2, 4096, &cards[0], &err));
+    cards[1] = cards[0];
+    child = fork();
+    if (!child)
+        be_killed(cards);
+    cards[1].process = child;
+    CHECK_OK(room_enter(&room, cards, &err));
+    room_tell(&room, 0, "w", 2);
+    while (!room_hear(&room, 0, 1, 20))
+        continue;
+    CHECK_STR(room_bytes(&room, 0, 1), "last");
+    room_tell(&room, 0, "x", 2);
+    while (room_fate(&room, 1) == ROOM_HERE)
+        CHECK(!room_hear(&room, 0, 1, 20));
+    CHECK_EQ(room_fate(&room, 1), ROOM_DIED);
+    CHECK(!room_hear(&room, 0, 1, 0));
+    waitpid(child, NULL, 0);
+    room_done(&room);
+}
+
 /* ---- failures -------------------------------------------------------------------- */
 
 static void tell_other_sizes(struct player *player)
@@ -549,9 +748,52 @@ TEST(a_rank_that_ends_early_is_named)
 {
     struct player players[3] = {0};
 
-    play(players, 3, leave_early);
-    CHECK_HAS(players[1].err.text, "rank 0 has ended its training and rank 1 goes on");
-    CHECK_HAS(players[2].err.text, "rank 0 has ended its training and rank 2 goes on");
+    for (int has_memory = 0; has_memory < 2; has_memory++) {
+        for (int rank = 0; rank < 3; rank++)
+            players[rank] = (struct player){.has_room = has_memory};
+        play(players, 3, leave_early);
+        CHECK_HAS(players[1].err.text,
+                  "rank 0 has ended its training and rank 1 goes on");
+        CHECK_HAS(players[2].err.text,
+                  "rank 0 has ended its training and rank 2 goes on");
+    }
+}
+
+/* All have greeted; then rank 1 leaves, or fails, and sends nothing. */
+static void stop_in_the_middle(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1};
+    struct peers_vector vector = {.from = player->from,
+                                  .into = player->from,
+                                  .count = player->count,
+                                  .kind = NUMBER_FLOAT};
+
+    CHECK(!agree(player, &greeting));
+    if (player->seat.rank == 1 && player->rows)
+        peers_give_up(&player->peers);
+    if (player->seat.rank != 1)
+        CHECK_EQ(
+            peers_average(&player->peers, &player->scratch, 3, &vector, &player->err),
+            DET_STATE);
+}
+
+TEST(a_rank_that_goes_in_the_middle_of_an_exchange_is_noticed)
+{
+    static const size_t counts[] = {10, 600000};
+    static float numbers[3][600000];
+    struct player players[3] = {0};
+
+    for (int i = 0; i < 8; i++) {
+        for (int rank = 0; rank < 3; rank++)
+            players[rank] = (struct player){.from = numbers[rank],
+                                            .count = counts[i & 1],
+                                            .rows = i & 2,
+                                            .has_room = i & 4};
+        play(players, 3, stop_in_the_middle);
+        for (int rank = 0; rank < 3; rank += 2)
+            CHECK_HAS(players[rank].err.text,
+                      i & 2 ? "failed while rank" : "has ended its training and rank");
+    }
 }
 
 /* Rank 1 has left, rank 0 hears of it, and only then rank 2 comes. */
@@ -630,7 +872,11 @@ TEST(running_out_of_memory_is_an_ordinary_error)
         det_status st = peers_open(&peers, 0, 1, &err);
 
         if (!st) {
-            st = peers_greet(&peers, &scratch, 0, &greeting, &err);
+            st = peers_share(&peers, &err);
+            if (!st && fault_fired()) /* it does without */
+                st = err_default(&err, DET_NOMEM);
+            if (!st)
+                st = peers_greet(&peers, &scratch, 0, &greeting, &err);
             peers_scratch_done(&scratch);
             peers_close(&peers, true);
         }

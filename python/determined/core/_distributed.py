@@ -192,6 +192,16 @@ class DistributedContext:
     def get_num_agents(self) -> int:
         return self.cross_size
 
+    def shard_batch_size(self, global_batch_size: int) -> int:
+        """This process's part of a batch that all of them share: the first ones take one more where it
+        cannot be shared evenly."""
+        size = global_batch_size
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"global_batch_size is {size!r}; expected a whole number of at least 1")
+        if size < self.size:
+            raise ValueError(f"global_batch_size is {size}, which is less than the {self.size} processes")
+        return size // self.size + (self.rank < size % self.size)
+
     # ---- what travels
 
     def _gather(self, stuff: Any, size: int, local: bool) -> Optional[List[Any]]:

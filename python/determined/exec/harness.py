@@ -3,7 +3,8 @@
 
 That is what `entrypoint: model_def:MNISTTrial` becomes.  Without a name the folder's __init__.py is
 imported, and its one trial runs.  A trial of several slots starts itself over again, one process a
-slot (determined._launch).
+slot (determined._launch): by a launch layer that fits its framework, which is why the class is
+imported before.  What is wrong with it is then told once, not by every process.
 
 What goes wrong in the user's code is told as Python would, without our own frames (`debug: true` shows
 them); what is wrong with the name is one sentence.
@@ -197,10 +198,11 @@ def run(cls: Type[LegacyTrial]) -> None:
 def main(words: List[str]) -> int:
     try:
         entrypoint = _read_words(words)
-        _launch.relaunch_if_needed()
         if sys.path[0] != os.getcwd():
             sys.path.insert(0, os.getcwd())
-        run(find_trial(entrypoint))
+        cls = find_trial(entrypoint)
+        _launch.relaunch_if_needed(cls._launch_layer)
+        run(cls)
     except Refused as sentence:
         print(f"determined: {sentence}", file=sys.stderr)
         return 2

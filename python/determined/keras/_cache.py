@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 from determined import _det, errors
-from determined.keras._steps import LIBRARY, Steps, ops, signed
+from determined.keras._steps import Steps, library, ops, signed
 
 _logger = logging.getLogger("determined.keras")
 
@@ -46,13 +46,10 @@ _LARGE = 1 << 20  # a batch of so many bytes is worth a thread of its own
 _AHEAD = 2  # batches that are read before they are asked for
 _NAME_BYTES = 200
 
-_positions: List[np.ndarray] = []  # pipelines may outlive what Python knows of them
-
 
 @functools.lru_cache(maxsize=None)
 def _opener() -> Any:
-    ops()  # TensorFlow must be the first to load it: it asks which operations came with it
-    opener = ctypes.CDLL(LIBRARY).det_cache_open
+    opener = library().det_cache_open
     opener.restype = ctypes.c_void_p
     opener.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
     return opener
@@ -356,11 +353,32 @@ class _View:
         return bool(whole and self.is_even and self.size > 1 and whole >= self.size and self._part(whole)[1] == batch)
 
 
+class _Position:
+    """Where the next pass begins; in memory that stays, since pipelines may outlive what Python knows of
+    them."""
+
+    def __init__(self) -> None:
+        new = library().det_cache_position_new
+        new.restype = ctypes.c_void_p
+        self.address = new()
+        if not self.address:
+            raise MemoryError("no memory for the position in a cached dataset")
+
+    def set(self, epoch: int, element: int) -> None:
+        numbers = ctypes.c_int64(epoch), ctypes.c_int64(element)
+        library().det_cache_position_set(ctypes.c_void_p(self.address), *numbers)
+
+    def epoch(self) -> int:
+        function = library().det_cache_position_epoch
+        function.restype = ctypes.c_int64
+        return int(function(ctypes.c_void_p(self.address)))
+
+
 class _Leaf(tf.data.Dataset):  # type: ignore[misc]
     """Where a pipeline begins: a dataset of ours, which can begin anywhere.  `origin` is the one it takes
     the place of, for who asks what it was made of."""
 
-    def __init__(self, inner: Any, spec: Any, position: np.ndarray, origin: Any = None) -> None:
+    def __init__(self, inner: Any, spec: Any, position: _Position, origin: Any = None) -> None:
         self._inner = inner
         self.origin = origin
         self._spec = spec
@@ -376,8 +394,7 @@ class _Leaf(tf.data.Dataset):  # type: ignore[misc]
 
     def set_position(self, epoch: int, element: int = 0) -> None:
         """The next pass is this epoch's, from this element on."""
-        self._position[0], self._position[1] = epoch, element
-        self._position[2] += 1
+        self._position.set(epoch, max(element, 0))
 
 
 class CachedDataset(_Leaf):
@@ -388,7 +405,7 @@ class CachedDataset(_Leaf):
         if view.share(file.items) - skipped < 1 and not skipped:
             raise ValueError(f"{file.items} items cannot be shared by {view.size} processes")
         ours = view.share(file.items) - skipped
-        position = _new_position()
+        position = _Position()
         is_uniform = file.is_uniform()
         count = max(1, min(_STEP_ITEMS, _STEP_BYTES // file.item_bytes())) if is_uniform else 1
         plan = view.plan(file.items, count, drop=False, skipped=skipped)
@@ -407,7 +424,7 @@ class CachedDataset(_Leaf):
     def _steps(
         self,
         plan: Dict[str, int],
-        position: np.ndarray,
+        position: _Position,
         stack: Optional[List[Optional[int]]],
         unit: int = 1,
         is_large: bool = False,
@@ -417,7 +434,7 @@ class CachedDataset(_Leaf):
         file, view = self._file, self._view
         attrs = dict(
             plan,
-            position=position.ctypes.data,
+            position=position.address,
             records=file.handle,
             items=file.items,
             seed=signed(view.seed),
@@ -466,9 +483,8 @@ class CachedDataset(_Leaf):
             plan = view.plan(file.items, size, bool(drop), self._skipped)
         if plan["steps"] < 1:
             return super().batch(batch_size, drop_remainder, num_parallel_calls, deterministic, name)
-        position = _new_position()
-        position[:] = self._position
-        position[1] = 0
+        position = _Position()
+        position.set(self._position.epoch(), 0)
         is_large = size * file.item_bytes() >= _LARGE
         steps = self._steps(plan, position, [size if drop else None], is_large=is_large)
         spec = tf.nest.pack_sequence_as(file.spec, steps.element_spec)
@@ -492,11 +508,6 @@ class CachedDataset(_Leaf):
 
 def _plain(function: Any) -> Any:
     return tf.autograph.experimental.do_not_convert(function)
-
-
-def _new_position() -> np.ndarray:
-    _positions.append(np.zeros(3, np.int64))
-    return _positions[-1]
 
 
 def _static(value: Any) -> Optional[int]:

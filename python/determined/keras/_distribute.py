@@ -31,34 +31,22 @@ logger = logging.getLogger("determined.keras")
 
 NOTICE_S = 60.0  # who waits longer than that for another rank says so, once
 _PIECE = 16 * 1024 * 1024
-_TEXT = 2048
 
 
 # ---- the op
 
 
 class _Op:
-    """The library with the op; one a process."""
+    """The ranks of this process; one a process."""
 
     def __init__(self) -> None:
-        import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        from determined.keras import _steps
 
-        import determined
-
-        folder = os.path.dirname(os.path.abspath(determined.__file__))
-        path = os.path.join(folder, "_average.so")
-        self.module = tf.load_op_library(path)
-        self.library = ctypes.CDLL(path)
-        self._check(self.library.det_average_ready)
-
-    def _check(self, function: Any, *arguments: Any) -> None:
-        text = ctypes.create_string_buffer(_TEXT)
-        if function(*arguments, text, ctypes.c_size_t(_TEXT)):
-            raise RuntimeError(text.value.decode(errors="replace"))
+        self.module, self.library, self._told = _steps.ops(), _steps.library(), _steps.told
 
     def join(self, rank: int, size: int) -> None:
         notice = ctypes.c_int64(int(NOTICE_S * 1e6))
-        self._check(self.library.det_average_open, rank, size, notice)
+        self._told(self.library.det_average_open, rank, size, notice)
 
     def leave(self, at_once: bool) -> None:
         self.library.det_average_close(int(at_once))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of our own (_tf_ops.so), and Dataset.map() without other threads."""
+import ctypes
 import functools
 import os
 from typing import Any, Callable, List
@@ -9,11 +10,30 @@ import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-i
 import determined
 
 LIBRARY = os.path.join(os.path.dirname(determined.__file__), "_tf_ops.so")
+_TEXT = 2048
 
 
 @functools.lru_cache(maxsize=None)
 def ops() -> Any:
-    return tf.load_op_library(LIBRARY)
+    """The operations, as functions."""
+    # TensorFlow must be the first to load it: it asks which operations came with it.
+    module = tf.load_op_library(LIBRARY)
+    told(ctypes.CDLL(LIBRARY).det_tf_ready)
+    return module
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> Any:
+    """The same library, for what Python itself calls in it."""
+    ops()
+    return ctypes.CDLL(LIBRARY)
+
+
+def told(function: Any, *arguments: Any) -> None:
+    """Calls a function of the library that returns a status and writes a sentence."""
+    text = ctypes.create_string_buffer(_TEXT)
+    if function(*arguments, text, ctypes.c_size_t(_TEXT)):
+        raise RuntimeError(text.value.decode(errors="replace"))
 
 
 def signed(seed: int) -> int:

@@ -22,9 +22,12 @@ def _split(words: List[str]) -> Tuple[List[str], List[str]]:
 
 def become(layer: str, words: List[str]) -> NoReturn:
     """Becomes `det launch LAYER`."""
+    launch(layer, *_split(words))
+
+
+def launch(layer: str, options: List[str], command: List[str]) -> NoReturn:
     from determined import _launch
 
-    options, command = _split(words)
     if command and command[0].endswith(".py"):
         command = [sys.executable, *command]
     try:
@@ -35,6 +38,6 @@ def become(layer: str, words: List[str]) -> NoReturn:
 
 def refuse(layer: str) -> NoReturn:
     sys.exit(
-        f"determined: the launch layer '{layer}' is not built yet; 'det launch mpi' starts one process a "
-        "slot, 'det launch tensorflow' one a node"
+        f"determined: the launch layer '{layer}' is not built yet; 'det launch torch_distributed' and "
+        "'det launch mpi' start one process a slot, 'det launch tensorflow' one a node"
     )

@@ -236,15 +236,34 @@ def mixed_precision():
 def late_ranks():
     # TensorFlow's threads take such floats for zero, and each slice is summed by a thread of its rank
     tiny = np.full(300, 1e-39, "float32")
-    mean = tf.function(lambda x: d._op[0].module.det_average(gradients=[x], stream=1000)[0])
-    for late in (None, 0, 1):
-        if dist.rank == late:
-            time.sleep(0.5)
-        assert mean(tiny).numpy().tobytes() == tiny.tobytes(), f"rank {late} was late, and it shows"
+    for stream in (50, 1000):
+        mean = tf.function(lambda x: d._op[0].module.det_average(gradients=[x], stream=stream)[0])
+        for late in (None, 0, 1):
+            if dist.rank == late:
+                time.sleep(0.5)
+            assert mean(tiny).numpy().tobytes() == tiny.tobytes(), f"rank {late} was late, and it shows"
     print("ok late ranks", flush=True)
 
+def through_memory_and_by_messages():
+    # Of the first 64 streams small gradients go through memory that the ranks of a machine share.
+    op = d._op[0].module.det_average
+    kinds = ("float32", "float16", "float64", "bfloat16", "float32")
+    for counts in ((3, 1000, 5, 70, 1), (300, 4, 5, 6, 300000), (200000, 1, 0, 70000, 200000)):
+        drawn = [np.random.default_rng(10 * dist.rank + i).normal(size=count) for i, count in enumerate(counts)]
+        own = [tf.cast(tf.constant(each), kind) for each, kind in zip(drawn, kinds)]
+        for halves in (False, True):
+            ways = [op(gradients=own, stream=stream, as_half=halves) for stream in (51, 1001) for _ in range(2)]
+            found = [b"".join(each.numpy().tobytes() for each in way) for way in ways]
+            assert len(set(found)) == 1, (counts, halves)
+            assert len(set(dist.allgather(found[0]))) == 1, (counts, halves)
+            every = dist.allgather([each.numpy() for each in own])
+            for i, mean in enumerate(ways[0]):
+                exact = sum(each[i].astype("float64") for each in every) / dist.size
+                np.testing.assert_allclose(mean.numpy().astype("float64"), exact, atol=0.05)
+    print("ok through memory and by messages", flush=True)
+
 for story in (as_one_process, wrapped_models, what_is_added_up_is_state, weights_statistics_and_metrics, mixed_precision,
-              late_ranks):
+              late_ranks, through_memory_and_by_messages):
     story()
 """
 

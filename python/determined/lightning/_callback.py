@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The callback for Lightning's Trainer.
+
+Lightning saves weights, optimizers, schedulers, its loops and the state of callbacks in one file,
+and begins from it: trainer.fit(model, ckpt_path=...).  What it leaves out is kept beside that file,
+for every rank, and put back:
+
+    lightning.ckpt      what trainer.save_checkpoint() writes
+    rank-N.json         the random generators of rank N, and the place in its data (Resumable)
+
+When checkpoints are saved, and why there:
+
+    train_batch_end     in the middle of an epoch: each `checkpoint_batches`, and when asked to
+                        stop.  Not after the last batch: the validation of the epoch is still to
+                        come, and Lightning would never make up for it
+    train_epoch_end     after the validation: each `checkpoint_epochs`, when asked to stop, when the
+                        training ends
+
+A training that was asked to stop in the middle ends without a validation, which Lightning otherwise
+begins when trainer.should_stop is set: the slots are wanted back.  What the rest of the loggers and
+callbacks hear of that half epoch is not reported and not saved; it is trained again, whole.
+
+The generators are put back twice: before the loaders make their iterators (fit_start), so that
+the order of a new epoch is drawn as it would have been, and after it where an epoch goes on.
+"""
+import json
+import logging
+import os
+import shutil
+import tempfile
+from typing import Any, Dict, List, Optional
+
+from determined import core
+from determined.lightning import _rng
+from determined.lightning._data import Resumable
+from determined.lightning._logger import DetLogger, counts
+from determined.lightning._which import pl
+
+logger = logging.getLogger("determined.lightning")
+
+_FILE = "lightning.ckpt"
+_RANK = "rank-{}.json"
+
+
+class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
+    """Saves checkpoints, goes on from the latest, stops when the platform asks for it, tells the progress.
+
+        callback = DetCallback(core_context)
+        trainer = Trainer(callbacks=[callback], logger=DetLogger(core_context), ...)
+        trainer.fit(module, Resumable(loader), ckpt_path=callback.ckpt_path)
+
+    core_context        what det.core.init() gave
+    checkpoint_epochs   a checkpoint every so many epochs; 0: only at the end and when it must stop
+    checkpoint_batches  and every so many batches of an epoch; None: not in its middle
+    """
+
+    def __init__(
+        self, core_context: core.Context, *, checkpoint_epochs: int = 1, checkpoint_batches: Optional[int] = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(core_context, core.Context):
+            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+        _check("checkpoint_epochs", checkpoint_epochs, 0)
+        if checkpoint_batches is not None:
+            _check("checkpoint_batches", checkpoint_batches, 1)
+        self._core = core_context
+        self._dist = core_context.distributed
+        self._epochs, self._batches = checkpoint_epochs, checkpoint_batches
+        self._is_preempted = False
+        self._is_finished = False  # already when it began
+        self._kept: List[Any] = []  # settings of the Trainer that stopping changes: (of what, name, value)
+        self._rank_state: Optional[Dict[str, Any]] = None
+        self._folder: Optional[str] = None
+        self.ckpt_path = self._fetch()
+
+    @property
+    def is_preempted(self) -> bool:
+        """Whether the platform has ended the training before its time: exit with 0 then."""
+        return self._is_preempted
+
+    # ---- the latest checkpoint
+
+    def _fetch(self) -> Optional[str]:
+        uuid = self._core.latest_checkpoint
+        if uuid is None:
+            return None
+        folder = self._dist.broadcast_local(tempfile.mkdtemp(prefix="det-") if self._dist.local_rank == 0 else None)
+        self._folder = folder
+        self._core.checkpoint.download(uuid, folder)
+        path = os.path.join(folder, _FILE)
+        if not os.path.exists(path):
+            self._forget()
+            raise FileNotFoundError(
+                f"checkpoint {uuid} has no '{_FILE}': determined.lightning.DetCallback did not save it"
+            )
+        mine = os.path.join(folder, _RANK.format(self._dist.rank))
+        if os.path.exists(mine):
+            with open(mine, encoding="utf-8") as file:
+                self._rank_state = json.load(file)
+        else:
+            logger.warning("checkpoint %s was saved by fewer processes: their random generators begin anew", uuid)
+        metadata = self._core.checkpoint.get_metadata(uuid)
+        self._is_finished = bool(metadata.get("finished"))
+        if self._dist.rank == 0:
+            logger.info("going on after %d steps, from checkpoint %s", metadata["steps_completed"], uuid)
+        return path
+
+    def _forget(self) -> None:
+        """What was fetched is loaded, by all of this machine."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            self._dist.allgather_local(None)
+            if self._dist.local_rank == 0:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    # ---- Lightning's events
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if sum(isinstance(callback, DetCallback) for callback in trainer.callbacks) > 1:
+            raise RuntimeError("the Trainer has two DetCallbacks, which would save everything twice: give one")
+        told, there = self._dist.size, trainer.world_size
+        if told != there:
+            raise RuntimeError(
+                f"the Trainer has {there} processes and the context {told}: make it with core.init(distributed="
+                "core.DistributedContext.from_torch_distributed()), in processes that a launcher has started"
+            )
+        for each in trainer.loggers:
+            if isinstance(each, DetLogger):
+                each._trainer = trainer
+                each.is_silent = False
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        self._is_preempted = False
+        if self.ckpt_path is None:
+            return
+        is_loaded_later = trainer.strategy.restore_checkpoint_after_setup
+        if trainer.ckpt_path != self.ckpt_path and not is_loaded_later:
+            logger.warning(
+                "training begins anew, though there is a checkpoint: call trainer.fit(..., ckpt_path=callback.ckpt_path)"
+            )
+            self._rank_state = None
+            return
+        if self._rank_state is not None:
+            _rng.put(self._rank_state["generators"])
+        if self._is_finished:
+            trainer.should_stop = True  # by a callback, whose reasons nobody knows any more
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._tell("training")
+        state, self._rank_state = self._rank_state, None
+        self._forget()
+        if state is None or not state["in_epoch"]:
+            return
+        loader = trainer.train_dataloader
+        if isinstance(loader, Resumable) and state["data"] is not None:
+            loader.load_state_dict(state["data"])
+        elif not hasattr(loader, "load_state_dict"):
+            logger.warning(
+                "training goes on in the middle of an epoch, and the loader begins at its beginning: some records are "
+                "seen twice and some not at all; give determined.lightning.Resumable(loader)"
+            )
+        _rng.put(state["generators"])
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        is_asked = self._core.preempt.should_preempt()
+        if trainer.is_last_batch or _is_long_enough(trainer):
+            return  # train_epoch_end follows
+        is_due = self._batches is not None and (batch_idx + 1) % self._batches == 0
+        if is_asked or is_due:
+            self._save(trainer, in_epoch=True)
+        if is_asked:
+            self._stop(trainer)
+            for each in trainer.loggers:
+                if isinstance(each, DetLogger):
+                    each.is_silent = True
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._is_preempted:
+            return  # in the middle
+        self._progress(trainer)
+        is_asked = self._core.preempt.should_preempt()
+        is_over = trainer.should_stop or _is_long_enough(trainer) or trainer.current_epoch + 1 == trainer.max_epochs
+        is_due = self._epochs > 0 and (trainer.current_epoch + 1) % self._epochs == 0
+        if is_asked or is_over or is_due:
+            self._save(trainer, in_epoch=False, finished=is_over)
+        if is_asked and not is_over:
+            self._stop(trainer)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if not trainer.sanity_checking and trainer.state.fn == "fit":
+            self._progress(trainer)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        for thing, name, value in self._kept:
+            setattr(thing, name, value)
+        self._kept = []
+        if self._dist.rank == 0 and not self._is_preempted:
+            self._core.train.report_progress(1.0)
+        self._tell("stopping" if self._is_preempted else "finishing")
+
+    # ---- saving and stopping
+
+    def _stop(self, trainer: Any) -> None:
+        """Whatever the least number of epochs is, and without a validation."""
+        self._is_preempted = True
+        fit = trainer.fit_loop
+        for thing, name, value in ((trainer, "limit_val_batches", 0), (fit, "min_epochs", None), (fit.epoch_loop, "min_steps", None)):
+            self._kept.append((thing, name, getattr(thing, name)))
+            setattr(thing, name, value)
+        trainer.should_stop = True
+
+    def _save(self, trainer: Any, *, in_epoch: bool, finished: bool = False) -> None:
+        self._tell("checkpointing")
+        dist = self._dist
+        folder = dist.broadcast(tempfile.mkdtemp(prefix="det-") if dist.rank == 0 else None)
+        if dist.local_rank == 0:
+            os.makedirs(folder, exist_ok=True)
+        dist.allgather(None)
+        try:
+            with open(os.path.join(folder, _RANK.format(dist.rank)), "w", encoding="utf-8") as file:
+                json.dump(self._state_of_rank(trainer, in_epoch), file)
+            trainer.save_checkpoint(os.path.join(folder, _FILE))
+            metadata = {"steps_completed": trainer.global_step, "framework": "lightning", "finished": finished}
+            dist.allgather(None)  # all have written what is theirs
+            self._core.checkpoint.upload(
+                folder if dist.local_rank == 0 else None, metadata if dist.rank == 0 else None, shard=dist.size > 1
+            )
+        finally:
+            if dist.local_rank == 0:
+                shutil.rmtree(folder, ignore_errors=True)
+        self._tell("training")
+
+    def _state_of_rank(self, trainer: Any, in_epoch: bool) -> Dict[str, Any]:
+        loader = trainer.train_dataloader
+        data = loader.state_dict() if isinstance(loader, Resumable) else None
+        return {"generators": _rng.get(), "data": data, "in_epoch": in_epoch}
+
+    def _progress(self, trainer: Any) -> None:
+        if self._dist.rank != 0:
+            return
+        done = 0.0
+        if trainer.max_epochs and trainer.max_epochs > 0:
+            done = counts(trainer)["epochs"] / trainer.max_epochs
+        if trainer.max_steps > 0:
+            done = max(done, trainer.global_step / trainer.max_steps)
+        self._core.train.report_progress(min(done, 1.0))
+
+    def _tell(self, word: str) -> None:
+        if self._dist.rank == 0:
+            self._core.train.set_status(word)
+
+
+def _check(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}")
+
+
+def _is_long_enough(trainer: Any) -> bool:
+    """Whether max_steps is reached, which may be in the middle of an epoch."""
+    return bool(0 < trainer.max_steps <= trainer.global_step)

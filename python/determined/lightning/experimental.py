@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""determined.lightning.experimental.DetLogger, the name that 0.38 has: a logger that needs no context.
+
+Given none, it makes one itself: of the trial in a task, elsewhere of a run in a folder
+(DET_OFFLINE_DIR), which `det import` brings to a master.
+"""
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from determined.lightning._logger import DetLogger
+
+
+def __getattr__(name: str) -> Any:
+    if name != "DetLogger":
+        raise AttributeError(f"module 'determined.lightning.experimental' has no attribute '{name}'")
+    from determined import lightning
+
+    return lightning.DetLogger
+
+
+def __dir__() -> List[str]:
+    return ["DetLogger"]
+
+
+__all__ = ["DetLogger"]

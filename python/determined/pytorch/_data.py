@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A data loader that can be driven: sharded over ranks, and begun anywhere.
+
+DataLoader is PyTorch's own, and behaves as PyTorch's own for whoever iterates over it.  A training
+does not: it makes a *feed* of it, which knows where it is (epoch, position), goes anywhere at once,
+and hands out the batches of one rank.
+
+    which records       _data_order.py: a function of (seed, epoch, position)
+    arrays              _data_arrays.py: gathered in one go; with workers, in a thread ahead of the training
+    other data sets     made here, one after the other; with workers, by PyTorch's (_data_workers.py)
+
+What a batch draws.  Without workers a batch is made when it is asked for and never before, so that
+what it draws from the generators of the process belongs to what a checkpoint holds of those.  With
+workers every batch is made with generators seeded by (seed, epoch, batch), however many workers
+there are.  Either way a training that goes on from a checkpoint gets the very batches it would
+have got.  Generators that a data set keeps for itself are nobody's business: who has such seeds them by index.
+
+A validation walks through epoch 0 again and again, so that it sees the same every time.
+"""
+
+import itertools
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
+
+import torch
+from torch.utils import data
+
+from determined.pytorch import _data_arrays, _data_order, _data_workers, samplers
+
+TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
+
+_REFUSED = (
+    "context.experimental.disable_dataset_reproducibility_checks() lets a torch.utils.data.DataLoader through as it is"
+)
+
+
+class DataLoader(data.DataLoader):  # type: ignore[type-arg]
+    """torch.utils.data.DataLoader for data sets with a length and an item for each index.
+
+    The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is sharded,
+    shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
+    data may be a tuple or a dict of arrays.  Arrays need no worker processes: num_workers above 0 is a thread for
+    them, and worker_init_fn is not called.  Batches always come in order."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: Optional[int] = 1,
+        shuffle: Optional[bool] = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Optional[Callable[[Any], Any]] = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Optional[Callable[[int], None]] = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: Optional[int] = None,
+        persistent_workers: bool = False,
+        **more: Any,
+    ) -> None:
+        self._is_own = sampler is None and batch_sampler is None  # the order: ours to compute
+        dataset = _checked_dataset(dataset, self._is_own)
+        _check_arguments(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if shuffle and len(dataset) == 0:
+            raise ValueError("the data set is empty: there is no record in it to be shuffled")
+        self._is_shuffled = bool(shuffle)
+        self._has_batch_sampler = batch_sampler is not None
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            **more,
+        )
+
+    def __iter__(self) -> Any:
+        gather = _gatherer(self)
+        if gather is None:
+            return super().__iter__()
+        return self._gathered(gather)
+
+    def _gathered(self, gather: Callable[[Any], Any]) -> Iterator[Any]:
+        # PyTorch draws here as well: equal seeds give equal batches.
+        torch.empty((), dtype=torch.int64).random_(generator=self.generator)
+        return _data_workers.ahead(gather, iter(_sampler_of(self)), _depth(self))
+
+    def get_data_loader(self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> "DataLoader":
+        """A loader for whoever iterates by hand: repeated for ever, then one batch of every `num_replicas`, then
+        without the first `skip`."""
+        kept: Dict[str, Any] = dict(
+            num_workers=self.num_workers,
+            collate_fn=self.collate_fn,
+            pin_memory=self.pin_memory,
+            timeout=self.timeout,
+            worker_init_fn=self.worker_init_fn,
+            multiprocessing_context=self.multiprocessing_context,
+            generator=self.generator,
+            prefetch_factor=self.prefetch_factor,
+            persistent_workers=self.persistent_workers,
+        )
+        given: Any = (repeat, skip, num_replicas, rank)
+        if self.batch_sampler is None:
+            return DataLoader(self.dataset, None, sampler=samplers.adapt_sampler(self.sampler, *given), **kept)
+        return DataLoader(self.dataset, batch_sampler=samplers.adapt_batch_sampler(self.batch_sampler, *given), **kept)
+
+
+def _checked_dataset(dataset: Any, must_be_counted: bool) -> Any:
+    if isinstance(dataset, data.IterableDataset):
+        raise TypeError(
+            f"{type(dataset).__name__} is an IterableDataset, whose records have no numbers: it can be neither "
+            "sharded nor resumed; make it a data set with __len__ and __getitem__, or " + _REFUSED
+        )
+    dataset = _data_arrays.as_dataset(dataset)
+    for name in ("__getitem__", "__len__") if must_be_counted else ("__getitem__",):
+        if not hasattr(dataset, name):
+            raise TypeError(
+                f"the data set is of the type {type(dataset).__name__}, which has no {name}; expected one with __len__ and "
+                "__getitem__, or arrays"
+            )
+    return dataset
+
+
+def _check_arguments(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool) -> None:
+    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
+        raise ValueError(
+            f"batch_size is {batch_size!r}; expected a whole number above 0, or None for records without batches"
+        )
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError(
+            "a batch_sampler says which records a batch has: batch_size, shuffle, sampler and drop_last are not given beside it"
+        )
+    if sampler is not None and shuffle:
+        raise ValueError("a sampler says in which order the records come: shuffle=True is not given beside it")
+
+
+def _sampler_of(loader: data.DataLoader) -> Any:  # type: ignore[type-arg]
+    """Of batches, or of records where there are no batches."""
+    return loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+
+
+def _is_default(collate: Any) -> bool:
+    return collate is data.default_collate
+
+
+def _gatherer(loader: data.DataLoader) -> Optional[Callable[[Any], Any]]:  # type: ignore[type-arg]
+    """Where the records are rows of arrays: what gathers them, pinned where that was asked for."""
+    if loader.batch_sampler is None or not _is_default(loader.collate_fn):
+        return None
+    gather = _data_arrays.gatherer(loader.dataset)
+    if gather is None or not _pins(loader):
+        return gather
+    return lambda indices: _data_workers.pinned(gather(indices))
+
+
+def _pins(loader: data.DataLoader) -> bool:  # type: ignore[type-arg]
+    return bool(loader.pin_memory and torch.cuda.is_available())
+
+
+def _depth(loader: data.DataLoader) -> int:  # type: ignore[type-arg]
+    """Batches that are gathered ahead."""
+    return loader.num_workers * (loader.prefetch_factor or 2) if loader.num_workers else 0
+
+
+# ---- feeds
+
+
+class Feed:
+    """The batches of one rank, epoch after epoch.
+
+        batches     of an epoch, on this rank; None: not known before it ends (a loader that is let through)
+        records     of an epoch, over all ranks; None as above
+
+    After the last batch of an epoch comes the first of the next."""
+
+    batches: Optional[int] = None
+    records: Optional[int] = None
+
+    def __init__(self) -> None:
+        self._epoch = 0
+        self._position = 0
+        self._running: Optional[Iterator[Any]] = None
+
+    def go_to(self, epoch: int, position: int) -> None:
+        """The next epoch() begins with this batch of this epoch; at once, wherever that is."""
+        self.pause()
+        self._epoch, self._position = epoch, position
+
+    def where(self) -> Any:
+        """(epoch, position) of the batch that comes next."""
+        self._settle()
+        return self._epoch, self._position
+
+    def epoch(self) -> Iterator[Any]:
+        """What is left of the current epoch."""
+        self.pause()
+        self._settle()
+        self._running = running = self._walk()
+        return running
+
+    def pause(self) -> None:
+        """Ends what an epoch() began; the place stays."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.close()  # type: ignore[attr-defined]
+
+    def state(self) -> Dict[str, Any]:
+        """What does not follow from the seed and the place, for a checkpoint: plain values."""
+        return {}
+
+    def load(self, state: Dict[str, Any]) -> None:
+        """What state() gave, before go_to()."""
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self.pause()
+
+    def _settle(self) -> None:
+        if self.batches and self._position >= self.batches:
+            self._epoch, self._position = self._epoch + 1, 0
+
+    def _walk(self) -> Iterator[Any]:
+        batches = self._open(self._epoch, self._position)
+        try:
+            for batch in batches:
+                self._position += 1
+                yield batch
+            self._epoch, self._position = self._epoch + 1, 0
+        finally:
+            batches.close()  # type: ignore[attr-defined]
+
+    def _open(self, epoch: int, position: int) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class _OwnFeed(Feed):
+    """Of a DataLoader of ours."""
+
+    def __init__(self, loader: DataLoader, order: _data_order.Order, source: Any, is_exact: bool) -> None:
+        super().__init__()
+        self.loader = loader
+        self.batches, self.records = order.batches, order.records
+        self._order, self._source, self._is_exact = order, source, is_exact
+
+    def state(self) -> Dict[str, Any]:
+        found = self._order.state()
+        return {} if found is None else {"sampler": found}
+
+    def load(self, state: Dict[str, Any]) -> None:
+        self._order.load(state.get("sampler"))
+
+    def close(self) -> None:
+        super().close()
+        self._source.close()
+
+    def _open(self, epoch: int, position: int) -> Iterator[Any]:
+        epoch = 0 if self._is_exact else epoch
+        items = self._order.batches_from(epoch, position) if self.batches else iter(())
+        opened: Iterator[Any] = self._source.open(items, epoch, position)
+        return opened
+
+
+class _PlainFeed(Feed):
+    """A loader that is let through: as it comes, passed over up to the place.  It draws its order from (seed,
+    epoch), as far as it draws it from the generators of the process."""
+
+    def __init__(self, loader: Any, seed: int, is_exact: bool) -> None:
+        super().__init__()
+        self.loader, self.seed, self._is_exact = loader, seed, is_exact
+        try:
+            self.batches = len(loader)
+        except TypeError:
+            pass
+        dataset: Any = getattr(loader, "dataset", None)
+        if not isinstance(dataset, data.IterableDataset) and hasattr(dataset, "__len__"):
+            self.records = len(dataset)
+
+    def _open(self, epoch: int, position: int) -> Iterator[Any]:
+        with _data_order.lent(_data_order.mix(self.seed, 0 if self._is_exact else epoch)):
+            passed = iter(self.loader)
+            if position:
+                next(itertools.islice(passed, position - 1, None), None)
+                first = []
+            else:
+                first = list(itertools.islice(passed, 1))  # which is when the order is drawn
+        yield from first
+        yield from passed
+
+
+def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: bool = True, training: bool = True) -> Feed:
+    """What a training or a validation reads a loader through."""
+    what = "training" if training else "validation"
+    if not isinstance(loader, DataLoader):
+        if not isinstance(loader, data.DataLoader):
+            raise TypeError(f"the {what} data is of the type {type(loader).__name__}; expected a det.pytorch.DataLoader")
+        if checks:
+            raise TypeError(
+                f"the {what} data is a torch.utils.data.DataLoader, which can be neither sharded nor resumed; expected a "
+                "det.pytorch.DataLoader, which takes the same arguments; " + _REFUSED
+            )
+        return _PlainFeed(loader, seed, not training)
+    if _count(loader) == 0:
+        raise ValueError(f"the {what} data is empty: there is no record in its data set")
+    order = _order(loader, seed, rank, size, checks, training)
+    if training and not order.batches:
+        raise ValueError(_too_few(loader, size))
+    return _OwnFeed(loader, order, _source(loader, seed, rank, size), not training)
+
+
+def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, training: bool) -> _data_order.Order:
+    if loader._is_own:
+        if loader.generator is not None:
+            seed = _data_order.mix(seed, loader.generator.initial_seed())
+        items, batch_size = _count(loader) or 0, loader.batch_size or 1
+        return _data_order.Computed(
+            items, batch_size, loader._is_shuffled, seed, rank, size, loader.drop_last, is_exact=not training
+        )
+    for part in _data_order.chain(_sampler_of(loader)):
+        if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
+            raise ValueError(
+                "the sampler is a torch.utils.data.DistributedSampler, but batches are shared among the ranks already: "
+                "every rank would have a part of its part; leave it out, and give shuffle=True instead"
+            )
+    may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
+    most = 10 * (_count(loader) or 0) + 100_000
+    order = _data_order.Listed(_sampler_of(loader), most, seed, rank, size, is_exact=not training, may_split=may_split)
+    if checks:
+        order.check()
+    return order
+
+
+def _count(loader: DataLoader) -> Optional[int]:
+    """Of the records; None: a data set that only a sampler knows the indices of."""
+    dataset: Any = loader.dataset
+    return len(dataset) if hasattr(dataset, "__len__") else None
+
+
+def _too_few(loader: DataLoader, size: int) -> str:
+    if loader._has_batch_sampler:
+        return f"the batch_sampler gives fewer batches than the {size} processes that train"
+    records = f"{_count(loader) or 'the'} records"
+    if loader.drop_last:
+        return (
+            f"{records} are not enough for a batch of {loader.batch_size} on each of {size} processes, and drop_last=True "
+            "leaves out what is less; make batch_size smaller"
+        )
+    return f"{records}, or what the sampler chose of them, cannot be shared by {size} processes"
+
+
+def _source(loader: DataLoader, seed: int, rank: int, size: int) -> Any:
+    gather = _gatherer(loader)
+    if gather is not None:
+        return _data_workers.Gathered(gather, _depth(loader))
+    made = _data_workers.Maker(loader.dataset, loader.collate_fn, loader.batch_sampler is not None)
+    if loader.num_workers:
+        return _data_workers.Workers(loader, made, seed, rank, size)
+    return _data_workers.Inline(made, _pins(loader))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that lies in memory as arrays: the rows of a batch are gathered in one go.
+
+PyTorch's loader takes a record out of every array for each row of a batch, and stacks them again.
+Where records are rows of arrays, and nobody asked for another collate_fn, the same batch is one
+gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
+which PyTorch's loader does not know, a tuple or a dict of arrays of one length.
+"""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+from torch.utils import data
+
+try:
+    import numpy as np
+except ImportError:  # PyTorch works without it
+    np = None  # type: ignore[assignment]
+
+Take = Callable[[Any], torch.Tensor]
+
+_MOST_COLUMNS = 16  # of a tuple: more are records rather than columns
+
+
+class Columns(data.Dataset):  # type: ignore[type-arg]
+    """A tuple or a dict of arrays of one length, as a data set of records."""
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())) if isinstance(self.columns, dict) else self.columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.columns, dict):
+            return {name: column[index] for name, column in self.columns.items()}
+        return tuple(column[index] for column in self.columns)
+
+
+def as_dataset(given: Any) -> Any:
+    """What a loader was given, as a data set."""
+    if type(given) is dict and given and all(map(_is_array, given.values())):
+        _check_lengths({repr(name): len(column) for name, column in given.items()})
+        return Columns(given)
+    if type(given) is tuple and 0 < len(given) <= _MOST_COLUMNS and all(map(_is_array, given)):
+        if len({len(column) for column in given}) == 1:
+            return Columns(given)
+    return given
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, torch.Tensor if np is None else (torch.Tensor, np.ndarray)) and value.ndim > 0
+
+
+def _check_lengths(lengths: Any) -> None:
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"the arrays of a data set have one row for each record: {told}")
+
+
+def gatherer(dataset: Any) -> Optional[Callable[[Any], Any]]:
+    """What makes the batch of some records, by their indices; None: they are no rows of arrays."""
+    if type(dataset) is data.Subset:
+        inner = gatherer(dataset.dataset)
+        if inner is None or np is None:
+            return None
+        chosen = np.asarray(dataset.indices, dtype=np.int64)
+        return lambda indices: inner(chosen[np.asarray(indices, dtype=np.int64)])
+    names: Any = None
+    if isinstance(dataset, data.TensorDataset) and type(dataset).__getitem__ is data.TensorDataset.__getitem__:
+        columns: List[Any] = list(dataset.tensors)
+    elif type(dataset) is Columns:
+        names = list(dataset.columns) if isinstance(dataset.columns, dict) else None
+        columns = list(dataset.columns.values()) if names else list(dataset.columns)
+    elif _is_array(dataset):
+        take = _taker(dataset)
+        return None if take is None else (lambda indices: take(_as_indices(indices)))
+    else:
+        return None
+    return _together([_taker(column) for column in columns], names)
+
+
+def _together(takers: List[Optional[Take]], names: Any) -> Optional[Callable[[Any], Any]]:
+    if not takers or any(take is None for take in takers):
+        return None
+    takes: List[Any] = takers
+
+    def many(indices: Any) -> Any:
+        rows = _as_indices(indices)
+        return [take(rows) for take in takes]
+
+    def named(indices: Any) -> Any:
+        rows = _as_indices(indices)
+        return {name: take(rows) for name, take in zip(names, takes)}
+
+    return named if names else many
+
+
+def _as_indices(indices: Any) -> Any:
+    if np is not None:
+        return np.asarray(indices, dtype=np.int64)
+    return torch.as_tensor(list(indices), dtype=torch.int64)
+
+
+def _taker(column: Any) -> Optional[Take]:
+    """NumPy's gathering where the rows lie in plain memory: it is the faster one, and another thread may run
+    meanwhile."""
+    if isinstance(column, torch.Tensor):
+        return _tensor_taker(column)
+    if type(column).__module__.partition(".")[0] != "numpy" or column.dtype.kind not in "biufc":
+        return None
+    try:
+        torch.from_numpy(np.empty(0, column.dtype))
+    except (TypeError, ValueError):  # a type, or an order of bytes, that PyTorch does not have
+        return None
+    return lambda rows: torch.from_numpy(np.take(column, rows, axis=0))
+
+
+def _tensor_taker(column: torch.Tensor) -> Optional[Take]:
+    if column.layout != torch.strided or type(column) is not torch.Tensor or column.ndim == 0:
+        return None
+    if np is not None and column.device.type == "cpu" and not column.requires_grad and not column.is_conj():
+        plain = _as_bytes(column)
+        if plain is not None:
+            array, kind = plain
+            return lambda rows: torch.from_numpy(np.take(array, rows, axis=0)).view(kind)
+    return lambda rows: column.index_select(0, torch.as_tensor(rows, device=column.device))
+
+
+_SAME_SIZE = {torch.bfloat16: torch.int16}
+
+
+def _as_bytes(column: torch.Tensor) -> Optional[Tuple[Any, torch.dtype]]:
+    kind = _SAME_SIZE.get(column.dtype, column.dtype)
+    try:
+        return column.view(kind).numpy(), column.dtype
+    except (RuntimeError, TypeError):
+        return None

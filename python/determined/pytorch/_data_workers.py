@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who makes the batches: this thread, a thread ahead of it, or PyTorch's worker processes.
+
+A *source* has open(items, epoch, first), a generator of batches, one for each of `items` (what
+_data_order.py says a batch holds), and close().
+
+    Gathered   arrays, gathered here or, where workers were asked for, in a thread some batches ahead
+    Inline     records fetched and put together here, each batch when it is asked for
+    Workers    the same in PyTorch's worker processes.  A loader of PyTorch's is given *jobs* rather
+               than records, a job being the items of a batch and the seed of its generators; so
+               the batches need not know which worker makes them, nor how many there are.
+
+When a worker dies, PyTorch raises from a signal handler, wherever the program is.  Here it may do so
+while a batch is waited for, and the workers are looked at before: a death is found at
+once, and told in a sentence.
+"""
+
+import queue
+import signal
+import threading
+from multiprocessing import connection
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+import torch
+from torch.utils import data
+from torch.utils.data._utils import pin_memory, signal_handling
+
+from determined.pytorch import _data_order
+
+_SIGNALS: Any = signal_handling
+_GRACE_S = 1.0  # for a process to be gone that has closed its pipes
+
+Job = Tuple[int, Any]  # the seed, and the items
+
+
+def pinned(batch: Any) -> Any:
+    pin: Any = pin_memory.pin_memory
+    return pin(batch)
+
+
+# ---- arrays
+
+
+def ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Iterator[Any]:
+    """The batches of `items`, in their order; up to `depth` of them are made ahead, in a thread."""
+    return _ahead(make, items, depth) if depth else (make(each) for each in items)
+
+
+class _Hand:
+    """A thread that makes one thing after the other."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.todo: Any = queue.SimpleQueue()  # what to make, and None after the last
+        self.done: Any = queue.SimpleQueue()  # (batch, None) or (None, error)
+        self._make = make
+        self._is_over = False
+        self._thread = threading.Thread(target=self._work, name="det-data", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._is_over = True
+        self.todo.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        for each in iter(self.todo.get, None):
+            if self._is_over:
+                return
+            try:
+                self.done.put((self._make(each), None))
+            except Exception as error:  # which the taker raises
+                self.done.put((None, error))
+
+
+def _ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Iterator[Any]:
+    """`items` are asked for here: whose order they are may draw from the generators of this thread."""
+    hand = _Hand(make)
+    try:
+        waiting = 0
+        for each in items:
+            hand.todo.put(each)
+            waiting += 1
+            if waiting > depth:
+                yield _taken(hand.done.get())
+                waiting -= 1
+        for _ in range(waiting):
+            yield _taken(hand.done.get())
+    finally:
+        hand.end()
+
+
+def _taken(made: Any) -> Any:
+    batch, error = made
+    if error is not None:
+        raise error
+    return batch
+
+
+class Gathered:
+    def __init__(self, gather: Callable[[Any], Any], depth: int) -> None:
+        self._gather, self._depth = gather, depth
+
+    def open(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
+        return ahead(self._gather, items, self._depth)
+
+    def close(self) -> None:
+        pass
+
+
+# ---- records
+
+
+class Uneven(ValueError):
+    """Records that make no batch."""
+
+
+class Maker:
+    """Fetches records, and puts them together; picklable where the data set is."""
+
+    def __init__(self, dataset: Any, collate: Callable[[Any], Any], is_batched: bool) -> None:
+        self.dataset, self.collate, self.is_batched = dataset, collate, is_batched
+
+    def __call__(self, items: Any) -> Any:
+        if not self.is_batched:
+            return self.collate(self.dataset[items[0] if isinstance(items, memoryview) else items])
+        indices = items.tolist() if isinstance(items, memoryview) else items
+        many = getattr(self.dataset, "__getitems__", None)
+        records = many(indices) if many else [self.dataset[each] for each in indices]
+        if self.collate is not data.default_collate:
+            return self.collate(records)
+        try:
+            return self.collate(records)
+        except (RuntimeError, TypeError, KeyError, IndexError, ValueError) as error:
+            told = difference(records, indices)
+            if told is None:
+                raise
+            raise Uneven(told) from error
+
+
+def difference(records: Any, indices: Any) -> Optional[str]:
+    """In what two records of a batch differ that should not; None: in nothing that is known here."""
+    for record, index in zip(records, indices):
+        path, one, other = _unlike(records[0], record, "")
+        if path is None:
+            continue
+        return (
+            f"the records of a batch differ, and cannot be put together: {_part(path)}record {indices[0]} {one}, but {_part(path)}"
+            f"record {index} {other}; make them alike, or give the loader a collate_fn"
+        )
+    return None
+
+
+def _part(path: str) -> str:
+    return f"{path} of " if path else ""
+
+
+def _unlike(one: Any, other: Any, path: str) -> Any:
+    """(where, what is the one, what is the other); where is None: they are alike."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if set(one) != set(other):
+            return path, f"has the keys {_listed(one)}", f"has {_listed(other)}"
+        return _first_unlike([(one[key], other[key], f"{path}[{key!r}]") for key in one])
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        if len(one) != len(other):
+            return path, f"has {len(one)} parts", f"has {len(other)}"
+        return _first_unlike([(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(one, other))])
+    if hasattr(one, "shape") and hasattr(other, "shape"):
+        alike = tuple(one.shape) == tuple(other.shape)
+        return (None, "", "") if alike else (path, f"has the shape {tuple(one.shape)}", f"has {tuple(other.shape)}")
+    if type(one) is not type(other):
+        return path, f"is of the type {type(one).__name__}", f"is of {type(other).__name__}"
+    return None, "", ""
+
+
+def _first_unlike(parts: List[Any]) -> Any:
+    for one, other, path in parts:
+        found = _unlike(one, other, path)
+        if found[0] is not None:
+            return found
+    return None, "", ""
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(map(repr, names))) or "none"
+
+
+class Inline:
+    def __init__(self, maker: Maker, pins: bool) -> None:
+        self._maker, self._pins = maker, pins
+
+    def open(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
+        for each in items:
+            batch = self._maker(each)
+            yield pinned(batch) if self._pins else batch
+
+    def close(self) -> None:
+        pass
+
+
+# ---- worker processes
+
+
+class _Told:
+    """What a worker says instead of a batch."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class _Jobs(data.Dataset):  # type: ignore[type-arg]
+    """In a worker: the batch of a job."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+
+    def __getitem__(self, job: Job) -> Any:
+        seed, items = job
+        _data_order.seed_generators(seed)
+        try:
+            return self.maker(items)
+        except Uneven as error:
+            return _Told(str(error))
+
+
+class _Init:
+    """What the user wants done when a worker begins; to it the data set is the user's own."""
+
+    def __init__(self, theirs: Optional[Callable[[int], None]]) -> None:
+        self.theirs = theirs
+
+    def __call__(self, worker: int) -> None:
+        info: Any = data.get_worker_info()
+        object.__setattr__(info, "dataset", info.dataset.maker.dataset)
+        if self.theirs is not None:
+            self.theirs(worker)
+
+
+def _same(batch: Any) -> Any:
+    return batch
+
+
+class _Queued:
+    """The jobs of the stretch that is being loaded, as a sampler."""
+
+    def __init__(self) -> None:
+        self.jobs: Iterator[Job] = iter(())
+
+    def __iter__(self) -> Iterator[Job]:
+        return self.jobs
+
+
+class Workers:
+    def __init__(self, loader: Any, maker: Maker, seed: int, rank: int, size: int) -> None:
+        self._seed, self._rank, self._size = seed, rank, size
+        self._queued = _Queued()
+        self._generator = torch.Generator()  # so that PyTorch does not draw from the program's
+        self._timeout = loader.timeout
+        self._inner: Any = data.DataLoader(
+            _Jobs(maker),
+            batch_size=None,
+            sampler=self._queued,
+            num_workers=loader.num_workers,
+            collate_fn=_same,
+            pin_memory=loader.pin_memory,
+            timeout=loader.timeout,
+            worker_init_fn=_Init(loader.worker_init_fn),
+            multiprocessing_context=loader.multiprocessing_context,
+            generator=self._generator,
+            prefetch_factor=loader.prefetch_factor,
+            persistent_workers=loader.persistent_workers,
+        )
+
+    def open(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Any]:
+        self._queued.jobs = self._jobs(items, epoch, first)
+        self._generator.manual_seed(_data_order.mix(self._seed, epoch))
+        batches = iter(self._inner)
+        _unwatch(batches)
+        pids = tuple(worker.pid for worker in batches._workers)
+        while True:
+            self._look_after(batches)
+            try:
+                batch = _next(batches, pids)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._look_after(batches, error)
+                raise
+            if isinstance(batch, _Told):
+                raise Uneven(batch.text)
+            yield batch
+
+    def close(self) -> None:
+        self._inner._iterator = None  # which ends persistent workers
+
+    def _jobs(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Job]:
+        for k, each in enumerate(items, first):
+            seed = _data_order.mix(self._seed, epoch, k * self._size + self._rank)
+            yield seed, each.tolist() if isinstance(each, memoryview) else each
+
+    def _look_after(self, batches: Any, cause: Optional[BaseException] = None) -> None:
+        """Raises where a worker has died, or where nothing came in time."""
+        workers = batches._workers
+        if isinstance(cause, (OSError, EOFError)):  # of a pipe to one that is just dying, it may be
+            ended = connection.wait([worker.sentinel for worker in workers], _GRACE_S)
+            for worker in workers:
+                worker.join(_GRACE_S if worker.sentinel in ended else 0)
+        for i, worker in enumerate(workers):
+            if worker.exitcode is not None:
+                raise RuntimeError(_death(i, len(workers), worker)) from cause
+        if cause is not None and "timed out" in str(cause):
+            raise RuntimeError(
+                f"no batch came from the {len(workers)} workers of the data loader within {self._timeout} seconds (timeout); "
+                "give them longer, or find what they wait for with num_workers=0"
+            ) from cause
+
+
+def _death(number: int, count: int, worker: Any) -> str:
+    how = f"ended by itself with exit code {worker.exitcode}"
+    if worker.exitcode < 0:
+        number_of, text = -worker.exitcode, signal.strsignal(-worker.exitcode)
+        how = f"was ended by signal {number_of} ({text})"
+    why = {
+        -signal.SIGKILL: "perhaps the memory was not enough for so many workers",
+        -signal.SIGBUS: "perhaps the shared memory (/dev/shm) is full",
+        -signal.SIGSEGV: "a library that the data set uses crashed",
+    }.get(worker.exitcode, "it may have said why")
+    return (
+        f"worker {number} of {count} of the data loader (process {worker.pid}) {how}; {why}: try fewer workers, or num_workers=0, which "
+        "loads in this process"
+    )
+
+
+def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
+    """Meanwhile PyTorch's handler of SIGCHLD raises where one of these workers dies."""
+    _SIGNALS._set_worker_pids(id(batches), pids)
+    batches._worker_pids_set = True
+    try:
+        return next(batches)
+    finally:
+        _unwatch(batches)
+
+
+def _unwatch(batches: Any) -> None:
+    if batches._worker_pids_set:
+        _SIGNALS._remove_worker_pids(id(batches))
+        batches._worker_pids_set = False

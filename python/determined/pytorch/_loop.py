@@ -1,0 +1,866 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one loop that trains every PyTorch trial.
+
+    batch from the feed -> train_batch() -> metrics into libdet's windows -> what is due?
+
+What is due after a batch libdet's trainer says (det/trainer.h): report, validate, save, stop.  Nobody here counts
+periods; only those that name single steps (Batch([1, 5])) the loop adds itself.  On the processor a metric
+becomes a number at once, which waits for nobody; on a GPU it stays there until somebody reads it.
+
+A run that goes on from a checkpoint does what one that nobody stopped would do next, to the bit: what was saved is
+loaded, the feed goes to the same batch, and the random generators are set last, after everything that a
+beginning draws.  Ranks do the same things at the same batches; rank 0 reports.
+"""
+import contextlib
+import dataclasses
+import inspect
+import json
+import logging
+import math
+import os
+import re
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import torch
+
+from determined import _det
+from determined.pytorch import _data, _reducer, _state
+from determined.pytorch._callback import Callbacks
+from determined.pytorch._trial import PyTorchTrial, is_defined
+from determined.pytorch._trial_context import PyTorchTrialContext, seed_everything
+from determined.pytorch._units import Unit, length
+
+logger = logging.getLogger("determined.pytorch")
+
+_TOLD_STEP = 0.01  # progress that is worth a report
+_PENDING_MOST = 1024  # metrics of so many batches wait on the GPU
+_DATA, _STEP, _VALIDATE = 0, 1, 4  # enum det_timing_kind
+_ASK_CHIEF = 0  # enum det_preempt_mode
+
+# Who decides where both say something.
+CONFIGURATION, PROGRAM = 1, 2
+
+Metrics = Dict[str, Any]
+
+
+@dataclasses.dataclass
+class Options:
+    """How long to train, and what to do how often.  None: as the configuration says, else only at the
+    end; reports come every 100 batches."""
+
+    max_length: Unit = None
+    validation_period: Unit = None
+    checkpoint_period: Unit = None
+    reporting_period: Unit = None
+    keep: int = _det.KEEP_BEST
+    first: int = CONFIGURATION
+    latest_checkpoint: Optional[str] = None
+    step_zero_validation: bool = False
+    test_mode: bool = False
+    profiling: bool = False
+
+
+# ---- numbers
+
+
+def _no_number(source: str, name: str, value: Any) -> TypeError:
+    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
+    hint = "; take its mean, or give it to a reducer (context.wrap_reducer)" if shape else ""
+    return TypeError(f"{source} gave the metric '{name}' as a {type(value).__name__}{shape}; expected a number{hint}")
+
+
+def _number(source: str, name: str, value: Any) -> float:
+    if isinstance(value, (int, float)):
+        return value
+    try:
+        return float(value.item())
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise _no_number(source, name, value) from None
+
+
+def _named(source: str, metrics: Any) -> Metrics:
+    """A loss alone is a dict of it."""
+    if isinstance(metrics, dict):
+        return metrics
+    if isinstance(metrics, torch.Tensor):
+        return {"loss": metrics}
+    if metrics is None:
+        raise TypeError(f"{source} returned nothing; expected the loss, or a dict of metrics: is there a `return` in it?")
+    raise TypeError(f"{source} returned a {type(metrics).__name__}; expected the loss, or a dict of metrics")
+
+
+def _even(before: Any, metrics: Metrics, batch: int) -> Any:
+    """The names, which are those of the first batch."""
+    if before is not None:
+        raise _uneven("evaluate_batch()", before, metrics, batch)
+    return set(metrics)
+
+
+def _list(names: Any) -> str:
+    return ", ".join(sorted(map(str, names))) or "none"
+
+
+def _uneven(source: str, before: Any, now: Any, batch: int) -> ValueError:
+    return ValueError(
+        f"{source} gave the metrics {_list(now)} for batch {batch}, and {_list(before)} for those before it: every batch "
+        "must give the same"
+    )
+
+
+class Windows:
+    """Metrics of training on their way into libdet's averaging windows."""
+
+    def __init__(self, trainer: Any, keeps_batches: bool) -> None:
+        self._trainer = trainer
+        self._names: Any = None
+        self._pending: Dict[str, List[torch.Tensor]] = {}
+        self._waiting = 0
+        self._keeps = keeps_batches
+        self.batches: List[Metrics] = []  # of this window, for callbacks
+
+    def add(self, metrics: Any, batch: int) -> None:
+        if type(metrics) is not dict:
+            metrics = _named("train_batch()", metrics)
+        if metrics.keys() != self._names:
+            self._check_names(metrics, batch)
+        add = self._trainer.metric
+        for name, value in metrics.items():
+            if isinstance(value, torch.Tensor):
+                if value.is_cuda:
+                    self._wait(name, value)
+                    continue
+                try:
+                    add(name, value.item())
+                except (RuntimeError, TypeError):
+                    raise _no_number("train_batch()", name, value) from None
+            else:
+                add(name, _number("train_batch()", name, value))
+        if self._waiting >= _PENDING_MOST:
+            self.settle()
+        if self._keeps:
+            self.batches.append({name: _number("train_batch()", name, value) for name, value in metrics.items()})
+
+    def _check_names(self, metrics: Metrics, batch: int) -> None:
+        if self._names is not None:
+            raise _uneven("train_batch()", self._names, metrics, batch)
+        for name in metrics:
+            if not isinstance(name, str) or not name or "\n" in name:
+                raise TypeError(f"train_batch() gave a metric named {name!r}; expected a word")
+        self._names = set(metrics)
+
+    def _wait(self, name: str, value: torch.Tensor) -> None:
+        if value.numel() != 1:
+            raise _no_number("train_batch()", name, value)
+        # What autograd has computed is this batch's own; a tensor of the user's may be added to later.
+        kept = value.detach() if value.grad_fn is not None else value.clone()
+        self._pending.setdefault(name, []).append(kept.reshape(()))
+        self._waiting += 1
+
+    def settle(self) -> None:
+        """Reads what waits on the GPU."""
+        for name, values in self._pending.items():
+            for value in torch.stack(values).double().tolist():
+                self._trainer.metric(name, value)
+        self._pending.clear()
+        self._waiting = 0
+
+    def close(self) -> Tuple[Metrics, List[Metrics]]:
+        """The means, and what each batch gave where that is kept; another window begins."""
+        self.settle()
+        batches, self.batches = self.batches, []
+        return self._trainer.window(), batches
+
+
+# ---- validation
+
+
+def _takes_index(method: Any) -> bool:
+    """Whether evaluate_batch() wants the number of the batch, too."""
+    parameters = inspect.signature(method).parameters.values()
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return len(places) > 1 or any(each.kind is each.VAR_POSITIONAL for each in parameters)
+
+
+# ---- a GPU that is full
+
+
+def _out_of_memory(error: BaseException, context: PyTorchTrialContext) -> BaseException:
+    """The same error, with what was asked for and what was free in front."""
+    asked = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(error))
+    free = re.search(r"of which ([\d.]+ \w+) is free", str(error))
+    whole = re.search(r"total capacity of ([\d.]+ \w+)", str(error))
+    words = [f"the GPU {context.device} is full: {asked.group(1) if asked else 'more memory'} was asked for"]
+    if free:
+        words.append(f", {free.group(1)} {f'of {whole.group(1)} ' if whole else ''}was free")
+    size = context.get_hparams().get("global_batch_size") if isinstance(context.get_hparams(), dict) else None
+    now = f" (now {size})" if size else ""
+    words.append(f"; take smaller batches{now}, aggregate gradients over several (aggregation_frequency), or use_amp()")
+    return type(error)("".join(words))
+
+
+# ---- the loop
+
+
+class Loop:
+    """One run of a trial: run() trains it to its end, or until the platform wants the slots back."""
+
+    def __init__(
+        self,
+        context: PyTorchTrialContext,
+        trial: PyTorchTrial,
+        train_data: Any = None,
+        val_data: Any = None,
+        options: Optional[Options] = None,
+        is_trainer: bool = True,
+    ) -> None:
+        if not isinstance(trial, PyTorchTrial):
+            raise TypeError(f"the trial is of type {type(trial).__name__}; expected a det.pytorch.PyTorchTrial")
+        self.context = context
+        self.trial = trial
+        self.core = context._core
+        self.distributed = context.distributed
+        self._given = (train_data, val_data)
+        self._options = options or Options()
+        self._is_trainer = is_trainer
+        self._is_test = self._options.test_mode or os.environ.get("DET_TEST_MODE") == "1"
+        self._config = context.get_experiment_config()
+        # where we are: the batch that is trained now
+        self.batches = 0
+        self.epoch = 0
+        self.position = 0
+        self.epoch_length = 0
+        self.first_batch = 0
+        self._is_saved = False
+        self._is_complete = False  # nothing is left to be trained
+        self._has_validated = False
+        self._owed = 0  # what was due when training had to stop, of the single steps
+        self._told = -1.0  # of the progress
+        self._metrics: Metrics = {}  # the latest: of validation where there is one
+        self._generators: Any = None
+
+    # ---- beginning
+
+    def run(self) -> Metrics:
+        """Trains; returns the metrics of the last validation, or of training where nothing is validated."""
+        self._check()
+        self.context._loop = self
+        try:
+            with contextlib.ExitStack() as stack, self.context._ranks.guard():
+                self._open(stack)
+                self._train()
+                self._end()
+        except torch.OutOfMemoryError as error:
+            self.distributed._fail(error)
+            raise _out_of_memory(error, self.context) from error
+        except BaseException as error:
+            self.distributed._fail(error)
+            raise
+        finally:
+            self.context._loop = None
+            self.context._is_in_train_batch = False
+        return dict(self._metrics)
+
+    def _check(self) -> None:
+        info = self.core.info
+        if info is not None and info.task_type != "TRIAL":
+            raise RuntimeError(f"nothing can be trained here: this task is a {info.task_type}, no trial of an experiment")
+        context = self.context
+        if context._loop is not None:
+            raise RuntimeError("fit() was called while it trains already")
+        if getattr(context, "_has_fitted", False):
+            raise RuntimeError(
+                "fit() was called already: a trial is one training, whose checkpoints and reports go on from each "
+                "other; train longer in one fit(), or make another trial of it"
+            )
+        context._check_wrapped()
+        context._has_fitted = True  # type: ignore[attr-defined]
+
+    def _open(self, stack: contextlib.ExitStack) -> None:
+        self._set_status("restoring" if self._checkpoint() else "training")
+        self.callbacks = Callbacks(self.trial.build_callbacks())
+        self._feed = stack.enter_context(contextlib.closing(self._make_feed(True)))
+        self._evaluation = self._make_evaluation(stack)
+        self.epoch_length = self._feed.batches or 0
+        if self._feed.batches == 0:
+            raise ValueError("there is no batch in the training data: it is shorter than one batch, or empty")
+        self._trainer = self.core._det.trainer(self._trainer_options())
+        self._steps = self._single_steps()
+        self._windows = Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
+        self._code = _state.code() if self.distributed.rank == 0 else {}
+        stack.callback(self.context._close_tensorboard)
+        stack.callback(self.callbacks.tell, "on_trial_shutdown")
+        self._begin()
+        if self._options.profiling and not self._config.profiling_enabled():
+            self.core.profiler.on()
+            stack.callback(self.core.profiler.off)
+        if self.context.profiler is not None:
+            stack.enter_context(self.context.profiler)
+
+    def _data(self, index: int, name: str) -> Any:
+        """A data loader: that of the call, else the trial's."""
+        if self._given[index] is not None:
+            return self._given[index]
+        return getattr(self.trial, name)() if is_defined(self.trial, name) else None
+
+    def _make_feed(self, training: bool) -> Any:
+        name = "build_training_data_loader" if training else "build_validation_data_loader"
+        data = self._data(0 if training else 1, name)
+        if data is None:
+            if training:
+                raise ValueError(
+                    f"there is nothing to train with: give fit() train_data, or {type(self.trial).__name__} a {name}()"
+                )
+            return None
+        return _data.make_feed(
+            data,
+            seed=self.context.get_trial_seed(),
+            rank=self.distributed.rank,
+            size=self.distributed.size,
+            checks=self.context.experimental._checks_data,
+            training=training,
+        )
+
+    def _make_evaluation(self, stack: contextlib.ExitStack) -> Any:
+        """What validates: a function; None: nothing does."""
+        one, all_ = (is_defined(self.trial, name) for name in ("evaluate_batch", "evaluate_full_dataset"))
+        name = type(self.trial).__name__
+        if one and all_:
+            raise ValueError(f"{name} has evaluate_batch() and evaluate_full_dataset(): define one of them")
+        data = self._data(1, "build_validation_data_loader")
+        if data is None or not (one or all_):
+            if data is not None:
+                raise ValueError(f"{name} has neither evaluate_batch() nor evaluate_full_dataset(), to validate with")
+            self._warn_of_searcher()
+            return None
+        if all_:
+            return lambda: self._evaluate_all(data)
+        self._given = (self._given[0], data)  # built once
+        feed = stack.enter_context(contextlib.closing(self._make_feed(False)))
+        if feed.batches == 0 and self.distributed.size == 1:
+            raise ValueError("there is no batch in the validation data: it is empty")
+        reducer = self.trial.evaluation_reducer()
+        _reducer.Metrics(reducer)  # checks it
+        with_index = _takes_index(self.trial.evaluate_batch)
+        return lambda: self._evaluate_batches(feed, reducer, with_index)
+
+    def _warn_of_searcher(self) -> None:
+        metric = (self._config.get("searcher") or {}).get("metric")
+        if metric is not None and self.core.info is not None:
+            logger.warning("the searcher looks at '%s', but nothing is validated: there is no validation data", metric)
+
+    def _trainer_options(self) -> Dict[str, Any]:
+        options = self._options
+        searcher = self._config.get("searcher") or {}
+        chosen: Dict[str, Any] = {
+            "max_length": length(options.max_length, "max_length"),
+            "validation_period": length(options.validation_period, "validation_period"),
+            "checkpoint_period": length(options.checkpoint_period, "checkpoint_period"),
+            "reporting_period": length(options.reporting_period, "reporting_period"),
+            "batches_per_epoch": self.epoch_length,
+            "records_per_batch": self._records_per_batch(),
+            "keep": options.keep,
+            "initial_validation": int(options.step_zero_validation),
+            "larger_is_better": int(searcher.get("smaller_is_better") is False),
+            "configured": options.first,
+        }
+        if options.max_length is not None and chosen["max_length"] is None:
+            raise ValueError(f"max_length is {options.max_length!r}; expected a number, not single steps")
+        if self._is_test:
+            chosen.update(max_length=(_det.BATCHES, 1), configured=0, initial_validation=0)
+        return chosen
+
+    def _records_per_batch(self) -> int:
+        """Over all ranks; 0: the configuration's global_batch_size."""
+        records = getattr(self._feed, "records", 0) or 0
+        size = self.context.get_hparams().get("global_batch_size")
+        if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+            return size
+        return -(-records // self.epoch_length) if self.epoch_length else 0
+
+    def _single_steps(self) -> List[Tuple[int, Any, bool]]:
+        """Periods that name single steps: (what, container, of epochs)."""
+        options = self._options
+        periods = (
+            (_det.REPORT, options.reporting_period),
+            (_det.VALIDATE | _det.REPORT, options.validation_period),
+            (_det.CHECKPOINT, options.checkpoint_period),
+        )
+        return [
+            (what, unit.value, type(unit).__name__ == "Epoch")
+            for what, unit in periods
+            if unit is not None and not isinstance(unit.value, int) and not self._is_test
+        ]
+
+    # ---- from a checkpoint
+
+    def _checkpoint(self) -> Optional[str]:
+        return self._options.latest_checkpoint or self.core.latest_checkpoint
+
+    @property
+    def continue_id(self) -> str:
+        """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
+        trial_id = self.core._values["trial_id"]
+        return f"trial {trial_id}" if self.core._values["is_on_cluster"] else "offline"
+
+    def _begin(self) -> None:
+        checkpoint = self._checkpoint()
+        for training in (True, False):
+            self.context._reducers.reset(training)
+        with self._folder(checkpoint) as folder:
+            found = None if folder is None else _read(folder, self.distributed.rank)
+            goes_on = found is not None and found[3] == self.continue_id
+            self.first_batch = found[2]["batches"] if found is not None and goes_on else 0
+            self.callbacks.tell("on_trial_startup", self.first_batch, checkpoint)
+            if found is not None and folder is not None:
+                self._restore(folder, found, goes_on)
+        rank = self.distributed.rank
+        if rank and self._generators is None:  # weights are equal by now; what is dropped out is not
+            seed_everything(self.context.get_trial_seed() + rank)
+        self._train_mode()
+        self.callbacks.tell("on_training_start")
+        self._feed.go_to(self.epoch, self.position)
+        if self._generators is not None:
+            _state.restore_generators(self._generators, self.context.device)
+        self._set_status("training")
+
+    @contextlib.contextmanager
+    def _folder(self, checkpoint: Optional[str]) -> Iterator[Optional[str]]:
+        """Where the checkpoint to begin from lies: one of the storage, or a folder of its own."""
+        if checkpoint is None:
+            yield None
+        elif os.path.isdir(checkpoint):
+            yield checkpoint
+        else:
+            with self.core.checkpoint.restore_path(checkpoint) as path:
+                yield os.fspath(path)
+
+    def _restore(self, folder: str, found: Any, goes_on: bool) -> None:
+        checkpoint, own, memory, _ = found
+        self.callbacks.tell("on_checkpoint_load_start", checkpoint)
+        _state.restore_models(self.context, checkpoint, _state.other_class(folder, self.trial))
+        if not goes_on:
+            logger.info("beginning with the weights of the checkpoint; it is of another training")
+            return
+        _state.restore_training(self.context, checkpoint, self.callbacks)
+        _state.restore_own(self.context, own)
+        self._trainer.load(memory["trainer"])
+        self._windows.batches = own.get("batches") or []
+        self._metrics = memory["metrics"]
+        self._owed = memory["owed"]
+        self._is_complete = memory["complete"] == self._goal()
+        self.batches = self._trainer.batches()
+        self.epoch, self.position = self._trainer.epochs(), self._trainer.epoch_position()
+        if memory["feed"] is not None:
+            self._feed.load(memory["feed"])
+        self._generators = checkpoint["rng_state"]
+        self._is_saved = True
+        logger.info("going on after %d batches, %d epochs", self.batches, self.epoch)
+
+    # ---- training
+
+    def _train_mode(self) -> None:
+        for model in self.context.models:
+            model.train()
+
+    def _train(self) -> None:
+        due = self._trainer.begin()
+        due |= self._owed & ~_det.CHECKPOINT
+        self._owed = 0
+        if due & _det.STOP:
+            self._is_complete = True  # it was at its end when it was saved
+        if self._is_complete:
+            return
+        if due & _det.VALIDATE and self._act(due & (_det.REPORT | _det.VALIDATE)):
+            return
+        while not self._train_epoch():
+            pass
+
+    def _train_epoch(self) -> bool:
+        """The rest of an epoch; True: that was all."""
+        if self.position == 0:
+            self.callbacks.tell_epoch("on_training_epoch_start", self.epoch)
+        self._feed.go_to(self.epoch, self.position)
+        step = self._make_step()
+        epoch = self.epoch
+        batches = contextlib.closing(self._timed(self._feed.epoch()) if self._is_timed else _closable(self._feed.epoch()))
+        with batches as feed:
+            for batch in feed:
+                due = step(batch)
+                if due:
+                    if self._act(due):
+                        return True
+                    if due & _det.EPOCH_END:
+                        return False
+        return self._run_out(epoch)
+
+    def _run_out(self, epoch: int) -> bool:
+        """The data has ended, and nobody knew before that it would."""
+        if self.epoch_length:
+            raise RuntimeError(
+                f"the training data ended after {self.position} batches of epoch {epoch}, and has {self.epoch_length} by "
+                "its own word"
+            )
+        if self.position == 0:
+            raise ValueError("there is no batch in the training data: it is empty")
+        due = self._trainer.epoch_end()
+        self._end_epoch()
+        self.epoch, self.position = self._trainer.epochs(), 0
+        return self._act(due | self._named_steps(due))
+
+    @property
+    def _is_timed(self) -> bool:
+        return self._options.profiling or self._config.profiling_enabled()
+
+    def _timed(self, feed: Iterator[Any]) -> Iterator[Any]:
+        det = self.core._det
+        feed = iter(feed)
+        while True:
+            begun = det.timing_begin()
+            try:
+                batch = next(feed)
+            except StopIteration:
+                return
+            det.timing_end(_DATA, begun)
+            yield batch
+
+    def _make_step(self) -> Any:
+        """What is done with one batch, as one function: everything that does not change is looked up
+        once an epoch.  It says what is due."""
+        context, trial = self.context, self.trial
+        moves = context.experimental._auto_to_device and context.device.type != "cpu"
+        frequency = context.aggregation_frequency
+        is_plain = not context.experimental._auto_amp and (frequency == 1 or self.distributed.size == 1)
+        schedulers, profiler = context.lr_schedulers, context.profiler
+        train_batch, add, batch_end = trial.train_batch, self._windows.add, self._trainer.batch_end
+        preempted, det = self.distributed._group.preempted, self.core._det
+        asks_alone = self.distributed.size == 1
+        timed, steps = self._is_timed, bool(self._steps)
+
+        def step(batch: Any) -> int:
+            index = self.batches
+            if moves:
+                batch = context.to_device(batch)
+            begun = det.timing_begin() if timed else None
+            context._is_in_train_batch = True
+            if is_plain:
+                metrics = train_batch(batch, self.epoch, index)
+            else:
+                metrics = self._special_batch(batch, index)
+            context._is_in_train_batch = False
+            if timed:
+                det.timing_end(_STEP, begun)
+            add(metrics, index)
+            for each in schedulers:
+                each._after_batch(index + 1, frequency)
+            if profiler is not None:
+                profiler.step()
+            self._is_saved = self._has_validated = False
+            if preempted(det, _ASK_CHIEF):
+                self._stop_for_platform()
+            due: int = batch_end()
+            if due & _det.EPOCH_END:
+                self._end_epoch()
+                self.epoch += 1
+                self.position = 0
+            else:
+                self.position += 1
+            self.batches = index + 1
+            if steps:
+                due |= self._named_steps(due)
+            if asks_alone and context._stop_requested:
+                due |= self._stop_for_program()
+            return due
+
+        return step
+
+    def _special_batch(self, batch: Any, index: int) -> Any:
+        """In mixed precision, or with gradients that stay on this rank for now."""
+        context = self.context
+        is_step = (index + 1) % context.aggregation_frequency == 0
+        amp = context.experimental._auto_amp
+        with contextlib.nullcontext() if is_step else context._ranks.no_sync():
+            with torch.autocast(context.device.type, enabled=amp):
+                metrics = self.trial.train_batch(batch, self.epoch, index)
+        if amp and is_step:
+            context._scaler.update()
+        return metrics
+
+    def _stop_for_platform(self) -> None:
+        self.core.preempt.should_preempt() if self.distributed.size == 1 else self._acknowledge()
+        self._trainer.stop()
+
+    def _acknowledge(self) -> None:
+        if self.distributed.rank == 0:
+            self.core.preempt.acknowledge_preemption_signal()
+
+    def _stop_for_program(self) -> int:
+        """context.set_stop_requested(True): the training is complete."""
+        self._is_complete = True
+        return _det.STOP | _det.CHECKPOINT
+
+    def _named_steps(self, due: int) -> int:
+        """What is due because a period names this very step."""
+        more = 0
+        for what, container, of_epochs in self._steps:
+            if of_epochs and not due & _det.EPOCH_END:
+                continue
+            if (self.epoch if of_epochs else self.batches) in container:
+                more |= what
+        if due & _det.STOP and not due & _det.VALIDATE and more & _det.VALIDATE:
+            self._owed, more = more, more & _det.CHECKPOINT  # whoever asked to stop gets a checkpoint and nothing else
+        return more
+
+    def _end_epoch(self) -> None:
+        for each in self.context.lr_schedulers:
+            each._after_epoch(self.epoch + 1)
+        self.callbacks.tell_epoch("on_training_epoch_end", self.epoch)
+
+    # ---- what is due
+
+    def _act(self, due: int) -> bool:
+        """True: training ends here."""
+        if due & _det.REPORT:
+            self._report()
+            due |= self._agree_to_stop()
+        if due & _det.VALIDATE and self._evaluation is not None and not self._has_validated:
+            due |= self._validate()
+            if self.context._stop_requested and self.distributed.size == 1:
+                due |= self._stop_for_program()
+        if due & _det.CHECKPOINT and not self._is_saved and self.batches:
+            self.save()
+        return bool(due & _det.STOP)
+
+    def _agree_to_stop(self) -> int:
+        """Several ranks ask each other at reports, so that all stop after the same batch."""
+        if self.distributed.size > 1 and any(self.distributed.allgather(self.context._stop_requested)):
+            return self._stop_for_program()
+        return 0
+
+    def _reduce(self, training: bool) -> Metrics:
+        """What the user's own reducers come to; they begin anew."""
+        found: Metrics = self.context._reducers.reduce(self.distributed, training)
+        self.context._reducers.reset(training)
+        return found
+
+    def _counts(self) -> Metrics:
+        return {"batches": self.batches, "epochs": self.epoch}
+
+    def _report(self) -> None:
+        means, batches = self._windows.close()
+        if self.distributed.size > 1:
+            means = _mean_of_ranks(self.distributed.allgather(means))
+        means.update(self._reduce(training=True))
+        if self._evaluation is None:
+            self._metrics = dict(means)
+        if self.distributed.rank == 0:
+            self.core.train.report_training_metrics(self.batches, {**means, **self._counts()})
+            self._report_progress()
+        self.callbacks.tell("on_training_workload_end", means, batches)
+
+    def _report_progress(self) -> None:
+        progress = min(self._trainer.progress(), 1.0)
+        if progress - self._told >= _TOLD_STEP or progress == 1:
+            self.core.train.report_progress(progress)
+            self._told = progress
+
+    # ---- validation
+
+    def _validate(self) -> int:
+        self._set_status("validating")
+        self.callbacks.tell("on_validation_start")
+        self.context._reducers.reset(training=False)
+        for model in self.context.models:
+            model.eval()
+        amp = torch.autocast(self.context.device.type, enabled=self.context.experimental._auto_amp)
+        begun = self.core._det.timing_begin() if self._is_timed else None
+        try:
+            with torch.no_grad(), amp, self.context._ranks.evaluating():
+                metrics: Metrics = self._evaluation()
+        finally:
+            self._train_mode()
+        if begun is not None:
+            self.core._det.timing_end(_VALIDATE, begun)
+        self.callbacks.tell("on_validation_end", metrics)
+        value = self._searcher_value(metrics)
+        self._metrics = dict(metrics)
+        if self.distributed.rank == 0:
+            self.core.train.report_validation_metrics(self.batches, {**metrics, **self._counts()})
+        self._has_validated = True
+        self.context._send_tensorboard()
+        self._set_status("training")
+        verdict: int = self._trainer.validated(value)
+        return verdict
+
+    def _evaluate_batches(self, feed: Any, reducer: Any, with_index: bool) -> Metrics:
+        context, trial = self.context, self.trial
+        moves = context.experimental._auto_to_device and context.device.type != "cpu"
+        evaluation = _reducer.Metrics(reducer)
+        names: Any = None
+        self.callbacks.tell("on_validation_epoch_start")
+        keeps = bool(self.callbacks.hearing("on_validation_epoch_end"))
+        outputs: List[Any] = []
+        feed.go_to(0, 0)
+        with contextlib.closing(_closable(feed.epoch())) as batches:
+            for index, batch in enumerate(batches):
+                if moves:
+                    batch = context.to_device(batch)
+                words = (batch, index) if with_index else (batch,)
+                metrics = _named("evaluate_batch()", trial.evaluate_batch(*words))
+                if metrics.keys() != names:
+                    names = _even(names, metrics, index)
+                evaluation.add(metrics, trial.get_batch_length(batch))
+                if keeps:
+                    outputs.append(metrics)
+                if self._is_test:
+                    break
+        if keeps:
+            self.callbacks.tell("on_validation_epoch_end", outputs)
+        return {**evaluation.values(self.distributed), **self._reduce(training=False)}
+
+    def _evaluate_all(self, data: Any) -> Metrics:
+        """On rank 0, for all."""
+        metrics: Any = None
+        if self.distributed.rank == 0:
+            found = _named("evaluate_full_dataset()", self.trial.evaluate_full_dataset(data))
+            metrics = {name: _number("evaluate_full_dataset()", name, value) for name, value in found.items()}
+        return {**self.distributed.broadcast(metrics), **self._reduce(training=False)}
+
+    def _searcher_value(self, metrics: Metrics) -> float:
+        """The searcher's metric; where none is named, the only one, else the loss."""
+        name = (self._config.get("searcher") or {}).get("metric")
+        if name is None:
+            name = next(iter(metrics)) if len(metrics) == 1 else "loss"
+            return _float(metrics.get(name))
+        if name in metrics:
+            return _float(metrics[name])
+        raise ValueError(
+            f"the searcher's metric '{name}' is not among what validation gives: {_list(metrics)}; name one of these in "
+            "searcher.metric"
+        )
+
+    def _set_status(self, word: str) -> None:
+        if self.distributed.rank == 0:
+            self.core.train.set_status(word)
+
+    # ---- checkpoints
+
+    def _goal(self) -> Any:
+        """How long the training is to be."""
+        unit = self._options.max_length
+        return [unit and list(length(unit, "max_length") or ()), (self._config.get("searcher") or {}).get("max_length")]
+
+    def _memory(self) -> Dict[str, Any]:
+        return {
+            "trainer": self._trainer.save(),
+            "batches": self.batches,
+            "feed": self._feed.state(),
+            "owed": self._owed,
+            "metrics": {name: _plain(value) for name, value in self._metrics.items()},
+            "complete": self._goal() if self._is_complete else None,
+        }
+
+    def _files(self) -> Dict[str, Any]:
+        """What this rank has to put into a checkpoint."""
+        rank = self.distributed.rank
+        self._windows.settle()
+        checkpoint = _state.collect(self.context, self.callbacks)
+        self.callbacks.tell("on_checkpoint_save_start", checkpoint)
+        more = {"batches": self._windows.batches}
+        own = _state.collect_own(self.context, rank, checkpoint, more)
+        files: Dict[str, Any] = {
+            _state.rank_name(_state.LOOP, rank): json.dumps(self._memory()).encode(),
+            _state.rank_name(_state.OWN, rank): _state.encode(own),
+        }
+        if rank == 0:
+            files[_state.STATE] = _state.encode(checkpoint)
+            files[_state.TRIAL_STATE] = _state.trial_state(self.batches, self.epoch)
+            files[_state.LOAD_DATA] = _state.load_data(self.context, self.trial, self._is_trainer)
+            files[_state.CONTINUE_ID] = json.dumps(self.continue_id).encode()
+            files.update(self._code)
+        return files
+
+    def _metadata(self) -> str:
+        import determined
+
+        return json.dumps(
+            {
+                "determined_version": determined.__version__,
+                "steps_completed": self.batches,
+                "framework": f"torch-{torch.__version__}",
+                "format": "pickle",
+            }
+        )
+
+    def save(self) -> str:
+        """Saves a checkpoint of the state as it is now and returns its storage id; every rank calls it.
+        Training goes on while the files are written, unless a callback wants to see them."""
+        self._set_status("checkpointing")
+        self._trainer.saved()
+        files = self._files()
+        group = self.distributed._group if self.distributed.size > 1 else None
+        writers = self.callbacks.hearing("on_checkpoint_write_end") + self.callbacks.hearing("on_checkpoint_end")
+        uploaders = self.callbacks.hearing("on_checkpoint_upload_end")
+        waits = bool(writers or uploaders)
+        checkpoint = self.core._det.checkpoint_begin(self.batches, self._metadata(), group, overlapped=not waits)
+        try:
+            for name, content in files.items():
+                checkpoint.put(name, content)
+            if self.distributed.rank == 0:
+                for method in writers:
+                    method(checkpoint.path)
+            uuid: str = checkpoint.uuid
+            checkpoint.commit()
+        except BaseException as error:
+            checkpoint.abort(str(error))
+            raise
+        self._is_saved = True
+        if self.distributed.rank == 0:
+            for method in uploaders:
+                method(uuid)
+        self._set_status("training")
+        return uuid
+
+    # ---- the end
+
+    def _end(self) -> None:
+        self._set_status("finishing")
+        self.core._det.checkpoint_wait(-1)
+
+
+# ---- small things
+
+
+def _read(folder: str, rank: int) -> Any:
+    """A checkpoint; of one that another program has saved only the state_dict.pth."""
+    if os.path.exists(os.path.join(folder, _state.LOOP)):
+        return _state.read(folder, rank)
+    checkpoint = _state.decode(_state._need(folder, _state.STATE))
+    return checkpoint, {}, {"batches": 0}, None
+
+
+def _closable(feed: Any) -> Any:
+    """An iterator with a close(), as generators have it."""
+    iterator = iter(feed)
+    return iterator if hasattr(iterator, "close") else (each for each in iterator)
+
+
+def _mean_of_ranks(ranks: List[Metrics]) -> Metrics:
+    """Ranks train as many batches each, so that the mean of their means is that of all."""
+    return {name: math.fsum(each[name] for each in ranks) / len(ranks) for name in ranks[0]}
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; what it has not, reports know better."""
+    value = value.tolist() if callable(getattr(value, "tolist", None)) else value
+    try:
+        json.dumps(value)
+        return value
+    except TypeError:
+        return str(value)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings of PyTorch: ours beside what PyTorch brings, in one process, in turns."""
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# name in torch_data.py: row, bar (0: only shown); beside torch.utils.data.DataLoader
+LOADERS = {
+    "driven_rows": ("`DataLoader`, 32 x 784 floats, in a training", 3),
+    "plain_rows": ("  by hand", 3),
+    "driven_rows_workers": ("  2 workers, in a training", 3),
+    "plain_rows_workers": ("  2 workers, by hand", 3),
+    "driven_rows_large_batch": ("  batches of 256", 3),
+    "driven_small_rows": ("  32 x 8 floats", 3),
+    "driven_images": ("  16 x 3 x 224 x 224 floats", 0),
+}
+SEEKS = {
+    "seek_rows": "90 % into an epoch, 10 million records in memory",
+    "seek_records": "  10 million records, fetched",
+}
+
+
+def python(b, venv, work, name):
+    """The lines that a program of ours prints, where PyTorch and determined are."""
+    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([venv + "/bin/python3", "-B", f"{HERE}/{name}"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env=env)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def data_rows(b, venv, work):
+    for name, ours, theirs, ratio in python(b, venv, work, "torch_data.py"):
+        ratio = float(ratio)
+        if name in LOADERS:
+            what, bar = LOADERS[name]
+            b.row(what, f"{float(ours):,.0f} batches/s", f"{float(theirs):,.0f}/s torch", f"{ratio:.1f} x",
+                  f">= {bar} x" if bar else "-", ratio >= bar if bar else None)
+        elif name in SEEKS:
+            b.row(SEEKS[name], f"{float(ours):.0f} us", f"{float(theirs):.0f} us in 1,000", f"{ratio:.2f} x", "<= 2 x", ratio <= 2)
+
+
+def section_torch(b):
+    """Needs PyTorch: the environment of the tests, which takes minutes to be made."""
+    venv = b.build + "/venv"
+    if subprocess.run([ROOT + "/tools/venv", venv]).returncode:
+        return b.row("trainings of PyTorch", "-", "PyTorch is not here", "-", "-", None)
+    work = b.fresh("torch")
+    os.makedirs(work)
+    for part in (data_rows,):
+        part(b, venv, work)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings in processes of their own, that share one import: each is a fork of the test, which
+itself never trains.  A child may be killed in the middle, as real ones are."""
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+
+KILLED = -signal.SIGKILL
+
+
+def kill_me():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def _start(function, arguments, environment):
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    code = 1
+    try:
+        os.close(reader)
+        signal.alarm(100)  # whoever waits for somebody who has gone
+        os.environ.update({name: str(value) for name, value in environment.items()})
+        log = os.open(os.path.join(os.environ["HOME"], f"child-{os.getpid()}.log"), os.O_CREAT | os.O_WRONLY)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        try:
+            answer = {"value": function(*arguments)}
+            code = 0
+        except BaseException as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        with os.fdopen(writer, "w") as file:
+            json.dump(answer, file)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _finish(pid, reader):
+    with os.fdopen(reader) as file:
+        text = file.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    answer = json.loads(text) if text else {}
+    with open(os.path.join(os.environ["HOME"], f"child-{pid}.log"), errors="replace") as file:
+        answer["log"] = file.read()
+    answer["code"] = code
+    return answer
+
+
+def run(function, *arguments, **environment):
+    """{code, log, value or error} of a child that called the function."""
+    return _finish(*_start(function, arguments, environment))
+
+
+def run_ranks(size, function, *arguments, **environment):
+    """The same of several, the ranks of one training on one machine."""
+    port = free_port()
+    started = [
+        _start(
+            function,
+            arguments,
+            {
+                **environment,
+                "RANK": rank,
+                "LOCAL_RANK": rank,
+                "WORLD_SIZE": size,
+                "LOCAL_WORLD_SIZE": size,
+                "GROUP_RANK": 0,
+                "GROUP_WORLD_SIZE": 1,
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+                "DET_DISTRIBUTED_SECRET": os.environ["HOME"],
+            },
+        )
+        for rank in range(size)
+    ]
+    return [_finish(*each) for each in started]

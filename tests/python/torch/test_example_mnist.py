@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example does what plain PyTorch does: a loop without a line of ours, fed the same batches in the same order, ends
+with the same weights and the same metrics, to the bit."""
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import place
+import torch
+from determined import _det, pytorch
+from torch import nn
+
+EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/mnist_pytorch")
+RECORDS, BATCH, BATCHES = 300, 32, 25  # two epochs and a part of the third, with short last batches
+HPARAMS = {"global_batch_size": BATCH, "learning_rate": 0.5, "filters1": 3, "filters2": 4, "dropout": 0.25}
+SEED = 7
+
+
+def plain():
+    """A training as PyTorch's own tutorials write it."""
+    import data
+    import train
+
+    torch.manual_seed(SEED)
+    model = train.build_model(HPARAMS)
+    optimizer = torch.optim.Adadelta(model.parameters(), lr=HPARAMS["learning_rate"])
+    x, y = data.load("train")
+    items, counts = _det.order(len(x), BATCH, True, SEED, 0, BATCHES, 0, 1)
+    ends = np.cumsum(np.frombuffer(counts, np.int64))[:-1]
+    model.train()
+    for batch in map(torch.from_numpy, np.split(np.frombuffer(items, np.int64).copy(), ends)):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x[batch]), y[batch])
+        loss.backward()
+        optimizer.step()
+    return model, *evaluate(model, *data.load("test"))
+
+
+@torch.no_grad()
+def evaluate(model, x, y):
+    model.eval()
+    losses, right = [], []
+    for pictures, digits in zip(x.split(BATCH), y.split(BATCH)):
+        scores = model(pictures)
+        losses.append(nn.functional.cross_entropy(scores, digits).item() * len(digits))
+        right.append((scores.argmax(1) == digits).float().mean().item() * len(digits))
+    return math.fsum(losses) / len(x), math.fsum(right) / len(x)
+
+
+class Example(place.Offline):
+    def setUp(self):
+        super().setUp()
+        sys.path.insert(0, EXAMPLE)
+        self.addCleanup(sys.path.remove, EXAMPLE)
+        os.environ["DRAWN_DATA"] = str(RECORDS)
+        os.environ["DET_HPARAMS"] = json.dumps(HPARAMS)
+        os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(
+            {
+                "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": BATCHES}},
+                "reproducibility": {"experiment_seed": SEED},
+            }
+        )
+
+    def reported(self):
+        shown = subprocess.run(
+            [self.before["DET"], "trial", "metrics", "1", "--local=" + self.path("run"), "--csv"], capture_output=True, text=True
+        )
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        return {(row["group"], row["name"]): float(row["value"]) for row in csv.DictReader(io.StringIO(shown.stdout))}
+
+    def test_it_ends_with_the_weights_and_the_metrics_of_plain_pytorch(self):
+        import train
+
+        train.main()
+        model, loss, accuracy = plain()
+        reported = self.reported()
+        self.assertEqual(reported["validation", "batches"], BATCHES)
+        self.assertEqual(reported["validation", "validation_loss"], loss)
+        self.assertEqual(reported["validation", "accuracy"], accuracy)
+        (uuid,) = os.listdir(self.path("run", "checkpoints"))
+        trial = pytorch.load_trial_from_checkpoint_path(self.path("run", "checkpoints", uuid), train.MNISTTrial)
+        for name, tensor in model.state_dict().items():
+            self.assertTrue(torch.equal(tensor, trial.model.state_dict()[name]), name)
+
+    def test_files_of_mnist_are_read_where_they_are(self):
+        import data
+
+        del os.environ["DRAWN_DATA"]
+        os.environ["MNIST_DIR"] = self.folder
+        for split, count in (("train", 3), ("test", 2)):
+            for name, shape in zip(data.FILES[split], ((count, 28, 28), (count,))):
+                content = np.arange(np.prod(shape)).astype(np.uint8).reshape(shape)
+                head = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape)
+                with open(self.path(name), "wb") as file:
+                    file.write(head + content.tobytes())
+        x, y = data.load("test")
+        self.assertEqual((tuple(x.shape), y.tolist(), x.dtype), ((2, 1, 28, 28), [0, 1], torch.float32))
+        self.assertEqual(x.flatten()[1].item(), torch.tensor(1 / 255).item())
+
+
+if __name__ == "__main__":
+    unittest.main()
