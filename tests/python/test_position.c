@@ -31,7 +31,7 @@ TEST(the_next_epoch_follows_unless_somebody_said_something)
 struct race {
     struct position *position;
     _Atomic int readers; /* still at it */
-    _Atomic int mixed; /* states that nobody made */
+    _Atomic int mixed;   /* states that nobody made */
 };
 
 /* As a pipeline that reads ahead. */
