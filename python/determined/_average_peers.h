@@ -98,8 +98,8 @@ det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
 
 /* Where bytes can be put before this rank greets, so that they travel with its
  * greeting; once all came, those of each rank.  NULL: they are too many, or ranks share
- * no memory. */
-void *peers_slot(const struct peers *peers, int stream, size_t bytes);
+ * no memory, or something failed before. */
+void *peers_slot(struct peers *peers, int stream, size_t bytes);
 const void *peers_slot_of(const struct peers *peers, int stream, int rank);
 
 /* `into` gets the means of all ranks' `from`, which may be the same place.  When
