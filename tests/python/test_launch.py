@@ -15,6 +15,7 @@ from place import Offline
 import determined as det
 from determined import _launch, _replicas, launch
 from determined.exec import harness
+from determined.launch import torch_distributed
 
 
 class Words(unittest.TestCase):
@@ -44,6 +45,35 @@ class Words(unittest.TestCase):
             ],
         )
 
+    def test_torchrun_s_options_are_taken_as_far_as_they_mean_something(self):
+        for words, wanted in (
+            ([], ([], [])),
+            (["--nproc_per_node", "2", "--", "a", "-n", "3"], (["--nproc-per-node", "2"], ["a", "-n", "3"])),
+            (["--nproc-per-node=auto", "train.py"], ([], ["train.py"])),
+            (["-n", "2", "--nnodes=2", "--node_rank", "1", "a"], (["-n", "2", "--nnodes", "2", "--node-rank", "1"], ["a"])),
+            (["--rdzv_endpoint=h:5", "a"], (["--master-addr", "h", "--master-port", "5"], ["a"])),
+            (["--rdzv-endpoint", "h", "a"], (["--master-addr", "h"], ["a"])),
+            (["--max_restarts", "0", "--standalone", "-r", "3", "a"], ([], ["a"])),
+            (["--trial", "m:T"], ([], ["--trial", "m:T"])),
+            (["--", "--trial", "m:T"], ([], ["--trial", "m:T"])),
+            (["--unknown", "a"], (["--unknown"], ["a"])),
+            (["--help"], (["--help"], [])),
+        ):
+            with self.subTest(words), contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(torch_distributed.split(words), wanted)
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            torch_distributed.split(["--tee=3", "a"])
+        self.assertEqual(err.getvalue(), "determined: torchrun's --tee has no effect here\n")
+
+    def test_a_trial_is_run_by_the_harness(self):
+        with mock.patch.object(_launch, "run_det") as run:
+            torch_distributed.main(["--nproc_per_node=2", "--", "--trial", "m:T"])
+        harness_words = [sys.executable, "-m", "determined.exec.harness", "m:T"]
+        self.assertEqual(
+            run.call_args.args[0], ["launch", "torch_distributed", "--nproc-per-node", "2", "--", *harness_words]
+        )
+
     def test_without_the_program_one_sentence(self):
         with mock.patch.object(_launch, "_NEAR", ()), mock.patch.dict(os.environ, PATH="/nowhere"):
             with self.assertRaisesRegex(SystemExit, "determined: the program 'det' is neither"):
@@ -66,10 +96,10 @@ class Relaunch(Offline):
         os.environ["DET_RUN_DIR"] = self.path("task")
         self.forget_info()
 
-    def relaunched(self):
+    def relaunched(self, *layer):
         """The words, or None."""
         with mock.patch.object(_launch, "run_det") as run:
-            _launch.relaunch_if_needed()
+            _launch.relaunch_if_needed(*layer)
         return run.call_args.args[0] if run.called else None
 
     def test_several_slots_are_several_processes(self):
@@ -80,6 +110,7 @@ class Relaunch(Offline):
         words = self.relaunched()
         self.assertEqual(words[:4], ["launch", "mpi", "--", sys.executable])
         self.assertEqual(words[4:], sys.orig_argv[1:])
+        self.assertEqual(self.relaunched("torch_distributed"), ["launch", "torch_distributed", *words[2:]])
         self.be_task(1, nodes=2)
         self.assertIsNotNone(self.relaunched())
 
@@ -94,6 +125,25 @@ class Relaunch(Offline):
         with mock.patch.object(sys, "argv", [""]):
             with self.assertRaisesRegex(RuntimeError, "has 3 slots.*standard input cannot be started again"):
                 self.relaunched()
+
+    def test_the_harness_launches_by_the_layer_of_the_class(self):
+        self.be_task(2)
+        path = self.write(
+            "model/laid_out.py",
+            "from determined._trial import LegacyTrial, TrialController\n"
+            "class Trial(LegacyTrial):\n    trial_controller_class = TrialController\n"
+            "    def __init__(self, context): pass\n"
+            "class Torch(Trial):\n    _launch_layer = 'torch_distributed'\n",
+        )
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(os.path.dirname(path))
+        for name, layer in (("Trial", "mpi"), ("Torch", "torch_distributed")):
+            with mock.patch.object(_launch, "run_det", side_effect=KeyboardInterrupt) as run:
+                self.assertRaises(KeyboardInterrupt, harness.main, [f"laid_out:{name}"])
+            self.assertEqual(run.call_args.args[0][:3], ["launch", layer, "--"])
+        with mock.patch.object(_launch, "run_det") as run, contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(harness.main(["laid_out:Nobody"]), 2)
+        run.assert_not_called()  # it is told once, not by every process
 
     def test_it_goes_back_to_where_it_was_started(self):
         self.be_task(2)

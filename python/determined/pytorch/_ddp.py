@@ -23,6 +23,7 @@ import datetime
 import logging
 import os
 import socket
+import sys
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -163,7 +164,9 @@ class Ranks:
     def leave(self) -> None:
         """Ends the group; the user's own stays."""
         atexit.unregister(self.leave)
-        if self._owns and dist.is_initialized():
+        fails = sys.exc_info()[0] is not None
+        # NCCL would wait for what other ranks never join; the end of the process does it then.
+        if self._owns and dist.is_initialized() and not (fails and self.device.type == "cuda"):
             dist.destroy_process_group()
         self._owns = False
         self._models = []
