@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small convolutional network learns to read digits: a PyTorchTrial, and the Trainer that trains it."""
 import data
-import determined as det
 import torch
 from determined import pytorch
 from torch import nn
@@ -58,11 +57,8 @@ def main():
     with pytorch.init() as train_context:
         trial = MNISTTrial(train_context)
         trainer = pytorch.Trainer(trial, train_context)
-        trainer.fit(
-            max_length=pytorch.Epoch(1) if det.get_cluster_info() is None else None,
-            validation_period=pytorch.Batch(200),
-            checkpoint_period=pytorch.Batch(200),
-        )
+        # How long is said by the configuration: searcher.max_length.
+        trainer.fit(validation_period=pytorch.Batch(200), checkpoint_period=pytorch.Batch(200))
 
 
 if __name__ == "__main__":

@@ -208,6 +208,15 @@ size_t peers_all_rows(const struct peers *peers, const struct peers_scratch *scr
     return rows;
 }
 
+bool peers_all_in_slots(const struct peers *peers, const struct peers_scratch *scratch)
+{
+    bool all = true;
+
+    for (int rank = 0; rank < peers->size; rank++)
+        all = all && scratch->greetings[rank].is_in_slot;
+    return all;
+}
+
 /* The piece of a rank's rows that begins at `at`. */
 static size_t piece_len(size_t bytes, size_t at)
 {

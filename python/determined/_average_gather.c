@@ -6,11 +6,14 @@
  *
  * An embedding's gradient is a list of row numbers and of rows: those that the batch
  * touched.  Put one behind the other they are the gradient of the whole batch, as one
- * process would have made it.  Ranks may have any number of rows. */
+ * process would have made it.  Ranks may have any number of rows.  Where those of every
+ * rank fit into its slot of the memory that ranks share, they are taken from there. */
+#include <string.h>
+
 #include "_average.h"
 #include "base/mem.h"
 
-enum { INPUTS = 2, DIMS = 254 };
+enum { INPUTS = 2, LINE = 64, DIMS = 254 };
 
 struct rows {
     TF_Tensor *input;
@@ -42,9 +45,46 @@ static det_status take_rows(TF_OpKernelContext *context, int i, struct rows *row
     return DET_OK;
 }
 
-static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int i,
-                         struct rows *rows, TF_Status *status, struct err *err)
+/* Where the rows of tensor `i` begin in the slot of a rank with so many rows. */
+static size_t place_of(const struct rows *rows, int i, size_t count)
 {
+    size_t at = 0;
+
+    for (int before = 0; before < i; before++)
+        at += (count * rows[before].row_bytes + LINE - 1) / LINE * LINE;
+    return at;
+}
+
+static bool put_into_slot(const struct kernel *kernel, const struct rows *rows)
+{
+    size_t count = (size_t)rows[0].dims[0];
+    char *slot =
+        peers_slot(&average.peers, kernel->stream, place_of(rows, INPUTS, count));
+
+    for (int i = 0; slot && count && i < INPUTS; i++)
+        memcpy(slot + place_of(rows, i, count), tf_api()->TensorData(rows[i].input),
+               count * rows[i].row_bytes);
+    return slot != NULL;
+}
+
+static void take_from_slots(const struct kernel *kernel, const struct rows *rows, int i,
+                            char *into)
+{
+    for (int rank = 0; rank < average.peers.size; rank++) {
+        size_t count = peers_rows(&average.peers, &kernel->scratch, rank);
+        const char *slot = peers_slot_of(&average.peers, kernel->stream, rank);
+
+        if (count)
+            memcpy(into, slot + place_of(rows, i, count), count * rows[i].row_bytes);
+        into += count * rows[i].row_bytes;
+    }
+}
+
+static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int i,
+                         TF_Status *status, struct err *err)
+{
+    struct rows *all_rows = kernel->inputs;
+    struct rows *rows = &all_rows[i];
     const struct tf *tf = tf_api();
     size_t count = peers_all_rows(&average.peers, &kernel->scratch);
     TF_Tensor *output;
@@ -56,9 +96,12 @@ static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int
     st = tf_failure(tf, status, err);
     if (st)
         return st;
-    st = peers_gather(&average.peers, &kernel->scratch, kernel->stream,
-                      tf->TensorData(rows->input), tf->TensorData(output),
-                      rows->row_bytes, err);
+    if (peers_all_in_slots(&average.peers, &kernel->scratch))
+        take_from_slots(kernel, all_rows, i, tf->TensorData(output));
+    else
+        st = peers_gather(&average.peers, &kernel->scratch, kernel->stream,
+                          tf->TensorData(rows->input), tf->TensorData(output),
+                          rows->row_bytes, err);
     tf->DeleteTensor(output);
     return st;
 }
@@ -84,6 +127,7 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
     if (!st && rows[0].dims[0] != rows[1].dims[0])
         st = err_set(err, DET_INVALID, "there are not as many rows as row numbers");
     greeting.rows = (uint64_t)rows[0].dims[0];
+    greeting.is_in_slot = !st && put_into_slot(kernel, rows);
     *ret_greeting = greeting;
     return st;
 }
@@ -91,11 +135,10 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
 static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
                        TF_Status *status, struct err *err)
 {
-    struct rows *rows = kernel->inputs;
     det_status st = DET_OK;
 
     for (int i = 0; !st && i < INPUTS; i++)
-        st = gather(kernel, context, i, &rows[i], status, err);
+        st = gather(kernel, context, i, status, err);
     return st;
 }
 

@@ -33,16 +33,21 @@ struct patience {
     bool has_said;
 };
 
-/* Sleeps rather than yields: who yields on a busy machine is taken to have had its
- * share, and is let in again a tick too late; so says the scheduler of Linux since 6.6.
- */
-static void rest(const struct peers *peers, struct patience *patience, int64_t spin_us)
+static void count_time(const struct peers *peers, struct patience *patience)
 {
     int64_t now_us = clock_mono_us(peers->clock);
 
     if (!patience->since_us)
         patience->since_us = now_us;
     patience->waited_us = now_us - patience->since_us;
+}
+
+/* Sleeps rather than yields: who yields on a busy machine is taken to have had its
+ * share, and is let in again a tick too late; so says the scheduler of Linux since 6.6.
+ */
+static void rest(const struct peers *peers, struct patience *patience, int64_t spin_us)
+{
+    count_time(peers, patience);
     if (patience->waited_us > spin_us)
         clock_pause(peers->clock, NAP_US);
 }
@@ -588,7 +593,7 @@ static det_status hear_one(struct peers *peers, int stream, int rank, bool brief
     while (!room_hear(room, stream, rank, briefly ? BRIEF_US / 1000 : LOOK_MS)) {
         enum room_fate fate = room_fate(room, rank);
 
-        rest(peers, patience, INT64_MAX);
+        count_time(peers, patience);
         if (fate != ROOM_HERE && !room_hear(room, stream, rank, 0))
             return say_gone(peers, rank, fate, err);
         if (briefly && patience->waited_us > BRIEF_US)
@@ -619,9 +624,11 @@ static det_status hear_all(struct peers *peers, struct peers_scratch *scratch,
     return st;
 }
 
-void *peers_slot(const struct peers *peers, int stream, size_t bytes)
+/* After a failure a slot may still be read by ranks that are a turn behind. */
+void *peers_slot(struct peers *peers, int stream, size_t bytes)
 {
-    return has_room(peers, stream) && bytes <= peers->room.slot_bytes
+    return has_room(peers, stream) && bytes <= peers->room.slot_bytes &&
+                   !was_broken(peers, NULL)
                ? room_slot(&peers->room, stream)
                : NULL;
 }

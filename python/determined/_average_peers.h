@@ -55,12 +55,13 @@ struct peers {
     struct err why;
 };
 
-/* What a rank is about to average; equal on all, but for `rows`. */
+/* What a rank is about to average; equal on all, but for the last two. */
 struct peers_greeting {
     uint64_t tensors;
     uint64_t bytes;
-    uint64_t signature; /* of shapes, types and options */
-    uint64_t rows;      /* each rank's own: see peers_gather() */
+    uint64_t signature;  /* of shapes, types and options */
+    uint64_t rows;       /* each rank's own: see peers_gather() */
+    uint64_t is_in_slot; /* all that it has: see peers_slot() */
 };
 
 /* One stream's memory; zeroed at first. */
@@ -98,8 +99,8 @@ det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
 
 /* Where bytes can be put before this rank greets, so that they travel with its
  * greeting; once all came, those of each rank.  NULL: they are too many, or ranks share
- * no memory. */
-void *peers_slot(const struct peers *peers, int stream, size_t bytes);
+ * no memory, or something failed before. */
+void *peers_slot(struct peers *peers, int stream, size_t bytes);
 const void *peers_slot_of(const struct peers *peers, int stream, int rank);
 
 /* `into` gets the means of all ranks' `from`, which may be the same place.  When
@@ -117,6 +118,8 @@ det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int
 size_t peers_rows(const struct peers *peers, const struct peers_scratch *scratch,
                   int rank);
 size_t peers_all_rows(const struct peers *peers, const struct peers_scratch *scratch);
+/* Whether each rank said that all it has is in its slot.  When all came. */
+bool peers_all_in_slots(const struct peers *peers, const struct peers_scratch *scratch);
 
 /* `into` gets the rows of all ranks, in the order of ranks. */
 det_status peers_gather(struct peers *peers, struct peers_scratch *scratch, int stream,

@@ -23,6 +23,14 @@ det_status position_new(struct position **ret_position, struct err *err)
     return DET_OK;
 }
 
+void position_free(struct position *position)
+{
+    if (!position)
+        return;
+    lock_done(&position->lock);
+    mem_free(position);
+}
+
 void position_set(struct position *position, int64_t epoch, int64_t first)
 {
     lock_take(&position->lock);

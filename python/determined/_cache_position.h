@@ -21,8 +21,9 @@ struct position_state {
     int64_t changes; /* so many so far */
 };
 
-/* Lives as long as the process: pipelines may outlive what Python knows of them. */
 det_status position_new(struct position **ret_position, struct err *err);
+/* Python never does: pipelines may outlive what it knows of them. */
+void position_free(struct position *position);
 void position_set(struct position *position, int64_t epoch, int64_t first);
 struct position_state position_get(struct position *position);
 /* The pass of `epoch`, begun after so many changes, has ended.  False: it no longer

@@ -762,6 +762,7 @@ static PyMethodDef module_methods[] = {
     METHOD("client", module_client, METH_VARARGS | METH_KEYWORDS),
     METHOD("distributed", module_distributed, METH_VARARGS | METH_KEYWORDS),
     METHOD("order", module_order, METH_VARARGS | METH_KEYWORDS),
+    METHOD("gather", module_gather, METH_VARARGS),
     {0},
 };
 

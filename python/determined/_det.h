@@ -93,6 +93,7 @@ PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* _det_data.c */
 PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *module_gather(PyObject *module, PyObject *args);
 int add_data_types(PyObject *module);
 
 /* _det_profiler.c */

@@ -3,6 +3,7 @@
  *
  *   order()       which items the batches of a stretch hold: two arrays of int64, the
  *                 indices and how many of them are of each batch
+ *   gather()      rows of an array by their indices, one behind the other
  *   RecordWriter  a det_records
  *   Records       a det_dataset of a file of records */
 #include "_det.h"
@@ -134,6 +135,100 @@ PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs)
     options->batch_size = batch_size;
     options->seed = seed;
     return order_of(&stretch);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* As in libdet's data set of arrays: the processor is asked for a row some rows ahead,
+ * piece by piece between the copies. */
+enum { ROWS_AHEAD = 3, PIECE_BYTES = 1600, LINE_BYTES = 64 };
+
+struct rows {
+    Py_buffer source;
+    Py_buffer indices;
+    Py_buffer to;
+    size_t row_bytes;
+};
+
+/* Counted from the end where it is below 0; -1 where there is none. */
+static int64_t row_at(const struct rows *rows, size_t at)
+{
+    const int64_t *indices = rows->indices.buf;
+    int64_t count = rows->source.len / (Py_ssize_t)rows->row_bytes;
+    int64_t row = indices[at] < 0 ? indices[at] + count : indices[at];
+
+    return row >= 0 && row < count ? row : -1;
+}
+
+static void copy_row(unsigned char *to, const unsigned char *from,
+                     const unsigned char *ahead, size_t size)
+{
+    for (size_t at = 0; at < size; at += PIECE_BYTES) {
+        size_t len = size - at < PIECE_BYTES ? size - at : PIECE_BYTES;
+
+        for (size_t line = 0; line < len; line += LINE_BYTES)
+            __builtin_prefetch(ahead + at + line, 0, 2);
+        memcpy(to + at, from + at, len);
+    }
+}
+
+/* Without the GIL.  The first index that there is no row for; -1: all are there. */
+static Py_ssize_t gather(const struct rows *rows)
+{
+    size_t count = (size_t)rows->indices.len / sizeof(int64_t);
+    const unsigned char *source = rows->source.buf;
+    unsigned char *to = rows->to.buf;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t row = row_at(rows, i);
+        int64_t ahead = row_at(rows, i + ROWS_AHEAD < count ? i + ROWS_AHEAD : i);
+
+        if (row < 0)
+            return (Py_ssize_t)i;
+        copy_row(to + i * rows->row_bytes, source + (size_t)row * rows->row_bytes,
+                 source + (size_t)(ahead < 0 ? row : ahead) * rows->row_bytes,
+                 rows->row_bytes);
+    }
+    return -1;
+}
+
+static PyObject *gather_rows(const struct rows *rows)
+{
+    size_t count = (size_t)rows->indices.len / sizeof(int64_t);
+    Py_ssize_t missing;
+
+    if ((size_t)rows->indices.len % sizeof(int64_t) ||
+        (size_t)rows->to.len / rows->row_bytes != count ||
+        (size_t)rows->to.len % rows->row_bytes)
+        return fail(DET_INVALID, "there must be room for a row for each 64-bit index");
+    Py_BEGIN_ALLOW_THREADS
+    missing = gather(rows);
+    Py_END_ALLOW_THREADS
+    if (missing < 0)
+        return none();
+    return PyErr_Format(PyExc_IndexError, "there is no row %lld: the array has %zd",
+                        (long long)((const int64_t *)rows->indices.buf)[missing],
+                        rows->source.len / (Py_ssize_t)rows->row_bytes);
+}
+
+/* (source, row_bytes, indices, to): memory, and memory to write to. */
+PyObject *module_gather(PyObject *module, PyObject *args)
+{
+    struct rows rows = {0};
+    Py_ssize_t row_bytes;
+    PyObject *result;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*ny*w*:gather", &rows.source, &row_bytes,
+                          &rows.indices, &rows.to))
+        return NULL;
+    rows.row_bytes = (size_t)row_bytes;
+    result = row_bytes > 0 ? gather_rows(&rows)
+                           : fail(DET_INVALID, "a row has one byte or more");
+    PyBuffer_Release(&rows.source);
+    PyBuffer_Release(&rows.indices);
+    PyBuffer_Release(&rows.to);
+    return result;
 }
 
 /* ---- writing records ------------------------------------------------------------- */

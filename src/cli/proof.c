@@ -192,6 +192,7 @@ static det_status create(struct proof *proof, const struct buf *config, int64_t 
 struct legacy {
     int64_t steps;
     const char *directory; /* of its final checkpoint */
+    const struct json *metadata;
     struct proof_reports reports;
 };
 
@@ -213,6 +214,7 @@ static det_status read_checkpoint(struct cli *cli, const struct proof_outcome *o
             continue;
         last = c;
         legacy->steps = steps;
+        legacy->metadata = json_get(c, "metadata");
     }
     if (st)
         return st;
@@ -277,12 +279,15 @@ static det_status compare(struct proof *proof, struct legacy *undisturbed,
     struct cli *cli = proof->cli;
     struct legacy killed = {0};
     size_t before = proof->parts.all.count;
+    struct field_strs left_out;
     det_status st = read_legacy(cli, outcome, &killed);
 
     if (!st)
+        st = proof_left_out(&options->ignored_files, undisturbed->metadata, &cli->mem,
+                            &left_out, cli->err);
+    if (!st)
         st = proof_compare_files(io_system(), undisturbed->directory, killed.directory,
-                                 &options->ignored_files, &cli->mem, &proof->parts,
-                                 cli->err);
+                                 &left_out, &cli->mem, &proof->parts, cli->err);
     if (!st)
         st = proof_compare_reports(&undisturbed->reports, &killed.reports,
                                    &options->ignored_metrics, &cli->mem, &proof->parts,

@@ -139,10 +139,25 @@ static det_status compare_file(const struct pair *pair, const struct manifest_fi
     return st;
 }
 
-/* A file that names the training, as determined.keras has one, is another in each. */
-static bool is_compared(const char *path, const struct field_strs *ignored)
+det_status proof_left_out(const struct field_strs *ignored, const struct json *metadata,
+                          struct arena *mem, struct field_strs *ret_patterns,
+                          struct err *err)
 {
-    return strcmp(path, "continue_id") && !is_one_of(path, ignored);
+    const struct json *own = json_get(metadata, "not_state");
+    struct field_strs all = {.count = ignored->count};
+
+    json_each(name, own)
+        all.count++;
+    all.at = arena_array(mem, const char *, all.count + 1);
+    if (!all.at)
+        return err_default(err, DET_NOMEM);
+    all.count = 0;
+    for (size_t i = 0; i < ignored->count; i++)
+        all.at[all.count++] = ignored->at[i];
+    json_each(name, own)
+        all.at[all.count++] = json_str(name, "");
+    *ret_patterns = all;
+    return DET_OK;
 }
 
 /* Both lists are sorted by path. */
@@ -162,7 +177,7 @@ static det_status compare_lists(const struct pair *pair, const struct manifest *
 
         i += order <= 0;
         k += order >= 0;
-        if (!is_compared(first->path, ignored)) {
+        if (is_one_of(first->path, ignored)) {
             part->left_out++;
             continue;
         }

@@ -40,6 +40,13 @@ struct proof_parts {
 void proof_parts_done(struct proof_parts *parts);
 bool proof_is_same(const struct proof_parts *parts);
 
+/* Patterns of files that are not compared: those of the user, and what the checkpoint
+ * itself says is no state, in `not_state` of its metadata (a file that names the
+ * training is another one in each).  Borrows from both. */
+det_status proof_left_out(const struct field_strs *ignored, const struct json *metadata,
+                          struct arena *mem, struct field_strs *ret_patterns,
+                          struct err *err);
+
 /* Compares what lies below two directories and adds a part.  `ignored` are patterns of
  * paths, as of fnmatch(3). */
 det_status proof_compare_files(struct io *io, const char *undisturbed,

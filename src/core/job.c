@@ -14,7 +14,8 @@
  *   1. it was being killed: CANCELED, whatever its program said;
  *   2. its program failed: ERROR.  There are no restarts: nothing was kept that a
  *      second attempt could go on from;
- *   3. exit 0 that nobody asked for: COMPLETED, also while it was to pause;
+ *   3. exit 0 that nobody asked for: COMPLETED, also while it was to pause.  But not
+ *      after a kill: many programs end with 0 when they are told to;
  *   4. it left as it was asked to, was killed for the scheduler's sake, or its machine
  *      was lost: PAUSED when that is wanted, else again. */
 #include <inttypes.h>
@@ -111,7 +112,8 @@ void job_run_over(struct core *core, struct live_job *job,
         end(core, job, JOB_CANCELED);
     else if (run->row.exit == EXIT_FAILED)
         end(core, job, JOB_ERROR);
-    else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged)
+    else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged &&
+             !run->row.is_killed)
         end(core, job, JOB_COMPLETED);
     else if (job->row.state == JOB_STOPPING_PAUSED)
         rest(core, job);

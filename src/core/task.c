@@ -5,6 +5,8 @@
  * more of it than this.  A trial is one kind, a job another: both hold a `struct
  * live_task`, and here is everything in which they differ for a run.  To add a kind:
  * a record with such a part, and a line in each function below. */
+#include "core/task.h"
+
 #include <inttypes.h>
 
 #include "core/core_impl.h"

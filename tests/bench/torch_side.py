@@ -43,6 +43,32 @@ def data_rows(b, venv, work):
             b.row(SEEKS[name], f"{float(ours):.0f} us", f"{float(theirs):.0f} us in 1,000", f"{ratio:.2f} x", "<= 2 x", ratio <= 2)
 
 
+# name in torch_loop.py: row
+LOOPS = {
+    "lightning": "  Lightning's loop",
+    "transformers": "  the HF Trainer's loop",
+}
+
+
+def loop_rows(b, venv, work):
+    """A step of the same training in each loop, beside a plain one."""
+    found = {name: list(map(float, rest)) for name, *rest in python(b, venv, work, "torch_loop.py")}
+    for tiny, what in (("", "a step of a convolutional network: CPU time"), ("_tiny", "a step of one layer: CPU time")):
+        cpu, _, more, _ = found["ours" + tiny]
+        plain = found["plain" + tiny][0]
+        b.row(what, f"{cpu:,.0f} us", f"{plain:,.0f} us plain loop", f"{more:.3f} x", "-" if tiny else "<= 1.01 x",
+              None if tiny else more <= 1.01)
+        for name, row in LOOPS.items():
+            theirs, _, more, _ = found[name + tiny]
+            b.row(row, f"{theirs:,.0f} us", f"{plain:,.0f} us plain loop", f"{more:.3f} x", "-", None)
+    pace, plain = found["ours"][1], found["plain"][1]
+    b.row("steps of it", f"{pace:,.1f}/s", f"{plain:,.1f}/s plain loop", f"{found['ours'][3]:.3f} x", ">= 0.97 x",
+          found["ours"][3] >= 0.97)
+    for name, row in LOOPS.items():
+        ratio = pace / found[name][1]
+        b.row(row, f"{pace:,.1f}/s ours", f"{found[name][1]:,.1f}/s", f"{ratio:.2f} x", ">= 1 x", ratio >= 1)
+
+
 def section_torch(b):
     """Needs PyTorch: the environment of the tests, which takes minutes to be made."""
     venv = b.build + "/venv"
@@ -50,5 +76,5 @@ def section_torch(b):
         return b.row("trainings of PyTorch", "-", "PyTorch is not here", "-", "-", None)
     work = b.fresh("torch")
     os.makedirs(work)
-    for part in (data_rows,):
+    for part in (data_rows, loop_rows):
         part(b, venv, work)

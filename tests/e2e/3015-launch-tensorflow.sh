@@ -121,6 +121,15 @@ says '[rank=1] || launch=tensorflow'
 fails 1 'tensorflow_distributed refuses it' create script -f \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
 says 'this task has 2 nodes'
+cat >script/model_def.py <<'END'
+import determined
+
+class Trial(determined.LegacyTrial):
+    trial_controller_class = determined.TrialController
+
+    def __init__(self, context):
+        raise AssertionError("it is not made here")
+END
 fails 1 'and a class, which would be a process a slot' create script -f --config entrypoint=model_def:Trial
 says "this task has 2 nodes, and 'det launch mpi' starts processes on one"
 ok 'on one node it is a process with a replica a slot' create script -f --config resources.slots_per_trial=2 \

@@ -16,6 +16,7 @@
 #   need PROGRAM...                 skips the whole script where one is missing
 #   need_tensorflow                 ... and where TensorFlow is; else `python3` has it, also in
 #                                   tasks (call it before `platform`), see below
+#   need_torch                      the same with PyTorch
 #
 # Things
 #   platform [ARGS...]          starts `det serve` (with ARGS) and waits for it
@@ -211,6 +212,12 @@ need_tensorflow() {
     export PATH
     export TF_CPP_MIN_LOG_LEVEL=2 TF_ENABLE_ONEDNN_OPTS=0 OMP_NUM_THREADS=1
     export DRAWN_DATA="${DRAWN_DATA-1000}"
+}
+
+# The same environment has PyTorch.
+need_torch() {
+    need_tensorflow
+    [ -d "$build"/venv/lib/python3*/site-packages/torch ] || skip_all 'PyTorch could not be installed'
 }
 
 # ---- things

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, and ranks that average: each is a thread, and MPI a list of messages. */
-#include <math.h>
+/* Ranks that average: each is a thread, and MPI a list of messages. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "_average_peers.h"
 #include "base/fault.h"
@@ -319,72 +315,6 @@ static det_status agree(struct player *player, const struct peers_greeting *gree
     return st;
 }
 
-/* ---- numbers --------------------------------------------------------------------- */
-
-TEST(every_half_becomes_a_float_and_the_same_half_again)
-{
-    for (uint32_t bits = 0; bits < 0x10000; bits++) {
-        uint16_t half = (uint16_t)bits;
-        uint16_t again;
-        float number;
-        int exponent = (half >> 10 & 31);
-        float exact = ldexpf((float)((half & 1023) + (exponent ? 1024 : 0)),
-                             (exponent ? exponent : 1) - 25);
-
-        number_convert(&number, NUMBER_FLOAT, &half, NUMBER_HALF, 1);
-        number_convert(&again, NUMBER_HALF, &number, NUMBER_FLOAT, 1);
-        if (exponent == 31 && half & 1023) {
-            CHECK(isnan(number) && (again & 0x7fff) > 0x7c00);
-            continue;
-        }
-        CHECK_EQ(again, half);
-        if (exponent < 31)
-            CHECK(number == (half & 0x8000 ? -exact : exact));
-        else
-            CHECK(isinf(number));
-    }
-}
-
-/* Between two halves there are 8191 floats: those next to the middle decide. */
-TEST(floats_are_rounded_to_the_nearest_half_and_ties_to_even)
-{
-    for (uint16_t half = 0; half < 0x7c00; half++) {
-        uint16_t next = half + 1;
-        float low, high, middle;
-        uint16_t got;
-
-        number_convert(&low, NUMBER_FLOAT, &half, NUMBER_HALF, 1);
-        number_convert(&high, NUMBER_FLOAT, &next, NUMBER_HALF, 1);
-        middle = half == 0x7bff ? 65520.0f : (low + high) / 2;
-        number_convert(&got, NUMBER_HALF, &middle, NUMBER_FLOAT, 1);
-        CHECK_EQ(got, half & 1 ? next : half);
-        low = nextafterf(middle, 0);
-        number_convert(&got, NUMBER_HALF, &low, NUMBER_FLOAT, 1);
-        CHECK_EQ(got, half);
-        high = nextafterf(middle, INFINITY);
-        number_convert(&got, NUMBER_HALF, &high, NUMBER_FLOAT, 1);
-        CHECK_EQ(got, next);
-    }
-}
-
-TEST(bfloat16s_are_the_upper_half_of_a_float_rounded)
-{
-    const float numbers[] = {1.0f, -2.5f, 1.00390625f, 1.01171875f, 3.4e38f, NAN, 0.1f};
-    const uint16_t wanted[] = {0x3f80, 0xc020, 0x3f80, 0x3f82, 0x7f80, 0x7fc0, 0x3dcd};
-    uint16_t got[ARRAY_LEN(numbers)];
-    double doubles[2] = {0.5, -3};
-    float back[2];
-
-    number_convert(got, NUMBER_BFLOAT16, numbers, NUMBER_FLOAT, ARRAY_LEN(numbers));
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        CHECK_EQ(got[i], wanted[i]);
-    number_convert(back, NUMBER_FLOAT, got, NUMBER_BFLOAT16, 2);
-    CHECK(back[0] == 1.0f && back[1] == -2.5f);
-    number_convert(got, NUMBER_BFLOAT16, doubles, NUMBER_DOUBLE, 2);
-    number_convert(doubles, NUMBER_DOUBLE, got, NUMBER_BFLOAT16, 2);
-    CHECK(doubles[0] == 0.5 && doubles[1] == -3);
-}
-
 /* ---- means ----------------------------------------------------------------------- */
 
 static void average_twice(struct player *player)
@@ -467,17 +397,6 @@ TEST(all_ranks_get_the_same_means_to_the_bit)
         check_means(4, counts[i], NUMBER_HALF, true);
     }
     check_means(1, 1000, NUMBER_FLOAT, true);
-}
-
-TEST(means_are_sums_in_the_order_of_ranks_divided)
-{
-    float a[3] = {1e8f, 1, -3}, b[3] = {1, 2, 5}, c[3] = {-1e8f, 4, 4};
-    const void *from[3] = {a, b, c};
-    float got[3];
-
-    number_mean(got, from, 3, 3, NUMBER_FLOAT);
-    CHECK(got[0] == 0.0f); /* 1 is lost beside 1e8: that order, and no other */
-    CHECK(fabsf(got[1] - 7.0f / 3) < 1e-6f && fabsf(got[2] - 2) < 1e-6f);
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -610,25 +529,6 @@ static void *share_alone(void *arg)
     return NULL;
 }
 
-TEST(ranks_of_two_machines_share_no_memory)
-{
-    struct room room = {0}, other = {0};
-    struct room_card cards[2];
-    struct err err = {0};
-
-    CHECK_OK(room_begin(&room, 0, 2, 4096, &cards[0], &err));
-    CHECK_OK(room_begin(&other, 1, 2, 4096, &cards[1], &err));
-    cards[0].machine++;
-    CHECK_EQ(room_enter(&other, cards, &err), DET_UNSUPPORTED);
-    CHECK_STR(err.text, "rank 1 is on another machine");
-    cards[0].machine--;
-    cards[0].secret++;
-    CHECK_EQ(room_enter(&other, cards, &err), DET_UNSUPPORTED);
-    CHECK_STR(err.text, "the memory of all ranks is not theirs");
-    room_done(&room);
-    room_done(&other);
-}
-
 /* Rank 1 comes from elsewhere: both do without, and nothing is left open. */
 TEST(where_one_cannot_enter_nobody_does)
 {
@@ -656,47 +556,6 @@ TEST(where_one_cannot_enter_nobody_does)
     CHECK(!peers_slot(&player.peers, 0, 1));
     peers_close(&player.peers, true);
     forget_messages();
-}
-
-/* A process of its own; it tells one turn and is killed. */
-static void be_killed(const struct room_card *cards)
-{
-    struct room room = {0};
-    struct room_card unused;
-
-    if (!room_begin(&room, 1, 2, 4096, &unused, NULL) &&
-        !room_enter(&room, cards, NULL)) {
-        memcpy(room_slot(&room, 0), "last", 5);
-        room_tell(&room, 0, "w", 2);
-    }
-    (void)raise(SIGKILL);
-}
-
-TEST(a_rank_that_is_killed_is_noticed_and_what_it_said_before_counts)
-{
-    struct room room = {0};
-    struct room_card cards[2];
-    struct err err = {0};
-    pid_t child;
-
-    CHECK_OK(room_begin(&room, 0, 2, 4096, &cards[0], &err));
-    cards[1] = cards[0];
-    child = fork();
-    if (!child)
-        be_killed(cards);
-    cards[1].process = child;
-    CHECK_OK(room_enter(&room, cards, &err));
-    room_tell(&room, 0, "w", 2);
-    while (!room_hear(&room, 0, 1, 20))
-        continue;
-    CHECK_STR(room_bytes(&room, 0, 1), "last");
-    room_tell(&room, 0, "x", 2);
-    while (room_fate(&room, 1) == ROOM_HERE)
-        CHECK(!room_hear(&room, 0, 1, 20));
-    CHECK_EQ(room_fate(&room, 1), ROOM_DIED);
-    CHECK(!room_hear(&room, 0, 1, 0));
-    waitpid(child, NULL, 0);
-    room_done(&room);
 }
 
 /* ---- failures -------------------------------------------------------------------- */

@@ -26,12 +26,13 @@ TEST(the_next_epoch_follows_unless_somebody_said_something)
     CHECK(!position_move_on(position, 4, now.changes));
     now = position_get(position);
     CHECK(now.epoch == 9 && now.first == 2);
+    position_free(position);
 }
 
 struct race {
     struct position *position;
     _Atomic int readers; /* still at it */
-    _Atomic int mixed; /* states that nobody made */
+    _Atomic int mixed;   /* states that nobody made */
 };
 
 /* As a pipeline that reads ahead. */
@@ -70,6 +71,7 @@ TEST(what_python_says_while_a_pass_ends_is_kept_whole)
         pthread_join(threads[i], NULL);
     CHECK_EQ(race.mixed, 0);
     CHECK_EQ(lost, 0);
+    position_free(race.position);
 }
 
 TEST(running_out_of_memory_is_an_ordinary_error)
@@ -80,5 +82,6 @@ TEST(running_out_of_memory_is_an_ordinary_error)
         det_status st = position_new(&position, &err);
 
         CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+        position_free(position);
     }
 }

@@ -180,6 +180,20 @@ class ClusterInfo(Offline):
         with self.assertRaisesRegex(RuntimeError, "this task is a COMMAND"):
             info.trial
 
+    def test_a_job_has_its_data_and_no_trial(self):
+        os.environ["DET_TASK_CONFIG"] = '{"data": {"trial_id": 777}, "name": "infer"}'
+        self.addCleanup(os.environ.pop, "DET_TASK_CONFIG", None)
+        self.lay_down(task_type="GENERIC")
+        info = det.get_cluster_info()
+        self.assertEqual(info.user_data, {"trial_id": 777})
+        self.assertIsNone(info.latest_checkpoint)
+        self.assertEqual(info.container_addrs, ["1.2.3.4"])
+        self.assertEqual(info.container_slot_counts, [2])
+        with self.assertRaisesRegex(RuntimeError, "this task is a job, not a training"):
+            info.trial
+        with self.assertRaisesRegex(ValueError, "this job has 2 slots"):
+            det.core.init()
+
     def test_a_task_without_its_files_says_so(self):
         os.environ["DET_RUN_DIR"] = self.path("nowhere")
         os.environ["DET_ALLOCATION_ID"] = "3.u.1"

@@ -175,8 +175,7 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
     if len(info.slot_ids) > 1 or len(info.container_addrs) > 1:
         raise ValueError(
             f"this {'trial' if info._is_trial else 'job'} has {sum(info.container_slot_counts)} slots: "
-            "core.init() needs "
-            "distributed=DistributedContext.from_...()"
+            "core.init() needs distributed=DistributedContext.from_...()"
         )
 
 

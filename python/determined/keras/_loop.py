@@ -579,7 +579,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         group = self.distributed._group if self.distributed.size > 1 else None
         listeners = self._hearing("on_checkpoint_end")
         overlapped = self._save_model is None and not listeners
-        metadata = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
+        metadata: Dict[str, Any] = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
+        metadata["not_state"] = [_CONTINUE_ID]  # det resume-proof compares the others
         checkpoint = self.core._det.checkpoint_begin(self.batches, json.dumps(metadata), group, overlapped=overlapped)
         try:
             for name, content in files.items():

@@ -11,8 +11,8 @@ for every rank, and put back:
 When checkpoints are saved, and why there:
 
     train_batch_end     in the middle of an epoch: each `checkpoint_batches`, and when asked to
-                        stop.  Not after the last batch: the validation of the epoch is still to
-                        come, and Lightning would never make up for it
+                        stop.  Not after a batch that is followed by a validation, for which
+                        Lightning would never make up: there it is validation_end
     train_epoch_end     after the validation: each `checkpoint_epochs`, when asked to stop, when the
                         training ends
 
@@ -67,6 +67,8 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._dist = core_context.distributed
         self._epochs, self._batches = checkpoint_epochs, checkpoint_batches
         self._is_preempted = False
+        self._is_due = False
+        self._has_stepped = True
         self._is_finished = False  # already when it began
         self._kept: List[Any] = []  # settings of the Trainer that stopping changes: (of what, name, value)
         self._rank_state: Optional[Dict[str, Any]] = None
@@ -136,7 +138,8 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         is_loaded_later = trainer.strategy.restore_checkpoint_after_setup
         if trainer.ckpt_path != self.ckpt_path and not is_loaded_later:
             logger.warning(
-                "training begins anew, though there is a checkpoint: call trainer.fit(..., ckpt_path=callback.ckpt_path)"
+                "training begins anew, though there is a checkpoint: call "
+                "trainer.fit(..., ckpt_path=callback.ckpt_path)"
             )
             self._rank_state = None
             return
@@ -164,12 +167,29 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        is_asked = self._core.preempt.should_preempt()
         if trainer.is_last_batch or _is_long_enough(trainer):
             return  # train_epoch_end follows
-        is_due = self._batches is not None and (batch_idx + 1) % self._batches == 0
-        if is_asked or is_due:
+        if self._batches is not None and (batch_idx + 1) % self._batches == 0:
+            self._is_due = True
+        # Gradients that are still to be added to are not saved.
+        self._has_stepped = (batch_idx + 1) % trainer.accumulate_grad_batches == 0
+        if not _is_validated_now(trainer, batch_idx):
+            self._save_in_epoch(trainer)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if trainer.sanity_checking or trainer.state.fn != "fit":
+            return
+        self._progress(trainer)
+        if not (trainer.is_last_batch or _is_long_enough(trainer) or trainer.should_stop):
+            self._save_in_epoch(trainer)
+
+    def _save_in_epoch(self, trainer: Any) -> None:
+        if not self._has_stepped:
+            return
+        is_asked = self._core.preempt.should_preempt()
+        if is_asked or self._is_due:
             self._save(trainer, in_epoch=True)
+        self._is_due = False
         if is_asked:
             self._stop(trainer)
             for each in trainer.loggers:
@@ -179,6 +199,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if self._is_preempted:
             return  # in the middle
+        self._is_due = False
         self._progress(trainer)
         is_asked = self._core.preempt.should_preempt()
         is_over = trainer.should_stop or _is_long_enough(trainer) or trainer.current_epoch + 1 == trainer.max_epochs
@@ -187,10 +208,6 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             self._save(trainer, in_epoch=False, finished=is_over)
         if is_asked and not is_over:
             self._stop(trainer)
-
-    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        if not trainer.sanity_checking and trainer.state.fn == "fit":
-            self._progress(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         for thing, name, value in self._kept:
@@ -206,7 +223,11 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         """Whatever the least number of epochs is, and without a validation."""
         self._is_preempted = True
         fit = trainer.fit_loop
-        for thing, name, value in ((trainer, "limit_val_batches", 0), (fit, "min_epochs", None), (fit.epoch_loop, "min_steps", None)):
+        for thing, name, value in (
+            (trainer, "limit_val_batches", 0),
+            (fit, "min_epochs", None),
+            (fit.epoch_loop, "min_steps", None),
+        ):
             self._kept.append((thing, name, getattr(thing, name)))
             setattr(thing, name, value)
         trainer.should_stop = True
@@ -260,3 +281,14 @@ def _check(name: str, value: Any, least: int) -> None:
 def _is_long_enough(trainer: Any) -> bool:
     """Whether max_steps is reached, which may be in the middle of an epoch."""
     return bool(0 < trainer.max_steps <= trainer.global_step)
+
+
+def _is_validated_now(trainer: Any, batch_idx: int) -> bool:
+    """Whether Lightning validates after this batch, in the middle of an epoch."""
+    epochs, batches = trainer.check_val_every_n_epoch, trainer.val_check_batch
+    if not trainer.enable_validation or batches in (None, float("inf")):
+        return False
+    if epochs is not None and (trainer.current_epoch + 1) % epochs != 0:
+        return False
+    at = trainer.fit_loop.total_batch_idx if epochs is None else batch_idx
+    return bool((at + 1) % batches == 0)

@@ -17,7 +17,6 @@ have got.  Generators that a data set keeps for itself are nobody's business: wh
 
 A validation walks through epoch 0 again and again, so that it sees the same every time.
 """
-
 import itertools
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
 
@@ -38,7 +37,7 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
 
     The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is sharded,
     shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
-    data may be a tuple or a dict of arrays.  Arrays need no worker processes: num_workers above 0 is a thread for
+    data may be a dict of arrays, or a tuple of arrays of different shapes.  Arrays need no worker processes: num_workers above 0 is a thread for
     them, and worker_init_fn is not called.  Batches always come in order."""
 
     def __init__(
@@ -321,12 +320,13 @@ def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: b
 
 
 def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, training: bool) -> _data_order.Order:
-    if loader._is_own:
-        if loader.generator is not None:
-            seed = _data_order.mix(seed, loader.generator.initial_seed())
+    if loader._is_own or _is_as_own(loader):
+        generator = loader.generator if loader._is_own else getattr(loader.sampler, "generator", None)
+        if generator is not None:  # whose seed counts
+            seed = _data_order.mix(seed, generator.initial_seed())
         items, batch_size = _count(loader) or 0, loader.batch_size or 1
         return _data_order.Computed(
-            items, batch_size, loader._is_shuffled, seed, rank, size, loader.drop_last, is_exact=not training
+            items, batch_size, _is_shuffled(loader), seed, rank, size, loader.drop_last, is_exact=not training
         )
     for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
@@ -337,9 +337,21 @@ def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, tr
     may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
     most = 10 * (_count(loader) or 0) + 100_000
     order = _data_order.Listed(_sampler_of(loader), most, seed, rank, size, is_exact=not training, may_split=may_split)
-    if checks:
+    if checks and not order.is_known():
         order.check()
     return order
+
+
+def _is_shuffled(loader: DataLoader) -> bool:
+    return loader._is_shuffled or type(loader.sampler) is data.RandomSampler
+
+
+def _is_as_own(loader: DataLoader) -> bool:
+    """A sampler of PyTorch's that says no more than `shuffle` does."""
+    sampler: Any = loader.sampler
+    if loader._has_batch_sampler or type(sampler) not in (data.SequentialSampler, data.RandomSampler):
+        return False
+    return not getattr(sampler, "replacement", False) and len(sampler) == len(sampler.data_source) == _count(loader)
 
 
 def _count(loader: DataLoader) -> Optional[int]:

@@ -4,13 +4,16 @@
 PyTorch's loader takes a record out of every array for each row of a batch, and stacks them again.
 Where records are rows of arrays, and nobody asked for another collate_fn, the same batch is one
 gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
-which PyTorch's loader does not know, a tuple or a dict of arrays of one length.
+which PyTorch's loader does not know, a dict of arrays of one length, or a tuple of such that are not all of one
+shape: those that are could as well be records, and to PyTorch they are.
 """
-
-from typing import Any, Callable, List, Optional, Tuple
+import math
+from typing import Any, Callable, List, Optional
 
 import torch
 from torch.utils import data
+
+from determined import _det
 
 try:
     import numpy as np
@@ -43,7 +46,7 @@ def as_dataset(given: Any) -> Any:
         _check_lengths({repr(name): len(column) for name, column in given.items()})
         return Columns(given)
     if type(given) is tuple and 0 < len(given) <= _MOST_COLUMNS and all(map(_is_array, given)):
-        if len({len(column) for column in given}) == 1:
+        if len({len(column) for column in given}) == 1 < len({tuple(column.shape) for column in given}):
             return Columns(given)
     return given
 
@@ -103,36 +106,44 @@ def _as_indices(indices: Any) -> Any:
 
 
 def _taker(column: Any) -> Optional[Take]:
-    """NumPy's gathering where the rows lie in plain memory: it is the faster one, and another thread may run
-    meanwhile."""
+    """What gathers rows of one array; None: PyTorch itself has to see to it."""
     if isinstance(column, torch.Tensor):
         return _tensor_taker(column)
-    if type(column).__module__.partition(".")[0] != "numpy" or column.dtype.kind not in "biufc":
+    if column.dtype.kind not in "biufc":
         return None
     try:
-        torch.from_numpy(np.empty(0, column.dtype))
+        kind = torch.from_numpy(np.empty(0, column.dtype)).dtype
     except (TypeError, ValueError):  # a type, or an order of bytes, that PyTorch does not have
         return None
-    return lambda rows: torch.from_numpy(np.take(column, rows, axis=0))
+    return _array_taker(column, kind)
 
 
 def _tensor_taker(column: torch.Tensor) -> Optional[Take]:
     if column.layout != torch.strided or type(column) is not torch.Tensor or column.ndim == 0:
         return None
+    carrier = _CARRIERS.get(column.dtype, column.dtype)
     if np is not None and column.device.type == "cpu" and not column.requires_grad and not column.is_conj():
-        plain = _as_bytes(column)
-        if plain is not None:
-            array, kind = plain
-            return lambda rows: torch.from_numpy(np.take(array, rows, axis=0)).view(kind)
+        try:
+            return _array_taker(column.view(carrier).numpy(), column.dtype)
+        except (RuntimeError, TypeError):  # a type that NumPy does not have
+            pass
     return lambda rows: column.index_select(0, torch.as_tensor(rows, device=column.device))
 
 
-_SAME_SIZE = {torch.bfloat16: torch.int16}
+_CARRIERS = {torch.bfloat16: torch.int16}  # types that NumPy has, for some that it has not
+_LONG_ROW = 512  # bytes; shorter ones NumPy copies faster
 
 
-def _as_bytes(column: torch.Tensor) -> Optional[Tuple[Any, torch.dtype]]:
-    kind = _SAME_SIZE.get(column.dtype, column.dtype)
-    try:
-        return column.view(kind).numpy(), column.dtype
-    except (RuntimeError, TypeError):
-        return None
+def _array_taker(array: Any, kind: torch.dtype) -> Take:
+    """Both ways let other threads run meanwhile."""
+    shape = array.shape[1:]
+    row_bytes = array.itemsize * math.prod(shape)
+    if row_bytes < _LONG_ROW or not array.flags.c_contiguous:
+        return lambda rows: torch.from_numpy(np.take(array, rows, axis=0)).view(kind)
+
+    def take(rows: Any) -> torch.Tensor:
+        made = np.empty((len(rows), *shape), array.dtype)
+        _det.gather(array, row_bytes, rows, made)
+        return torch.from_numpy(made).view(kind)
+
+    return take

@@ -8,14 +8,14 @@ whole batches where every batch must be as it is (drop_last, a batch_sampler of 
 batches at all).  In training nobody has those, so that no rank waits for another.  A validation
 leaves nothing out and counts nothing twice: there some ranks may have one batch fewer.
 
-    Computed   no sampler was given: the records as they lie, or libdet's permutation of (seed,
-               epoch).  Going anywhere costs the same wherever it is.
+    Computed   no sampler was given, or one of PyTorch's that says no more than shuffle does: the records
+               as they lie, or libdet's permutation of (seed, epoch).  Going anywhere costs the
+               same wherever it is.
     Listed     the user's sampler, asked once for each epoch, with the generators of Python, NumPy
                and PyTorch lent to it as (seed, epoch) wants them, and put back afterwards.  So it
                gives the same order when it is asked again, in another process, after a kill: nothing
                of it is kept, unless it has state_dict() and load_state_dict().
 """
-
 import contextlib
 import itertools
 import json
@@ -145,6 +145,8 @@ def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: b
     if size == 1:
         return batches
     full = len(batches) // size
+    if may_split and full * size == len(batches) and len(batches[-1]) < len(batches[0]):
+        full -= 1  # a round that is short by records is shared as one that is short by batches
     mine, left = batches[rank : full * size : size], batches[full * size :]
     records = list(itertools.chain.from_iterable(left)) if may_split else []
     if len(records) >= size:
@@ -194,6 +196,13 @@ class Listed(Order):
         if state is not None:
             self._state = state
             self._epoch = -1
+
+    def is_known(self) -> bool:
+        """That it draws from generators that are lent to it, or from none."""
+        homes = ("torch.utils.data.", "determined.pytorch.")
+        return all(
+            type(part) in (list, tuple, range) or type(part).__module__.startswith(homes) for part in chain(self.sampler)
+        )
 
     def check(self) -> None:
         """That it gives the same when it is asked again."""

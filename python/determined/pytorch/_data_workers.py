@@ -14,7 +14,6 @@ When a worker dies, PyTorch raises from a signal handler, wherever the program i
 while a batch is waited for, and the workers are looked at before: a death is found at
 once, and told in a sentence.
 """
-
 import queue
 import signal
 import threading

@@ -307,9 +307,11 @@ def class_spec(cls: type) -> str:
 
 
 def load_data(context: Any, trial: Any, is_trainer: bool) -> bytes:
+    config = dict(context.get_experiment_config())
+    config.pop("max_restarts", None)  # how often it may fail says nothing about the state
     said = {
         "trial_type": "PyTorchTrial",
-        "experiment_config": dict(context.get_experiment_config()),
+        "experiment_config": config,
         "hparams": dict(context.get_hparams()),
         "trial_cls_spec": class_spec(type(trial)),
         "is_trainer": is_trainer,
@@ -328,33 +330,37 @@ def other_class(folder: str, trial: Optional[Any]) -> str:
     return "" if spec == mine else f" (of the trial {spec})"
 
 
+def _program() -> str:
+    """The program's folder: a task's, else the script's."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is None or os.environ.get("DET_ALLOCATION_ID") or _is_installed(os.path.abspath(main)):
+        return os.getcwd()
+    return os.path.dirname(os.path.abspath(main))
+
+
 def code() -> Dict[str, bytes]:
     """The modules that belong to the program: those that were imported from its folder."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    folders = {os.path.realpath(os.getcwd())}
-    if main and os.environ.get("DET_ALLOCATION_ID") is None and not _is_installed(main):
-        folders = {os.path.dirname(os.path.realpath(main))}
+    folder = _program()
     found: Dict[str, bytes] = {}
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if not isinstance(path, str) or not path.endswith(".py") or _is_installed(path):
+        if not isinstance(path, str) or not path.endswith(".py"):
             continue
-        path = os.path.realpath(path)
-        for folder in folders:
-            if path.startswith(folder + os.sep) and os.path.isfile(path) and os.path.getsize(path) < _CODE_LIMIT:
-                with open(path, "rb") as file:
-                    found[f"{CODE}/{os.path.relpath(path, folder)}"] = file.read()
+        path = os.path.abspath(path)
+        if not path.startswith(folder + os.sep) or _is_installed(path):
+            continue
+        if os.path.isfile(path) and os.path.getsize(path) < _CODE_LIMIT:
+            with open(path, "rb") as file:
+                found[f"{CODE}/{os.path.relpath(path, folder)}"] = file.read()
     return dict(sorted(found.items()))
 
 
 def _is_installed(path: str) -> bool:
     """Of a library, or of this package itself."""
-    real = os.path.realpath(path)
-    ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
-    places = {os.path.realpath(place) + os.sep for place in (sys.prefix, sys.base_prefix) if place not in ("/", "")}
-    installed = ("site-packages", "dist-packages")
-    in_python = any(real.startswith(os.path.join(place, "lib") + os.sep) for place in places)
-    return real.startswith(ours) or in_python or any(f"{os.sep}{name}{os.sep}" in real for name in installed)
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    libraries = tuple(os.path.join(place, "lib") + os.sep for place in {sys.prefix, sys.base_prefix} if place)
+    parts = path.split(os.sep)
+    return path.startswith((ours, *libraries)) or "site-packages" in parts or "dist-packages" in parts
 
 
 # ---- files

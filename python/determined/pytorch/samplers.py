@@ -14,7 +14,6 @@ Nothing is passed over that can be computed.  iterate_from(n) is an iteration wi
 and asks the sampler within for the same; where that is the user's, its items are passed
 over.  ReproducibleShuffle counts epochs: an iteration is one, and set_epoch() says which is next.
 """
-
 import itertools
 from typing import Any, Iterable, Iterator, Sequence
 

@@ -100,7 +100,9 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         if getattr(state, "_det_callback", None) is not None:
-            raise RuntimeError("the Trainer has two DetCallbacks, which would report and save everything twice: give one")
+            raise RuntimeError(
+                "the Trainer has two DetCallbacks, which would report and save everything twice: give one"
+            )
         state._det_callback = self
         self._state = state
         self._is_training, self._is_preempted = True, False
@@ -274,7 +276,8 @@ def _check_one(what: str, unit: str, count: Union[int, float], args: TrainingArg
     elif unit == "epochs":
         if args.max_steps > 0:
             raise ValueError(
-                f"{what} is {count} epochs, but max_steps ({args.max_steps}) decides over num_train_epochs: leave one out"
+                f"{what} is {count} epochs, but max_steps ({args.max_steps}) decides over num_train_epochs: leave "
+                "one out"
             )
         if args.num_train_epochs != count:
             raise ValueError(

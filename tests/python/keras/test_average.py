@@ -260,6 +260,15 @@ def through_memory_and_by_messages():
             for i, mean in enumerate(ways[0]):
                 exact = sum(each[i].astype("float64") for each in every) / dist.size
                 np.testing.assert_allclose(mean.numpy().astype("float64"), exact, atol=0.05)
+    gather = d._op[0].module.det_gather
+    for rows in ((3, 5), (0, 7), (2, 0), (0, 0), (1000, 40000)):  # the last do not fit into a slot
+        own = rows[dist.rank]
+        indices = tf.range(own, dtype=tf.int64) + 100 * dist.rank
+        values = tf.constant(np.random.default_rng(dist.rank).normal(size=(own, 9)))
+        ways = [gather(indices=indices, values=values, stream=stream) for stream in (51, 1001) for _ in range(2)]
+        wanted = [np.concatenate(each) for each in zip(*dist.allgather((indices.numpy(), values.numpy())))]
+        for way in ways:
+            assert all(np.array_equal(one.numpy(), other) for one, other in zip(way, wanted)), rows
     print("ok through memory and by messages", flush=True)
 
 for story in (as_one_process, wrapped_models, what_is_added_up_is_state, weights_statistics_and_metrics, mixed_precision,

@@ -11,7 +11,7 @@ import torch
 from torch.utils import data
 from torch.utils.data import TensorDataset
 
-from determined import pytorch
+from determined import _det, errors, pytorch
 from determined.pytorch import _data, _data_workers, samplers
 
 RECORDS = 103
@@ -111,6 +111,33 @@ class AsPyTorch(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "byte order"):
                 list(loader(swapped, 2))
 
+    def test_long_rows(self):
+        long = torch.arange(60 * 300, dtype=torch.float32).reshape(60, 4, 75)
+        for kind in (torch.float32, torch.float64, torch.bfloat16, torch.int16):
+            self.same(TensorDataset(long.to(kind), NUMBERS[:60]), 7, True)
+        self.same(long.numpy(), 7, True)
+        self.same(long.numpy()[::2], 7, True)  # which does not lie in one piece
+        self.same(TensorDataset(long), 2, sampler=[0, -1, 59, -60, 3])
+        for wrong in (60, -61):
+            with self.assertRaisesRegex(IndexError, f"there is no row {wrong}: the array has 60"):
+                list(pytorch.DataLoader(TensorDataset(long), 2, sampler=[1, wrong]))
+
+    def test_rows_are_gathered_into_memory_that_fits(self):
+        source, indices = np.arange(12, dtype=np.int32).reshape(4, 3), np.array([2, -1, 0])
+        to = np.zeros((3, 3), np.int32)
+        _det.gather(source, 12, indices, to)
+        self.assertEqual(to.tolist(), source[indices].tolist())
+        _det.gather(source, 12, indices[:0], to[:0])
+        for row_bytes, chosen, room in ((12, indices, to[:2]), (12, indices[:2], to), (7, indices, to), (0, indices, to), (-1, indices, to),
+                                        (12, indices.astype(np.int32), to)):  # fmt: skip
+            with self.assertRaises(errors.InvalidError):
+                _det.gather(source, row_bytes, chosen, room)
+        with self.assertRaises(IndexError):
+            _det.gather(source, 12, np.array([0, 4, 0]), to)
+        for wrong in (source[:, ::2], bytes(36)):  # not in one piece, not to be written to
+            with self.assertRaises((TypeError, BufferError, ValueError)):
+                _det.gather(source, 12, indices, wrong)
+
     def test_gradients_reach_the_rows(self):
         rows = torch.ones(4, 2, requires_grad=True)
         for (batch,) in pytorch.DataLoader(TensorDataset(rows), 2):
@@ -125,6 +152,7 @@ class AsPyTorch(unittest.TestCase):
         self.assertEqual(len(batches), 11)
         batches = list(pytorch.DataLoader((ROWS.numpy(), NUMBERS.numpy()), 10, num_workers=1))
         self.assertEqual(every(batches), every(data.DataLoader(TENSORS, 10)))
+        self.assertEqual(every(pytorch.DataLoader(ROWS[:8].split(2), 2)), every(data.DataLoader(ROWS[:8].split(2), 2)))
         loader = pytorch.DataLoader(columns, 10, collate_fn=len)
         self.assertEqual(list(loader), [10] * 10 + [3])
         with self.assertRaisesRegex(ValueError, "one row for each record: 'x' has 103, 'y' has 3"):
@@ -276,8 +304,8 @@ class Shared(unittest.TestCase):
                 self.assertEqual(parts[k % size][k // size], alone[k])
 
     def test_what_is_over_is_shared_by_all(self):
-        sampler = data.SequentialSampler(TENSORS)
-        for loader in (pytorch.DataLoader(TENSORS, 10, shuffle=True), pytorch.DataLoader(TENSORS, 10, sampler=sampler)):
+        listed = pytorch.DataLoader(TENSORS, 10, sampler=list(range(RECORDS)))
+        for loader in (pytorch.DataLoader(TENSORS, 10, shuffle=True), listed):
             for size in (2, 3, 4, 7):
                 for training in (True, False):
                     parts = self.parts(loader, size, training=training)
@@ -285,6 +313,10 @@ class Shared(unittest.TestCase):
                     last = [len(part[-1]) for part in parts]
                     self.assertLessEqual(max(last) - min(last), 1)
                     self.assertEqual(sorted(n for part in parts for batch in part for n in batch), list(range(RECORDS)))
+
+    def test_a_round_that_is_short_is_shared_evenly(self):
+        for loader in (pytorch.DataLoader(NUMBERS[:101], 100), pytorch.DataLoader(NUMBERS, 100, sampler=list(range(101)))):
+            self.assertEqual([len(part[0]) for part in self.parts(loader, 2)], [50, 51])
 
     def test_fewer_records_than_ranks_are_nobodys_in_training(self):
         plain = pytorch.DataLoader(TENSORS, 25)
@@ -361,6 +393,15 @@ class Samplers(unittest.TestCase):
         again = feed(pytorch.DataLoader(TENSORS, 10, sampler=OwnOrder()))
         again.go_to(1, 4)
         self.assertEqual(numbers(again), epochs[1][4:])
+
+    def test_samplers_that_say_no_more_than_shuffle_does(self):
+        for shuffle, kind in ((True, data.RandomSampler), (False, data.SequentialSampler)):
+            given = feed(pytorch.DataLoader(TENSORS, 10, sampler=kind(TENSORS)), 1, 2)
+            self.assertEqual(numbers(given), numbers(feed(pytorch.DataLoader(TENSORS, 10, shuffle=shuffle), 1, 2)))
+        part = feed(pytorch.DataLoader(TENSORS, 10, sampler=data.RandomSampler(range(50))))
+        self.assertEqual(sorted(sum(numbers(part), [])), list(range(50)))
+        drawn = feed(pytorch.DataLoader(TENSORS, 10, sampler=data.RandomSampler(TENSORS, num_samples=20)))
+        self.assertEqual(drawn.records, 20)
 
     def test_a_sampler_is_told_the_epoch(self):
         shuffled = samplers.ReproducibleShuffleSampler(data.SequentialSampler(TENSORS), 11)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The callback, the logger and the loader for Lightning, with a tiny module and no master."""
-import contextlib
-import io
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -14,11 +13,11 @@ from place import Offline
 import lightning.pytorch as pl
 import torch
 
-import determined as det
 from determined import core
 from determined.lightning import DetCallback, DetLogger, Resumable
 
 torch.set_num_threads(1)
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/guide/lightning.md")
 warnings.filterwarnings("ignore")
 
 
@@ -38,7 +37,7 @@ class Points(torch.utils.data.Dataset):
 
 
 class Module(pl.LightningModule):
-    def __init__(self, kill_at=None, plateau=False, log_every=2):
+    def __init__(self, kill_at=None, plateau=False):
         super().__init__()
         torch.manual_seed(7)
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.3), torch.nn.Linear(4, 1))
@@ -80,16 +79,27 @@ class Noting(core._train.TrainContext):
 
 def loader_of(kind, noise, workers):
     sampler = None
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        sampler = torch.utils.data.DistributedSampler(Points(), int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]), seed=5)
-    batch = 4 if sampler is None else 2
-    loader = torch.utils.data.DataLoader(Points(noise), batch, shuffle=sampler is None, sampler=sampler, num_workers=workers)
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size > 1:
+        sampler = torch.utils.data.DistributedSampler(Points(), size, int(os.environ["RANK"]), seed=5)
+    loader = torch.utils.data.DataLoader(
+        Points(noise), 4 // size, shuffle=sampler is None, sampler=sampler, num_workers=workers
+    )
     return Resumable(loader) if kind == "resumable" else loader
 
 
 def train(
-    kill_at=None, stop_at=None, kind="resumable", noise=False, workers=0, plateau=False, batches=2, resume=True, twice=False,
-    callbacks=(), after=False, **more
+    kill_at=None,
+    stop_at=None,
+    kind="resumable",
+    noise=False,
+    workers=0,
+    plateau=False,
+    batches=2,
+    resume=True,
+    twice=False,
+    after=False,
+    **more,
 ):
     """5 steps an epoch, 15 in all; the weights and what was reported."""
     torch.manual_seed(os.getpid())  # nothing comes from here
@@ -110,7 +120,7 @@ def train(
         if callback.ckpt_path is not None and resume:
             torch.manual_seed(os.getpid())
         trainer = pl.Trainer(
-            callbacks=[callback, *callbacks, *([DetCallback(context)] if twice else [])],
+            callbacks=[callback, *([DetCallback(context)] if twice else [])],
             logger=DetLogger(context),
             **settings,
         )
@@ -136,6 +146,13 @@ def train(
 
 def _train(settings):
     return train(**settings)
+
+
+def _run_guide():
+    """The first script of the chapter, as it stands there."""
+    with open(GUIDE) as file:
+        script = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
+    exec(compile(script, GUIDE, "exec"), {"__name__": "__main__"})
 
 
 class Lightning(Offline):
@@ -176,10 +193,138 @@ class Lightning(Offline):
         self.assertEqual((again["weights"], again["seen"]), (value["weights"], []))
 
     def test_a_killed_training_ends_with_the_same_weights(self):
-        whole = self.well(self.train("whole"))
-        self.kill("killed", 1, 3, 4, 5, 6, 9, 10, 14)
-        self.assertEqual(self.well(self.train("killed"))["weights"], whole["weights"])
-        self.assertEqual(self.well(self.train("plain", kind="plain", batches=None))["weights"], whole["weights"])
+        whole = self.well(self.train("whole"))["weights"]
+        self.kill("killed", 1, 3, 6, 9, 10)
+        self.assertEqual(self.well(self.train("killed"))["weights"], whole)
+        # Random data from workers, validations in the middle of epochs, steps of several batches.
+        for settings, places in (
+            ({"noise": True, "workers": 1}, (7,)),
+            ({"val_check_interval": 2, "accumulate_grad_batches": 2}, (4,)),
+        ):
+            name = "".join(settings)
+            whole = self.well(self.train("whole" + name, **settings))["weights"]
+            self.kill(name, *places, **settings)
+            self.assertEqual(self.well(self.train(name, **settings))["weights"], whole, settings)
+
+    def test_where_lightning_is_not_exact(self):
+        whole = self.well(self.train("whole", kind="plain", noise=True))["weights"]
+        # A loader of PyTorch's own: exact from the beginning of an epoch, and not in its middle.
+        for name, batches in (("epoch", None), ("middle", 2)):
+            self.kill(name, 8, kind="plain", noise=True, batches=batches)
+            done = self.train(name, kind="plain", noise=True, batches=batches)
+            self.assertEqual(self.well(done)["weights"] == whole, name == "epoch")
+            sentence = "the loader begins at its beginning: some records are seen twice and some not at all"
+            self.assertEqual(sentence in done["log"], name == "middle")
+        # A scheduler that looks at the metrics of an epoch loses the one in which training was resumed.
+        whole = self.well(self.train("plateau", plateau=True))["weights"]
+        self.kill("lost", 6, plateau=True)
+        self.assertNotEqual(self.well(self.train("lost", plateau=True))["weights"], whole)
+
+    def test_a_training_that_is_asked_to_stop(self):
+        whole = self.well(self.train("whole", val_check_interval=2, min_epochs=3))
+        seen = []
+        # After a batch, after a validation in the middle of an epoch, at the end of one.
+        for stop_at, steps in ((1, 1), (1, 2), (3, 5), (2, 7)):
+            value = self.well(self.train("run", stop_at=stop_at, val_check_interval=2, min_epochs=3))
+            self.assertEqual((value["is_preempted"], value["steps"], value["limit"]), (True, steps, 1.0))
+            self.assertNotIn(1.0, value["progress"])
+            seen += self.steps(value, "validation", "val_loss")
+        value = self.well(self.train("run", val_check_interval=2, min_epochs=3))
+        self.assertEqual(value["weights"], whole["weights"])
+        seen += self.steps(value, "validation", "val_loss")
+        self.assertEqual(seen, self.steps(whole, "validation", "val_loss"))
+
+    def test_two_ranks(self):
+        def both(name, **settings):
+            return children.run_ranks(2, _train, settings, DET_OFFLINE_DIR=self.path(name))
+
+        whole = [self.well(each) for each in both("whole", noise=True)]
+        self.assertEqual(whole[0]["weights"], whole[1]["weights"])
+        self.assertEqual(whole[1]["seen"], [])
+        self.assertEqual([self.well(each)["steps"] for each in both("run", noise=True, stop_at=7)], [7, 7])
+        for value in map(self.well, both("run", noise=True)):
+            self.assertEqual(value["weights"], whole[0]["weights"])
+
+    def test_the_script_of_the_guide(self):
+        for _ in range(2):  # the second has nothing left to do
+            self.well(children.run(_run_guide, DET_OFFLINE_DIR=self.path("guide")))
+
+    # ---- bad input
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "core_context is None; expected what det.core.init"):
+            DetCallback(None)
+        with self.assertRaisesRegex(TypeError, "core_context is 1; expected what det.core.init"):
+            DetLogger(1)
+        with core.init() as context:
+            for setting in ({"checkpoint_epochs": -1}, {"checkpoint_batches": 0}, {"checkpoint_epochs": True}):
+                with self.assertRaisesRegex(ValueError, "expected a whole number of at least"):
+                    DetCallback(context, **setting)
+            self.write("other/weights", "1")
+            uuid = context.checkpoint.upload(self.path("other"), {"steps_completed": 4})
+        with core.init() as context:
+            with self.assertRaisesRegex(FileNotFoundError, f"checkpoint {uuid} has no 'lightning.ckpt'"):
+                DetCallback(context)
+        for loader, sentence in (
+            (iter([1]), "expected one that can be read again"),
+            (3, "the loader is of type int"),
+            (torch.utils.data.DataLoader(Endless()), "the loader has no length"),
+        ):
+            with self.assertRaisesRegex(TypeError, sentence):
+                Resumable(loader)
+        with self.assertRaisesRegex(ValueError, "a loader with persistent_workers cannot be resumed"):
+            Resumable(torch.utils.data.DataLoader(Points(), num_workers=1, persistent_workers=True))
+
+    def test_a_callback_given_twice_and_a_checkpoint_not_resumed_from(self):
+        self.assertIn("RuntimeError: the Trainer has two DetCallbacks", self.train("twice", twice=True)["error"])
+        self.well(self.train("anew", stop_at=2))
+        done = self.train("anew", resume=False)
+        self.assertEqual(self.well(done)["steps"], 15)
+        self.assertIn("training begins anew, though there is a checkpoint", done["log"])
+
+    # ---- the logger alone, in the other package
+
+    def test_the_logger_alone_and_the_other_package(self):
+        script = """if True:
+            import pytorch_lightning as pl, sys, torch
+            from determined import core, lightning
+            assert lightning.experimental.DetLogger is lightning.DetLogger
+            assert issubclass(lightning.DetCallback, pl.Callback) and "lightning.pytorch" not in sys.modules
+            class Module(pl.LightningModule):
+                def __init__(self):
+                    super().__init__()
+                    self.net = torch.nn.Linear(2, 1)
+                def training_step(self, batch, at):
+                    loss = self.net(batch).sum()
+                    self.log("loss", loss)
+                    return loss
+                def validation_step(self, batch, at):
+                    self.log("val_loss", self.net(batch).sum())
+                def configure_optimizers(self):
+                    return torch.optim.SGD(self.parameters(), 0.1)
+            data = torch.utils.data.DataLoader(torch.ones(4, 2), 2)
+            def fit(**more):
+                trainer = pl.Trainer(max_epochs=2, accelerator="cpu", log_every_n_steps=1, enable_progress_bar=False,
+                                     enable_model_summary=False, **more)
+                trainer.fit(Module(), data, data)
+                return trainer
+            fit(logger=lightning.experimental.DetLogger(), enable_checkpointing=False)
+            with core.init() as context:
+                callbacks = [lightning.DetCallback(context)]
+                assert fit(callbacks=callbacks, logger=lightning.DetLogger(context)).global_step == 4
+            with core.init() as context:
+                assert lightning.DetCallback(context).ckpt_path.endswith("lightning.ckpt")
+        """
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        reported = self.reported()
+        for word in (b"training", b"validation", b"val_loss"):
+            self.assertIn(word, reported)
+
+
+class Endless(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter([torch.zeros(4)])
 
 
 if __name__ == "__main__":

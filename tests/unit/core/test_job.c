@@ -91,6 +91,17 @@ TEST(a_job_that_does_not_hear_that_it_must_stop_is_killed_in_time)
     CHECK_EQ(bed.job[id].state, JOB_PAUSED);
 }
 
+TEST(a_job_that_ends_with_0_because_it_was_killed_has_not_finished)
+{
+    BED(bed);
+    int64_t id = running(&bed);
+
+    CHECK_EQ(bed_act_on_job(&bed, id, ACTION_PAUSE), DET_OK);
+    bed_wait(&bed, 10);
+    bed_exit(&bed, bed.job_run[id], 0, EXIT_CLEAN);
+    CHECK_EQ(bed.job[id].state, JOB_PAUSED);
+}
+
 TEST(a_waiting_job_is_paused_at_once)
 {
     BED(bed);

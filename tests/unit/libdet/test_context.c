@@ -100,6 +100,34 @@ TEST(a_task_that_is_no_trial_has_a_context_but_nothing_to_report)
     world_end(&w);
 }
 
+TEST(a_job_has_its_configuration_and_trains_nothing)
+{
+    det_init_options options = {.size = sizeof(options), .flags = DET_INIT_QUIET};
+    det_metric loss = {"loss", 1};
+    struct err err = {0};
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    world_set(&w, "DET_TASK_TYPE", "GENERIC");
+    world_set(&w, "DET_TASK_CONFIG", "{\"data\":{\"trial_id\":777},\"name\":\"x\"}");
+    CHECK_OK(context_open(&w.at, &options, &det, &err));
+    CHECK_STR(det_get_info(det)->task_type, "GENERIC");
+    CHECK_STR(det_get_info(det)->data, "{\"trial_id\":777}");
+    CHECK_HAS(det_get_info(det)->config, "\"name\":\"x\"");
+    CHECK(!det_get_info(det)->is_trial);
+    CHECK(det_get_info(det)->is_on_cluster);
+    CHECK_EQ(det_preempted(det), 0);
+    CHECK_EQ(det_report_training(det, 1, &loss, 1), DET_STATE);
+    CHECK_HAS(det_context_error(det), "this task is a job, not a training");
+    det_close(det);
+
+    world_set(&w, "DET_TASK_CONFIG", "{");
+    CHECK_EQ(context_open(&w.at, &options, &det, &err), DET_INVALID);
+    CHECK_HAS(err.text, "DET_TASK_CONFIG is not JSON");
+    world_end(&w);
+}
+
 TEST(a_context_apart_has_nothing_of_the_task_around_it)
 {
     det_init_options options = {

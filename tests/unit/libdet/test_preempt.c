@@ -54,7 +54,9 @@ static void handle_as_stranger(void *arg, struct net_exchange *x)
     answer(x, 404, "no such page");
 }
 
-static void master_make(struct master *m, int wants_after, int fails)
+/* In a task of that type; NULL: a trial. */
+static void master_make_for(struct master *m, const char *type, int wants_after,
+                            int fails)
 {
     struct net_server_config config = {.host = "127.0.0.1",
                                        .max_body_bytes = 1 << 20,
@@ -74,9 +76,16 @@ static void master_make(struct master *m, int wants_after, int fails)
     snprintf(m->url, sizeof(m->url), "http://127.0.0.1:%u", net_server_port(m->server));
     world_set(&m->w, "DET_MASTER", m->url);
     world_set(&m->w, "DET_MASTER_FILE", "/task/master.json");
+    if (type)
+        world_set(&m->w, "DET_TASK_TYPE", type);
     m->w.at.exec = m->exec;
     m->w.at.net = m->net;
     CHECK_OK(context_open(&m->w.at, &options, &m->det, &test_err));
+}
+
+static void master_make(struct master *m, int wants_after, int fails)
+{
+    master_make_for(m, NULL, wants_after, fails);
 }
 
 static void master_end(struct master *m)
@@ -110,6 +119,18 @@ TEST(the_first_question_does_not_wait_and_the_next_ones_do)
     CHECK_EQ(det_preempted(m.det), 0);
     CHECK_EQ(det_preempt_ack(m.det, 0), DET_STATE);
     CHECK_STR(det_context_error(m.det), "nobody has asked this program to stop");
+    master_end(&m);
+}
+
+TEST(a_job_is_asked_to_stop_as_a_trial_is)
+{
+    struct master m;
+
+    master_make_for(&m, "GENERIC", 2, 0);
+    pump(&m, 1000);
+    CHECK_EQ(det_preempted(m.det), 1);
+    CHECK_OK(det_preempt_ack(m.det, 0));
+    CHECK_EQ(m.acks, 1);
     master_end(&m);
 }
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example does what plain PyTorch does: a loop without a line of ours, fed the same batches in the same order, ends
-with the same weights and the same metrics, to the bit."""
+with the same weights and the same metrics, to the bit.  And the scripts of the guide run as they stand there."""
 import csv
 import io
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -16,7 +17,10 @@ import torch
 from determined import _det, pytorch
 from torch import nn
 
-EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/mnist_pytorch")
+import determined as det
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+EXAMPLE = os.path.join(ROOT, "examples/mnist_pytorch")
 RECORDS, BATCH, BATCHES = 300, 32, 25  # two epochs and a part of the third, with short last batches
 HPARAMS = {"global_batch_size": BATCH, "learning_rate": 0.5, "filters1": 3, "filters2": 4, "dropout": 0.25}
 SEED = 7
@@ -102,6 +106,72 @@ class Example(place.Offline):
         x, y = data.load("test")
         self.assertEqual((tuple(x.shape), y.tolist(), x.dtype), ((2, 1, 28, 28), [0, 1], torch.float32))
         self.assertEqual(x.flatten()[1].item(), torch.tensor(1 / 255).item())
+
+
+class Guide(place.Offline):
+    def setUp(self):
+        super().setUp()
+        os.environ["DET_HPARAMS"] = json.dumps({"global_batch_size": 32, "learning_rate": 0.01})
+        os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(
+            {"searcher": {"name": "single", "metric": "validation_loss"}, "data": {"trial_id": 1, "batch_size": 8}}
+        )
+        self.names = {"__name__": "__main__"}
+
+    def blocks(self, page):
+        self.page = os.path.join(ROOT, "docs/guide", page)
+        with open(self.page) as file:
+            return re.findall(r"```python\n(.*?)```", file.read(), re.S)
+
+    def run_block(self, block):
+        """In a run of its own."""
+        self.runs = getattr(self, "runs", 0) + 1
+        os.environ["DET_OFFLINE_DIR"] = self.path(f"run {self.runs}")
+        exec(compile(block, self.page, "exec"), self.names)
+
+    def train(self, name):
+        self.run_block("")
+        with det.pytorch.init() as context:
+            return context.fit(context.build_trial(self.names[name]), max_length=det.Batches(12))
+
+    def test_every_script_of_the_pytorch_page_runs(self):
+        trial, fit, trainer, *others, load = self.blocks("pytorch.md")
+        self.run_block(trial)
+        self.run_block(fit)
+        self.assertLess(self.names["metrics"]["validation_loss"], 10)
+        self.names["context"].close()
+        self.run_block(trainer)
+        self.assertEqual(len(others), 5)
+        for block in others:
+            self.run_block(block)
+        for name in ("WithCallback", "WithSchedule", "WithAmp", "WithScaler"):
+            self.assertIn("validation_loss", self.train(name))
+        self.assertIn("mean_error", self.train("WithReducer"))
+        root = os.path.join(os.environ["DET_OFFLINE_DIR"], "checkpoints")
+        self.names["path"] = os.path.join(root, os.listdir(root)[0])
+        self.run_block(load)
+        self.assertIsInstance(self.names["trial"], self.names["PointsTrial"])
+
+    def test_every_script_of_the_inference_page_runs(self):
+        example = os.path.join(ROOT, "examples/ones_pytorch")
+        sys.path.insert(0, example)
+        self.addCleanup(sys.path.remove, example)
+        self.addCleanup(sys.modules.pop, "train", None)
+        sys.modules.pop("train", None)
+        from train import OnesDataset, OneVarPytorchTrial
+
+        predict, stream, process = self.blocks("batch-inference.md")
+        os.environ["DET_OFFLINE_DIR"] = self.path("run")
+        with det.pytorch.init() as context:
+            data = pytorch.DataLoader(OnesDataset(), 8)
+            context.fit(context.build_trial(OneVarPytorchTrial), data, max_length=det.Epochs(1))
+        self.names["OnesDataset"] = OnesDataset
+        exec(compile(predict, self.page, "exec"), self.names)
+        self.assertEqual(tuple(self.names["predictions"].shape), (64, 1))
+        exec(compile(stream, self.page, "exec"), self.names)
+        self.names["context"].close()
+        self.run_block(process)
+        found = [name for _, _, names in os.walk(os.environ["DET_OFFLINE_DIR"]) for name in names if name.startswith("rows-")]
+        self.assertEqual(len(found), 8)
 
 
 if __name__ == "__main__":
