@@ -414,8 +414,7 @@ static const struct cli_opt launch_torch_opts[] = {
     TEXT(0, "master-addr", launch_torch_options, address, "HOST",
          "the first of them (default: that of the task)"),
     NUMBER(0, "master-port", launch_torch_options, port, "PORT", 1, 65535,
-           "on which they talk (default: C10D_PORT, else a free one; of several nodes "
-           "29400)"),
+           "on which they talk (default: C10D_PORT, else a free one, or 29400)"),
     END,
 };
 
