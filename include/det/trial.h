@@ -112,7 +112,7 @@ typedef struct det_info {
     const char *cluster_id;
     const char *agent_id;
     const char *task_id;
-    const char *task_type; /* "TRIAL", "COMMAND", ... */
+    const char *task_type; /* "TRIAL"; "GENERIC": a job of `det job run`; ... */
     const char *allocation_id;
     int64_t experiment_id;
     int64_t trial_id;
@@ -121,7 +121,7 @@ typedef struct det_info {
     int64_t steps_completed;       /* of the checkpoint to begin from */
     const char *latest_checkpoint; /* the checkpoint to begin from; NULL: none */
     const char *hparams;           /* JSON */
-    const char *config;            /* the experiment's configuration, JSON */
+    const char *config;            /* the experiment's, or the job's, JSON */
     const char *data;        /* `data` of the configuration, JSON: the user's own */
     const int64_t *slot_ids; /* the slots on this node */
     size_t slot_count;
