@@ -24,7 +24,7 @@ bench: all ## figures beside their limits; PEERS=1 also measures MLflow, the off
 	@tools/setup bench
 	@tools/bench $(if $(PEERS),--peers)
 
-soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof keras quiet sim fuzz"
+soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof keras torch quiet sim fuzz"
 	@tools/setup test
 	@tools/soak
 

@@ -110,7 +110,7 @@ says_not 'harness.py'
 says_not '_trial.py'
 fails 3 'an exit is kept' here Quits
 fails 2 'what is no trial is refused' here Other
-says_line "determined: 'model_def:Other' is no trial: expected a subclass of TFKerasTrial or another Trial of a front end"
+says_line "determined: 'model_def:Other' is no trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial of a front end"
 fails 2 'what is not there too' here Nobody
 says_line "determined: the module 'model_def' has no 'Nobody'; its trials are: Broken, Invalid, Quits, Trial"
 fails 2 'or not complete' here Base

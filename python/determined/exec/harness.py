@@ -27,7 +27,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # What Python puts between an import and the module, and in front of a program.
 _PYTHONS = ("<frozen importlib.", "<frozen runpy", os.path.dirname(importlib.__file__) + os.sep)
 
-_FRAMEWORKS = ("keras", "tensorflow", "tf_keras", "torch")
+_FRAMEWORKS = ("keras", "lightning", "tensorflow", "tf_keras", "torch", "transformers")
 
 
 class Refused(Exception):
@@ -119,8 +119,8 @@ def find_trial(entrypoint: Optional[str]) -> Type[LegacyTrial]:
     value = getattr(module, wanted)
     if not _is_trial(value):
         raise Refused(
-            f"'{entrypoint}' is no trial: expected a subclass of TFKerasTrial or another Trial of a "
-            "front end"
+            f"'{entrypoint}' is no trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial "
+            "of a front end"
         )
     if getattr(value, "__abstractmethods__", None):
         missing = ", ".join(sorted(value.__abstractmethods__))

@@ -35,7 +35,7 @@ class Rows(torch.utils.data.Dataset):
 
 def loader(rows=None, **options):
     data = torch.utils.data.TensorDataset(X, Y) if rows is None else rows
-    return pytorch.DataLoader(data, batch_size=BATCH, **{"shuffle": True, **options})
+    return pytorch.DataLoader(data, **{"batch_size": BATCH, "shuffle": True, **options})
 
 
 class Trial(pytorch.PyTorchTrial):
