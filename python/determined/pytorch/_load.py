@@ -122,7 +122,7 @@ def _generators_kept() -> Iterator[None]:
 
 def _check_arguments(trial_class: Type[PyTorchTrial], context: CheckpointLoadContext, given: Dict[str, Any]) -> None:
     try:
-        inspect.signature(trial_class).bind(context, **given)
+        inspect.signature(trial_class.__init__).bind(None, context, **given)
     except TypeError as error:
         raise TypeError(
             f"{trial_class.__name__} cannot be made of a context and {sorted(given) or 'nothing else'} ({error}): give what it "

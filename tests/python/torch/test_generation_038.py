@@ -8,6 +8,8 @@ import runpy
 import sys
 import unittest
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and any number of processes
+
 import children
 import place
 import torch
