@@ -47,7 +47,9 @@ class CheckpointLoadContext(PyTorchTrialContext):
             info=None, hparams={}, _config={}, _values={"seed": 0}, distributed=alone, latest_checkpoint=None
         )
         # As one of one its models are not spread over ranks; who asks afterwards learns of the others.
-        super().__init__(nowhere, hparams=dict(hparams or {}), exp_conf=dict(exp_conf or {}), enable_tensorboard_logging=False)
+        super().__init__(
+            nowhere, hparams=dict(hparams or {}), exp_conf=dict(exp_conf or {}), enable_tensorboard_logging=False
+        )
         self.distributed = ranks or core.DistributedContext._alone()
 
 
@@ -101,8 +103,8 @@ def _check_same(trial_class: Type[PyTorchTrial], spec: str, uuid: str) -> None:
     name = spec.partition(":")[2]
     if not any(each.__qualname__ == name for each in trial_class.__mro__):
         raise ValueError(
-            f"checkpoint {uuid} is of the class '{spec}', and '{trial_class.__name__}' is to be loaded: give the class that "
-            "was trained, one that is derived from it, or another trial"
+            f"checkpoint {uuid} is of the class '{spec}', and '{trial_class.__name__}' is to be loaded: give the class "
+            "that was trained, one that is derived from it, or another trial"
         )
 
 
@@ -122,11 +124,11 @@ def _generators_kept() -> Iterator[None]:
 
 def _check_arguments(trial_class: Type[PyTorchTrial], context: CheckpointLoadContext, given: Dict[str, Any]) -> None:
     try:
-        inspect.signature(trial_class).bind(context, **given)
+        inspect.signature(trial_class.__init__).bind(None, context, **given)
     except TypeError as error:
         raise TypeError(
-            f"{trial_class.__name__} cannot be made of a context and {sorted(given) or 'nothing else'} ({error}): give what it "
-            "takes beside it, load_trial_from_checkpoint_path(path, trial_class, trial_kwargs={...})"
+            f"{trial_class.__name__} cannot be made of a context and {sorted(given) or 'nothing else'} ({error}): give "
+            "what it takes beside it, load_trial_from_checkpoint_path(path, trial_class, trial_kwargs={...})"
         ) from None
 
 

@@ -82,8 +82,8 @@ def _check(output: Any, records: int, name: str) -> None:
     if output is not None and _rows(output) != records:
         shape = f" of shape {tuple(output.shape)}" if hasattr(output, "shape") else ""
         raise ValueError(
-            f"{name} gave a {type(output).__name__}{shape} for a batch of {records} records; expected one output for each: "
-            "a tensor or an array whose first dimension they are, a tuple or a dict of those, or a list"
+            f"{name} gave a {type(output).__name__}{shape} for a batch of {records} records; expected one output for "
+            "each: a tensor or an array whose first dimension they are, a tuple or a dict of those, or a list"
         )
 
 
@@ -118,8 +118,8 @@ def _join(parts: List[Any]) -> Any:
     if len(shapes) > 1:
         one, other, *_ = shapes
         raise ValueError(
-            f"batches have outputs of different shapes, {one} and {other} for a record: pad them in predict_batch(), or take "
-            "them one batch at a time with on_batch"
+            f"batches have outputs of different shapes, {one} and {other} for a record: pad them in predict_batch(), or "
+            "take them one batch at a time with on_batch"
         )
     return torch.cat(parts) if isinstance(first, torch.Tensor) else np.concatenate(parts)
 

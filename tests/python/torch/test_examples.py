@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and any number of processes
+
 import numpy as np
 import place
 import torch

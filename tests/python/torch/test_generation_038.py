@@ -8,6 +8,8 @@ import runpy
 import sys
 import unittest
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and any number of processes
+
 import children
 import place
 import torch
@@ -68,7 +70,7 @@ class Generation(place.Offline):
         for name in ("on_trial_startup", "on_trial_shutdown", "on_training_start"):
             self.assertEqual(calls[name], 1, name)
         found = self.checkpoints()
-        self.assertEqual(set(found), {5, 8, 10, 15, 16} | set(found) & {0})
+        self.assertEqual(set(found), {5, 8, 10, 15, 16})
         state = torch.load(os.path.join(found[16], "state_dict.pth"), weights_only=False)
         self.assertEqual(
             set(state) & {"models_state_dict", "optimizers_state_dict", "lr_schedulers_state_dict", "callbacks", "rng_state"},
