@@ -28,12 +28,13 @@ def _find(name: str) -> Any:
     try:
         return getattr(importlib.import_module("determined.lightning." + _HOMES[name]), name)
     except ModuleNotFoundError as error:
-        if error.name not in ("lightning", "pytorch_lightning", "torch"):
+        package = (error.name or "").split(".")[0]
+        if package not in ("lightning", "pytorch_lightning", "torch"):
             raise
         raise ModuleNotFoundError(
-            f"determined.lightning.{name} needs the package '{error.name}', which is not installed: pip install "
+            f"determined.lightning.{name} needs the package '{package}', which is not installed: pip install "
             "lightning, or name it in environment.requirements",
-            name=error.name,
+            name=package,
         ) from None
 
 

@@ -21,12 +21,13 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module("determined.transformers." + _HOMES[name])
     except ModuleNotFoundError as error:
-        if error.name not in ("transformers", "torch", "accelerate"):
+        package = (error.name or "").split(".")[0]
+        if package not in ("transformers", "torch", "accelerate"):
             raise
         raise ModuleNotFoundError(
-            f"determined.transformers.{name} needs the package '{error.name}', which is not installed: pip install "
+            f"determined.transformers.{name} needs the package '{package}', which is not installed: pip install "
             "transformers accelerate torch, or name them in environment.requirements",
-            name=error.name,
+            name=package,
         ) from None
     globals()[name] = value = getattr(module, name)
     return value
