@@ -29,6 +29,7 @@ logger = logging.getLogger("determined.keras")
 LOOP = "loop.json"
 _CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
 _TOLD_STEP = 0.01  # progress that is worth a report
+_OCCASIONS = ("on_train_workload_begin", "on_train_workload_end", "on_checkpoint_end")  # more than Keras has
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
 Logs = Dict[str, float]
@@ -48,6 +49,11 @@ def _may_stop_alone(callback: Any) -> bool:
     plain = keras.callbacks.Callback
     methods = [(getattr(getattr(callback, name), "__func__", None), getattr(plain, name)) for name in _BATCHES]
     return not getattr(callback, "is_agreed", False) and any(own is not given for own, given in methods)
+
+
+def _plain(logs: Logs) -> Logs:
+    """The metrics of training among what Keras tells at the end of an epoch."""
+    return {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
 
 
 def _rank_name(name: str, rank: int) -> str:
@@ -171,10 +177,11 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._restored: Optional[Dict[str, Any]] = None  # callbacks and metrics, until the first epoch
         self._restored_arrays: List[Any] = []
         self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
-        self._told = -1.0  # of the progress
-        self._heard: Dict[str, List[Any]] = {}  # who wants to know of which occasion
+        self._worth_telling = 0.0  # of the progress
+        self._heard: Dict[str, List[Any]] = {each: [] for each in _OCCASIONS}  # who wants to know of it
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
-        self._is_window_open = False
+        self._is_window_new = True
+        self._reported = 0  # batches, when a window ended last
         self._is_cut = False
         self._asks = False  # all ranks after every batch whether it is to be the last
         self._owed = 0  # what was due when training had to stop
@@ -230,6 +237,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._trainer = self._make_trainer(fit, self._feed)
         self._reset_metrics = _hooks.Reset(self.model)
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
+        self._heard = {each: self._listeners(each) for each in _OCCASIONS}
         if self._is_sharded:
             self._asks = any(self.distributed.allgather(any(map(_may_stop_alone, self._siblings()))))
         if self._checkpoint is not None:
@@ -302,7 +310,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         """Validates what there was no time for when the platform wanted the slots back."""
         due, self._owed = self._owed, 0
         if due & _det.REPORT:
-            self._report_training(self.model.get_metrics_result(), False)
+            self._report_training(_plain(self.model.get_metrics_result()), False)
         self._run_validation()
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
@@ -314,23 +322,22 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return iter(()) if self._is_stopped else self._feed.steps()
 
     def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
-        if not self._is_window_open:
-            self._is_window_open = True
-            if self._hearing("on_train_workload_begin"):
+        if self._is_window_new:
+            self._is_window_new = False
+            if self._heard["on_train_workload_begin"]:
                 self._tell("on_train_workload_begin", self.batches, self._most())
 
     def on_train_batch_end(self, batch: int, logs: Optional[Logs] = None) -> None:
         self._is_saved = self._has_validated = False
         if self.core.preempt.should_preempt():
             self._trainer.stop()
-        due = 0
-        for _ in range(self.stride):
-            due |= self._trainer.batch_end()
-            if due & _det.EPOCH_END:  # the last execution of an epoch may have fewer batches
-                break
+        fit = self._fit
+        assert fit is not None
+        due = self._trainer.batch_end(fit.stride)
         if self._asks:
             self._agree()
-        self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
+        model = fit.model  # the Callback's own property brings it up to date, with JAX after every batch
+        self._is_cut = model.stop_training  # by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
@@ -340,6 +347,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._leave_window_open(due)
         elif due:
             self._act(due, logs or {})
+            if model.stop_training:  # Keras looks at the metrics
+                self._reset_metrics.settle()
 
     def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
         if self._is_stopped:
@@ -353,7 +362,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._is_complete = True
         if self._is_complete:
             due |= _det.STOP | (0 if self._is_saved else _det.CHECKPOINT)
-        self._act(due, logs or {}, epoch_ends=True)
+        self._act(due, _plain(logs or {}), epoch_ends=True)
 
     def _act(self, due: int, logs: Logs, epoch_ends: bool = False) -> None:
         if due & _det.REPORT:
@@ -416,13 +425,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
         return _distribute.reduce_metrics(self.model, self.distributed)
 
-    def _plain(self, logs: Logs) -> Logs:
-        metrics = {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
-        if self._counts:
-            metrics.setdefault("batches", self.batches)
-            metrics.setdefault("epochs", self.epochs)
-        return metrics
-
     def _most(self) -> int:
         """How many batches the window that begins now has, at the most."""
         unit = int(self._config.get("scheduling_unit") or 100)
@@ -434,35 +436,35 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _tell(self, occasion: str, *what: Any) -> None:
         """Callbacks that know of more occasions than Keras has (determined.keras.callbacks)."""
-        for each in self._hearing(occasion):
+        for each in self._heard[occasion]:
             getattr(each, occasion)(*what)
 
-    def _hearing(self, occasion: str) -> List[Any]:
-        found = self._heard.get(occasion)
-        if found is None:
-            methods = [(each, getattr(each, occasion, None)) for each in self._siblings()]
-            found = [each for each, method in methods if method is not None and not hasattr(method, "is_default")]
-            self._heard[occasion] = found
-        return found
+    def _listeners(self, occasion: str) -> List[Any]:
+        methods = [(each, getattr(each, occasion, None)) for each in self._siblings()]
+        return [each for each, method in methods if method is not None and not hasattr(method, "is_default")]
 
     def _report_training(self, logs: Logs, epoch_ends: bool) -> None:
         if self._is_sharded:
             logs = self.epoch_means if epoch_ends else self.reduce()
+        trainer, batches = self._trainer, self._trainer.batches()
+        if self._counts:
+            logs = {"batches": batches, "epochs": trainer.epochs(), **logs}
         if self.distributed.rank == 0:
-            self.core.train.report_training_metrics(self.batches, self._plain(logs))
-            self._report_progress()
-        self._trainer.window()  # closes it
-        self._is_window_open = False
-        if self._hearing("on_train_workload_end"):
-            self._tell("on_train_workload_end", self.batches, self._plain(logs))
+            self.core.train.report_training_metrics(batches, logs)
+            if trainer.progress() >= self._worth_telling:
+                self._report_progress()
+        trainer.window()  # closes it
+        self._is_window_new = True
+        if self._heard["on_train_workload_end"]:
+            self._tell("on_train_workload_end", batches, logs)
         if self._windows:
-            self._reset_metrics()
+            self._reset_metrics.after_window(batches - self._reported)
+            self._reported = batches
 
     def _report_progress(self) -> None:
         progress = min(self._trainer.progress(), 1.0)
-        if progress - self._told >= _TOLD_STEP or progress == 1:
-            self.core.train.report_progress(progress)
-            self._told = progress
+        self.core.train.report_progress(progress)
+        self._worth_telling = min(progress + _TOLD_STEP, 1.0)
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")
@@ -503,6 +505,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _run_validation(self) -> int:
         """In the middle of an epoch: the metrics of training go on afterwards where they were."""
         assert self._validate is not None
+        self._reset_metrics.settle()
         _hooks.sync(self.model)
         before = _state.snapshot(self.model, (_state.METRIC,))
         before = [(kind, path, array.copy()) for kind, path, array in before]
@@ -548,6 +551,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _files(self) -> Dict[str, Any]:
         """What this rank has to put into a checkpoint."""
+        self._reset_metrics.settle()
         _hooks.sync(self.model)
         rank = self.distributed.rank
         blobs: List[Any] = []
@@ -577,7 +581,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._trainer.saved()
         files = self._files()
         group = self.distributed._group if self.distributed.size > 1 else None
-        listeners = self._hearing("on_checkpoint_end")
+        listeners = self._heard["on_checkpoint_end"]
         overlapped = self._save_model is None and not listeners
         metadata = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
         checkpoint = self.core._det.checkpoint_begin(self.batches, json.dumps(metadata), group, overlapped=overlapped)
