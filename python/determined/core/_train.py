@@ -75,9 +75,8 @@ class TrainContext:
             steps_completed = _whole(steps_completed)
         if steps_completed < 0:
             raise ValueError(f"steps_completed is {steps_completed}; expected 0 or more")
-        if batch_metrics is None and isinstance(metrics, dict):
-            if self._numbers(group, steps_completed, metrics):
-                return
+        if batch_metrics is None and self._numbers(group, steps_completed, metrics):
+            return
         self._det.report_json(group, steps_completed, *_metrics.encode(metrics, batch_metrics))
 
     def report_training_metrics(
@@ -87,6 +86,8 @@ class TrainContext:
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
     ) -> None:
         """Reports metrics of training after `steps_completed` batches."""
+        if self._rank == 0 and batch_metrics is None and self._numbers("training", steps_completed, metrics):
+            return  # what most are: this is called after every batch
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
