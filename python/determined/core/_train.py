@@ -71,12 +71,12 @@ class TrainContext:
     ) -> None:
         if self._rank != 0 and group in ("training", "validation"):
             self._need_chief(f"metrics of {group}")
+        if batch_metrics is None and self._numbers(group, steps_completed, metrics):
+            return  # as most are: it may be called after every batch
         if not isinstance(steps_completed, int):
             steps_completed = _whole(steps_completed)
         if steps_completed < 0:
             raise ValueError(f"steps_completed is {steps_completed}; expected 0 or more")
-        if batch_metrics is None and self._numbers(group, steps_completed, metrics):
-            return
         self._det.report_json(group, steps_completed, *_metrics.encode(metrics, batch_metrics))
 
     def report_training_metrics(
@@ -86,8 +86,6 @@ class TrainContext:
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
     ) -> None:
         """Reports metrics of training after `steps_completed` batches."""
-        if self._rank == 0 and batch_metrics is None and self._numbers("training", steps_completed, metrics):
-            return  # what most are: this is called after every batch
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:

@@ -212,6 +212,7 @@ class Training:
             validate=None if self.validation is None else self._validate,
             windows=True,
             shard=True,
+            logs=not self.fit.get("verbose"),
         )
 
     def _options(self, loop: Loop) -> Dict[str, Any]:
