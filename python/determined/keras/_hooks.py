@@ -233,6 +233,8 @@ class Reset:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._attributes = vars(model)  # past Keras's __setattr__, which looks for layers in everything
+        self._anew = self._train_anew
         self._values: List[Tuple[Any, Any]] = []  # of each variable
         self._step: Any = None  # Keras's, compiled once more
         self._is_due = False  # with the next batch
@@ -254,7 +256,7 @@ class Reset:
             self()
             return
         self._is_due = True
-        vars(self._model)["train_function"] = self._train_anew  # past Keras's __setattr__, which looks for layers
+        self._attributes["train_function"] = self._anew
 
     def settle(self) -> None:
         """Somebody looks at the metrics before the next batch."""
@@ -271,7 +273,7 @@ class Reset:
 
     def _take_back(self) -> None:
         self._is_due = False
-        vars(self._model)["train_function"] = self._plain
+        self._attributes["train_function"] = self._plain
 
     def _remember(self) -> None:
         compiled = getattr(self._model, "_compile_metrics", None)
