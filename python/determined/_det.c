@@ -428,8 +428,8 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
     return result;
 }
 
-/* (group, steps, dict): True, or False where something in it is no number and nothing
- * was reported. */
+/* (group, steps, dict): True, or False where they are of another kind, or something in
+ * the dict is no number, and nothing was reported. */
 static PyObject *context_report_numbers(struct context *self, PyObject *const *args,
                                         Py_ssize_t count)
 {
@@ -437,14 +437,18 @@ static PyObject *context_report_numbers(struct context *self, PyObject *const *a
     long long steps;
     PyObject *result;
 
-    if (count != 3 || !PyUnicode_Check(args[0]) || !PyDict_Check(args[2])) {
+    if (count != 3 || !PyUnicode_Check(args[0])) {
         PyErr_SetString(PyExc_TypeError,
                         "a report takes the name of a group, a step and a dict");
         return NULL;
     }
+    if (!PyLong_Check(args[1]) || !PyDict_Check(args[2]))
+        return Py_NewRef(Py_False);
     steps = PyLong_AsLongLong(args[1]);
     if (steps == -1 && PyErr_Occurred())
         return NULL;
+    if (steps < 0)
+        return Py_NewRef(Py_False);
     group = PyUnicode_AsUTF8AndSize(args[0], NULL);
     if (!group || !enter(self))
         return NULL;

@@ -191,26 +191,46 @@ static PyObject *distributed_barrier(struct distributed *self, PyObject *args)
     return status ? failed(self, status) : distributed_end(self, none());
 }
 
+/* Waits for the other ranks, where there are some; alone it is one load from memory,
+ * which giving up the GIL would cost many times over. */
+static det_status ask_preempted(struct distributed *self, det_context *context,
+                                int mode, int *ret_preempted)
+{
+    det_status status;
+
+    if (det_distributed_ranks(self->det)->size == 1)
+        return det_distributed_preempted(self->det, context, mode, ret_preempted);
+    self->thread = PyEval_SaveThread();
+    status = det_distributed_preempted(self->det, context, mode, ret_preempted);
+    PyEval_RestoreThread(self->thread);
+    return status;
+}
+
 /* (context, enum det_preempt_mode): whether to stop. */
-static PyObject *distributed_preempted(struct distributed *self, PyObject *args)
+static PyObject *distributed_preempted(struct distributed *self, PyObject *const *args,
+                                       Py_ssize_t count)
 {
     struct types *types = PyType_GetModuleState(Py_TYPE((PyObject *)self));
     struct context *context;
-    det_distributed *det;
-    int mode, is_preempted = 0;
+    int is_preempted = 0;
     det_status status;
+    long mode;
 
-    if (!PyArg_ParseTuple(args, "O!i:preempted", types->context, &context, &mode) ||
-        !enter(context))
+    if (count != 2 || !PyObject_TypeCheck(args[0], types->context)) {
+        PyErr_SetString(PyExc_TypeError, "preempted() takes a context and a mode");
         return NULL;
-    det = distributed_take(self);
-    if (!det) {
+    }
+    mode = PyLong_AsLong(args[1]);
+    if (mode == -1 && PyErr_Occurred())
+        return NULL;
+    context = (struct context *)args[0];
+    if (!enter(context))
+        return NULL;
+    if (!distributed_take(self)) {
         leave(context);
         return NULL;
     }
-    self->thread = PyEval_SaveThread();
-    status = det_distributed_preempted(det, context->det, mode, &is_preempted);
-    PyEval_RestoreThread(self->thread);
+    status = ask_preempted(self, context->det, (int)mode, &is_preempted);
     leave(context);
     return status ? failed(self, status)
                   : distributed_end(self, PyBool_FromLong(is_preempted));
@@ -319,7 +339,7 @@ static PyMethodDef distributed_methods[] = {
     METHOD("allgather", distributed_allgather, METH_VARARGS),
     METHOD("broadcast", distributed_broadcast, METH_VARARGS),
     METHOD("barrier", distributed_barrier, METH_VARARGS),
-    METHOD("preempted", distributed_preempted, METH_VARARGS),
+    METHOD("preempted", distributed_preempted, METH_FASTCALL),
     METHOD("fail", distributed_fail, METH_VARARGS),
     METHOD("close", distributed_close, METH_NOARGS),
     {0},

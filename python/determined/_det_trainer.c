@@ -192,10 +192,18 @@ static PyObject *trainer_begin(struct trainer *self, PyObject *unused)
     return PyLong_FromUnsignedLong(det_trainer_begin(self->det));
 }
 
-static PyObject *trainer_batch_end(struct trainer *self, PyObject *unused)
+/* (count=1): so many batches were trained at once; fewer, where the epoch has ended. */
+static PyObject *trainer_batch_end(struct trainer *self, PyObject *const *args,
+                                   Py_ssize_t given)
 {
-    (void)unused;
-    return PyLong_FromUnsignedLong(det_trainer_batch_end(self->det));
+    long count = given ? PyLong_AsLong(args[0]) : 1;
+    unsigned due = 0;
+
+    if (count == -1 && PyErr_Occurred())
+        return NULL;
+    for (long i = 0; i < count && !(due & DET_EPOCH_END); i++)
+        due |= det_trainer_batch_end(self->det);
+    return PyLong_FromUnsignedLong(due);
 }
 
 static PyObject *trainer_epoch_end(struct trainer *self, PyObject *unused)
@@ -319,7 +327,7 @@ static void trainer_dealloc(struct trainer *self)
 
 static PyMethodDef trainer_methods[] = {
     METHOD("begin", trainer_begin, METH_NOARGS),
-    METHOD("batch_end", trainer_batch_end, METH_NOARGS),
+    METHOD("batch_end", trainer_batch_end, METH_FASTCALL),
     METHOD("epoch_end", trainer_epoch_end, METH_NOARGS),
     METHOD("validated", trainer_validated, METH_O),
     METHOD("saved", trainer_saved, METH_NOARGS),

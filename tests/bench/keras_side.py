@@ -35,10 +35,10 @@ def section_keras(b):
         return b.row("data of Keras trainings", "-", "TensorFlow is not here", "-", ">= 1.5 x", None)
     work = b.fresh("keras")
     os.makedirs(work)
-    for name, hooks, step, speed in python(b, venv, work, "keras_hooks.py"):
+    for name, hooks, step, speed, whole in python(b, venv, work, "keras_hooks.py"):
         share = float(hooks) / float(step)
         b.row(f"hooks of the {name} API, a report every batch", f"{float(hooks):.1f} us", f"{float(step):.0f} us CPU a step",
-              f"{share:.2%}; {float(speed):.2f} x steps/s", "<= 1 %", share <= 0.01)
+              f"{share:.2%}; {float(speed):.2f} x steps/s, {float(whole):.2f} x CPU", "<= 1 %", share <= 0.01)
     for name, ours, theirs, ratio in python(b, venv, work, "keras_data.py"):
         what, peer, bar = ROWS[name]
         b.row(what, f"{int(ours):,} batches/s", f"{int(theirs):,}/s {peer}", f"{float(ratio):.2f} x",

@@ -28,6 +28,7 @@ class PreemptContext:
         self._det = det
         self._dist = dist
         self._mode = mode
+        self._code = _MODES[mode]
         self._is_acknowledged = False
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
@@ -38,7 +39,7 @@ class PreemptContext:
         others.  With `auto_ack` the master learns at once that the request was heard; without
         it, call acknowledge_preemption_signal().
         """
-        preempted = self._dist._group.preempted(self._det, _MODES[self._mode])
+        preempted = self._dist._group.preempted(self._det, self._code)
         if preempted and auto_ack and self._may_acknowledge() and not self._is_acknowledged:
             self.acknowledge_preemption_signal()
         return preempted

@@ -71,13 +71,12 @@ class TrainContext:
     ) -> None:
         if self._rank != 0 and group in ("training", "validation"):
             self._need_chief(f"metrics of {group}")
+        if batch_metrics is None and self._numbers(group, steps_completed, metrics):
+            return  # as most are: it may be called after every batch
         if not isinstance(steps_completed, int):
             steps_completed = _whole(steps_completed)
         if steps_completed < 0:
             raise ValueError(f"steps_completed is {steps_completed}; expected 0 or more")
-        if batch_metrics is None and isinstance(metrics, dict):
-            if self._numbers(group, steps_completed, metrics):
-                return
         self._det.report_json(group, steps_completed, *_metrics.encode(metrics, batch_metrics))
 
     def report_training_metrics(

@@ -66,13 +66,14 @@ def __dir__() -> List[str]:
 
 
 def _put_back() -> None:
+    from determined._when_imported import when_imported
     from determined.keras import _compat
 
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):
         # layers draw from generators that can be saved
-        _compat.watch("tf_keras", lambda keras: keras.backend.experimental.enable_tf_random_generator())
+        when_imported("tf_keras", lambda keras: keras.backend.experimental.enable_tf_random_generator())
     else:
-        _compat.watch("keras", _compat.install)
+        when_imported("keras", _compat.install)
 
 
 _put_back()

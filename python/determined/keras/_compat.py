@@ -20,12 +20,10 @@ tf.keras is the same Keras under more module names: `keras.x`, `keras._tf_keras.
 
 With tf_keras, which is Keras 2, nothing is installed.
 
-Importing determined.keras does not import Keras: `watch()` waits until somebody does.
+Importing determined.keras does not import Keras: `when_imported()` waits until somebody does.
 """
 import functools
 import importlib
-import importlib.abc
-import importlib.util
 import logging
 import sys
 import types
@@ -108,55 +106,6 @@ def install(keras: Any) -> bool:
     _replace_where_held(functions, stub)
     setattr(keras, _MARK, True)
     return True
-
-
-# ---- when Keras is imported --------------------------------------------------------------------
-
-
-def watch(name: str, then: Callable[[Any], Any]) -> None:
-    """Calls then(module) as soon as the module of this name has been imported; now, if it is."""
-    if name in sys.modules:
-        then(sys.modules[name])
-    elif not any(isinstance(each, _Watcher) and each.name == name for each in sys.meta_path):
-        sys.meta_path.insert(0, _Watcher(name, then))
-
-
-class _Watcher(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: it has the others find the module, and stands beside its loader."""
-
-    def __init__(self, name: str, then: Callable[[Any], Any]) -> None:
-        self.name, self.then = name, then
-        self._is_asking = False
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname != self.name or self._is_asking:
-            return None
-        self._is_asking = True
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self._is_asking = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    def __init__(self, inner: Any, watcher: _Watcher) -> None:
-        self._inner, self._watcher = inner, watcher
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def create_module(self, spec: Any) -> Any:
-        return self._inner.create_module(spec)
-
-    def exec_module(self, module: Any) -> None:
-        module.__loader__ = module.__spec__.loader = self._inner
-        self._inner.exec_module(module)
-        if self._watcher in sys.meta_path:
-            sys.meta_path.remove(self._watcher)
-            self._watcher.then(module)
 
 
 def _import_tensorflow_keras() -> None:

@@ -17,6 +17,7 @@ Keras has lost):
     CallbackList.callbacks
     Optimizer._learning_rate
     Trainer._compile_metrics
+    Trainer.train_function, which calls the compiled `multi_step_on_iterator` that it closes over
     keras.src.backend.common.global_state, keras.src.random.seed_generator.global_seed_generator
         (the generator behind keras.random without a seed)
 """
@@ -26,6 +27,8 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from determined.keras._which import backend, is_legacy, keras, tree
+
+_COMPILED_STEP = "multi_step_on_iterator"
 
 
 def seeds(model: Any) -> List[Any]:
@@ -85,6 +88,7 @@ class Fit:
         self.callbacks = names["callbacks"]
         self.first_epoch: int = names["initial_epoch"]
         self.epochs: int = names["epochs"]
+        self.stride: int = self.iterator.steps_per_execution  # batches between two calls of a callback
         self.why_not_built: Optional[Exception] = None
 
     # ---- the data
@@ -166,8 +170,7 @@ class Fit:
     ) -> None:
         """Has `steps` hand out the steps of every epoch: their numbers, and where to read.  `prepare` is
         called before workers begin with it."""
-        iterator = self.iterator
-        stride = iterator.steps_per_execution
+        iterator, stride = self.iterator, self.stride
 
         def enumerate_steps() -> Iterator[Tuple[int, int, Iterator[Any]]]:
             prepare()
@@ -181,12 +184,6 @@ class Fit:
 
     def expect(self, steps: int) -> None:
         """So many were in each epoch before; here every epoch goes on until the data ends."""
-
-    @property
-    def stride(self) -> int:
-        """Batches between two calls of a callback."""
-        stride: int = self.iterator.steps_per_execution
-        return stride
 
     # ---- the loop
 
@@ -226,20 +223,57 @@ class Fit:
 
 
 class Reset:
-    """Metrics begin anew.  The first time in Keras's way; from then on, where all of them and the way are Keras's own, the
-    variables get the values they had then, which costs a tenth."""
+    """Metrics begin anew, at once or with the next batch.
+
+    The first time in Keras's way; from then on, where all of them and the way are Keras's own, the variables get the
+    values they had then, which costs a tenth.  Where even that is too often, it is a part of the next training
+    step instead: fit() finds a train_function that does both."""
+
+    _OFTEN = 10  # after fewer batches than these
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._values: List[Tuple[Any, Any]] = []
+        self._attributes = vars(model)  # past Keras's __setattr__, which looks for layers in everything
+        self._anew = self._train_anew
+        self._values: List[Tuple[Any, Any]] = []  # of each variable
+        self._step: Any = None  # Keras's, compiled once more
+        self._is_due = False  # with the next batch
 
     def __call__(self) -> None:
+        """At once."""
+        if self._is_due:
+            self._take_back()
         if not self._values:
             self._model.reset_metrics()
             self._remember()
             return
-        for handle, value in self._values:
-            self._assign(resource=handle, value=value)
+        for variable, value in self._values:
+            self._assign(resource=variable.handle, value=value)
+
+    def after_window(self, batches: int) -> None:
+        """With the next batch, where windows are as short as this one."""
+        if batches >= self._OFTEN or self._step is None:
+            self()
+            return
+        self._is_due = True
+        self._attributes["train_function"] = self._anew
+
+    def settle(self) -> None:
+        """Somebody looks at the metrics before the next batch."""
+        if self._is_due:
+            self()
+
+    def _train_anew(self, iterator: Any) -> Any:
+        self._take_back()
+        try:
+            return self._step(iterator)
+        except BaseException:  # most often there was no other batch
+            self()
+            raise
+
+    def _take_back(self) -> None:
+        self._is_due = False
+        self._attributes["train_function"] = self._plain
 
     def _remember(self) -> None:
         compiled = getattr(self._model, "_compile_metrics", None)
@@ -253,7 +287,30 @@ class Reset:
         variables = [each.value for each in self._model.metrics_variables]
         if all(isinstance(each, tf.Variable) and hasattr(each, "handle") for each in variables):
             self._assign = tf.raw_ops.AssignVariableOp
-            self._values = [(each.handle, tf.identity(each)) for each in variables]
+            self._values = [(each, tf.identity(each)) for each in variables]
+            self._plain = self._model.train_function
+            self._step = _step_anew(self._model, self._values)
+
+
+def _step_anew(model: Any, values: List[Tuple[Any, Any]]) -> Any:
+    """A training step of Keras's after which metrics hold this batch only; None: there is no such step.  Keras
+    unpacks what its compiled step gives outside of it, this one inside: it takes no longer than the plain one."""
+    import tensorflow as tf
+
+    plain = model.train_function
+    names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
+    is_single = model.steps_per_execution == 1 and model.distribute_strategy.num_replicas_in_sync == 1
+    if model.run_eagerly or not is_single or _COMPILED_STEP not in names:
+        return None
+    step = plain.__closure__[names.index(_COMPILED_STEP)].cell_contents
+
+    @tf.function(reduce_retracing=True, autograph=False)  # type: ignore[untyped-decorator,unused-ignore]
+    def train_anew(iterator: Any) -> Any:
+        for variable, value in values:
+            variable.assign(value, read_value=False)
+        return step(iterator).get_value()
+
+    return vars(plain).setdefault("_det_train_anew", train_anew)
 
 
 def sync(model: Any) -> None:

@@ -9,8 +9,8 @@ A training that stops in the middle of an epoch leaves it open: nothing validate
 hears of its end, because the training that goes on from the checkpoint will come to it.
 
 The Loop is last among the callbacks, so that what they do at a boundary is in its checkpoint.
-_hooks.py says how it takes fit's data over, _feed.py in which order that comes, _state.py what a
-checkpoint holds.  With several ranks every one runs the same fit: they save together, rank 0 tells at
+_hooks.py says how it takes fit's data over, _feed.py in which order that comes, _saving.py what a
+checkpoint holds and how training goes on from it.  With several ranks every one runs the same fit: they save together, rank 0 tells at
 each boundary whether to stop, and where a callback of one rank has had enough, all stop with it.
 """
 import json
@@ -22,13 +22,13 @@ from typing import Any, Callable, Dict, List, Optional, Union
 import determined as det
 from determined import _det, core
 from determined.keras import _feed, _hooks, _state
+from determined.keras._saving import Saving
 from determined.keras._which import keras
 
 logger = logging.getLogger("determined.keras")
 
-LOOP = "loop.json"
-_CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
 _TOLD_STEP = 0.01  # progress that is worth a report
+_OCCASIONS = ("on_train_workload_begin", "on_train_workload_end", "on_checkpoint_end")  # more than Keras has
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
 Logs = Dict[str, float]
@@ -50,8 +50,13 @@ def _may_stop_alone(callback: Any) -> bool:
     return not getattr(callback, "is_agreed", False) and any(own is not given for own, given in methods)
 
 
-def _rank_name(name: str, rank: int) -> str:
-    return name if rank == 0 else f"rank-{rank}-{name}"
+def _plain(logs: Logs) -> Logs:
+    """The metrics of training among what Keras tells at the end of an epoch."""
+    return {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
+
+
+def _sentence(metrics: Logs) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, float))
 
 
 class _Front(keras.callbacks.Callback):  # type: ignore[misc]
@@ -119,6 +124,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         save_model: Optional[Callable[..., None]] = None,
         load_model: Optional[Callable[..., None]] = None,
         saves: bool = True,
+        logs: bool = False,
     ) -> None:
         """Lengths are det.Epochs, det.Batches or det.Records; None: fit's own epochs, no period, a
         report every 100 batches.
@@ -135,6 +141,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         seed             of the order; None: the trial's
         save_model, load_model   (model, path, distributed): save and load the weights instead of us
         saves            False: somebody else saves
+        logs             metrics are also in the program's log, where Keras shows no progress
         """
         super().__init__()
         self.core = core_context
@@ -156,7 +163,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._config = json.loads(core_context._values["config"] or "{}")
         self._seed = self._config_seed() if seed is None else seed
         self._save_model, self._load_model = save_model, load_model
-        self._saves = saves
+        self._saves, self._logs = saves, logs
         self._trainer: Any = None
         self._fit: Optional[_hooks.Fit] = None
         self._reset()
@@ -168,13 +175,11 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._is_stopped = False  # by us
         self._is_complete = False  # nothing is left to be trained
         self._in_validation = False  # of ours
-        self._restored: Optional[Dict[str, Any]] = None  # callbacks and metrics, until the first epoch
-        self._restored_arrays: List[Any] = []
-        self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
-        self._told = -1.0  # of the progress
-        self._heard: Dict[str, List[Any]] = {}  # who wants to know of which occasion
+        self._worth_telling = 0.0  # of the progress
+        self._heard: Dict[str, List[Any]] = {each: [] for each in _OCCASIONS}  # who wants to know of it
         self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
-        self._is_window_open = False
+        self._is_window_new = True
+        self._reported = 0  # batches, when a window ended last
         self._is_cut = False
         self._asks = False  # all ranks after every batch whether it is to be the last
         self._owed = 0  # what was due when training had to stop
@@ -228,12 +233,14 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         fit.build()
         self._feed = _feed.make(fit, self._seed, self._part())
         self._trainer = self._make_trainer(fit, self._feed)
+        self._saving = Saving(self.core, fit, self._trainer, self._siblings, self._save_model, self._load_model)
         self._reset_metrics = _hooks.Reset(self.model)
         fit.reorder([_Front(self)] if self._is_sharded else [], self)
+        self._heard = {each: self._listeners(each) for each in _OCCASIONS}
         if self._is_sharded:
             self._asks = any(self.distributed.allgather(any(map(_may_stop_alone, self._siblings()))))
         if self._checkpoint is not None:
-            self._restore(self._checkpoint)
+            self._go_on_from(self._checkpoint)
         if self._is_sharded and not self.batches:
             self._make_equal()
         position = self._trainer.epoch_position()
@@ -251,6 +258,13 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             else:
                 self._run_validation()
         self._set_status("training")
+
+    def _go_on_from(self, checkpoint: str) -> None:
+        memory = self._saving.restore(checkpoint, self.continue_id)
+        if memory is not None:
+            # a training that had enough before its time trains no more, unless it is to be longer
+            self._is_complete = memory["complete"] == self._goal()
+            self._is_saved = True
 
     def _make_equal(self) -> None:
         """Every rank begins with the weights of the first."""
@@ -281,11 +295,9 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     # ---- boundaries
 
     def on_epoch_begin(self, epoch: int, logs: Optional[Logs] = None) -> None:
-        if self._restored is not None:
-            self._restore_callbacks()
-        if not self._before:
+        self._saving.restore_callbacks()
+        if self._saving.remember_callbacks():
             self._feed.settle()
-            self._before = {id(each): _state.remember(each) for each in self._siblings()}
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
             self._window = None
@@ -302,7 +314,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         """Validates what there was no time for when the platform wanted the slots back."""
         due, self._owed = self._owed, 0
         if due & _det.REPORT:
-            self._report_training(self.model.get_metrics_result(), False)
+            self._report_training(_plain(self.model.get_metrics_result()), False)
         self._run_validation()
         if self.model.stop_training:  # a callback has had enough
             self._is_complete = True
@@ -314,23 +326,22 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return iter(()) if self._is_stopped else self._feed.steps()
 
     def on_train_batch_begin(self, batch: int, logs: Optional[Logs] = None) -> None:
-        if not self._is_window_open:
-            self._is_window_open = True
-            if self._hearing("on_train_workload_begin"):
+        if self._is_window_new:
+            self._is_window_new = False
+            if self._heard["on_train_workload_begin"]:
                 self._tell("on_train_workload_begin", self.batches, self._most())
 
     def on_train_batch_end(self, batch: int, logs: Optional[Logs] = None) -> None:
         self._is_saved = self._has_validated = False
         if self.core.preempt.should_preempt():
             self._trainer.stop()
-        due = 0
-        for _ in range(self.stride):
-            due |= self._trainer.batch_end()
-            if due & _det.EPOCH_END:  # the last execution of an epoch may have fewer batches
-                break
+        fit = self._fit
+        assert fit is not None
+        due = self._trainer.batch_end(fit.stride)
         if self._asks:
             self._agree()
-        self._is_cut = self.model.stop_training  # by a callback: fit leaves the epoch here
+        model = fit.model  # the Callback's own property brings it up to date, with JAX after every batch
+        self._is_cut = model.stop_training  # by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
@@ -340,6 +351,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._leave_window_open(due)
         elif due:
             self._act(due, logs or {})
+            if model.stop_training:  # Keras looks at the metrics
+                self._reset_metrics.settle()
 
     def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
         if self._is_stopped:
@@ -353,7 +366,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._is_complete = True
         if self._is_complete:
             due |= _det.STOP | (0 if self._is_saved else _det.CHECKPOINT)
-        self._act(due, logs or {}, epoch_ends=True)
+        self._act(due, _plain(logs or {}), epoch_ends=True)
 
     def _act(self, due: int, logs: Logs, epoch_ends: bool = False) -> None:
         if due & _det.REPORT:
@@ -397,13 +410,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._fit.leave_epoch_open()
 
     def on_train_end(self, logs: Optional[Logs] = None) -> None:
-        if self._restored is not None:
-            self._restore_callbacks()
+        self._saving.restore_callbacks()
         self._set_status("finishing")
         if self._saves and not self._is_saved and self.batches:
             self._is_complete = True
             self.save()
-        self._wait_for_checkpoint()
+        self.core._det.checkpoint_wait(-1)
         if self._fit is not None:
             self._fit.let_go()
             self._fit.end_workers()
@@ -416,13 +428,6 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
         return _distribute.reduce_metrics(self.model, self.distributed)
 
-    def _plain(self, logs: Logs) -> Logs:
-        metrics = {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
-        if self._counts:
-            metrics.setdefault("batches", self.batches)
-            metrics.setdefault("epochs", self.epochs)
-        return metrics
-
     def _most(self) -> int:
         """How many batches the window that begins now has, at the most."""
         unit = int(self._config.get("scheduling_unit") or 100)
@@ -434,35 +439,37 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _tell(self, occasion: str, *what: Any) -> None:
         """Callbacks that know of more occasions than Keras has (determined.keras.callbacks)."""
-        for each in self._hearing(occasion):
+        for each in self._heard[occasion]:
             getattr(each, occasion)(*what)
 
-    def _hearing(self, occasion: str) -> List[Any]:
-        found = self._heard.get(occasion)
-        if found is None:
-            methods = [(each, getattr(each, occasion, None)) for each in self._siblings()]
-            found = [each for each, method in methods if method is not None and not hasattr(method, "is_default")]
-            self._heard[occasion] = found
-        return found
+    def _listeners(self, occasion: str) -> List[Any]:
+        methods = [(each, getattr(each, occasion, None)) for each in self._siblings()]
+        return [each for each, method in methods if method is not None and not hasattr(method, "is_default")]
 
     def _report_training(self, logs: Logs, epoch_ends: bool) -> None:
         if self._is_sharded:
             logs = self.epoch_means if epoch_ends else self.reduce()
+        trainer, batches = self._trainer, self._trainer.batches()
+        if self._counts:
+            logs = {"batches": batches, "epochs": trainer.epochs(), **logs}
         if self.distributed.rank == 0:
-            self.core.train.report_training_metrics(self.batches, self._plain(logs))
-            self._report_progress()
-        self._trainer.window()  # closes it
-        self._is_window_open = False
-        if self._hearing("on_train_workload_end"):
-            self._tell("on_train_workload_end", self.batches, self._plain(logs))
+            self.core.train.report_training_metrics(batches, logs)
+            if trainer.progress() >= self._worth_telling:
+                self._report_progress(batches, logs)
+        trainer.window()  # closes it
+        self._is_window_new = True
+        if self._heard["on_train_workload_end"]:
+            self._tell("on_train_workload_end", batches, logs)
         if self._windows:
-            self._reset_metrics()
+            self._reset_metrics.after_window(batches - self._reported)
+            self._reported = batches
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, batches: int, logs: Logs) -> None:
+        if self._logs:
+            logger.info("after %d batches: %s", batches, _sentence(logs))
         progress = min(self._trainer.progress(), 1.0)
-        if progress - self._told >= _TOLD_STEP or progress == 1:
-            self.core.train.report_progress(progress)
-            self._told = progress
+        self.core.train.report_progress(progress)
+        self._worth_telling = min(progress + _TOLD_STEP, 1.0)
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
         self._set_status("validating")
@@ -482,6 +489,8 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             metrics.setdefault("epochs", self.epochs)
         if self.distributed.rank == 0:
             self.core.train.report_validation_metrics(self.batches, metrics)
+            if self._logs:
+                logger.info("validated after %d batches: %s", self.batches, _sentence(metrics))
         self._has_validated = True
         self._verdict |= self._trainer.validated(value)
         self._set_status("training")
@@ -503,6 +512,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _run_validation(self) -> int:
         """In the middle of an epoch: the metrics of training go on afterwards where they were."""
         assert self._validate is not None
+        self._reset_metrics.settle()
         _hooks.sync(self.model)
         before = _state.snapshot(self.model, (_state.METRIC,))
         before = [(kind, path, array.copy()) for kind, path, array in before]
@@ -535,41 +545,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         length = self._options["max_length"]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
-    def _memory(self, arrays: List[Any]) -> Dict[str, Any]:
-        return {
-            "trainer": self._trainer.save(),
-            "complete": self._goal() if self._is_complete else None,
-            "callbacks": [
-                [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
-                for each in self._siblings()
-            ],
-            "generators": _state.pack(_feed.generators(), arrays),
-        }
-
     def _files(self) -> Dict[str, Any]:
         """What this rank has to put into a checkpoint."""
-        _hooks.sync(self.model)
-        rank = self.distributed.rank
-        blobs: List[Any] = []
-        memory = json.dumps(self._memory(blobs)).encode()
-        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE, _state.SUM]
-        if self._save_model is None:
-            kinds += _state.WEIGHTS
-        entries = _state.snapshot(self.model, kinds)
-        if rank:
-            entries = [entry for entry in entries if entry[0] not in _state.SHARED]
-        table, arrays = _state.encode(entries + blobs)
-        files: Dict[str, Any] = {
-            _rank_name(LOOP, rank): memory,
-            _rank_name(_state.VARIABLES, rank): table,
-            _rank_name(_state.ARRAYS, rank): arrays,
-        }
-        if not rank:
-            files[_CONTINUE_ID] = json.dumps(self.continue_id).encode()
-            whole = _state.describe(self.model)
-            if whole is not None:
-                files[_state.MODEL] = whole
-        return files
+        self._reset_metrics.settle()
+        return self._saving.files(self.continue_id, self._goal() if self._is_complete else None)
 
     def save(self) -> str:
         """Saves a checkpoint of the state as it is now and returns its storage id; every rank calls it."""
@@ -577,7 +556,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._trainer.saved()
         files = self._files()
         group = self.distributed._group if self.distributed.size > 1 else None
-        listeners = self._hearing("on_checkpoint_end")
+        listeners = self._heard["on_checkpoint_end"]
         overlapped = self._save_model is None and not listeners
         metadata: Dict[str, Any] = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
         metadata["not_state"] = [_CONTINUE_ID]  # det resume-proof compares the others
@@ -597,92 +576,3 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._is_saved = True
         self._set_status("training")
         return uuid
-
-    def _wait_for_checkpoint(self) -> None:
-        self.core._det.checkpoint_wait(-1)
-
-    def _restore(self, storage_id: str) -> None:
-        assert self._fit is not None
-        if self._fit.why_not_built is not None:
-            raise RuntimeError(
-                f"the checkpoint {storage_id} cannot be loaded: Keras could not make the model's variables "
-                "without training it; give the model an Input layer, or its layers compute_output_shape()"
-            ) from self._fit.why_not_built
-        with self.core.checkpoint.restore_path(storage_id) as folder:
-            self._read(os.fspath(folder))
-
-    def _read(self, folder: str) -> None:
-        rank = self.distributed.rank
-        path = os.path.join(folder, LOOP)
-        if not os.path.exists(path) and self._load_model is not None:
-            self._load_model(self.model, folder, self.distributed)
-            logger.info("beginning with the weights of the checkpoint; it is another program's")
-            return
-        if not os.path.exists(path):
-            raise ValueError(
-                f"the checkpoint in '{folder}' was not saved by determined.keras: it has no '{LOOP}'; "
-                "override load_model() to read it"
-            )
-        entries = _state.decode(folder)
-        if self._load_model is not None:
-            self._load_model(self.model, folder, self.distributed)
-        else:
-            _state.restore(self.model, entries, _state.WEIGHTS)
-        with open(path, encoding="utf-8") as file:
-            memory = json.load(file)
-        with open(os.path.join(folder, _CONTINUE_ID), encoding="utf-8") as file:
-            continue_id = json.load(file)
-        if continue_id != self.continue_id or continue_id is None:
-            logger.info("beginning with the weights of the checkpoint; it is of another training")
-            return
-        if rank:
-            memory, entries = self._read_own(folder, memory, entries)
-        self._continue(memory, entries)
-
-    def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
-        """What belongs to this rank, where the checkpoint is of as many ranks."""
-        own = os.path.join(folder, _rank_name(LOOP, self.distributed.rank))
-        if not os.path.exists(own):
-            return memory, entries
-        with open(own, encoding="utf-8") as file:
-            memory = json.load(file)
-        names = [_rank_name(name, self.distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
-        mine = _state.decode(folder, *names)
-        if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
-            _state.restore(self.model, mine, (_state.OTHER,))
-        return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
-
-    def _make_seeds(self, entries: List[Any]) -> None:
-        """A generator of Keras's that was made while training is none of a new model's."""
-        saved = [kind for kind, _, _ in entries].count(_state.SEED)
-        present = [kind for kind, _, _ in _state.variables_of(self.model)].count(_state.SEED)
-        if saved == present + 1:
-            _hooks.make_seed()
-
-    def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
-        self._make_seeds(entries)
-        _state.restore(self.model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
-        self._trainer.load(memory["trainer"])
-        # a training that had enough before its time trains no more, unless it is to be longer
-        self._is_complete = memory["complete"] == self._goal()
-        self._restored = memory
-        self._restored_arrays = entries
-        self._is_saved = True
-        logger.info("going on after %d batches, %d epochs", self.batches, self.epochs)
-
-    def _restore_callbacks(self) -> None:
-        """In the first epoch, because fit and the callbacks begin anew before."""
-        memory, self._restored = self._restored, None
-        assert memory is not None
-        blobs = [entry for entry in self._restored_arrays if entry[0] == _state.CALLBACK]
-        siblings = self._siblings()
-        self._before = {id(each): _state.remember(each) for each in siblings}
-        for name, state in memory["callbacks"]:
-            for each in siblings:
-                if type(each).__name__ == name:
-                    _state.restore_callback(each, state, blobs)
-                    siblings.remove(each)
-                    break
-        _state.restore(self.model, self._restored_arrays, (_state.METRIC,))
-        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
-        self._restored_arrays = []

@@ -16,14 +16,17 @@ that reading a checkpoint runs nobody's code.
 import base64
 import collections
 import json
+import logging
 import os
 import random
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import numpy as np
 
 from determined.keras import _distribute, _hooks
 from determined.keras._which import backend, is_legacy, keras
+
+logger = logging.getLogger("determined.keras")
 
 VARIABLES = "variables.json"
 ARRAYS = "variables.bin"
@@ -264,6 +267,35 @@ def attributes(callback: Any) -> Dict[str, Any]:
     return plain
 
 
+def _holds_tensors(value: Any) -> bool:
+    """Whether it is something that training has made and pack() does not take: tensors, or some of them in a list
+    or dict.  A variable is the model's."""
+    if isinstance(value, dict):
+        return any(map(_holds_tensors, value.values()))
+    if isinstance(value, (list, tuple, set, collections.deque)):
+        return any(map(_holds_tensors, value))
+    is_taken = isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.dtype.kind != "O"
+    return hasattr(value, "__array__") and not is_taken and not hasattr(value, "assign")
+
+
+_told_of: Set[Tuple[str, str]] = set()
+
+
+def warn_of_unsaved(callback: Any) -> None:
+    """Says once which attributes of a callback a resumed training will not find again."""
+    kept, owner = attributes(callback), type(callback).__name__
+    for name, value in vars(callback).items():
+        if name in kept or name in _NOT_STATE or (owner, name) in _told_of or not _holds_tensors(value):
+            continue
+        _told_of.add((owner, name))
+        logger.warning(
+            "the attribute '%s' of the callback %s is not in checkpoints, because it holds tensors: make them "
+            "numbers or NumPy arrays, or give the callback get_state() and load_state()",
+            name,
+            owner,
+        )
+
+
 def remember(callback: Any) -> Dict[str, Any]:
     """attributes(), of which nothing changes when the callback changes an array in place."""
     return {
@@ -286,6 +318,7 @@ def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) ->
     state = callback.get_state() if callable(getattr(callback, "get_state", None)) else None
     if state is not None:
         return {"state": pack(state, blobs)}
+    warn_of_unsaved(callback)
     changed = {}
     for name, now in attributes(callback).items():
         if name not in before or not _same(now, before[name]):

@@ -107,6 +107,13 @@ class _Saves:
 
         callback.set_model = set_model
 
+    def let_go(self) -> None:
+        """They are as they were, and see the model itself again."""
+        for each in self.own:
+            vars(each).pop("set_model", None)
+            if isinstance(each.model, _Model):
+                each.set_model(each.model._det_model)
+
     @property
     def within_epochs(self) -> bool:
         return any(each.save_freq != "epoch" for each in self.own)
@@ -165,6 +172,10 @@ class TrainerCallback(Loop):
         saves = _Saves(callbacks, self.distributed.rank == 0)
         if saves.own:
             self._program = saves
+
+    def let_go(self) -> None:
+        if self._program is not None:
+            self._program.let_go()
 
     def _act(self, due: int, logs: Dict[str, float], epoch_ends: bool = False) -> None:
         self._saves = self._program is None or bool(due & _det.STOP)
@@ -409,25 +420,28 @@ class TrainerContext:
         loop.watch(listed)
         if validation_data is not None:
             loop._validate = lambda: _evaluate(trained, validation_data, loop, **validated)
-        history = trained.fit(
-            x=x,
-            y=y,
-            batch_size=batch_size,
-            epochs=epochs,
-            verbose=self._verbosity(verbose),
-            callbacks=[*listed, loop],
-            validation_split=validation_split,
-            validation_data=validation_data,
-            shuffle=shuffle and (_slots.is_arrays(x) or _slots.is_sequence(x)),
-            class_weight=class_weight,
-            sample_weight=sample_weight,
-            initial_epoch=initial_epoch,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validated["steps"],
-            validation_batch_size=validated["batch_size"],
-            validation_freq=self.ValidationFreq(),
-            **workers_of_legacy,
-        )
+        try:
+            history = trained.fit(
+                x=x,
+                y=y,
+                batch_size=batch_size,
+                epochs=epochs,
+                verbose=self._verbosity(verbose),
+                callbacks=[*listed, loop],
+                validation_split=validation_split,
+                validation_data=validation_data,
+                shuffle=shuffle and (_slots.is_arrays(x) or _slots.is_sequence(x)),
+                class_weight=class_weight,
+                sample_weight=sample_weight,
+                initial_epoch=initial_epoch,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validated["steps"],
+                validation_batch_size=validated["batch_size"],
+                validation_freq=self.ValidationFreq(),
+                **workers_of_legacy,
+            )
+        finally:
+            loop.let_go()
         if trained is not model:
             _give_weights(trained, model)
         return history

@@ -41,14 +41,15 @@ class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, context: TFKerasTrialContext, loop: Loop) -> None:
         super().__init__()
         self._context, self._loop = context, loop
+        self._has_others = context.distributed.size > 1
         self._step = context.get_experiment_config().scheduling_unit()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        distributed, wanted = self._context.distributed, self._context.get_stop_requested()
-        if distributed.size > 1:
+        wanted = self._context.get_stop_requested()
+        if self._has_others:
             batches = self._loop.batches  # the Loop counts after us
             is_asked = (batches + self._loop.stride) // self._step > batches // self._step
-            wanted = is_asked and any(distributed.allgather(wanted))
+            wanted = is_asked and any(self._context.distributed.allgather(wanted))
         if wanted:
             self._loop.stop()
 
@@ -212,6 +213,7 @@ class Training:
             validate=None if self.validation is None else self._validate,
             windows=True,
             shard=True,
+            logs=not self.fit.get("verbose"),
         )
 
     def _options(self, loop: Loop) -> Dict[str, Any]:

@@ -240,6 +240,7 @@ class Hooks(Seen):
         ):
             for name in names.split():
                 self.assertTrue(hasattr(owner, name), f"Keras {keras.__version__}: {type(owner).__name__}.{name} is gone")
+        self.assertIn(_hooks._COMPILED_STEP, made.train_function.__code__.co_freevars)
         keras.random.uniform(())
         self.assertEqual(len(_hooks.seeds(made)), 1)
 

@@ -162,6 +162,13 @@ class Reports(Place):
         self.assertEqual({name for _, name, _ in self.metrics("validation")}, {"val_loss", "val_accuracy"})
         self.assertEqual({name for _, name, _ in self.metrics("training")}, {"loss", "accuracy"})
 
+    def test_the_log_shows_that_it_trains(self):
+        with self.assertLogs("determined.keras", "INFO") as seen:
+            self.train(batches=8, scheduling_unit=4, min_validation_period={"batches": 8})
+        text = "\n".join(seen.output)
+        self.assertRegex(text, "after 4 batches: .*loss [0-9.]+")
+        self.assertRegex(text, "validated after 8 batches: .*val_loss [0-9.]+")
+
     def test_lengths_in_epochs_and_records(self):
         self.train(searcher={"max_length": {"epochs": 3}}, min_validation_period={"epochs": 1}, run="epochs")
         self.assertEqual(self.when("val_loss", "epochs"), [8, 16, 24])
@@ -382,6 +389,20 @@ class Callbacks(Place):
 
         self.train(type("Kind", (Trial,), {"keras_callbacks": build}), batches=40)
         self.assertEqual(list(self.checkpoints()), [5])
+
+    def test_what_a_callback_keeps_and_no_checkpoint_has_is_told_once(self):
+        class Keeps(keras.callbacks.Callback):
+            def on_train_begin(self, logs=None):
+                self.losses, self.plain, self.tensors, self.weights = [], [], {}, self.model.trainable_weights
+
+            def on_train_batch_end(self, batch, logs=None):
+                self.plain.append(logs["loss"])
+                self.tensors["last"] = tf.constant(logs["loss"])
+
+        with self.assertLogs("determined.keras", "WARNING") as seen:
+            self.train({"callbacks": staticmethod(lambda: [Keeps()])}, min_checkpoint_period={"batches": 2})
+        self.assertEqual(len(seen.output), 1)
+        self.assertIn("the attribute 'tensors' of the callback Keeps is not in checkpoints", seen.output[0])
 
     def test_keras_callbacks_must_be_some(self):
         self.refused("keras_callbacks() gave a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})

@@ -2,8 +2,9 @@
 """A TFKerasTrial that had to stop goes on where it was, to the bit, with its callbacks."""
 import os
 import unittest
+from unittest import mock
 
-from determined.keras import callbacks, load_model_from_checkpoint_path
+from determined.keras import _hooks, callbacks, load_model_from_checkpoint_path
 
 import test_trial
 from test_trial import dataset, numbers
@@ -93,6 +94,22 @@ class Resume(test_trial.Place):
 
     def test_a_dataset_that_is_shuffled(self):
         self.compare(lambda self: dataset(self).shuffle(8, seed=3))
+
+    def test_metrics_that_begin_anew_inside_of_the_step_are_those_that_begin_anew_before_it(self):
+        """At the end of data whose length nobody knows, around validations and checkpoints, and resumed."""
+        unknown = lambda self: dataset(self).filter(lambda x, y: True)
+        trial = {"training": staticmethod(unknown), "run_eagerly": False, "dropout": 0.3}
+        steps = []
+        train = _hooks.Reset._train_anew
+        inside = lambda reset, iterator: steps.append(1) or train(reset, iterator)
+        for run, often, stops in (("before", 0, ()), ("inside", 10, (11,))):
+            with mock.patch.multiple(_hooks.Reset, _OFTEN=often, _train_anew=inside):
+                for stop_after in (*stops, None):
+                    self.train(trial, batches=20, run=run, stop_after=stop_after, scheduling_unit=2, **self.periods)
+            self.assertEqual(bool(steps), bool(often))
+        self.assertEqual(self.metrics(run="before"), self.metrics(run="inside"))
+        for batches in (7, 14, 20):
+            self.assertEqual(*[self.bytes_of(self.checkpoints(run)[batches]) for run in ("before", "inside")])
 
     def test_what_callbacks_are_told(self):
         Counts.told.clear()

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkpoints of a training: what each rank puts into one, and how another training goes on from it.
+
+    loop.json        the trainer's place (libdet's), the callbacks' state, Python's and NumPy's generators
+    variables.*      weights, optimizer, metrics, seeds: by name (_state.py)
+    continue_id      which training it is
+    rank-N-...       the same of the other ranks, less what all have alike
+    model.json ...   the model's architecture, where it can be told
+
+Weights, optimizer and seeds are put back before the first epoch; callbacks and metrics in it, because fit()
+and the callbacks themselves begin anew between."""
+import json
+import logging
+import os
+from typing import Any, Callable, Dict, List, Optional
+
+from determined import core
+from determined.keras import _feed, _hooks, _state
+
+logger = logging.getLogger("determined.keras")
+
+LOOP = "loop.json"
+_CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
+
+
+def _rank_name(name: str, rank: int) -> str:
+    return name if rank == 0 else f"rank-{rank}-{name}"
+
+
+class Saving:
+    """What a training saves, and goes on from.
+
+    siblings                 gives the callbacks that may have something to remember
+    save_model, load_model   (model, path, distributed): of the weights, instead of us; or None"""
+
+    def __init__(
+        self,
+        context: core.Context,
+        fit: _hooks.Fit,
+        trainer: Any,
+        siblings: Callable[[], List[Any]],
+        save_model: Optional[Callable[..., None]],
+        load_model: Optional[Callable[..., None]],
+    ) -> None:
+        self._core, self._distributed = context, context.distributed
+        self._fit, self._model, self._trainer = fit, fit.model, trainer
+        self._siblings = siblings
+        self._save_model, self._load_model = save_model, load_model
+        self._restored: Optional[Dict[str, Any]] = None  # callbacks and metrics, until the first epoch
+        self._restored_arrays: List[Any] = []
+        self._before: Dict[int, Dict[str, Any]] = {}  # callbacks as training began
+
+    # ---- saving
+
+    def remember_callbacks(self) -> bool:
+        """As they are when training begins: only what has changed by then is saved.  False: it was done."""
+        if self._before:
+            return False
+        self._before = {id(each): _state.remember(each) for each in self._siblings()}
+        return True
+
+    def _memory(self, complete: Any, arrays: List[Any]) -> Dict[str, Any]:
+        return {
+            "trainer": self._trainer.save(),
+            "complete": complete,
+            "callbacks": [
+                [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
+                for each in self._siblings()
+            ],
+            "generators": _state.pack(_feed.generators(), arrays),
+        }
+
+    def files(self, continue_id: Any, complete: Any) -> Dict[str, Any]:
+        """What this rank has to put into a checkpoint, by name.  `complete` is the length of a training that has come to
+        its end, else None."""
+        _hooks.sync(self._model)
+        rank = self._distributed.rank
+        blobs: List[Any] = []
+        memory = json.dumps(self._memory(complete, blobs)).encode()
+        kinds = [_state.SEED, _state.OPTIMIZER, _state.METRIC, _state.RATE, _state.SUM]
+        if self._save_model is None:
+            kinds += _state.WEIGHTS
+        entries = _state.snapshot(self._model, kinds)
+        if rank:
+            entries = [entry for entry in entries if entry[0] not in _state.SHARED]
+        table, arrays = _state.encode(entries + blobs)
+        files: Dict[str, Any] = {
+            _rank_name(LOOP, rank): memory,
+            _rank_name(_state.VARIABLES, rank): table,
+            _rank_name(_state.ARRAYS, rank): arrays,
+        }
+        if not rank:
+            files[_CONTINUE_ID] = json.dumps(continue_id).encode()
+            whole = _state.describe(self._model)
+            if whole is not None:
+                files[_state.MODEL] = whole
+        return files
+
+    # ---- going on
+
+    def restore(self, storage_id: str, continue_id: Any) -> Optional[Dict[str, Any]]:
+        """Puts back what a checkpoint has.  What it tells of its training, where that is this one; None: only the
+        weights were taken."""
+        if self._fit.why_not_built is not None:
+            raise RuntimeError(
+                f"the checkpoint {storage_id} cannot be loaded: Keras could not make the model's variables "
+                "without training it; give the model an Input layer, or its layers compute_output_shape()"
+            ) from self._fit.why_not_built
+        with self._core.checkpoint.restore_path(storage_id) as folder:
+            found = self._read(os.fspath(folder), continue_id)
+        memory: Optional[Dict[str, Any]] = found[0]
+        if memory is not None:
+            self._continue(memory, found[1])
+        return memory
+
+    def _read(self, folder: str, wanted: Any) -> Any:
+        rank = self._distributed.rank
+        path = os.path.join(folder, LOOP)
+        if not os.path.exists(path) and self._load_model is not None:
+            self._load_model(self._model, folder, self._distributed)
+            logger.info("beginning with the weights of the checkpoint; it is another program's")
+            return None, []
+        if not os.path.exists(path):
+            raise ValueError(
+                f"the checkpoint in '{folder}' was not saved by determined.keras: it has no '{LOOP}'; "
+                "override load_model() to read it"
+            )
+        entries = _state.decode(folder)
+        if self._load_model is not None:
+            self._load_model(self._model, folder, self._distributed)
+        else:
+            _state.restore(self._model, entries, _state.WEIGHTS)
+        with open(path, encoding="utf-8") as file:
+            memory = json.load(file)
+        with open(os.path.join(folder, _CONTINUE_ID), encoding="utf-8") as file:
+            continue_id = json.load(file)
+        if continue_id != wanted or continue_id is None:
+            logger.info("beginning with the weights of the checkpoint; it is of another training")
+            return None, []
+        return self._read_own(folder, memory, entries) if rank else (memory, entries)
+
+    def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
+        """What belongs to this rank, where the checkpoint is of as many ranks."""
+        own = os.path.join(folder, _rank_name(LOOP, self._distributed.rank))
+        if not os.path.exists(own):
+            return memory, entries
+        with open(own, encoding="utf-8") as file:
+            memory = json.load(file)
+        names = [_rank_name(name, self._distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
+        mine = _state.decode(folder, *names)
+        if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
+            _state.restore(self._model, mine, (_state.OTHER,))
+        return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
+
+    def _make_seeds(self, entries: List[Any]) -> None:
+        """A generator of Keras's that was made while training is none of a new model's."""
+        saved = [kind for kind, _, _ in entries].count(_state.SEED)
+        present = [kind for kind, _, _ in _state.variables_of(self._model)].count(_state.SEED)
+        if saved == present + 1:
+            _hooks.make_seed()
+
+    def _continue(self, memory: Dict[str, Any], entries: List[Any]) -> None:
+        self._make_seeds(entries)
+        _state.restore(self._model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
+        self._trainer.load(memory["trainer"])
+        self._restored, self._restored_arrays = memory, entries
+        logger.info("going on after %d batches, %d epochs", self._trainer.batches(), self._trainer.epochs())
+
+    def restore_callbacks(self) -> None:
+        """Also metrics and generators: in the first epoch.  Does nothing where nothing is left to be put back."""
+        memory, self._restored = self._restored, None
+        if memory is None:
+            return
+        blobs = [entry for entry in self._restored_arrays if entry[0] == _state.CALLBACK]
+        siblings = self._siblings()
+        self._before = {id(each): _state.remember(each) for each in siblings}
+        for name, state in memory["callbacks"]:
+            for each in siblings:
+                if type(each).__name__ == name:
+                    _state.restore_callback(each, state, blobs)
+                    siblings.remove(each)
+                    break
+        _state.restore(self._model, self._restored_arrays, (_state.METRIC,))
+        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
+        self._restored_arrays = []
