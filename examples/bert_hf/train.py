@@ -8,6 +8,7 @@ import os
 import data
 import determined as det
 import determined.transformers
+import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
 
 DEFAULTS = {
@@ -55,6 +56,7 @@ def main(core_context):
         eval_strategy="epoch",
         save_strategy="epoch",
         report_to=[],
+        use_cpu=not torch.cuda.is_available(),
         disable_tqdm=True,
         seed=seed,
     )

@@ -4,7 +4,7 @@ IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
 need_tensorflow
 export HF_HUB_OFFLINE=1
-platform --slots 1
+platform --slots 2
 cp -r "$HERE/../../examples/bert_hf" .
 # The packages are those of the tests.
 for file in bert_hf/*.yaml; do
@@ -28,3 +28,8 @@ good() { [ "$(sed -n 's/.*,validation,eval_accuracy,0\.\([0-9]\).*/\1/p' metrics
 ok 'it learns' good
 has_files() { find "$DATA" -path '*checkpoint-96/model.safetensors' | grep -q .; }
 ok 'the last checkpoint holds the model' has_files
+
+ok 'on two slots' det e create bert_hf/distributed.yaml bert_hf -f --config hyperparameters.epochs=1
+det trial metrics 2 --csv >metrics.csv
+same '... it is validated by both, and reported by one' 1 "$(grep -c ',validation,eval_accuracy,' metrics.csv)"
+same '... after as many steps as with one' 32 "$(sed -n 's/.*,validation,batches,//p' metrics.csv)"

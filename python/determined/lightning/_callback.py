@@ -152,12 +152,14 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._tell("training")
         state, self._rank_state = self._rank_state, None
         self._forget()
-        if state is None or not state["in_epoch"]:
+        if state is None:
             return
         loader = trainer.train_dataloader
         if isinstance(loader, Resumable) and state["data"] is not None:
-            loader.load_state_dict(state["data"])
-        elif not hasattr(loader, "load_state_dict"):
+            loader.load_state_dict(state["data"])  # Lightning does it in the middle of an epoch only
+        if not state["in_epoch"]:
+            return
+        if not hasattr(loader, "load_state_dict"):
             logger.warning(
                 "training goes on in the middle of an epoch, and the loader begins at its beginning: some records are "
                 "seen twice and some not at all; give determined.lightning.Resumable(loader)"

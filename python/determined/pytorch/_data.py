@@ -159,7 +159,7 @@ def _gatherer(loader: data.DataLoader) -> Optional[Callable[[Any], Any]]:  # typ
     """Where the records are rows of arrays: what gathers them, pinned where that was asked for."""
     if loader.batch_sampler is None or not _is_default(loader.collate_fn):
         return None
-    gather = _data_arrays.gatherer(loader.dataset)
+    gather = _data_arrays.gatherer(loader.dataset, _pins(loader))
     if gather is None or not _pins(loader):
         return gather
     return lambda indices: _data_workers.pinned(gather(indices))

@@ -61,10 +61,11 @@ def _check_lengths(lengths: Any) -> None:
         raise ValueError(f"the arrays of a data set have one row for each record: {told}")
 
 
-def gatherer(dataset: Any) -> Optional[Callable[[Any], Any]]:
-    """What makes the batch of some records, by their indices; None: they are no rows of arrays."""
+def gatherer(dataset: Any, pins: bool = False) -> Optional[Callable[[Any], Any]]:
+    """What makes the batch of some records, by their indices; None: they are no rows of arrays.
+    With `pins` long rows are gathered into pinned memory at once."""
     if type(dataset) is data.Subset:
-        inner = gatherer(dataset.dataset)
+        inner = gatherer(dataset.dataset, pins)
         if inner is None or np is None:
             return None
         chosen = np.asarray(dataset.indices, dtype=np.int64)
@@ -76,11 +77,11 @@ def gatherer(dataset: Any) -> Optional[Callable[[Any], Any]]:
         names = list(dataset.columns) if isinstance(dataset.columns, dict) else None
         columns = list(dataset.columns.values()) if names else list(dataset.columns)
     elif _is_array(dataset):
-        take = _taker(dataset)
+        take = _taker(dataset, pins)
         return None if take is None else (lambda indices: take(_as_indices(indices)))
     else:
         return None
-    return _together([_taker(column) for column in columns], names)
+    return _together([_taker(column, pins) for column in columns], names)
 
 
 def _together(takers: List[Optional[Take]], names: Any) -> Optional[Callable[[Any], Any]]:
@@ -105,26 +106,26 @@ def _as_indices(indices: Any) -> Any:
     return torch.as_tensor(list(indices), dtype=torch.int64)
 
 
-def _taker(column: Any) -> Optional[Take]:
+def _taker(column: Any, pins: bool) -> Optional[Take]:
     """What gathers rows of one array; None: PyTorch itself has to see to it."""
     if isinstance(column, torch.Tensor):
-        return _tensor_taker(column)
+        return _tensor_taker(column, pins)
     if column.dtype.kind not in "biufc":
         return None
     try:
         kind = torch.from_numpy(np.empty(0, column.dtype)).dtype
     except (TypeError, ValueError):  # a type, or an order of bytes, that PyTorch does not have
         return None
-    return _array_taker(column, kind)
+    return _array_taker(column, kind, pins)
 
 
-def _tensor_taker(column: torch.Tensor) -> Optional[Take]:
+def _tensor_taker(column: torch.Tensor, pins: bool) -> Optional[Take]:
     if column.layout != torch.strided or type(column) is not torch.Tensor or column.ndim == 0:
         return None
     carrier = _CARRIERS.get(column.dtype, column.dtype)
     if np is not None and column.device.type == "cpu" and not column.requires_grad and not column.is_conj():
         try:
-            return _array_taker(column.view(carrier).numpy(), column.dtype)
+            return _array_taker(column.view(carrier).numpy(), column.dtype, pins)
         except (RuntimeError, TypeError):  # a type that NumPy does not have
             pass
     return lambda rows: column.index_select(0, torch.as_tensor(rows, device=column.device))
@@ -134,16 +135,18 @@ _CARRIERS = {torch.bfloat16: torch.int16}  # types that NumPy has, for some that
 _LONG_ROW = 512  # bytes; shorter ones NumPy copies faster
 
 
-def _array_taker(array: Any, kind: torch.dtype) -> Take:
+def _array_taker(array: Any, kind: torch.dtype, pins: bool) -> Take:
     """Both ways let other threads run meanwhile."""
     shape = array.shape[1:]
     row_bytes = array.itemsize * math.prod(shape)
     if row_bytes < _LONG_ROW or not array.flags.c_contiguous:
         return lambda rows: torch.from_numpy(np.take(array, rows, axis=0)).view(kind)
 
+    carrier = torch.from_numpy(np.empty(0, array.dtype)).dtype
+
     def take(rows: Any) -> torch.Tensor:
-        made = np.empty((len(rows), *shape), array.dtype)
-        _det.gather(array, row_bytes, rows, made)
-        return torch.from_numpy(made).view(kind)
+        made = torch.empty((len(rows), *shape), dtype=carrier, pin_memory=pins)
+        _det.gather(array, row_bytes, rows, made.numpy())
+        return made.view(kind)
 
     return take

@@ -9,6 +9,7 @@ loaded has a context of its own, in which nothing trains: models are wrapped, bu
 """
 import contextlib
 import importlib
+import inspect
 import json
 import os
 import types
@@ -119,6 +120,16 @@ def _generators_kept() -> Iterator[None]:
         _state.restore_generators(before, device)
 
 
+def _check_arguments(trial_class: Type[PyTorchTrial], context: CheckpointLoadContext, given: Dict[str, Any]) -> None:
+    try:
+        inspect.signature(trial_class).bind(context, **given)
+    except TypeError as error:
+        raise TypeError(
+            f"{trial_class.__name__} cannot be made of a context and {sorted(given) or 'nothing else'} ({error}): give what it "
+            "takes beside it, load_trial_from_checkpoint_path(path, trial_class, trial_kwargs={...})"
+        ) from None
+
+
 def _make(
     folder: str,
     said: Dict[str, Any],
@@ -129,6 +140,7 @@ def _make(
 ) -> PyTorchTrial:
     with _generators_kept():
         context = CheckpointLoadContext(said.get("hparams"), said.get("experiment_config"), core_context)
+        _check_arguments(trial_class, context, trial_kwargs or {})
         trial = trial_class(context, **(trial_kwargs or {}))
         trial._det_context = context  # type: ignore[attr-defined]
         _state.load_models(context, folder, **(torch_load_kwargs or {}))

@@ -245,10 +245,15 @@ def _plain(user_data: Any) -> Optional[Dict[str, Any]]:
 
 def _check_ranks(core_context: core.Context, args: TrainingArguments) -> None:
     told, there = core_context.distributed.size, args.world_size
-    if told != there:
+    if told < there:
         raise RuntimeError(
             f"the Trainer has {there} processes and the context {told}: make it with core.init(distributed="
-            "core.DistributedContext.from_torch_distributed()), in processes that a launcher has started"
+            "core.DistributedContext.from_torch_distributed())"
+        )
+    if told > there:
+        raise RuntimeError(
+            f"the context has {told} processes and the Trainer {there}: where there is no GPU it looks for the others with "
+            "TrainingArguments(use_cpu=True) only"
         )
 
 

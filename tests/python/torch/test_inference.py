@@ -144,6 +144,7 @@ class Loading(place.Offline):
             ((self.path("nowhere"),), FileNotFoundError, "there is no checkpoint in"),
             ((self.path("run"),), ValueError, "was not saved by a PyTorchTrial"),
             ((path, Other), ValueError, "it has 1 models, and 0 are wrapped"),
+            ((path, Line, {"less": 1}), TypeError, "Line cannot be made of a context and .'less'. .*unexpected"),
         ):
             with self.assertRaisesRegex(error, sentence):
                 load(*words)

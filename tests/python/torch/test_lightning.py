@@ -13,6 +13,7 @@ from place import Offline
 import lightning.pytorch as pl
 import torch
 
+import determined as det
 from determined import core
 from determined.lightning import DetCallback, DetLogger, Resumable
 
@@ -77,7 +78,9 @@ class Noting(core._train.TrainContext):
         self.__dict__.setdefault("progress", []).append(progress)
 
 
-def loader_of(kind, noise, workers):
+def loader_of(context, kind, noise, workers):
+    if kind == "det":
+        return Resumable(det.pytorch.DataLoader(Points(noise), 4, shuffle=True, num_workers=workers), context, 5)
     sampler = None
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size > 1:
@@ -126,7 +129,7 @@ def train(
         )
         trainer.fit(
             module,
-            loader_of(kind, noise, workers),
+            loader_of(context, kind, noise, workers),
             torch.utils.data.DataLoader(Points(), 4),
             ckpt_path=callback.ckpt_path if resume else None,
         )
@@ -199,6 +202,7 @@ class Lightning(Offline):
         # Random data from workers, validations in the middle of epochs, steps of several batches.
         for settings, places in (
             ({"noise": True, "workers": 1}, (7,)),
+            ({"noise": True, "workers": 1, "kind": "det"}, (3, 6, 10)),
             ({"val_check_interval": 2, "accumulate_grad_batches": 2}, (4,)),
         ):
             name = "".join(settings)
@@ -272,6 +276,8 @@ class Lightning(Offline):
         ):
             with self.assertRaisesRegex(TypeError, sentence):
                 Resumable(loader)
+        with self.assertRaisesRegex(TypeError, r"needs Resumable\(loader, core_context\), which has its seed"):
+            Resumable(det.pytorch.DataLoader(Points(), 4))
         with self.assertRaisesRegex(ValueError, "a loader with persistent_workers cannot be resumed"):
             Resumable(torch.utils.data.DataLoader(Points(), num_workers=1, persistent_workers=True))
 

@@ -257,6 +257,8 @@ class Callback(Offline):
         # A script that does not tell the context of them.
         done = children.run_ranks(2, _untold, self.path("untold-out"), **self.place("untold")[0])
         self.assertIn("the Trainer has 2 processes and the context 1: make it with", done[0]["error"])
+        done = both("blind", use_cpu=False, ddp_backend=None)
+        self.assertIn("the context has 2 processes and the Trainer 1: where there is no GPU", done[0]["error"])
 
     def test_the_script_of_the_guide(self):
         for _ in range(2):  # the second has nothing left to do
