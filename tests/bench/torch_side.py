@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings of PyTorch: ours beside what PyTorch brings, in one process, in turns."""
 import os
+import statistics
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -69,6 +70,27 @@ def loop_rows(b, venv, work):
         b.row(row, f"{pace:,.1f}/s ours", f"{found[name][1]:,.1f}/s", f"{ratio:.2f} x", ">= 1 x", ratio >= 1)
 
 
+# name in torch_reduce.py: row, bar (0: only shown)
+REDUCERS = {
+    "tensors": ("a reducer over 2 ranks, 1 million values in tensors of 100", 5),
+    "floats": ("  each value a Python float", 0),
+}
+
+
+def reduce_rows(b, venv, work):
+    """The same reducer fed by each way of gathering; the faster one of those that pickle is beside ours."""
+    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    command = [b.det, "launch", "torch_distributed", "-n", "2", "--", venv + "/bin/python3", "-B", HERE + "/torch_reduce.py"]
+    out = subprocess.run([*command, "1000000", "6"], stdout=subprocess.PIPE, text=True, env=env, check=True).stdout
+    for name, (what, bar) in REDUCERS.items():
+        lines = [line.split()[2:] for line in out.splitlines() if line.startswith(f"[rank=0] {name} ")]
+        rounds = [list(map(float, line)) for line in lines][1:]  # the first one warms up
+        ratio = statistics.median(min(pickled, objects) / ours for ours, pickled, objects in rounds)
+        ours, pickled, objects = (min(column) for column in zip(*rounds))
+        b.row(what, f"{ours:.1f} ms", f"{pickled:.1f} ms pickled, {objects:.1f} gather_object", f"{ratio:.1f} x",
+              f">= {bar} x" if bar else "-", ratio >= bar if bar else None)
+
+
 def section_torch(b):
     """Needs PyTorch: the environment of the tests, which takes minutes to be made."""
     venv = b.build + "/venv"
@@ -76,5 +98,5 @@ def section_torch(b):
         return b.row("trainings of PyTorch", "-", "PyTorch is not here", "-", "-", None)
     work = b.fresh("torch")
     os.makedirs(work)
-    for part in (data_rows, loop_rows):
+    for part in (data_rows, loop_rows, reduce_rows):
         part(b, venv, work)

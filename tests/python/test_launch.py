@@ -130,7 +130,7 @@ class Relaunch(Offline):
         self.be_task(2)
         path = self.write(
             "model/laid_out.py",
-            "from determined._trial import LegacyTrial, TrialController\n"
+            "import os\nos.chdir('/')\nfrom determined._trial import LegacyTrial, TrialController\n"
             "class Trial(LegacyTrial):\n    trial_controller_class = TrialController\n"
             "    def __init__(self, context): pass\n"
             "class Torch(Trial):\n    _launch_layer = 'torch_distributed'\n",
@@ -139,8 +139,10 @@ class Relaunch(Offline):
         os.chdir(os.path.dirname(path))
         for name, layer in (("Trial", "mpi"), ("Torch", "torch_distributed")):
             with mock.patch.object(_launch, "run_det", side_effect=KeyboardInterrupt) as run:
-                self.assertRaises(KeyboardInterrupt, harness.main, [f"laid_out:{name}"])
+                with mock.patch.object(sys, "argv", [harness.__file__]):  # as of python3 -m
+                    self.assertRaises(KeyboardInterrupt, harness.main, [f"laid_out:{name}"])
             self.assertEqual(run.call_args.args[0][:3], ["launch", layer, "--"])
+            self.assertTrue(os.path.samefile(os.getcwd(), os.path.dirname(path)))
         with mock.patch.object(_launch, "run_det") as run, contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(harness.main(["laid_out:Nobody"]), 2)
         run.assert_not_called()  # it is told once, not by every process

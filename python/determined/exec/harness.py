@@ -200,8 +200,11 @@ def main(words: List[str]) -> int:
         entrypoint = _read_words(words)
         if sys.path[0] != os.getcwd():
             sys.path.insert(0, os.getcwd())
+        here = os.getcwd()
         cls = find_trial(entrypoint)
-        _launch.relaunch_if_needed(cls._launch_layer)
+        if _launch.needs_relaunch():
+            os.chdir(here)  # the module may have gone elsewhere
+            _launch.relaunch_if_needed(cls._launch_layer)
         run(cls)
     except Refused as sentence:
         print(f"determined: {sentence}", file=sys.stderr)

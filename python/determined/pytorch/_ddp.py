@@ -141,6 +141,7 @@ class Ranks:
         self._owns = False
         self._models: List[DistributedDataParallel] = []
         self._compressed: List[int] = []
+        self._has_told = False
         if self.size > 1:
             self._join(timeout_s)
 
@@ -215,7 +216,8 @@ class Ranks:
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Forward passes that wait for nobody; all ranks come in together."""
+        """Forward passes that wait for nobody; all ranks come in together, and with the same weights."""
+        self._look_for_difference()
         before = [model.forward_sync_buffers for model in self._models]
         for model in self._models:
             if model.forward_sync_buffers and model.modules_buffers:
@@ -226,6 +228,14 @@ class Ranks:
         finally:
             for model, was in zip(self._models, before):
                 model.forward_sync_buffers = was
+
+    def _look_for_difference(self) -> None:
+        """Said once: some methods mean it to be so, most do not."""
+        if self._models and not self._has_told:
+            sentence = self.difference()
+            self._has_told = sentence is not None
+            if sentence is not None and self.rank == 0:
+                logger.warning("%s", sentence)
 
     def difference(self) -> Optional[str]:
         """A sentence about the first weight that is not the same on all ranks; None: they all are.

@@ -111,6 +111,9 @@ def parts(ranks):
     with torch.no_grad():
         own.module.bias += rank
     found["different"] = ranks.difference()
+    found["told"] = [ranks._has_told]
+    with ranks.evaluating():
+        found["told"].append(ranks._has_told)
     return found
 
 

@@ -63,6 +63,7 @@ class Ranks(Offline):
             self.assertEqual(each["buffers"], ranks[0]["buffers"])
             self.assertTrue(each["again"])
             self.assertIsNone(each["alike"])
+            self.assertEqual(each["told"], [False, True])
             self.assertRegex(each["different"], r"^ranks 0 and 1 have different weights \(model 0: bias\)")
 
     def check_exchange(self, ranks):
