@@ -558,6 +558,37 @@ TEST(where_one_cannot_enter_nobody_does)
     forget_messages();
 }
 
+static void *share_without_memory(void *arg)
+{
+    struct player *player = arg;
+
+    player->peers = bare_peers(&player->seat);
+    CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
+    if (player->seat.rank)
+        fault_arm(FAULT_MEMORY, 1);
+    CHECK_EQ(peers_share(&player->peers, &player->err),
+             player->seat.rank ? DET_NOMEM : DET_STATE);
+    (void)fault_disarm(FAULT_MEMORY);
+    return NULL;
+}
+
+TEST(nobody_waits_for_a_rank_that_has_no_memory_to_share)
+{
+    struct player players[2] = {0};
+
+    for (int rank = 0; rank < 2; rank++) {
+        players[rank].seat = (struct seat){one_world(), rank, 2};
+        pthread_create(&players[rank].thread, NULL, share_without_memory,
+                       &players[rank]);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        pthread_join(players[rank].thread, NULL);
+        peers_close(&players[rank].peers, true);
+    }
+    CHECK_HAS(players[0].err.text, "rank 1 failed");
+    forget_messages();
+}
+
 /* ---- failures -------------------------------------------------------------------- */
 
 static void tell_other_sizes(struct player *player)
@@ -615,6 +646,39 @@ TEST(a_rank_that_ends_early_is_named)
                   "rank 0 has ended its training and rank 1 goes on");
         CHECK_HAS(players[2].err.text,
                   "rank 0 has ended its training and rank 2 goes on");
+    }
+}
+
+/* Rank 2 is gone, and rank 1 comes only after rank 0 has heard of that. */
+static void hear_of_the_last(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1};
+    _Atomic bool *has_heard = player->from;
+    det_status st = DET_OK;
+    bool all = false;
+
+    if (player->seat.rank == 2)
+        return;
+    while (player->seat.rank == 1 && !*has_heard)
+        clock_pause(&clock_system, 1000);
+    st = peers_greet(&player->peers, &player->scratch, 3, &greeting, &player->err);
+    for (int i = 0; i < 500 && !st; i++)
+        st = peers_listen(&player->peers, &player->scratch, true, &all, &player->err);
+    *has_heard = true;
+    CHECK_EQ(st, DET_STATE);
+}
+
+TEST(a_rank_that_is_gone_is_noticed_while_another_one_is_late)
+{
+    struct player players[3] = {0};
+
+    for (int has_memory = 0; has_memory < 2; has_memory++) {
+        _Atomic bool has_heard = false;
+
+        for (int rank = 0; rank < 3; rank++)
+            players[rank] = (struct player){.has_room = has_memory, .from = &has_heard};
+        play(players, 3, hear_of_the_last);
+        CHECK_HAS(players[0].err.text, "rank 2 has ended its training");
     }
 }
 
