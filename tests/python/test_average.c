@@ -252,6 +252,7 @@ struct player {
     enum number kind;
     bool is_in_place;
     bool has_room; /* memory that it shares with the others */
+    bool has_no_memory;
     void *from;
     void *into;
     size_t rows;
@@ -525,7 +526,10 @@ static void *share_alone(void *arg)
 
     player->peers = bare_peers(&player->seat);
     CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
-    CHECK_OK(peers_share(&player->peers, &player->err));
+    if (player->has_no_memory)
+        fault_arm(FAULT_MEMORY, 1);
+    player->err.status = peers_share(&player->peers, &player->err);
+    (void)fault_disarm(FAULT_MEMORY);
     return NULL;
 }
 
@@ -550,6 +554,7 @@ TEST(where_one_cannot_enter_nobody_does)
     CHECK(!fake_irecv(&verdicts[0], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
                       &requests[1]));
     pthread_join(player.thread, NULL);
+    CHECK_OK(player.err.status);
     CHECK(!fake_testall(2, requests, &is_there, NULL) && is_there);
     CHECK(cards[0].machine && cards[0].file >= 0 && !verdicts[0]);
     CHECK(!player.peers.room.memory);
@@ -558,33 +563,19 @@ TEST(where_one_cannot_enter_nobody_does)
     forget_messages();
 }
 
-static void *share_without_memory(void *arg)
-{
-    struct player *player = arg;
-
-    player->peers = bare_peers(&player->seat);
-    CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
-    if (player->seat.rank)
-        fault_arm(FAULT_MEMORY, 1);
-    CHECK_EQ(peers_share(&player->peers, &player->err),
-             player->seat.rank ? DET_NOMEM : DET_STATE);
-    (void)fault_disarm(FAULT_MEMORY);
-    return NULL;
-}
-
 TEST(nobody_waits_for_a_rank_that_has_no_memory_to_share)
 {
-    struct player players[2] = {0};
+    struct player players[2] = {{.has_no_memory = false}, {.has_no_memory = true}};
 
     for (int rank = 0; rank < 2; rank++) {
         players[rank].seat = (struct seat){one_world(), rank, 2};
-        pthread_create(&players[rank].thread, NULL, share_without_memory,
-                       &players[rank]);
+        pthread_create(&players[rank].thread, NULL, share_alone, &players[rank]);
     }
     for (int rank = 0; rank < 2; rank++) {
         pthread_join(players[rank].thread, NULL);
         peers_close(&players[rank].peers, true);
     }
+    CHECK_EQ(players[1].err.status, DET_NOMEM);
     CHECK_HAS(players[0].err.text, "rank 1 failed");
     forget_messages();
 }
