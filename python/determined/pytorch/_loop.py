@@ -283,6 +283,7 @@ class Loop:
         self.epoch_length = self._feed.batches or 0
         if self._feed.batches == 0:
             raise ValueError("there is no batch in the training data: it is shorter than one batch, or empty")
+        self._check_lengths()
         self._trainer = self.core._det.trainer(self._trainer_options())
         self._steps = self._single_steps()
         self._windows = Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
@@ -318,7 +319,17 @@ class Loop:
             size=self.distributed.size,
             checks=self.context.experimental._checks_data,
             training=training,
+            round_size=_data.round_of(data, self.distributed),
         )
+
+    def _check_lengths(self) -> None:
+        """Gradients are averaged batch by batch: whoever had more would wait for ever."""
+        lengths = self.distributed.allgather(self._feed.batches)
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                f"the ranks have {', '.join(map(str, lengths))} batches of training data an epoch, and must have equally many: "
+                "let a det.pytorch.DataLoader share the data, or make the parts alike"
+            )
 
     def _make_evaluation(self, stack: contextlib.ExitStack) -> Any:
         """What validates: a function; None: nothing does."""
