@@ -493,8 +493,8 @@ class Loop:
         self._feed.go_to(self.epoch, self.position)
         step = self._make_step()
         epoch = self.epoch
-        batches = contextlib.closing(self._timed(self._feed.epoch()) if self._is_timed else _closable(self._feed.epoch()))
-        with batches as feed:
+        batches: Any = _closable(self._feed.epoch())
+        with contextlib.closing(self._timed(batches) if self._is_timed else batches) as feed:
             for batch in feed:
                 due = step(batch)
                 if due:
@@ -522,7 +522,7 @@ class Loop:
     def _is_timed(self) -> bool:
         return self._options.profiling or self._config.profiling_enabled()
 
-    def _timed(self, feed: Iterator[Any]) -> Iterator[Any]:
+    def _timed(self, feed: Iterator[Any]) -> Any:
         det = self.core._det
         feed = iter(feed)
         while True:
@@ -551,7 +551,7 @@ class Loop:
             index = self.batches
             if moves:
                 batch = context.to_device(batch)
-            begun = det.timing_begin() if timed else None
+            begun = det.timing_begin() if timed else (0, 0)
             context._is_in_train_batch = True
             if is_plain:
                 metrics = train_batch(batch, self.epoch, index)
@@ -797,6 +797,7 @@ class Loop:
                 "steps_completed": self.batches,
                 "framework": f"torch-{torch.__version__}",
                 "format": "pickle",
+                "not_state": _state.NOT_STATE,
             }
         )
 
@@ -833,6 +834,9 @@ class Loop:
 
     def _end(self) -> None:
         self._set_status("finishing")
+        difference = self.context._ranks.difference()
+        if difference is not None and self.distributed.rank == 0:
+            logger.warning("%s", difference)
         self.core._det.checkpoint_wait(-1)
 
 

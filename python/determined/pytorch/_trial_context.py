@@ -377,7 +377,7 @@ class PyTorchTrialContext(TrialContext):
                 raise ImportError(
                     "get_tensorboard_writer() needs the package tensorboard in the Python of this program"
                 ) from error
-            self._writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))  # type: ignore[no-untyped-call]
+            self._writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))
         return self._writer
 
     # ---- for the loop
