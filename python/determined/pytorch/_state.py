@@ -277,6 +277,7 @@ def _restore_each(what: str, present: List[Any], saved: List[Any]) -> None:
 def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     own: Dict[str, Any] = {
         "reducers": context._reducers.state(),
+        "reducers_on_device": context._reducers.elsewhere(),
         "gradients": [
             {name: each.grad for name, each in plain(model).named_parameters() if each.grad is not None}
             for model in context.models
@@ -289,7 +290,7 @@ def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[
 
 
 def restore_own(context: Any, own: Dict[str, Any]) -> None:
-    context._reducers.load(own["reducers"])
+    context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
     for model, gradients in zip(context.models, own["gradients"]):
         for name, each in plain(model).named_parameters():
             grad = gradients.get(name)
