@@ -290,7 +290,8 @@ def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[
 
 
 def restore_own(context: Any, own: Dict[str, Any]) -> None:
-    context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
+    if own["reducers"] is not None:
+        context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
     for model, gradients in zip(context.models, own["gradients"]):
         for name, each in plain(model).named_parameters():
             grad = gradients.get(name)
@@ -382,7 +383,8 @@ def trial_state(batches: int, epochs: int) -> bytes:
 
 def read(folder: str, rank: int) -> Tuple[Dict[str, Any], Dict[str, Any], Dict[str, Any], Any]:
     """state_dict.pth, what this rank has for itself, where the training was, and which it is.  A rank
-    that the checkpoint does not know begins with what rank 0 had."""
+    that the checkpoint does not know begins with what rank 0 had, but for generators and reducers: what
+    rank 0 has drawn and counted is not drawn and counted twice."""
     checkpoint = decode(_need(folder, STATE))
     mine = rank if os.path.exists(os.path.join(folder, rank_name(OWN, rank))) else 0
     own = decode(_need(folder, rank_name(OWN, mine)))
@@ -392,4 +394,6 @@ def read(folder: str, rank: int) -> Tuple[Dict[str, Any], Dict[str, Any], Dict[s
         continue_id = json.load(file)
     if mine:
         checkpoint.update(callbacks=own["callbacks"], rng_state=own["rng_state"])
+    elif rank:
+        checkpoint["rng_state"] = own["reducers"] = None
     return checkpoint, own, memory, continue_id
