@@ -78,7 +78,7 @@ struct peers_scratch {
  * ranks call it together.  DET_INVALID when MPI's ranks are not the expected ones. */
 det_status peers_open(struct peers *peers, int rank, int size, struct err *err);
 /* Ranks of one machine get memory that they share; others do without.  All ranks call
- * it together, after they joined. */
+ * it together, after they joined; when it fails on one it fails on all. */
 det_status peers_share(struct peers *peers, struct err *err);
 /* Tells the others that this rank averages no more, and waits until they say the same;
  * at once: waits for nobody. */

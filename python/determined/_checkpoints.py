@@ -30,8 +30,8 @@ class _Master:
         try:
             reply: Dict[str, Any] = json.loads(_det.client().call("GET", path))
             return reply
-        except errors.NotFoundError as error:
-            raise errors.NotFoundError(f"{wanted}: {error}") from None
+        except errors.NotFoundError:
+            raise errors.NotFoundError(f"{wanted} is not known to the master: is the id right?") from None
 
     def trial(self, trial_id: int) -> Dict[str, Any]:
         found: Dict[str, Any] = self._get(f"/api/v1/trials/{trial_id}", f"trial {trial_id}")["trial"]

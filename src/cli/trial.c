@@ -108,7 +108,8 @@ static det_status put_trial(struct cli *cli, const struct json *t)
             json_i64(json_get(t, "id"), 0), json_i64(json_get(t, "experimentId"), 0));
     cli_put(cli, "  %-12s %s%s%s\n", "state", term_color_on(color), state,
             term_color_off(color));
-    show_field(cli, "doing", json_str(json_get(t, "runnerState"), ""));
+    if (json_is_null(json_get(t, "endTime")))
+        show_field(cli, "doing", json_str(json_get(t, "runnerState"), ""));
     show_field(cli, "batches",
                cli_i64(cli, json_i64(json_get(t, "totalBatchesProcessed"), 0)));
     show_field(cli, "best", cli_number(cli, json_get(t, "searcherMetricValue")));

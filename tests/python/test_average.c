@@ -252,6 +252,7 @@ struct player {
     enum number kind;
     bool is_in_place;
     bool has_room; /* memory that it shares with the others */
+    bool has_no_memory;
     void *from;
     void *into;
     size_t rows;
@@ -525,7 +526,10 @@ static void *share_alone(void *arg)
 
     player->peers = bare_peers(&player->seat);
     CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
-    CHECK_OK(peers_share(&player->peers, &player->err));
+    if (player->has_no_memory)
+        fault_arm(FAULT_MEMORY, 1);
+    player->err.status = peers_share(&player->peers, &player->err);
+    (void)fault_disarm(FAULT_MEMORY);
     return NULL;
 }
 
@@ -550,11 +554,29 @@ TEST(where_one_cannot_enter_nobody_does)
     CHECK(!fake_irecv(&verdicts[0], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
                       &requests[1]));
     pthread_join(player.thread, NULL);
+    CHECK_OK(player.err.status);
     CHECK(!fake_testall(2, requests, &is_there, NULL) && is_there);
     CHECK(cards[0].machine && cards[0].file >= 0 && !verdicts[0]);
     CHECK(!player.peers.room.memory);
     CHECK(!peers_slot(&player.peers, 0, 1));
     peers_close(&player.peers, true);
+    forget_messages();
+}
+
+TEST(nobody_waits_for_a_rank_that_has_no_memory_to_share)
+{
+    struct player players[2] = {{.has_no_memory = false}, {.has_no_memory = true}};
+
+    for (int rank = 0; rank < 2; rank++) {
+        players[rank].seat = (struct seat){one_world(), rank, 2};
+        pthread_create(&players[rank].thread, NULL, share_alone, &players[rank]);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        pthread_join(players[rank].thread, NULL);
+        peers_close(&players[rank].peers, true);
+    }
+    CHECK_EQ(players[1].err.status, DET_NOMEM);
+    CHECK_HAS(players[0].err.text, "rank 1 failed");
     forget_messages();
 }
 
@@ -615,6 +637,39 @@ TEST(a_rank_that_ends_early_is_named)
                   "rank 0 has ended its training and rank 1 goes on");
         CHECK_HAS(players[2].err.text,
                   "rank 0 has ended its training and rank 2 goes on");
+    }
+}
+
+/* Rank 2 is gone, and rank 1 comes only after rank 0 has heard of that. */
+static void hear_of_the_last(struct player *player)
+{
+    struct peers_greeting greeting = {.tensors = 1};
+    _Atomic bool *has_heard = player->from;
+    det_status st = DET_OK;
+    bool all = false;
+
+    if (player->seat.rank == 2)
+        return;
+    while (player->seat.rank == 1 && !*has_heard)
+        clock_pause(&clock_system, 1000);
+    st = peers_greet(&player->peers, &player->scratch, 3, &greeting, &player->err);
+    for (int i = 0; i < 500 && !st; i++)
+        st = peers_listen(&player->peers, &player->scratch, true, &all, &player->err);
+    *has_heard = true;
+    CHECK_EQ(st, DET_STATE);
+}
+
+TEST(a_rank_that_is_gone_is_noticed_while_another_one_is_late)
+{
+    struct player players[3] = {0};
+
+    for (int has_memory = 0; has_memory < 2; has_memory++) {
+        _Atomic bool has_heard = false;
+
+        for (int rank = 0; rank < 3; rank++)
+            players[rank] = (struct player){.has_room = has_memory, .from = &has_heard};
+        play(players, 3, hear_of_the_last);
+        CHECK_HAS(players[0].err.text, "rank 2 has ended its training");
     }
 }
 

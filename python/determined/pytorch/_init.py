@@ -23,7 +23,7 @@ from determined.pytorch._loop import CONFIGURATION, PROGRAM, Loop, Options
 from determined.pytorch._trainer import keep_of
 from determined.pytorch._trial import PyTorchTrial, context_of
 from determined.pytorch._trial_context import PyTorchTrialContext
-from determined.pytorch._units import Unit
+from determined.pytorch._units import Unit, length
 
 
 class Training:
@@ -139,6 +139,8 @@ class TrainerContext(PyTorchTrialContext):
         something: the searcher decides how long to train, and `max_length` is ignored.  Anywhere else
         what is given here counts.  The other arguments are those of Trainer.fit().
         """
+        length(min_validation_period, "min_validation_period")
+        length(min_checkpoint_period, "min_checkpoint_period")
         on_cluster = self._core._values["is_on_cluster"]
         options = Options(
             max_length=max_length,

@@ -149,11 +149,13 @@ class Windows:
         self._names = set(metrics)
 
     def _wait(self, name: str, value: torch.Tensor) -> None:
-        if value.numel() != 1:
-            raise _no_number("train_batch()", name, value)
         # What autograd has computed is this batch's own; a tensor of the user's may be added to later.
-        kept = value.detach() if value.grad_fn is not None else value.clone()
-        self._pending.setdefault(name, []).append(kept.reshape(()))
+        kept = value.detach() if value.requires_grad and not value.is_leaf else value.detach().clone()
+        if kept.dim():
+            if kept.numel() != 1:
+                raise _no_number("train_batch()", name, value)
+            kept = kept.reshape(())
+        self._pending.setdefault(name, []).append(kept)
         self._waiting += 1
 
     def settle(self) -> None:
@@ -834,9 +836,6 @@ class Loop:
 
     def _end(self) -> None:
         self._set_status("finishing")
-        difference = self.context._ranks.difference()
-        if difference is not None and self.distributed.rank == 0:
-            logger.warning("%s", difference)
         self.core._det.checkpoint_wait(-1)
 
 

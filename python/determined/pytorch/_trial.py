@@ -93,6 +93,9 @@ def is_defined(trial: PyTorchTrial, name: str) -> bool:
 
 def context_of(trial: PyTorchTrial) -> PyTorchTrialContext:
     """The context that a trial was made with."""
+    if isinstance(trial, type):
+        name = trial.__name__
+        raise TypeError(f"{name} is a class; expected a trial of it: trial = context.build_trial({name})")
     context = getattr(trial, "_det_context", None) or getattr(trial, "context", None)
     if not isinstance(context, PyTorchTrialContext):
         raise TypeError(

@@ -159,7 +159,8 @@ static det_status find_job(struct request *req, struct job_view *ret_job)
                   : err_set(req->err, DET_NOT_FOUND, "task '%s' not found",
                             req->arg[0]);
     return err_set(req->err, DET_INVALID,
-                   "task '%s' is no job but trial %" PRId64 " of experiment %" PRId64,
+                   "task '%s' is no job but trial %" PRId64 " of experiment %" PRId64
+                   ": steer the experiment",
                    req->arg[0], rows[0].trial_id, rows[0].experiment_id);
 }
 

@@ -115,7 +115,7 @@ class Loading(place.Offline):
             load = context.load_checkpoint_trial
             for words, error, sentence in (
                 ((Other, 1), ValueError, "is of the class 'test_inference:Line', and 'Other' is to be loaded"),
-                ((Line, 7), errors.NotFoundError, "trial 7"),
+                ((Line, 7), errors.NotFoundError, "trial 7 is not known|no local run '7'"),
                 ((Line, None, nobody), errors.NotFoundError, nobody),
                 ((Line, None, foreign), ValueError, "was not saved by a PyTorchTrial: it has no 'load_data.json'"),
                 ((Line,), TypeError, "either trial_id or uuid"),

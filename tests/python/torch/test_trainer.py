@@ -69,6 +69,10 @@ class Seed(Training):
             context.build_trial(nn.Linear)
         with self.assertRaisesRegex(TypeError, "the trial is of type|was not made by"):
             context.fit("trial")
+        with self.assertRaisesRegex(TypeError, "Trial is a class; expected a trial of it"):
+            context.fit(Trial)
+        with self.assertRaisesRegex(TypeError, "min_checkpoint_period is 3; expected"):
+            context.fit(context.build_trial(Trial), min_checkpoint_period=3)
 
         class Nothing(pytorch.PyTorchTrial):
             pass
