@@ -15,16 +15,12 @@ import os
 from typing import Any, Callable, Dict, List, Optional
 
 from determined import core
+from determined._trial import CONTINUE_ID, rank_name
 from determined.keras import _feed, _hooks, _state
 
 logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
-_CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
-
-
-def _rank_name(name: str, rank: int) -> str:
-    return name if rank == 0 else f"rank-{rank}-{name}"
 
 
 class Saving:
@@ -85,12 +81,12 @@ class Saving:
             entries = [entry for entry in entries if entry[0] not in _state.SHARED]
         table, arrays = _state.encode(entries + blobs)
         files: Dict[str, Any] = {
-            _rank_name(LOOP, rank): memory,
-            _rank_name(_state.VARIABLES, rank): table,
-            _rank_name(_state.ARRAYS, rank): arrays,
+            rank_name(LOOP, rank): memory,
+            rank_name(_state.VARIABLES, rank): table,
+            rank_name(_state.ARRAYS, rank): arrays,
         }
         if not rank:
-            files[_CONTINUE_ID] = json.dumps(continue_id).encode()
+            files[CONTINUE_ID] = json.dumps(continue_id).encode()
             whole = _state.describe(self._model)
             if whole is not None:
                 files[_state.MODEL] = whole
@@ -132,7 +128,7 @@ class Saving:
             _state.restore(self._model, entries, _state.WEIGHTS)
         with open(path, encoding="utf-8") as file:
             memory = json.load(file)
-        with open(os.path.join(folder, _CONTINUE_ID), encoding="utf-8") as file:
+        with open(os.path.join(folder, CONTINUE_ID), encoding="utf-8") as file:
             continue_id = json.load(file)
         if continue_id != wanted or continue_id is None:
             logger.info("beginning with the weights of the checkpoint; it is of another training")
@@ -141,12 +137,12 @@ class Saving:
 
     def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
         """What belongs to this rank, where the checkpoint is of as many ranks."""
-        own = os.path.join(folder, _rank_name(LOOP, self._distributed.rank))
+        own = os.path.join(folder, rank_name(LOOP, self._distributed.rank))
         if not os.path.exists(own):
             return memory, entries
         with open(own, encoding="utf-8") as file:
             memory = json.load(file)
-        names = [_rank_name(name, self._distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
+        names = [rank_name(name, self._distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
         mine = _state.decode(folder, *names)
         if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
             _state.restore(self._model, mine, (_state.OTHER,))

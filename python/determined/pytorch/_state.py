@@ -27,6 +27,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
+from determined._trial import CONTINUE_ID, rank_name
 from determined.pytorch._ddp import plain
 
 STATE = "state_dict.pth"
@@ -34,17 +35,12 @@ OWN = "own_state.pth"
 LOOP = "loop.json"
 TRIAL_STATE = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
-CONTINUE_ID = "continue_id"
 CODE = "code"
 NOT_STATE = [CONTINUE_ID, LOAD_DATA]  # what it is, not how it goes on: det resume-proof compares the others
 
 _CODE_LIMIT = 4 << 20  # of one file: more is no code
 
 _NUMBERS = (bool, int, float, type(None))
-
-
-def rank_name(name: str, rank: int) -> str:
-    return name if rank == 0 else f"rank-{rank}-{name}"
 
 
 # ---- bytes
