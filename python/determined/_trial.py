@@ -8,6 +8,20 @@ from determined import core
 from determined._experiment_config import ExperimentConfig
 from determined._info import TrialInfo
 
+# A file of every checkpoint: which training it is of, not in which state that was.
+CONTINUE_ID = "continue_id"
+
+
+def continue_id(core_context: core.Context) -> str:
+    """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
+    values = core_context._values
+    return f"trial {values['trial_id']}" if values["is_on_cluster"] else "offline"
+
+
+def rank_name(name: str, rank: int) -> str:
+    """A file of a checkpoint that every rank has for itself."""
+    return name if rank == 0 else f"rank-{rank}-{name}"
+
 
 class TrialContext:
     """Where a trial runs: its hyperparameters, its configuration and its ranks."""

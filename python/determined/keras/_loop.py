@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 import determined as det
 from determined import _det, core
+from determined._trial import CONTINUE_ID
 from determined.keras import _feed, _hooks, _state
 from determined.keras._saving import CONTINUE_ID, Saving
 from determined.keras._which import keras

@@ -15,6 +15,7 @@ import os
 from typing import Any, Callable, Dict, List, Optional
 
 from determined import core
+from determined._trial import CONTINUE_ID, rank_name
 from determined.keras import _feed, _hooks, _state
 
 logger = logging.getLogger("determined.keras")
@@ -85,9 +86,9 @@ class Saving:
             entries = [entry for entry in entries if entry[0] not in _state.SHARED]
         table, arrays = _state.encode(entries + blobs)
         files: Dict[str, Any] = {
-            _rank_name(LOOP, rank): memory,
-            _rank_name(_state.VARIABLES, rank): table,
-            _rank_name(_state.ARRAYS, rank): arrays,
+            rank_name(LOOP, rank): memory,
+            rank_name(_state.VARIABLES, rank): table,
+            rank_name(_state.ARRAYS, rank): arrays,
         }
         if not rank:
             files[CONTINUE_ID] = json.dumps(continue_id).encode()
@@ -141,12 +142,12 @@ class Saving:
 
     def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
         """What belongs to this rank, where the checkpoint is of as many ranks."""
-        own = os.path.join(folder, _rank_name(LOOP, self._distributed.rank))
+        own = os.path.join(folder, rank_name(LOOP, self._distributed.rank))
         if not os.path.exists(own):
             return memory, entries
         with open(own, encoding="utf-8") as file:
             memory = json.load(file)
-        names = [_rank_name(name, self._distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
+        names = [rank_name(name, self._distributed.rank) for name in (_state.VARIABLES, _state.ARRAYS)]
         mine = _state.decode(folder, *names)
         if any(kind == _state.OTHER for kind, _, _ in mine):  # load_model() has not loaded all of them
             _state.restore(self._model, mine, (_state.OTHER,))

@@ -24,6 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from determined import _det, _launch, core
 from determined._info import ClusterInfo
+from determined._trial import continue_id
 from determined._units import Epochs, TrainUnit
 from determined.keras import _distribute, _load, _slots
 from determined.keras._loop import Loop, ValidationFreq
@@ -314,8 +315,7 @@ class TrainerContext:
     @property
     def _continue_id(self) -> str:
         """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
-        trial_id = self.core._values["trial_id"]
-        return f"trial {trial_id}" if self.core._values["is_on_cluster"] else "offline"
+        return continue_id(self.core)
 
     # ---- wrapping
 

@@ -24,6 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import torch
 
 from determined import _det
+from determined._trial import CONTINUE_ID, continue_id, rank_name
 from determined.pytorch import _data, _reducer, _state
 from determined.pytorch._callback import Callbacks
 from determined.pytorch._trial import PyTorchTrial, is_defined
@@ -409,19 +410,13 @@ class Loop:
     def _checkpoint(self) -> Optional[str]:
         return self._options.latest_checkpoint or self.core.latest_checkpoint
 
-    @property
-    def continue_id(self) -> str:
-        """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
-        trial_id = self.core._values["trial_id"]
-        return f"trial {trial_id}" if self.core._values["is_on_cluster"] else "offline"
-
     def _begin(self) -> None:
         checkpoint = self._checkpoint()
         for training in (True, False):
             self.context._reducers.reset(training)
         with self._folder(checkpoint) as folder:
             found = None if folder is None else _read(folder, self.distributed.rank)
-            goes_on = found is not None and found[3] == self.continue_id
+            goes_on = found is not None and found[3] == continue_id(self.core)
             self.first_batch = found[2]["batches"] if found is not None and goes_on else 0
             self.callbacks.tell("on_trial_startup", self.first_batch, checkpoint)
             if found is not None and folder is not None:
@@ -779,14 +774,14 @@ class Loop:
         more = {"batches": self._windows.batches}
         own = _state.collect_own(self.context, rank, checkpoint, more)
         files: Dict[str, Any] = {
-            _state.rank_name(_state.LOOP, rank): json.dumps(self._memory()).encode(),
-            _state.rank_name(_state.OWN, rank): _state.encode(own),
+            rank_name(_state.LOOP, rank): json.dumps(self._memory()).encode(),
+            rank_name(_state.OWN, rank): _state.encode(own),
         }
         if rank == 0:
             files[_state.STATE] = _state.encode(checkpoint)
             files[_state.TRIAL_STATE] = _state.trial_state(self.batches, self.epoch)
             files[_state.LOAD_DATA] = _state.load_data(self.context, self.trial, self._is_trainer)
-            files[_state.CONTINUE_ID] = json.dumps(self.continue_id).encode()
+            files[CONTINUE_ID] = json.dumps(continue_id(self.core)).encode()
             files.update(self._code)
         return files
 

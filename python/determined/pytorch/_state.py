@@ -27,6 +27,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
+from determined._trial import CONTINUE_ID, rank_name
 from determined.pytorch._ddp import plain
 
 STATE = "state_dict.pth"
@@ -34,17 +35,12 @@ OWN = "own_state.pth"
 LOOP = "loop.json"
 TRIAL_STATE = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
-CONTINUE_ID = "continue_id"
 CODE = "code"
 NOT_STATE = [CONTINUE_ID, LOAD_DATA]  # what it is, not how it goes on: det resume-proof compares the others
 
 _CODE_LIMIT = 4 << 20  # of one file: more is no code
 
 _NUMBERS = (bool, int, float, type(None))
-
-
-def rank_name(name: str, rank: int) -> str:
-    return name if rank == 0 else f"rank-{rank}-{name}"
 
 
 # ---- bytes
@@ -290,7 +286,8 @@ def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[
 
 
 def restore_own(context: Any, own: Dict[str, Any]) -> None:
-    context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
+    if own["reducers"] is not None:
+        context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
     for model, gradients in zip(context.models, own["gradients"]):
         for name, each in plain(model).named_parameters():
             grad = gradients.get(name)
@@ -382,7 +379,8 @@ def trial_state(batches: int, epochs: int) -> bytes:
 
 def read(folder: str, rank: int) -> Tuple[Dict[str, Any], Dict[str, Any], Dict[str, Any], Any]:
     """state_dict.pth, what this rank has for itself, where the training was, and which it is.  A rank
-    that the checkpoint does not know begins with what rank 0 had."""
+    that the checkpoint does not know begins with what rank 0 had, but for generators and reducers: what
+    rank 0 has drawn and counted is not drawn and counted twice."""
     checkpoint = decode(_need(folder, STATE))
     mine = rank if os.path.exists(os.path.join(folder, rank_name(OWN, rank))) else 0
     own = decode(_need(folder, rank_name(OWN, mine)))
@@ -392,4 +390,6 @@ def read(folder: str, rank: int) -> Tuple[Dict[str, Any], Dict[str, Any], Dict[s
         continue_id = json.load(file)
     if mine:
         checkpoint.update(callbacks=own["callbacks"], rng_state=own["rng_state"])
+    elif rank:
+        checkpoint["rng_state"] = own["reducers"] = None
     return checkpoint, own, memory, continue_id

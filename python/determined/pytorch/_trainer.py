@@ -37,7 +37,7 @@ class Trainer:
         if not isinstance(context, PyTorchTrialContext):
             raise TypeError(f"Trainer() was given a {type(context).__name__}; expected what det.pytorch.init() gives")
         self._trial = trial
-        self._context = context
+        self._context: PyTorchTrialContext = getattr(trial, "_det_context", context)  # build_trial() made one for it
 
     def configure_profiler(self, enabled: bool = True, **options: Any) -> None:
         """Deprecated: fit(profiling_enabled=True) measures the machine, context.set_profiler() PyTorch."""

@@ -73,7 +73,7 @@ class PyTorchTrial(LegacyTrial):
 
     def evaluation_reducer(self) -> Any:
         """How the metrics of evaluate_batch() become one: a Reducer for all of them, or a dict that has
-        one for some names.  Reducer.AVG, the mean over all records, is taken where nothing is said."""
+        one for each name.  Reducer.AVG, the mean over all records, is the default."""
         return Reducer.AVG
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:

@@ -8,6 +8,8 @@ import socket
 import sys
 import traceback
 
+import torch._dynamo  # noqa: F401 - what the first optimizer of a process imports, once for all children
+
 KILLED = -signal.SIGKILL
 
 

@@ -13,7 +13,6 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and an
 import children
 import place
 import torch
-import torch._dynamo  # noqa: F401 - what optimizers import, once for all children
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "generation_038")
 

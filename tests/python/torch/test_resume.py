@@ -2,8 +2,11 @@
 """A training that was stopped in the middle of an epoch, and one that was not, end with the same bits: weights, optimizer,
 schedulers, generators, reducers, callbacks, gradients under way, averages under way."""
 import os
+import pathlib
+import pickle
 import random
 import unittest
+from unittest import mock
 
 import numpy as np
 import torch
@@ -237,6 +240,26 @@ class Twins(Training):
 
 class Others(Training):
     """Checkpoints of something else."""
+
+    def test_a_rank_that_the_checkpoint_does_not_know(self):
+        """It neither draws what rank 0 draws nor reports a second time what rank 0 has counted."""
+        self.fit(Everything, max_length=pytorch.Batch(4))
+        _, folder = self.checkpoints()[-1]
+        checkpoint, own, memory, _ = _state.read(folder, 0)
+        self.assertTrue(checkpoint["rng_state"] and own["reducers"])
+        checkpoint, own, memory, _ = _state.read(folder, 1)
+        self.assertEqual((checkpoint["rng_state"], own["reducers"], memory["batches"]), (None, None, 4))
+        context = mock.Mock(models=[])
+        _state.restore_own(context, own)
+        context._reducers.load.assert_not_called()
+
+    def test_objects_of_another_kind_are_read_unless_they_are_refused(self):
+        path = self.path("state.pth")
+        with open(path, "wb") as file:
+            file.write(_state.encode({"array": np.arange(3), "word": pathlib.PurePosixPath("a")}))
+        self.assertEqual(_state.decode(path)["word"], pathlib.PurePosixPath("a"))
+        with self.assertRaises(pickle.UnpicklingError):
+            _state.decode(path, weights_only=True)
 
     def test_those_of_another_training_lend_their_weights(self):
         trial = self.fit(training.Trial)

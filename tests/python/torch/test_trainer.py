@@ -271,6 +271,12 @@ class Fit(Training):
         state = torch.load(os.path.join(folder, "state_dict.pth"))["models_state_dict"][0]
         self.assertTrue(torch.equal(state["0.weight"], trial.model.state_dict()["0.weight"]))
 
+    def test_a_trial_that_build_trial_made(self):
+        with self.context() as context:
+            trial = context.build_trial(Trial)
+            pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(2))
+        self.assertEqual(self.checkpoints()[-1][0], 2)
+
     def test_wrong_arguments(self):
         context = self.context()
         for make in (lambda: pytorch.Trainer("trial", context), lambda: pytorch.Trainer(context.build_trial(Trial), None)):
