@@ -136,7 +136,7 @@ class Guide(place.Offline):
             return context.fit(context.build_trial(self.names[name]), max_length=det.Batches(12))
 
     def test_every_script_of_the_pytorch_page_runs(self):
-        trial, fit, trainer, *others, load = self.blocks("pytorch.md")
+        trial, fit, trainer, *others, after, load = self.blocks("pytorch.md")
         self.run_block(trial)
         self.run_block(fit)
         self.assertLess(self.names["metrics"]["validation_loss"], 10)
@@ -148,6 +148,8 @@ class Guide(place.Offline):
         for name in ("WithCallback", "WithSchedule", "WithAmp", "WithScaler"):
             self.assertIn("validation_loss", self.train(name))
         self.assertIn("mean_error", self.train("WithReducer"))
+        self.run_block(after)
+        self.names["context"].close()
         root = os.path.join(os.environ["DET_OFFLINE_DIR"], "checkpoints")
         self.names["path"] = os.path.join(root, os.listdir(root)[0])
         self.run_block(load)
