@@ -168,11 +168,11 @@ class Guide(place.Offline):
         with det.pytorch.init() as context:
             data = pytorch.DataLoader(OnesDataset(), 8)
             context.fit(context.build_trial(OneVarPytorchTrial), data, max_length=det.Epochs(1))
-        self.names["OnesDataset"] = OnesDataset
         exec(compile(predict, self.page, "exec"), self.names)
         self.assertEqual(tuple(self.names["predictions"].shape), (64, 1))
         exec(compile(stream, self.page, "exec"), self.names)
         self.names["context"].close()
+        self.names = {"__name__": "__main__"}  # as a script of its own
         self.run_block(process)
         found = [name for _, _, names in os.walk(os.environ["DET_OFFLINE_DIR"]) for name in names if name.startswith("rows-")]
         self.assertEqual(len(found), 8)
