@@ -40,8 +40,11 @@ int det_average_open(int rank, int size, int64_t notice_us, char *text,
     peers->has_begun_mpi = !was_up;
     if (!st)
         st = peers_open(peers, rank, size, &err);
-    if (!st)
+    if (!st) {
         st = peers_share(peers, &err);
+        if (st)
+            peers_close(peers, true);
+    }
     average.is_open = !st;
     err.status = st;
     return tell(&err, text, text_size);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "_average_peers_impl.h"
 #include "base/mem.h"
@@ -312,6 +313,7 @@ det_status peers_open(struct peers *peers, int rank, int size, struct err *err)
 {
     det_status st = lock_init(&peers->lock, err);
 
+    peers->process = getpid();
     if (st)
         return st;
     st = check_ranks(peers, rank, size, err);
@@ -379,6 +381,8 @@ det_status peers_share(struct peers *peers, struct err *err)
         room_close_door(&peers->room);
     else
         room_done(&peers->room);
+    if (st) /* the others would wait for the rest */
+        peers_give_up(peers);
     mem_free(cards);
     mem_free(can_enter);
     return st;
@@ -423,6 +427,8 @@ void peers_close(struct peers *peers, bool at_once)
 {
     bool all_left;
 
+    if (peers->process != getpid())
+        return;
     if (peers->room.memory)
         room_say(&peers->room, ROOM_LEFT);
     all_left = !at_once && say_goodbye(peers);
@@ -442,6 +448,8 @@ void peers_close(struct peers *peers, bool at_once)
 
 void peers_give_up(struct peers *peers)
 {
+    if (peers->process != getpid())
+        return;
     if (peers->room.memory)
         room_say(&peers->room, ROOM_FAILED);
     (void)send_word(peers, TAG_FAIL);
@@ -584,23 +592,37 @@ static void notice_room(const struct peers *peers, int stream,
     give_notice(peers, is_missing, "average its gradients", patience);
 }
 
+/* Any of them, not only the one that is waited for: that one may be late because it
+ * waits for the one that is gone. */
+static det_status look_around(const struct peers *peers, int stream, struct err *err)
+{
+    const struct room *room = &peers->room;
+    det_status st = DET_OK;
+
+    for (int rank = 0; !st && rank < peers->size; rank++) {
+        enum room_fate fate = rank == peers->rank ? ROOM_HERE : room_fate(room, rank);
+
+        if (fate != ROOM_HERE && !room_hear(room, stream, rank, 0))
+            st = say_gone(peers, rank, fate, err);
+    }
+    return st;
+}
+
 /* One rank; all of them share the patience. */
 static det_status hear_one(struct peers *peers, int stream, int rank, bool briefly,
                            struct patience *patience, struct err *err)
 {
-    const struct room *room = &peers->room;
+    det_status st = DET_OK;
 
-    while (!room_hear(room, stream, rank, briefly ? BRIEF_US / 1000 : LOOK_MS)) {
-        enum room_fate fate = room_fate(room, rank);
-
+    while (!st && !room_hear(&peers->room, stream, rank,
+                             briefly ? BRIEF_US / 1000 : LOOK_MS)) {
         count_time(peers, patience);
-        if (fate != ROOM_HERE && !room_hear(room, stream, rank, 0))
-            return say_gone(peers, rank, fate, err);
+        st = look_around(peers, stream, err);
         if (briefly && patience->waited_us > BRIEF_US)
-            return DET_OK;
+            break;
         notice_room(peers, stream, patience);
     }
-    return DET_OK;
+    return st;
 }
 
 static det_status hear_all(struct peers *peers, struct peers_scratch *scratch,

@@ -249,9 +249,13 @@ const void *room_bytes(const struct room *room, int stream, int rank)
 
 /* ---- who is gone ----------------------------------------------------------------- */
 
+/* The first word counts: who failed leaves, too. */
 void room_say(const struct room *room, enum room_fate fate)
 {
-    atomic_store(&hall_of(room)->fate[room->rank], (uint32_t)fate);
+    uint32_t here = ROOM_HERE;
+
+    (void)atomic_compare_exchange_strong(&hall_of(room)->fate[room->rank], &here,
+                                         (uint32_t)fate);
     for (int stream = 0; stream < ROOM_STREAMS; stream++) {
         struct place *place = place_of(room, stream, room->rank);
 

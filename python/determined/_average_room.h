@@ -57,7 +57,8 @@ det_status room_enter(struct room *room, const struct room_card *cards,
 void room_close_door(struct room *room);
 void room_done(struct room *room);
 
-/* What becomes of a rank.  What it says itself it says without waiting for anybody. */
+/* What becomes of a rank.  What it says itself it says once, without waiting for
+ * anybody. */
 enum room_fate { ROOM_HERE, ROOM_LEFT, ROOM_FAILED, ROOM_DIED };
 void room_say(const struct room *room, enum room_fate fate);
 enum room_fate room_fate(const struct room *room, int rank);

@@ -181,8 +181,8 @@ static int signal_children(const char *path, int number)
     return count;
 }
 
-/* As often as there is somebody: each may have children of its own, which come to us when
- * it has ended, and wait for nobody. */
+/* As often as there is somebody: each may have children of its own, which come to us
+ * when it has ended, and wait for nobody. */
 void launch_end_orphans(void)
 {
     while (signal_children("/proc/thread-self/children", SIGKILL))

@@ -199,6 +199,21 @@ det_status job_acted(struct core *core, const struct core_event *event, struct e
                    (int)event->job_action.action);
 }
 
+/* Whoever changes pools ends, and begins again. */
+static det_status check_may_move(const struct live_job *job,
+                                 const struct pool_entry *pool, struct err *err)
+{
+    const struct live_allocation *run = job->task.allocation;
+
+    if (!pool || job->row.is_pausable || !run || run->pool == pool ||
+        run->row.state == ALLOCATION_PENDING)
+        return DET_OK;
+    return err_set(err, DET_STATE,
+                   "task %s was made not to be paused; it keeps its resource pool "
+                   "while it runs",
+                   job->task.id);
+}
+
 det_status job_resources(struct core *core, const struct core_event *event,
                          struct err *err)
 {
@@ -209,6 +224,8 @@ det_status job_resources(struct core *core, const struct core_event *event,
     if (!st)
         st = place_check_change(core, event, (uint32_t)it->row.slots,
                                 it->row.is_single_node, &pool, err);
+    if (!st)
+        st = check_may_move(it, pool, err);
     if (st)
         return st;
     if (event->resources.priority)

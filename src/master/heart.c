@@ -161,7 +161,7 @@ static det_status write_experiment(struct db *db, const struct core_effect *effe
 }
 
 static det_status write_job_row(struct db *db, const struct core_effect *effect,
-                            struct err *err)
+                                struct err *err)
 {
     const struct job_texts texts = {
         .name = effect->job.name,

@@ -203,6 +203,33 @@ TEST(a_fork_has_the_files_of_its_parent)
     bed_play(bed, steps);
 }
 
+TEST(a_job_reads_checkpoints_and_changes_none)
+{
+    static const struct step steps[] = {
+        GET("read", "/api/v1/checkpoints/11111111-2222-4333-8444-555555555555", 200,
+            "checkpoint.resources#2", TASK),
+        PATCH("change", "/api/v1/checkpoints",
+              "{'checkpoints': [{'uuid': '11111111-2222-4333-8444-555555555555', "
+              "'resources': {'resources': {'a': '1'}}}]}",
+              403, "error.error~only its own task", TASK),
+        GET("all is there", "/api/v1/checkpoints/11111111-2222-4333-8444-555555555555",
+            200, "checkpoint.resources#2"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_checkpoint(&share, "11111111-2222-4333-8444-555555555555", 1);
+    share_exit(&share, "CLEAN", 0);
+    (void)submit(bed, INFER "}");
+    share = agent_run(&agent);
+    share_speak(&share);
+    bed_play(bed, steps);
+}
+
 #define CONFIG(text) "{'config': '" text "'}"
 
 TEST(what_is_wrong_with_a_job_is_said)

@@ -6,7 +6,8 @@
 Prints a line for each: its name, microseconds of processor time a step, steps a second (medians), and the median of
 the rounds' ratios to the plain loop of the same round, of processor time and of steps.  All train the same small
 convolutional network on the same batches of 32, in turns.  `tiny` is the same with one layer, where the loop itself
-is most of it.  Data comes from det.pytorch.DataLoader but for the HF Trainer, which makes its own.
+is most of it.  `itself` is our loop around a train_batch() that does nothing, beside walking through the data:
+microseconds of processor time of both, and the median of the rounds' differences.  Data comes from det.pytorch.DataLoader but for the HF Trainer, which makes its own.
 """
 import logging
 import os
@@ -170,6 +171,41 @@ def transformers(tiny):
     return net.found()
 
 
+EMPTY = 4000
+
+
+class Nothing(Trial):
+    def __init__(self, context):
+        super().__init__(context)
+        self.loss = self.net.layers[0].weight.sum() if hasattr(self.net.layers[0], "weight") else torch.zeros(())
+        self.stamps = []
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        if batch_idx in (WARM, WARM + EMPTY):
+            self.stamps.append(time.process_time())
+        return {"loss": self.loss}
+
+
+def nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["DET_OFFLINE_DIR"] = folder + "/run"
+        with det.pytorch.init(hparams={}) as context:
+            trial = Nothing(context)
+            det.pytorch.Trainer(trial, context).fit(max_length=det.pytorch.Batch(WARM + EMPTY + 1))
+    return (trial.stamps[1] - trial.stamps[0]) / EMPTY * 1e6
+
+
+def walk():
+    data, done = loader(), 0
+    while True:
+        for _ in data:
+            if done == WARM:
+                begun = time.process_time()
+            if done == WARM + EMPTY:
+                return (time.process_time() - begun) / EMPTY * 1e6
+            done += 1
+
+
 LOOPS = {"plain": plain, "ours": ours, "lightning": lightning, "transformers": transformers}
 
 
@@ -197,6 +233,10 @@ def main():
             more = statistics.median(one[0] / other[0] for one, other in pairs)
             speed = statistics.median(one[1] / other[1] for one, other in pairs)
             print(name + "_tiny" * tiny, f"{cpu:.1f} {pace:.1f} {more:.4f} {speed:.4f}", file=out, flush=True)
+    pairs = [(nothing(), walk()) for _ in range(rounds)]
+    ours_us, walk_us = (statistics.median(column) for column in zip(*pairs))
+    itself = statistics.median(one - other for one, other in pairs)
+    print("itself", f"{ours_us:.2f} {walk_us:.2f} {itself:.2f} 0", file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -68,3 +68,21 @@ TEST(a_rank_that_is_killed_is_noticed_and_what_it_said_before_counts)
     waitpid(child, NULL, 0);
     room_done(&room);
 }
+
+/* A rank that failed is closed, too; why it is gone is what it said first. */
+TEST(a_rank_that_failed_and_then_left_has_failed)
+{
+    struct room room = {0}, other = {0};
+    struct room_card cards[2];
+    struct err err = {0};
+
+    CHECK_OK(room_begin(&room, 0, 2, 4096, &cards[0], &err));
+    CHECK_OK(room_begin(&other, 1, 2, 4096, &cards[1], &err));
+    CHECK_OK(room_enter(&room, cards, &err));
+    CHECK_OK(room_enter(&other, cards, &err));
+    room_say(&room, ROOM_FAILED);
+    room_say(&room, ROOM_LEFT);
+    CHECK_EQ(room_fate(&other, 0), ROOM_FAILED);
+    room_done(&room);
+    room_done(&other);
+}

@@ -22,7 +22,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 import determined as det
 from determined import _det, core
 from determined.keras import _feed, _hooks, _state
-from determined.keras._saving import Saving
+from determined.keras._saving import CONTINUE_ID, Saving
 from determined.keras._which import keras
 
 logger = logging.getLogger("determined.keras")
@@ -559,7 +559,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         listeners = self._heard["on_checkpoint_end"]
         overlapped = self._save_model is None and not listeners
         metadata: Dict[str, Any] = {"steps_completed": self.batches, "framework": "keras", "format": "determined.keras"}
-        metadata["not_state"] = [_CONTINUE_ID]  # det resume-proof compares the others
+        metadata["not_state"] = [CONTINUE_ID]  # det resume-proof compares the others
         checkpoint = self.core._det.checkpoint_begin(self.batches, json.dumps(metadata), group, overlapped=overlapped)
         try:
             for name, content in files.items():

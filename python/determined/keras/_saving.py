@@ -20,7 +20,7 @@ from determined.keras import _feed, _hooks, _state
 logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
-_CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
+CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
 
 
 def _rank_name(name: str, rank: int) -> str:
@@ -90,7 +90,7 @@ class Saving:
             _rank_name(_state.ARRAYS, rank): arrays,
         }
         if not rank:
-            files[_CONTINUE_ID] = json.dumps(continue_id).encode()
+            files[CONTINUE_ID] = json.dumps(continue_id).encode()
             whole = _state.describe(self._model)
             if whole is not None:
                 files[_state.MODEL] = whole
@@ -132,7 +132,7 @@ class Saving:
             _state.restore(self._model, entries, _state.WEIGHTS)
         with open(path, encoding="utf-8") as file:
             memory = json.load(file)
-        with open(os.path.join(folder, _CONTINUE_ID), encoding="utf-8") as file:
+        with open(os.path.join(folder, CONTINUE_ID), encoding="utf-8") as file:
             continue_id = json.load(file)
         if continue_id != wanted or continue_id is None:
             logger.info("beginning with the weights of the checkpoint; it is of another training")

@@ -22,13 +22,14 @@ def _feed(loader: Any, core_context: Optional[core.Context], seed: Optional[int]
     """What a loader of determined.pytorch is read by; None for others."""
     if not type(loader).__module__.startswith("determined.pytorch"):
         return None
-    from determined.pytorch._data import make_feed
+    from determined.pytorch._data import make_feed, round_of
 
     if core_context is None:
         raise TypeError("a determined.pytorch.DataLoader needs Resumable(loader, core_context), which has its seed")
     dist = core_context.distributed
     where = core_context._values["seed"] if seed is None else seed
-    return make_feed(loader, seed=where, rank=dist.rank, size=dist.size, checks=False)
+    ours = round_of(loader, dist)
+    return make_feed(loader, seed=where, rank=dist.rank, size=dist.size, checks=False, round_size=ours)
 
 
 class Resumable:

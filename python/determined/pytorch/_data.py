@@ -299,8 +299,17 @@ class _PlainFeed(Feed):
         yield from passed
 
 
-def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: bool = True, training: bool = True) -> Feed:
-    """What a training or a validation reads a loader through."""
+def make_feed(
+    loader: Any,
+    *,
+    seed: int,
+    rank: int = 0,
+    size: int = 1,
+    checks: bool = True,
+    training: bool = True,
+    round_size: Optional[int] = None,
+) -> Feed:
+    """What a training or a validation reads a loader through.  `round_size` is round_of() the ranks."""
     what = "training" if training else "validation"
     if not isinstance(loader, DataLoader):
         if not isinstance(loader, data.DataLoader):
@@ -313,20 +322,43 @@ def make_feed(loader: Any, *, seed: int, rank: int = 0, size: int = 1, checks: b
         return _PlainFeed(loader, seed, not training)
     if _count(loader) == 0:
         raise ValueError(f"the {what} data is empty: there is no record in its data set")
-    order = _order(loader, seed, rank, size, checks, training)
+    order = _order(loader, seed, rank, size, checks, training, round_size)
     if training and not order.batches:
         raise ValueError(_too_few(loader, size))
     return _OwnFeed(loader, order, _source(loader, seed, rank, size), not training)
 
 
-def _order(loader: DataLoader, seed: int, rank: int, size: int, checks: bool, training: bool) -> _data_order.Order:
+def round_of(loader: Any, distributed: Any) -> Optional[int]:
+    """The records of a batch over all ranks, where these have asked for different numbers; None: they are
+    alike.  All ranks call it."""
+    mine = loader.batch_size if isinstance(loader, DataLoader) and not loader._has_batch_sampler else None
+    sizes = [mine] if distributed.size == 1 else distributed.allgather(mine)
+    if len(set(sizes)) == 1:
+        return None
+    if not all(sizes):
+        raise ValueError(f"the ranks have data loaders of different kinds: their batch sizes are {_told(sizes)}")
+    return sum(sizes)
+
+
+def _told(sizes: Sequence[Any]) -> str:
+    return ", ".join(str(each) if each else "unknown" for each in sizes)
+
+
+def _order(
+    loader: DataLoader, seed: int, rank: int, size: int, checks: bool, training: bool, round_size: Optional[int]
+) -> _data_order.Order:
     if loader._is_own or _is_as_own(loader):
         generator = loader.generator if loader._is_own else getattr(loader.sampler, "generator", None)
         if generator is not None:  # whose seed counts
             seed = _data_order.mix(seed, generator.initial_seed())
         items, batch_size = _count(loader) or 0, loader.batch_size or 1
         return _data_order.Computed(
-            items, batch_size, _is_shuffled(loader), seed, rank, size, loader.drop_last, is_exact=not training
+            items, batch_size, _is_shuffled(loader), seed, rank, size, loader.drop_last, not training, round_size
+        )
+    if round_size is not None:
+        raise ValueError(
+            f"with a sampler all ranks need batches of one size, and the {size} of them have {round_size} records together: "
+            f"take a global batch size that {size} divides"
         )
     for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:

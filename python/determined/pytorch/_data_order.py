@@ -8,6 +8,9 @@ whole batches where every batch must be as it is (drop_last, a batch_sampler of 
 batches at all).  In training nobody has those, so that no rank waits for another.  A validation
 leaves nothing out and counts nothing twice: there some ranks may have one batch fewer.
 
+Ranks whose batch sizes differ (7 records shared by 2) must agree on a round first: it is the sum of
+their sizes, and shared as libdet shares a batch, so that a rank may have one record more or less than it asked for.
+
     Computed   no sampler was given, or one of PyTorch's that says no more than shuffle does: the records
                as they lie, or libdet's permutation of (seed, epoch).  Going anywhere costs the
                same wherever it is.
@@ -95,17 +98,28 @@ class Order:
 
 class Computed(Order):
     def __init__(
-        self, items: int, batch_size: int, shuffle: bool, seed: int, rank: int, size: int, drop_last: bool, is_exact: bool
+        self,
+        items: int,
+        batch_size: int,
+        shuffle: bool,
+        seed: int,
+        rank: int,
+        size: int,
+        drop_last: bool,
+        is_exact: bool,
+        round_size: Optional[int] = None,
     ) -> None:
-        batch_size = batch_size if drop_last else min(batch_size, items)
+        is_even = round_size is None
+        whole = batch_size * size if round_size is None else round_size
+        self._round = whole if drop_last else min(whole, items * size)
+        batch_size = self._round * (rank + 1) // size - self._round * rank // size
         self.items, self.batch_size, self.shuffle, self.seed = items, batch_size, shuffle, seed & _WORD
         self.rank, self.size = rank, size
-        self._round = batch_size * size
         self._rounds = -(-items // self._round)  # libdet's, the short one as well
         self._apart = -1  # the batch that is no part of a round
         full, left = divmod(items, self._round)
         self.batches, self.records = full, full * self._round
-        if drop_last and is_exact:
+        if drop_last and is_exact and is_even:
             over = left // batch_size
             self.records += over * batch_size
             if rank < over:

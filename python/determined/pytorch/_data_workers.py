@@ -22,19 +22,15 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils import data
-from torch.utils.data._utils import pin_memory, signal_handling
 
-from determined.pytorch import _data_order
+from determined.pytorch import _data_order, _private
 
-_SIGNALS: Any = signal_handling
 _GRACE_S = 1.0  # for a process to be gone that has closed its pipes
 
 Job = Tuple[int, Any]  # the seed, and the items
 
 
-def pinned(batch: Any) -> Any:
-    pin: Any = pin_memory.pin_memory
-    return pin(batch)
+pinned = _private.pin
 
 
 # ---- arrays
@@ -273,8 +269,8 @@ class Workers:
         self._queued.jobs = self._jobs(items, epoch, first)
         self._generator.manual_seed(_data_order.mix(self._seed, epoch))
         batches = iter(self._inner)
-        _unwatch(batches)
-        pids = tuple(worker.pid for worker in batches._workers)
+        _private.unwatch(batches)
+        pids = tuple(worker.pid for worker in _private.workers(batches))
         while True:
             self._look_after(batches)
             try:
@@ -289,7 +285,7 @@ class Workers:
             yield batch
 
     def close(self) -> None:
-        self._inner._iterator = None  # which ends persistent workers
+        _private.end_workers(self._inner)
 
     def _jobs(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Job]:
         for k, each in enumerate(items, first):
@@ -298,7 +294,7 @@ class Workers:
 
     def _look_after(self, batches: Any, cause: Optional[BaseException] = None) -> None:
         """Raises where a worker has died, or where nothing came in time."""
-        workers = batches._workers
+        workers = _private.workers(batches)
         if isinstance(cause, (OSError, EOFError)):  # of a pipe to one that is just dying, it may be
             ended = connection.wait([worker.sentinel for worker in workers], _GRACE_S)
             for worker in workers:
@@ -331,15 +327,8 @@ def _death(number: int, count: int, worker: Any) -> str:
 
 def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
     """Meanwhile PyTorch's handler of SIGCHLD raises where one of these workers dies."""
-    _SIGNALS._set_worker_pids(id(batches), pids)
-    batches._worker_pids_set = True
+    _private.watch(batches, pids)
     try:
         return next(batches)
     finally:
-        _unwatch(batches)
-
-
-def _unwatch(batches: Any) -> None:
-    if batches._worker_pids_set:
-        _SIGNALS._remove_worker_pids(id(batches))
-        batches._worker_pids_set = False
+        _private.unwatch(batches)

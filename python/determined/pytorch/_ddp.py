@@ -33,6 +33,8 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
+from determined.pytorch import _private
+
 logger = logging.getLogger("determined.pytorch")
 
 TIMEOUT_S = 1800.0  # for the others, in one operation: a rank may have a checkpoint to write
@@ -218,16 +220,14 @@ class Ranks:
     def evaluating(self) -> Iterator[None]:
         """Forward passes that wait for nobody; all ranks come in together, and with the same weights."""
         self._look_for_difference()
-        before = [model.forward_sync_buffers for model in self._models]
+        before = [_private.sync_buffers(model) for model in self._models]
         for model in self._models:
-            if model.forward_sync_buffers and model.modules_buffers:
-                model._sync_buffers()
-            model.forward_sync_buffers = False
+            _private.set_sync_in_forward(model, False)
         try:
             yield
         finally:
             for model, was in zip(self._models, before):
-                model.forward_sync_buffers = was
+                _private.set_sync_in_forward(model, was)
 
     def _look_for_difference(self) -> None:
         """Said once: some methods mean it to be so, most do not."""

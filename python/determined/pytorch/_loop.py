@@ -149,11 +149,13 @@ class Windows:
         self._names = set(metrics)
 
     def _wait(self, name: str, value: torch.Tensor) -> None:
-        if value.numel() != 1:
-            raise _no_number("train_batch()", name, value)
         # What autograd has computed is this batch's own; a tensor of the user's may be added to later.
-        kept = value.detach() if value.grad_fn is not None else value.clone()
-        self._pending.setdefault(name, []).append(kept.reshape(()))
+        kept = value.detach() if value.requires_grad and not value.is_leaf else value.detach().clone()
+        if kept.dim():
+            if kept.numel() != 1:
+                raise _no_number("train_batch()", name, value)
+            kept = kept.reshape(())
+        self._pending.setdefault(name, []).append(kept)
         self._waiting += 1
 
     def settle(self) -> None:
@@ -284,6 +286,7 @@ class Loop:
         self.epoch_length = self._feed.batches or 0
         if self._feed.batches == 0:
             raise ValueError("there is no batch in the training data: it is shorter than one batch, or empty")
+        self._check_lengths()
         self._trainer = self.core._det.trainer(self._trainer_options())
         self._steps = self._single_steps()
         self._windows = Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
@@ -319,7 +322,17 @@ class Loop:
             size=self.distributed.size,
             checks=self.context.experimental._checks_data,
             training=training,
+            round_size=_data.round_of(data, self.distributed),
         )
+
+    def _check_lengths(self) -> None:
+        """Gradients are averaged batch by batch: whoever had more would wait for ever."""
+        lengths = self.distributed.allgather(self._feed.batches)
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                f"the ranks have {', '.join(map(str, lengths))} batches of training data an epoch, and must have equally many: "
+                "let a det.pytorch.DataLoader share the data, or make the parts alike"
+            )
 
     def _make_evaluation(self, stack: contextlib.ExitStack) -> Any:
         """What validates: a function; None: nothing does."""
@@ -483,8 +496,8 @@ class Loop:
         self._feed.go_to(self.epoch, self.position)
         step = self._make_step()
         epoch = self.epoch
-        batches = contextlib.closing(self._timed(self._feed.epoch()) if self._is_timed else _closable(self._feed.epoch()))
-        with batches as feed:
+        batches: Any = _closable(self._feed.epoch())
+        with contextlib.closing(self._timed(batches) if self._is_timed else batches) as feed:
             for batch in feed:
                 due = step(batch)
                 if due:
@@ -512,7 +525,7 @@ class Loop:
     def _is_timed(self) -> bool:
         return self._options.profiling or self._config.profiling_enabled()
 
-    def _timed(self, feed: Iterator[Any]) -> Iterator[Any]:
+    def _timed(self, feed: Iterator[Any]) -> Any:
         det = self.core._det
         feed = iter(feed)
         while True:
@@ -541,7 +554,7 @@ class Loop:
             index = self.batches
             if moves:
                 batch = context.to_device(batch)
-            begun = det.timing_begin() if timed else None
+            begun = det.timing_begin() if timed else (0, 0)
             context._is_in_train_batch = True
             if is_plain:
                 metrics = train_batch(batch, self.epoch, index)
@@ -569,7 +582,7 @@ class Loop:
             if steps:
                 due |= self._named_steps(due)
             if asks_alone and context._stop_requested:
-                due |= self._stop_for_program()
+                due |= self._stop_for_program() | _det.REPORT
             return due
 
         return step
@@ -579,10 +592,11 @@ class Loop:
         context = self.context
         is_step = (index + 1) % context.aggregation_frequency == 0
         amp = context.experimental._auto_amp
+        context._has_stepped = False
         with contextlib.nullcontext() if is_step else context._ranks.no_sync():
             with torch.autocast(context.device.type, enabled=amp):
                 metrics = self.trial.train_batch(batch, self.epoch, index)
-        if amp and is_step:
+        if amp and context._has_stepped:  # a batch may leave it out, and then there is nothing to learn from
             context._scaler.update()
         return metrics
 
@@ -626,17 +640,14 @@ class Loop:
             due |= self._agree_to_stop()
         if due & _det.VALIDATE and self._evaluation is not None and not self._has_validated:
             due |= self._validate()
-            if self.context._stop_requested and self.distributed.size == 1:
-                due |= self._stop_for_program()
+            due |= self._agree_to_stop()
         if due & _det.CHECKPOINT and not self._is_saved and self.batches:
             self.save()
         return bool(due & _det.STOP)
 
     def _agree_to_stop(self) -> int:
-        """Several ranks ask each other at reports, so that all stop after the same batch."""
-        if self.distributed.size > 1 and any(self.distributed.allgather(self.context._stop_requested)):
-            return self._stop_for_program()
-        return 0
+        """Several ranks ask each other at reports and validations, so that all stop after the same batch."""
+        return self._stop_for_program() if any(self.distributed.allgather(self.context._stop_requested)) else 0
 
     def _reduce(self, training: bool) -> Metrics:
         """What the user's own reducers come to; they begin anew."""
@@ -790,6 +801,7 @@ class Loop:
                 "steps_completed": self.batches,
                 "framework": f"torch-{torch.__version__}",
                 "format": "pickle",
+                "not_state": _state.NOT_STATE,
             }
         )
 
@@ -848,6 +860,12 @@ def _closable(feed: Any) -> Any:
 
 def _mean_of_ranks(ranks: List[Metrics]) -> Metrics:
     """Ranks train as many batches each, so that the mean of their means is that of all."""
+    for rank, each in enumerate(ranks):
+        if each.keys() != ranks[0].keys():
+            raise ValueError(
+                f"train_batch() gave the metrics {_list(ranks[0])} on rank 0, and {_list(each)} on rank {rank}: every rank "
+                "must give the same"
+            )
     return {name: math.fsum(each[name] for each in ranks) / len(ranks) for name in ranks[0]}
 
 

@@ -133,8 +133,15 @@ class _InOrder:
     def __init__(self, loader: Any, seed: int, distributed: Any) -> None:
         if len(loader.dataset) == 0:
             raise ValueError("the data to predict is empty: there is no record in its data set")
+        ours = _sorted(loader)
         self._feed = _data.make_feed(
-            _sorted(loader), seed=seed, rank=distributed.rank, size=distributed.size, checks=False, training=False
+            ours,
+            seed=seed,
+            rank=distributed.rank,
+            size=distributed.size,
+            checks=False,
+            training=False,
+            round_size=_data.round_of(ours, distributed),
         )
         self.rounds: Optional[int] = max(distributed.allgather(self._feed.batches))
 

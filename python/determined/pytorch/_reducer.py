@@ -325,13 +325,28 @@ class Reducers:
             {name: value for name, value in vars(each.reducer).items() if _is_data(value)} for each in self._all
         ]
 
-    def load(self, state: Sequence[Mapping[str, Any]]) -> None:
+    def elsewhere(self) -> List[List[str]]:
+        """Which of them are not on the processor, where checkpoints have them all."""
+        return [
+            [name for name, value in vars(each.reducer).items() if _is_data(value) and _is_elsewhere(value)]
+            for each in self._all
+        ]
+
+    def load(
+        self,
+        state: Sequence[Mapping[str, Any]],
+        elsewhere: Sequence[Sequence[str]] = (),
+        to_device: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
         if len(state) != len(self._all):
             raise ValueError(
                 f"the checkpoint has {len(state)} reducers, and this trial wraps {len(self._all)}: it is another trial's"
             )
-        for each, values in zip(self._all, state):
-            vars(each.reducer).update(values)
+        for i, (each, values) in enumerate(zip(self._all, state)):
+            away = elsewhere[i] if i < len(elsewhere) else ()
+            vars(each.reducer).update(
+                {name: to_device(value) if name in away else value for name, value in values.items()}
+            )
 
 
 _DATA = (bool, int, float, complex, str, bytes, bytearray, type(None), np.generic)
@@ -352,6 +367,14 @@ def _is_data(value: Any) -> bool:
             return True
         return all(map(_is_data, value))
     return False
+
+
+def _is_elsewhere(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.device.type != "cpu"
+    if isinstance(value, dict):
+        value = list(value.values())
+    return isinstance(value, (list, tuple)) and any(map(_is_elsewhere, value))
 
 
 # ---- between ranks

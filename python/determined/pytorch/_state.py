@@ -36,6 +36,7 @@ TRIAL_STATE = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
 CONTINUE_ID = "continue_id"
 CODE = "code"
+NOT_STATE = [CONTINUE_ID, LOAD_DATA]  # what it is, not how it goes on: det resume-proof compares the others
 
 _CODE_LIMIT = 4 << 20  # of one file: more is no code
 
@@ -105,7 +106,10 @@ class _Walk:
         return value
 
 
-class _Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
+_Slow: Any = getattr(pickle, "_Pickler")  # the one in Python, whose methods can be overridden
+
+
+class _Pickler(_Slow):  # type: ignore[misc]
     """For what is not plain: equal strings are one, sets have an order."""
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
@@ -122,7 +126,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
             items = sorted(obj, key=repr)
         self.save_reduce(type(obj), (items,), obj=obj)
 
-    dispatch = {**pickle._Pickler.dispatch, set: save_set, frozenset: save_set}  # type: ignore[attr-defined]
+    dispatch = {**_Slow.dispatch, set: save_set, frozenset: save_set}
 
 
 def _strict_module() -> types.ModuleType:
@@ -273,6 +277,7 @@ def _restore_each(what: str, present: List[Any], saved: List[Any]) -> None:
 def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     own: Dict[str, Any] = {
         "reducers": context._reducers.state(),
+        "reducers_on_device": context._reducers.elsewhere(),
         "gradients": [
             {name: each.grad for name, each in plain(model).named_parameters() if each.grad is not None}
             for model in context.models
@@ -285,7 +290,7 @@ def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[
 
 
 def restore_own(context: Any, own: Dict[str, Any]) -> None:
-    context._reducers.load(own["reducers"])
+    context._reducers.load(own["reducers"], own.get("reducers_on_device") or (), context.to_device)
     for model, gradients in zip(context.models, own["gradients"]):
         for name, each in plain(model).named_parameters():
             grad = gradients.get(name)
@@ -302,16 +307,14 @@ def class_spec(cls: type) -> str:
         main = sys.modules["__main__"]
         spec = getattr(main, "__spec__", None)
         path = getattr(main, "__file__", None) or "main"
-        module = spec.name if spec is not None else os.path.splitext(os.path.basename(path))[0]
+        module = str(spec.name) if spec is not None else os.path.splitext(os.path.basename(path))[0]
     return f"{module}:{cls.__qualname__}"
 
 
 def load_data(context: Any, trial: Any, is_trainer: bool) -> bytes:
-    config = dict(context.get_experiment_config())
-    config.pop("max_restarts", None)  # how often it may fail says nothing about the state
     said = {
         "trial_type": "PyTorchTrial",
-        "experiment_config": config,
+        "experiment_config": dict(context.get_experiment_config()),
         "hparams": dict(context.get_hparams()),
         "trial_cls_spec": class_spec(type(trial)),
         "is_trainer": is_trainer,

@@ -22,7 +22,7 @@ except ImportError:  # PyTorch can do without
 
 from determined import core
 from determined._trial import TrialContext
-from determined.pytorch import _ddp, _device, _reducer
+from determined.pytorch import _ddp, _device, _private, _reducer
 from determined.pytorch._lr_scheduler import LRScheduler
 
 logger = logging.getLogger("determined.pytorch")
@@ -111,8 +111,10 @@ class PyTorchTrialContext(TrialContext):
         self.profiler: Any = None
         self.experimental = PyTorchExperimentalContext(self)
         self._scaler: Any = None
+        self._tells_of_scaler = True
         self._reducers = _reducer.Reducers()
-        self._passes: Dict[int, int] = {}  # by the optimizer's id
+        self._averaging: Dict[int, bool] = {}  # of the optimizers that are wrapped, by id
+        self._has_stepped = False  # an optimizer, in this batch
         self._compresses = bool(self._exp_conf.get_optimizations_config().get("gradient_compression"))
         self._configure_aggregation(aggregation_frequency)
         self._loop: Any = None  # while it trains
@@ -162,7 +164,7 @@ class PyTorchTrialContext(TrialContext):
         self._check_time("wrap_model()")
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"wrap_model() was given a {type(model).__name__}; expected a torch.nn.Module")
-        if any(each is model for each in self.models):
+        if any(_ddp.plain(each) is _ddp.plain(model) for each in self.models):
             raise RuntimeError(f"wrap_model() was called twice with the same {type(model).__name__}")
         wrapped = self._ranks.wrap(model)
         self.models.append(wrapped)
@@ -190,12 +192,11 @@ class PyTorchTrialContext(TrialContext):
             raise ValueError(f"backward_passes_per_step is {passes!r}; expected a whole number of at least 1")
         if any(each is optimizer for each in self.optimizers):
             raise RuntimeError(f"wrap_optimizer() was called twice with the same {type(optimizer).__name__}")
-        if average_aggregated_gradients is not None:
-            self._averages = bool(average_aggregated_gradients)
         if self._compresses if fp16_compression is None else fp16_compression:
             self._ranks.compress(optimizer)
         self.optimizers.append(optimizer)
-        self._passes[id(optimizer)] = passes
+        averages = self._averages if average_aggregated_gradients is None else bool(average_aggregated_gradients)
+        self._averaging[id(optimizer)] = averages
         return optimizer
 
     def wrap_lr_scheduler(self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1) -> Any:
@@ -272,20 +273,22 @@ class PyTorchTrialContext(TrialContext):
         """
         if not self._is_in_train_batch:
             raise RuntimeError("context.step_optimizer() was called outside of train_batch(): steps are part of a batch")
-        if id(optimizer) not in self._passes:
+        averages = self._averaging.get(id(optimizer))
+        if averages is None:
             raise RuntimeError(
                 f"step_optimizer() was given a {type(optimizer).__name__} that is not wrapped: call optimizer = "
                 "context.wrap_optimizer(optimizer) in __init__"
             )
         if scaler is None and self.experimental._auto_amp:
             scaler = self._scaler
+        elif scaler is not self._scaler and scaler is not None:
+            self._warn_of_scaler()
         frequency = self._aggregation_frequency
         if frequency > 1:
             if (self._loop.batches + 1) % frequency:
                 return
-            if self._averages:
-                grads = [each.grad for each in _parameters(optimizer) if each.grad is not None]
-                torch._foreach_div_(grads, frequency)
+            if averages:
+                _private.divide([each.grad for each in _parameters(optimizer) if each.grad is not None], frequency)
         if clip_grads is not None:
             if scaler is not None:
                 scaler.unscale_(optimizer)
@@ -294,8 +297,17 @@ class PyTorchTrialContext(TrialContext):
             scaler.step(optimizer)
         else:
             optimizer.step()
+        self._has_stepped = True
         if auto_zero_grads:
             optimizer.zero_grad()
+
+    def _warn_of_scaler(self) -> None:
+        if self._tells_of_scaler:
+            self._tells_of_scaler = False
+            logger.warning(
+                "step_optimizer() was given a scaler that is not wrapped: its scale is in no checkpoint, and a training that "
+                "goes on begins with a new one; call scaler = context.wrap_scaler(scaler) in __init__"
+            )
 
     def to_device(self, data: Any) -> Any:
         """The tensors in it on this process's device, however they are nested in dicts, lists and tuples."""
@@ -367,7 +379,7 @@ class PyTorchTrialContext(TrialContext):
                 raise ImportError(
                     "get_tensorboard_writer() needs the package tensorboard in the Python of this program"
                 ) from error
-            self._writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))  # type: ignore[no-untyped-call]
+            self._writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))
         return self._writer
 
     # ---- for the loop

@@ -16,8 +16,8 @@
  *
  * When more than the limit waits to be sent, or the disk is full, what comes is
  * dropped, lines are counted, and the first line kept afterwards is preceded by one
- * that says how many are missing.  Dropped bytes have no offsets.  Where the stream ends
- * before there is room again, that line waits in memory for the reader.
+ * that says how many are missing.  Dropped bytes have no offsets.  Where the stream
+ * ends before there is room again, that line waits in memory for the reader.
  *
  * Threading: one writer thread, one reader thread; a lock inside for what they share.
  */

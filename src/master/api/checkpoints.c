@@ -383,7 +383,7 @@ det_status api_patch_checkpoints(struct request *req)
                            req->err);
         if (st)
             return st;
-        if (req->caller.trial_id && row.trial_id != req->caller.trial_id)
+        if (req->caller.allocation_id && row.trial_id != req->caller.trial_id)
             return err_set(req->err, DET_FORBIDDEN,
                            "a task's token opens only its own task");
     }

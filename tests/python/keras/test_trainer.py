@@ -206,6 +206,8 @@ class OneSlot(Trainer):
         self.assertFalse(os.path.exists(os.path.join(last, "mine-2.keras")))
         copy = keras.saving.load_model(os.path.join(last, "mine-3.keras"))
         np.testing.assert_array_equal(copy.get_weights()[0], model.get_weights()[0])
+        self.assertIs(mine.model, model)
+        self.assertNotIn("set_model", vars(mine))
 
     def test_a_model_checkpoint_may_count_batches_and_weights_only(self):
         mine = keras.callbacks.ModelCheckpoint(self.path("mine.weights.h5"), save_freq=4, save_weights_only=True)

@@ -207,6 +207,35 @@ class Steps(Training):
         self.fit(Sums, {}, max_length=pytorch.Batch(3))
         self.assertEqual(steps, [[1.0], [2.0], [2.0]])
 
+    def test_each_optimizer_has_its_way_of_aggregating(self):
+        steps = {}
+
+        class Noted(torch.optim.SGD):
+            def step(self, *args):
+                steps.setdefault(id(self), []).append([p.grad and float(p.grad) for p in self.param_groups[0]["params"]])
+
+        class Three(Trial):
+            def __init__(self, context):
+                self.context = context
+                self.models = [context.wrap_model(nn.Linear(1, 1, bias=False)) for _ in range(3)]
+                self.each = [
+                    context.wrap_optimizer(Noted(model.parameters(), lr=0.1), average_aggregated_gradients=averages)
+                    for model, averages in zip(self.models, (True, False, None))
+                ]
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = sum(model(torch.ones(1, 1)).sum() for model in self.models[:2])
+                self.context.backward(loss)
+                for optimizer in self.each:  # the third has nothing to do: no loss of its model
+                    self.context.step_optimizer(optimizer)
+                return loss
+
+            def evaluate_batch(self, batch):
+                return {"validation_loss": 0}
+
+        trial = self.fit(Three, {"optimizations": {"aggregation_frequency": 3}}, max_length=pytorch.Batch(3))
+        self.assertEqual([steps[id(each)] for each in trial.each], [[[1.0]], [[3.0]], [[None]]])
+
     def test_schedulers_are_stepped_as_they_were_wrapped(self):
         seen = []
 
@@ -278,6 +307,43 @@ class Steps(Training):
         self.assertEqual(trial.scaler.get_scale(), 32.0)
         self.fit(Own, max_length=pytorch.Batch(6))  # goes on with it
         self.assertEqual(torch.load(os.path.join(self.checkpoints()[-1][1], "state_dict.pth"))["scaler_state_dict"]["scale"], 64.0)
+
+
+    def test_a_scale_is_learned_from_steps_and_from_nothing_else(self):
+        class Seldom(Trial):
+            """With use_amp(), and a scaler that works where there is no GPU; it steps every other batch by itself."""
+
+            def __init__(self, context):
+                super().__init__(context)
+                context.experimental.use_amp()
+                self.scaler = context._scaler = torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=1)
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = nn.functional.mse_loss(self.model(batch[0]).float(), batch[1])
+                self.context.backward(loss)
+                if batch_idx % 2:
+                    self.context.step_optimizer(self.optimizer)
+                return {"loss": loss}
+
+        self.assertEqual(self.fit(Seldom, max_length=pytorch.Batch(4)).scaler.get_scale(), 32.0)
+        self.in_folder("aggregated")
+        config = {"optimizations": {"aggregation_frequency": 2}}
+        self.assertEqual(self.fit(Seldom, config, max_length=pytorch.Batch(4)).scaler.get_scale(), 32.0)
+
+        class Unwrapped(Trial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                scaler = self.scaler = getattr(self, "scaler", None) or torch.amp.GradScaler("cpu")
+                loss = nn.functional.mse_loss(self.model(batch[0]), batch[1])
+                self.context.backward(scaler.scale(loss))
+                self.context.step_optimizer(self.optimizer, scaler=scaler)
+                scaler.update()
+                return loss
+
+        self.in_folder("unwrapped")
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            self.fit(Unwrapped, max_length=pytorch.Batch(3))
+        told = [each for each in logs.output if "a scaler that is not wrapped" in each]
+        self.assertEqual(len(told), 1)
 
 
 class Board(Training):

@@ -318,6 +318,38 @@ class Shared(unittest.TestCase):
         for loader in (pytorch.DataLoader(NUMBERS[:101], 100), pytorch.DataLoader(NUMBERS, 100, sampler=list(range(101)))):
             self.assertEqual([len(part[0]) for part in self.parts(loader, 2)], [50, 51])
 
+    def test_ranks_whose_batches_differ_agree_on_a_round(self):
+        """As context.distributed.shard_batch_size() shares a batch: 5 records over 2 ranks are 3 and 2."""
+
+        class Two:
+            size = 2
+
+            def allgather(self, mine):
+                return [3, 2]
+
+        for shuffle in (False, True):
+            for training in (True, False):
+                loaders = [pytorch.DataLoader(NUMBERS[:62], each, shuffle=shuffle) for each in (3, 2)]
+                ours = [_data.round_of(each, Two()) for each in loaders]
+                self.assertEqual(ours, [5, 5])
+                feeds = [feed(each, rank, 2, training=training, round_size=5) for rank, each in enumerate(loaders)]
+                self.assertEqual([driven.batches for driven in feeds], [13, 13])
+                parts = [numbers(driven) for driven in feeds]
+                self.assertEqual(sorted(n for part in parts for batch in part for n in batch), list(range(62)))
+                self.assertEqual({len(one) + len(other) for one, other in zip(*parts)}, {5, 2})
+        dropping = [feed(pytorch.DataLoader(NUMBERS[:62], 3, drop_last=True), rank, 2, round_size=5) for rank in range(2)]
+        self.assertEqual([driven.batches for driven in dropping], [12, 12])
+        sampled = pytorch.DataLoader(NUMBERS, 3, sampler=range(RECORDS))
+        with self.assertRaisesRegex(ValueError, "global batch size that 2 divides"):
+            feed(sampled, 0, 2, round_size=5)
+
+        class Apart(Two):
+            def allgather(self, mine):
+                return [3, None]
+
+        with self.assertRaisesRegex(ValueError, "their batch sizes are 3, unknown"):
+            _data.round_of(sampled, Apart())
+
     def test_fewer_records_than_ranks_are_nobodys_in_training(self):
         plain = pytorch.DataLoader(TENSORS, 25)
         sampled = pytorch.DataLoader(TENSORS, 25, sampler=range(RECORDS))

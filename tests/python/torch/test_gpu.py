@@ -45,6 +45,33 @@ class Gpu(Training):
 
         self.assertEqual(self.fit(Amp).kind, torch.float16)
 
+    def test_a_reducer_that_counts_there_goes_on_there(self):
+        class Sum(pytorch.MetricReducer):
+            def reset(self):
+                self.total = torch.zeros(2, device="cuda")
+
+            def per_slot_reduce(self):
+                return self.total
+
+            def cross_slot_reduce(self, per_slot_metrics):
+                return float(sum(per_slot_metrics).sum())
+
+        class Counts(training.Trial):
+            def __init__(self, context):
+                super().__init__(context)
+                self.sum = context.wrap_reducer(Sum(), name="sum")
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                self.sum.total += torch.ones(2, device=self.context.device)
+                if batch_idx == self.last:
+                    self.context._loop._trainer.stop()  # as the platform would
+                return super().train_batch(batch, epoch_idx, batch_idx)
+
+        reports = training.Reports(self)
+        for Counts.last in (3, -1):
+            self.fit(Counts)
+        self.assertEqual(reports.training[-1][1]["sum"], 18.0)
+
     def test_a_full_gpu_says_what_was_asked_for_and_what_was_free(self):
         class Greedy(training.Trial):
             def train_batch(self, batch, epoch_idx, batch_idx):

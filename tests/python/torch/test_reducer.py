@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from determined.pytorch import MetricReducer, Reducer, _reducer
+from determined.pytorch._device import to_device
 from determined.pytorch._reducer import Means, Metrics, Reducers, pack, unpack
 
 
@@ -177,6 +178,21 @@ class Own(unittest.TestCase):
         self.assertEqual(second.reduce(self.alone, True), {"count": 2, "most": 9})
         self.assertEqual(second._all[0].reducer.table["sum"].tolist(), [0, 5])
         self.assertRaisesRegex(ValueError, "checkpoint has 2 reducers, and this trial wraps 0", Reducers().load, state)
+
+    def test_what_was_on_a_gpu_goes_back_there(self):
+        """A checkpoint has it on the processor; `meta` stands for any other device."""
+        first, second = Reducers(), Reducers()
+        for reducers in (first, second):
+            reducers.wrap(Count())
+            reducers.wrap(max, name="most")
+        first._all[0].reducer.seen = [1, torch.ones(2, device="meta")]
+        first._all[1].reducer.update(torch.tensor(9))
+        self.assertEqual(first.elsewhere(), [["seen"], []])
+        saved = first.state()
+        saved[0]["seen"] = [1, torch.ones(2)]
+        second.load(saved, first.elsewhere(), lambda value: to_device(value, torch.device("meta"), set()))
+        self.assertEqual([second._all[0].reducer.seen[0], second._all[0].reducer.seen[1].device.type], [1, "meta"])
+        self.assertEqual(second._all[1].reducer.values[0].device.type, "cpu")
 
 
 class Messages(unittest.TestCase):

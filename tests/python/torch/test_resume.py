@@ -175,9 +175,26 @@ class Resume(Training):
                     self.context.set_stop_requested(True)
                 return super().train_batch(batch, epoch_idx, batch_idx)
 
+        reports = training.Reports(self)
         for _ in range(2):
             self.fit(Stops)
             self.assertEqual([steps for steps, _ in self.checkpoints()], [5])
+            self.assertEqual([steps for steps, _ in reports.training], [5])  # nothing that was trained is kept back
+
+        class AtReports(training.Trial):
+            def build_callbacks(self):
+                return {"stop": Stop(self.context)}
+
+        class Stop(pytorch.PyTorchCallback):
+            def __init__(self, context):
+                self.context = context
+
+            def on_training_workload_end(self, avg_metrics, batch_metrics):
+                self.context.set_stop_requested(True)
+
+        self.in_folder("reports")
+        self.fit(AtReports, reporting_period=pytorch.Batch(3))
+        self.assertEqual([steps for steps, _ in self.checkpoints()], [3])
 
 
 class Twins(Training):
@@ -267,7 +284,7 @@ class Others(Training):
             def __init__(self, context):
                 super().__init__(context)
                 context.optimizers[0] = self.optimizer = torch.optim.Adam([{"params": [each]} for each in self.model.parameters()])
-                context._passes[id(self.optimizer)] = 1
+                context._averaging[id(self.optimizer)] = True
 
         class Named(training.Trial):
             def __init__(self, context):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks that were stopped in the middle of aggregated gradients, and two that were not, end with the same bits."""
+"""Two ranks that were stopped in the middle of aggregated gradients, and two that were not, end with the same bits;
+so do two whose batches are not of one size."""
 import os
 import subprocess
 import sys
@@ -10,10 +11,10 @@ from training import Training
 
 from determined import pytorch
 
-RUNS = (("whole", 0), ("stopped", 6), ("stopped", 0))
+RUNS = (("whole", 0, 8), ("stopped", 6, 8), ("stopped", 0, 8), ("uneven", 0, 9))
 
 
-def train(folder, stop_after):
+def train(folder, stop_after, batch_size):
     """One run of one rank."""
     from test_resume import PERIODS, Aggregated
 
@@ -24,7 +25,7 @@ def train(folder, stop_after):
     Halves.stop_after = stop_after
     os.environ["DET_OFFLINE_DIR"] = folder
     config = {"reproducibility": {"experiment_seed": 7}, "optimizations": {"aggregation_frequency": 4}}
-    with pytorch.init(hparams=training.HPARAMS, exp_conf=config) as context:
+    with pytorch.init(hparams={**training.HPARAMS, "global_batch_size": batch_size}, exp_conf=config) as context:
         trial = Halves(context)
         metrics = pytorch.Trainer(trial, context).fit(**{**PERIODS, "max_length": pytorch.Epoch(2)})
         print(sorted(metrics.items()), [each.tolist() for each in trial.model.parameters()], flush=True)
@@ -50,6 +51,8 @@ class Ranks(Training):
             told.append(out.splitlines())
         self.assertEqual(told[0], told[1])  # metrics and weights are the same on all ranks
         self.assertEqual(told[0][0], told[0][2])
+        self.in_folder("uneven")
+        self.assertEqual(self.checkpoints()[-1][0], 16)  # 72 records in batches of 9, twice
         found = []
         for name in ("whole", "stopped"):
             self.in_folder(name)
@@ -62,7 +65,7 @@ class Ranks(Training):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--rank"]:
-        for name, stop in RUNS:
-            train(os.path.join(sys.argv[2], name), stop)
+        for name, stop, size in RUNS:
+            train(os.path.join(sys.argv[2], name), stop, size)
     else:
         unittest.main()

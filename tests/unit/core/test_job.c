@@ -230,6 +230,38 @@ TEST(a_job_moves_in_the_queue_and_between_pools)
     CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
 }
 
+TEST(a_job_made_not_to_be_paused_changes_its_pool_only_while_it_waits)
+{
+    BED(bed);
+    struct core_event event = {.kind = EVENT_JOB_RESOURCES};
+    const struct job unpausable = {.slots = 1};
+    int64_t id;
+
+    bed_join(&bed, "a", 1);
+    CHECK_EQ(bed_join_with(&bed, "b", "aux", 1, NULL), DET_OK);
+    id = bed_submit_job(&bed, &unpausable);
+    bed_start_job(&bed, id);
+    event.resources.job_id = id;
+    event.resources.max_slots = -2;
+    event.resources.resource_pool = "aux";
+    CHECK_EQ(bed_try(&bed, &event), DET_STATE);
+    CHECK(strstr(bed.err.text, "not to be paused"));
+    CHECK_EQ(bed.allocation[bed.job_run[id]].state, ALLOCATION_RUNNING);
+    event.resources.resource_pool = "compute";
+    bed_do(&bed, &event);
+    event.resources.resource_pool = NULL;
+    event.resources.priority = 7;
+    bed_do(&bed, &event);
+    CHECK_EQ(bed.allocation[bed.job_run[id]].state, ALLOCATION_RUNNING);
+
+    id = bed_submit_job(&bed, &(struct job){.task_id = "other", .slots = 1});
+    CHECK_EQ(bed.allocation[bed.job_run[id]].state, ALLOCATION_PENDING);
+    event.resources.job_id = id;
+    event.resources.resource_pool = "aux";
+    bed_do(&bed, &event);
+    CHECK_EQ(bed.allocation[bed.job_run[id]].state, ALLOCATION_ASSIGNED);
+}
+
 TEST(a_run_of_a_job_that_somebody_killed_comes_again)
 {
     BED(bed);
