@@ -51,7 +51,7 @@ static det_status load_config(struct request *req, struct job_state_of_request *
 
 static bool has_files(const struct json *files)
 {
-    return files && files->kind == JSON_ARRAY && files->list.count;
+    return !json_is_null(files) && (files->kind != JSON_ARRAY || files->list.count);
 }
 
 /* One that brings no files works on those of the job it was forked from. */
