@@ -96,6 +96,12 @@ DET_API det_status det_init(const det_init_options *options, det_context **ret_c
  * det_checkpoint_wait() only.  NULL does nothing. */
 DET_API void det_close(det_context *context);
 
+/* The program is being stopped before its end, by a signal that it will die of: without
+ * a master, det_close() then notes that the run failed and not that it is complete.
+ * Programs that end with an exit status other than 0 need not say so.  NULL does
+ * nothing. */
+DET_API void det_interrupted(det_context *context);
+
 /* One plain sentence about the last failure of a call by this thread; "" when there was
  * none.  Lives until this thread's next failure in this context. */
 DET_API const char *det_context_error(const det_context *context);
@@ -261,8 +267,8 @@ DET_API int det_preempted(const det_context *context);
 
 /* Tells the master that the request to stop was heard, so that the end of the program
  * counts as an interruption and not as the end of the trial.  Tries for `timeout_ms`
- * (0: a minute) while the master is away.  DET_STATE: nobody has asked.  First waits for
- * a checkpoint that is being written; what that failed with is returned, once, and
+ * (0: a minute) while the master is away.  DET_STATE: nobody has asked.  First waits
+ * for a checkpoint that is being written; what that failed with is returned, once, and
  * nothing acknowledged. */
 DET_API det_status det_preempt_ack(det_context *context, int64_t timeout_ms);
 

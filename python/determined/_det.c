@@ -176,6 +176,14 @@ static PyObject *context_close(struct context *self, PyObject *unused)
     return none();
 }
 
+static PyObject *context_interrupted(struct context *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->is_closed)
+        det_interrupted(self->det);
+    return none();
+}
+
 /* Frees an object of a type of this module. */
 void give_back(PyObject *self)
 {
@@ -653,6 +661,7 @@ static void client_dealloc(struct client *self)
 
 static PyMethodDef context_methods[] = {
     METHOD("close", context_close, METH_NOARGS),
+    METHOD("interrupted", context_interrupted, METH_NOARGS),
     METHOD("info", context_info, METH_NOARGS),
     METHOD("report_numbers", context_report_numbers, METH_FASTCALL),
     METHOD("report_json", context_report_json, METH_VARARGS),

@@ -142,3 +142,8 @@ class LegacyTrial(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def __init__(self, context: TrialContext) -> None:
         """Makes the model and its data with what the context says."""
+
+
+def in_words(metrics: Dict[str, Any]) -> str:
+    """Metrics for a line of the log: those that are numbers."""
+    return ", ".join(f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, float))

@@ -235,6 +235,12 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
 
 /* ---- ended ----------------------------------------------------------------------- */
 
+void det_interrupted(det_context *context)
+{
+    if (context)
+        record_interrupt(context);
+}
+
 /* A child has neither the threads nor a say in the files: what the threads held stays
  * until it ends. */
 void det_close(det_context *context)

@@ -50,6 +50,7 @@ struct watch {
     int64_t run_id;
     int control; /* to the recorder; -1: there is none */
     int saved[WAYS + 1];
+    bool is_interrupted;
     bool is_closed; /* the context was, and the end is noted */
 };
 
@@ -373,6 +374,15 @@ void record_close(det_context *context)
 
     if (!watch || watch->pid != getpid())
         return;
-    note_end(watch, "COMPLETED", 0);
+    if (watch->is_interrupted)
+        note_end(watch, "ERROR", 128 + SIGINT); /* as shells count */
+    else
+        note_end(watch, "COMPLETED", 0);
     watch->is_closed = true;
+}
+
+void record_interrupt(det_context *context)
+{
+    if (context->watch)
+        context->watch->is_interrupted = true;
 }

@@ -45,7 +45,9 @@ enum { RECORD_CONTROL = 3, RECORD_FIRST = 4 };
 /* Both do what they can, and fail in silence: training matters more.  After
  * record_begin() the end of the process is noted when it comes. */
 void record_begin(det_context *context, bool keeps_logs);
-/* The context is closed: unless the process fails later, the run is complete. */
+/* The context is closed: unless the process fails later, the run is complete, or was
+ * interrupted where record_interrupt() has said so. */
 void record_close(det_context *context);
+void record_interrupt(det_context *context);
 
 #endif

@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import unittest
@@ -443,6 +444,31 @@ class Distributed(Offline):
             os.environ["TF_CONFIG"] = "{"
             with self.assertRaisesRegex(ValueError, "TF_CONFIG is '{'"):
                 core.DistributedContext.from_tf_config()
+
+
+class Interrupted(Offline):
+    def end_of(self, program):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        with open(self.path("run", "state.json")) as file:
+            return done.returncode, json.load(file)
+
+    def test_a_run_that_ctrl_c_ends_is_not_complete(self):
+        stop = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+        begin = "from determined import core; import atexit\n"
+        for program in (
+            f"{begin}with core.init() as context:\n    {stop}",
+            f"{begin}context = core.init()\natexit.register(context.close)\n{stop}",
+        ):
+            code, state = self.end_of(program)
+            self.assertEqual(code, -signal.SIGINT)
+            self.assertEqual((state["state"], state["exit_code"]), ("ERROR", 130))
+
+    def test_a_run_whose_program_goes_on_is_complete(self):
+        code, state = self.end_of(
+            "from determined import core\ntry:\n    raise KeyboardInterrupt\nexcept KeyboardInterrupt:\n    pass\n"
+            "with core.init(): pass"
+        )
+        self.assertEqual((code, state["state"]), (0, "COMPLETED"))
 
 
 if __name__ == "__main__":

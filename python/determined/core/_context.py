@@ -100,6 +100,8 @@ class Context:
 
     def close(self) -> None:
         """Ends the context.  What was reported is sent by the task's supervisor."""
+        if _is_interrupted():
+            self._det.interrupted()
         self._det.close()
         self.distributed.close()
 
@@ -136,6 +138,11 @@ class Context:
             self.close()
         if is_invalid:
             sys.exit(0)
+
+
+def _is_interrupted() -> bool:
+    """Whether Ctrl-C is what ends this program: Python dies of the signal when it has closed everything."""
+    return KeyboardInterrupt in (sys.exc_info()[0], getattr(sys, "last_type", None))
 
 
 def _print_stack_on_sigusr1() -> None:

@@ -21,9 +21,9 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 import determined as det
 from determined import _det, core
-from determined._trial import CONTINUE_ID
+from determined._trial import CONTINUE_ID, in_words
 from determined.keras import _feed, _hooks, _state
-from determined.keras._saving import CONTINUE_ID, Saving
+from determined.keras._saving import Saving
 from determined.keras._which import keras
 
 logger = logging.getLogger("determined.keras")
@@ -54,10 +54,6 @@ def _may_stop_alone(callback: Any) -> bool:
 def _plain(logs: Logs) -> Logs:
     """The metrics of training among what Keras tells at the end of an epoch."""
     return {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
-
-
-def _sentence(metrics: Logs) -> str:
-    return ", ".join(f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, float))
 
 
 class _Front(keras.callbacks.Callback):  # type: ignore[misc]
@@ -467,7 +463,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _report_progress(self, batches: int, logs: Logs) -> None:
         if self._logs:
-            logger.info("after %d batches: %s", batches, _sentence(logs))
+            logger.info("after %d batches: %s", batches, in_words(logs))
         progress = min(self._trainer.progress(), 1.0)
         self.core.train.report_progress(progress)
         self._worth_telling = min(progress + _TOLD_STEP, 1.0)
@@ -491,7 +487,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self.distributed.rank == 0:
             self.core.train.report_validation_metrics(self.batches, metrics)
             if self._logs:
-                logger.info("validated after %d batches: %s", self.batches, _sentence(metrics))
+                logger.info("validated after %d batches: %s", self.batches, in_words(metrics))
         self._has_validated = True
         self._verdict |= self._trainer.validated(value)
         self._set_status("training")

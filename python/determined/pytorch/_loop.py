@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import torch
 
 from determined import _det
-from determined._trial import CONTINUE_ID, continue_id, rank_name
+from determined._trial import CONTINUE_ID, continue_id, in_words, rank_name
 from determined.pytorch import _data, _reducer, _state
 from determined.pytorch._callback import Callbacks
 from determined.pytorch._trial import PyTorchTrial, is_defined
@@ -479,6 +479,9 @@ class Loop:
             self._is_complete = True  # it was at its end when it was saved
         if self._is_complete:
             return
+        if self.batches == 0 and self.distributed.rank == 0:
+            slots = f"{self.distributed.size} slots" if self.distributed.size > 1 else "one slot"
+            logger.info("training on %s (%s), %s batches an epoch", slots, self.context.device, self.epoch_length or "?")
         if due & _det.VALIDATE and self._act(due & (_det.REPORT | _det.VALIDATE)):
             return
         while not self._train_epoch():
@@ -662,12 +665,13 @@ class Loop:
             self._metrics = dict(means)
         if self.distributed.rank == 0:
             self.core.train.report_training_metrics(self.batches, {**means, **self._counts()})
-            self._report_progress()
+            self._report_progress(means)
         self.callbacks.tell("on_training_workload_end", means, batches)
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, means: Metrics) -> None:
         progress = min(self._trainer.progress(), 1.0)
         if progress - self._told >= _TOLD_STEP or progress == 1:
+            logger.info("after %d batches: %s", self.batches, in_words(means))
             self.core.train.report_progress(progress)
             self._told = progress
 
@@ -693,6 +697,7 @@ class Loop:
         self._metrics = dict(metrics)
         if self.distributed.rank == 0:
             self.core.train.report_validation_metrics(self.batches, {**metrics, **self._counts()})
+            logger.info("validated after %d batches: %s", self.batches, in_words(metrics))
         self._has_validated = True
         self.context._send_tensorboard()
         self._set_status("training")
