@@ -6,11 +6,15 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 
 import torch._dynamo  # noqa: F401 - what the first optimizer of a process imports, once for all children
 
 KILLED = -signal.SIGKILL
+
+if os.access("/dev/shm", os.W_OK):
+    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and here nobody waits for a disk
 
 
 def kill_me():
