@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "_average_peers_impl.h"
 #include "base/mem.h"
@@ -312,6 +313,7 @@ det_status peers_open(struct peers *peers, int rank, int size, struct err *err)
 {
     det_status st = lock_init(&peers->lock, err);
 
+    peers->process = getpid();
     if (st)
         return st;
     st = check_ranks(peers, rank, size, err);
@@ -425,6 +427,8 @@ void peers_close(struct peers *peers, bool at_once)
 {
     bool all_left;
 
+    if (peers->process != getpid())
+        return;
     if (peers->room.memory)
         room_say(&peers->room, ROOM_LEFT);
     all_left = !at_once && say_goodbye(peers);
@@ -444,6 +448,8 @@ void peers_close(struct peers *peers, bool at_once)
 
 void peers_give_up(struct peers *peers)
 {
+    if (peers->process != getpid())
+        return;
     if (peers->room.memory)
         room_say(&peers->room, ROOM_FAILED);
     (void)send_word(peers, TAG_FAIL);

@@ -45,6 +45,7 @@ struct peers {
     struct lock lock; /* around every call of MPI, and what is below */
     int rank;
     int size;
+    int64_t process;     /* that joined: its children are no rank */
     int64_t notice_us;   /* after so long a line says who is missing; 0: never */
     mpi_handle *leaving; /* by rank: waits for its word that it leaves, and behind all
                           * these for that it failed; null: it did */
@@ -81,7 +82,8 @@ det_status peers_open(struct peers *peers, int rank, int size, struct err *err);
  * it together, after they joined; when it fails on one it fails on all. */
 det_status peers_share(struct peers *peers, struct err *err);
 /* Tells the others that this rank averages no more, and waits until they say the same;
- * at once: waits for nobody. */
+ * at once: waits for nobody.  Neither this nor peers_give_up() does anything in a child
+ * that was forked since. */
 void peers_close(struct peers *peers, bool at_once);
 /* Tells the others that this rank failed, and leaves everything as it is. */
 void peers_give_up(struct peers *peers);

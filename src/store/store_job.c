@@ -199,13 +199,15 @@ det_status store_job_list(struct db *db, bool with_ended, struct arena *mem,
             q.status = err_default(err, DET_NOMEM);
     }
     rows = arena_array(mem, struct job_view, views.count + 1);
-    for (size_t i = 0; rows && i < views.count; i++)
-        rows[i] = views.at[i];
-    *ret_rows = rows;
-    *ret_count = (uint32_t)views.count;
-    vec_done(&views);
     if (!q.status && !rows)
-        return err_default(err, DET_NOMEM);
+        q.status = err_default(err, DET_NOMEM);
+    for (size_t i = 0; !q.status && i < views.count; i++)
+        rows[i] = views.at[i];
+    if (!q.status) {
+        *ret_rows = rows;
+        *ret_count = (uint32_t)views.count;
+    }
+    vec_done(&views);
     return q.status;
 }
 

@@ -191,6 +191,9 @@ TEST(a_fork_has_the_files_of_its_parent)
         GET("first", "/api/v1/tasks/${job.taskId}/context_directory", 200, "b64Tgz?"),
         GET("second", "/api/v1/tasks/${fork.taskId}/context_directory", 200,
             "b64Tgz=${first.b64Tgz}"),
+        POST("no files", "/api/v1/generic-tasks",
+             INFER ", 'contextDirectory': 'x', 'forkedFrom': '${job.taskId}'}", 400,
+             "error.error~contextDirectory is a string"),
         POST("no pause", "/api/v1/tasks/${fork.taskId}/pause", NULL, 400,
              "error.error~not to be paused"),
         END_STEPS};

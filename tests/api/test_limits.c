@@ -161,6 +161,31 @@ TEST(the_reason_of_an_exit_is_cut)
     CHECK(strlen(bed_get(bed, "ended.allocation.exitReason")) >= 1000);
 }
 
+/* ---- configurations -------------------------------------------------------------- */
+
+TEST(a_configuration_that_no_program_can_be_given_is_refused)
+{
+    static const struct step steps[] = {
+        POST("job", "/api/v1/generic-tasks", "{'config': $[job]}", 413,
+             "error.error~put large data into a file of the folder"),
+        POST("experiment", "/api/v1/experiments", "{'config': $[search]}", 413,
+             "error.error~put large data into a file of the folder"),
+        POST("unmanaged", "/api/v1/experiments",
+             "{'config': $[search], 'unmanaged': true}", 200, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+    buf_puts(&text, "entrypoint: a\ndata: {a: ");
+    for (int i = 0; i < 8 << 10; i++)
+        buf_puts(&text, "0123456789abcdef");
+    buf_puts(&text, "}\n");
+    bed_let(bed, "job", text.data);
+    buf_puts(&text, "searcher: {name: single, metric: loss}\n");
+    bed_let(bed, "search", text.data);
+    bed_play(bed, steps);
+}
+
 /* ---- reports --------------------------------------------------------------------- */
 
 TEST(what_a_trial_says_of_itself_is_bounded)

@@ -23,7 +23,7 @@ import determined as det
 from determined import _det, core
 from determined._trial import CONTINUE_ID
 from determined.keras import _feed, _hooks, _state
-from determined.keras._saving import Saving
+from determined.keras._saving import CONTINUE_ID, Saving
 from determined.keras._which import keras
 
 logger = logging.getLogger("determined.keras")

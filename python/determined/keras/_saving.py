@@ -21,6 +21,11 @@ from determined.keras import _feed, _hooks, _state
 logger = logging.getLogger("determined.keras")
 
 LOOP = "loop.json"
+CONTINUE_ID = "continue_id"  # a file of its own: which training it is, not in which state
+
+
+def _rank_name(name: str, rank: int) -> str:
+    return name if rank == 0 else f"rank-{rank}-{name}"
 
 
 class Saving:

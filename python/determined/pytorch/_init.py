@@ -154,8 +154,11 @@ class TrainerContext(PyTorchTrialContext):
             test_mode=test_mode,
             profiling=profiling_enabled,
         )
+        context = context_of(trial)
         with self._told():
-            return Loop(context_of(trial), trial, train_data, val_data, options).run()
+            metrics = Loop(context, trial, train_data, val_data, options).run()
+        self.is_preempted = context.is_preempted
+        return metrics
 
     train = fit
 

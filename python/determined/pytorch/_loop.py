@@ -247,6 +247,7 @@ class Loop:
         """Trains; returns the metrics of the last validation, or of training where nothing is validated."""
         self._check()
         self.context._loop = self
+        self.context.is_preempted = False
         try:
             with contextlib.ExitStack() as stack, self.context._ranks.guard():
                 self._open(stack)
@@ -595,6 +596,7 @@ class Loop:
         return metrics
 
     def _stop_for_platform(self) -> None:
+        self.context.is_preempted = True
         self.core.preempt.should_preempt() if self.distributed.size == 1 else self._acknowledge()
         self._trainer.stop()
 

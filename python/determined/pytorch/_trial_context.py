@@ -91,6 +91,8 @@ class PyTorchExperimentalContext:
 class PyTorchTrialContext(TrialContext):
     """What PyTorchTrial.__init__ is given."""
 
+    is_preempted = False  # the platform ended the last fit() before its time
+
     def __init__(
         self,
         core_context: core.Context,

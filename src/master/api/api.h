@@ -26,6 +26,10 @@ det_status api_pack_files(const char *what, const struct json *files,
 void api_make_name(const char *what, const unsigned char random[16],
                    char text[API_NAME_SIZE]);
 
+/* submit.c: DET_TOO_LARGE for a complete configuration that cannot travel to a program
+ * in its environment, as `variable`. */
+det_status api_check_travels(const char *variable, const char *config, struct err *err);
+
 /* tasks.c: a job as v1Task, with these of its runs. */
 struct allocation;
 void api_show_job(struct json_writer *w, const char *key, const struct job_view *job,

@@ -136,8 +136,10 @@ static det_status load_config(struct request *req, struct continue_state *state)
         return err_default(req->err, DET_NOMEM);
     st = experiment_config_load_tree(merged, &defaults, &req->mem, &report,
                                      &state->config, req->err);
-    return st ? err_prefix(req->err, "invalid experiment configuration")
-              : check_config(req, state);
+    if (st)
+        return err_prefix(req->err, "invalid experiment configuration");
+    st = api_check_travels("DET_EXPERIMENT_CONFIG", state->config.json, req->err);
+    return st ? st : check_config(req, state);
 }
 
 /* The text that was submitted, with the changes: what a fork of it would begin with. */

@@ -281,6 +281,8 @@ det_status api_create_experiment(struct request *req)
     if (!st)
         st = load_config(req, body->config, state);
     if (!st)
+        st = api_check_travels("DET_EXPERIMENT_CONFIG", state->config.json, req->err);
+    if (!st)
         st = find_warm_start(req, state, &state->warm_start);
     if (!st && body->validate_only)
         return reply_valid(req, state);

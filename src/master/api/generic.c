@@ -45,12 +45,13 @@ static det_status load_config(struct request *req, struct job_state_of_request *
     api_make_name("Job", random, state->name);
     st = job_config_load(body->config, strlen(body->config), &defaults, &req->mem,
                          &report, &state->config, req->err);
-    return st ? err_prefix(req->err, "invalid job configuration") : DET_OK;
+    return st ? err_prefix(req->err, "invalid job configuration")
+              : api_check_travels("DET_TASK_CONFIG", state->config.json, req->err);
 }
 
 static bool has_files(const struct json *files)
 {
-    return files && files->kind == JSON_ARRAY && files->list.count;
+    return !json_is_null(files) && (files->kind != JSON_ARRAY || files->list.count);
 }
 
 /* One that brings no files works on those of the job it was forked from. */

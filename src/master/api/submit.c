@@ -31,6 +31,24 @@ void api_make_name(const char *what, const unsigned char random[16],
              words_c[random[2] % ARRAY_LEN(words_c)]);
 }
 
+/* ---- configurations -------------------------------------------------------------- */
+
+enum { VARIABLE_MOST = 131072 }; /* Linux: a string of an environment, with its end */
+
+/* Later the kernel would refuse to start the program, and not say why. */
+det_status api_check_travels(const char *variable, const char *config, struct err *err)
+{
+    size_t len = strlen(variable) + 1 + strlen(config) + 1;
+
+    if (len <= VARIABLE_MOST)
+        return DET_OK;
+    return err_set(
+        err, DET_TOO_LARGE,
+        "the complete configuration has %zu bytes, and %d is the most that a "
+        "program can be given; put large data into a file of the folder",
+        strlen(config), VARIABLE_MOST);
+}
+
 /* ---- files ----------------------------------------------------------------------- */
 
 static det_status add_file(struct archive_writer *writer, const struct json *file,

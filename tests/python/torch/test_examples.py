@@ -136,7 +136,7 @@ class Guide(place.Offline):
             return context.fit(context.build_trial(self.names[name]), max_length=det.Batches(12))
 
     def test_every_script_of_the_pytorch_page_runs(self):
-        trial, fit, trainer, *others, load = self.blocks("pytorch.md")
+        trial, fit, trainer, *others, after, load = self.blocks("pytorch.md")
         self.run_block(trial)
         self.run_block(fit)
         self.assertLess(self.names["metrics"]["validation_loss"], 10)
@@ -148,6 +148,8 @@ class Guide(place.Offline):
         for name in ("WithCallback", "WithSchedule", "WithAmp", "WithScaler"):
             self.assertIn("validation_loss", self.train(name))
         self.assertIn("mean_error", self.train("WithReducer"))
+        self.run_block(after)
+        self.names["context"].close()
         root = os.path.join(os.environ["DET_OFFLINE_DIR"], "checkpoints")
         self.names["path"] = os.path.join(root, os.listdir(root)[0])
         self.run_block(load)
@@ -166,11 +168,11 @@ class Guide(place.Offline):
         with det.pytorch.init() as context:
             data = pytorch.DataLoader(OnesDataset(), 8)
             context.fit(context.build_trial(OneVarPytorchTrial), data, max_length=det.Epochs(1))
-        self.names["OnesDataset"] = OnesDataset
         exec(compile(predict, self.page, "exec"), self.names)
         self.assertEqual(tuple(self.names["predictions"].shape), (64, 1))
         exec(compile(stream, self.page, "exec"), self.names)
         self.names["context"].close()
+        self.names = {"__name__": "__main__"}  # as a script of its own
         self.run_block(process)
         found = [name for _, _, names in os.walk(os.environ["DET_OFFLINE_DIR"]) for name in names if name.startswith("rows-")]
         self.assertEqual(len(found), 8)

@@ -63,6 +63,29 @@ class Seed(Training):
         context.train(again, pytorch.DataLoader(rows, batch_size=size), max_length=det.Records(64))
         self.assertEqual(self.checkpoints()[-1][0], 8)
 
+    def test_a_script_hears_that_it_was_only_paused(self):
+        class Asked:
+            """The ranks; with the third batch the slots are wanted back."""
+
+            def __init__(self, group):
+                self.group, self.batches = group, 0
+
+            def __getattr__(self, name):
+                return getattr(self.group, name)
+
+            def preempted(self, det, mode):
+                self.batches += 1
+                return self.batches == 3
+
+        context = self.context()
+        with mock.patch.object(context.distributed, "_group", Asked(context.distributed._group)):
+            context.fit(context.build_trial(Trial), max_length=det.Batches(5))
+        self.assertTrue(context.is_preempted)
+        self.assertEqual(self.checkpoints()[-1][0], 3)
+        context.fit(context.build_trial(Trial), max_length=det.Batches(5))
+        self.assertFalse(context.is_preempted)
+        self.assertEqual(self.checkpoints()[-1][0], 5)
+
     def test_what_is_no_trial(self):
         context = self.context()
         with self.assertRaisesRegex(TypeError, "build_trial.. was given .*Linear.*; expected a subclass"):

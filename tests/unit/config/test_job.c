@@ -88,9 +88,13 @@ TEST(what_is_wrong_with_a_job_is_said_with_its_place)
     } cases[] = {
         {"name: x\n", DET_INVALID, "entrypoint"},
         {"entrypoint: ''\n", DET_INVALID, "entrypoint"},
-        {"entrypoint: a\nsearcher: {}\n", DET_INVALID, "c.yaml:2:11: searcher"},
+        {"entrypoint: a\nsearcher: {}\n", DET_INVALID,
+         "c.yaml:2:11: searcher: is for experiments, which"},
+        {"entrypoint: a\nhyperparameters: {x: 1}\n", DET_INVALID,
+         "hyperparameters: is for experiments; a job has data"},
         {"entrypoint: a\nresources: {slots_per_trial: 1}\n", DET_INVALID,
-         "c.yaml:2:30: resources.slots_per_trial"},
+         "c.yaml:2:30: resources.slots_per_trial: is for experiments; a job says "
+         "slots"},
         {"entrypoint: a\nresources: {slots: -1}\n", DET_INVALID, "resources.slots"},
         {"entrypoint: a\nresources: {priority: 100}\n", DET_INVALID, "priority"},
         {"entrypoint: a\npreemption_timeout: soon\n", DET_INVALID,

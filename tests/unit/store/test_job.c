@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_job.c - rows of jobs, their place in the queue, who speaks for their runs. */
+#include "base/fault.h"
 #include "store/jobs.h"
 #include "tests/unit/store/world.h"
 
@@ -114,6 +115,29 @@ TEST(those_that_are_over_are_listed_when_asked_for)
     CHECK_OK(store_jobs_alive(w.db, &w.mem, &alive, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_EQ(alive[0].id, 2);
+    world_done(&w);
+}
+
+TEST(a_list_without_memory_is_a_failure_and_gives_nothing)
+{
+    struct world w;
+    bool is_over = false;
+
+    world_init(&w, true);
+    add_job(&w, 1, "one");
+    for (int64_t nth = 1; !is_over; nth++) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        struct job_view *rows = NULL;
+        uint32_t count = 9;
+        det_status st;
+
+        fault_arm(FAULT_MEMORY, nth);
+        st = store_job_list(w.db, true, &mem, &rows, &count, &test_err);
+        is_over = !fault_disarm(FAULT_MEMORY);
+        CHECK_EQ(st, is_over ? DET_OK : DET_NOMEM);
+        CHECK_EQ(count, is_over ? 1 : 9);
+        CHECK(!rows == !is_over);
+    }
     world_done(&w);
 }
 
