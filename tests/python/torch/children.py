@@ -3,14 +3,19 @@
 itself never trains.  A child may be killed in the middle, as real ones are."""
 import json
 import os
+import select
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 
 import torch._dynamo  # noqa: F401 - what the first optimizer of a process imports, once for all children
 
 KILLED = -signal.SIGKILL
+
+if os.access("/dev/shm", os.W_OK):
+    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and here nobody waits for a disk
 
 
 def kill_me():
@@ -53,9 +58,27 @@ def _start(function, arguments, environment):
         os._exit(code)
 
 
+def _said(pid, reader):
+    """What a child writes until it ends.  Its data loader's workers have the pipe, too, and outlive one that is
+    killed by some seconds: nobody waits for those."""
+    child = os.pidfd_open(pid)
+    waiting = select.poll()
+    for each in (reader, child):
+        waiting.register(each, select.POLLIN)
+    said = b""
+    while True:
+        ready = [each for each, _ in waiting.poll()]
+        chunk = os.read(reader, 1 << 16) if reader in ready else b""
+        if not chunk:
+            break
+        said += chunk
+    os.close(child)
+    os.close(reader)
+    return said
+
+
 def _finish(pid, reader):
-    with os.fdopen(reader) as file:
-        text = file.read()
+    text = _said(pid, reader)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     answer = json.loads(text) if text else {}
     with open(os.path.join(os.environ["HOME"], f"child-{pid}.log"), errors="replace") as file:
