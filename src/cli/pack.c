@@ -13,6 +13,7 @@
 #include "cli/ignore.h"
 #include "data/json.h"
 #include "data/text.h"
+#include "libdet/record.h"
 
 enum { DEPTH_MOST = 64, IGNORE_LIMIT = 4 << 20, TYPE_FILE = 48, TYPE_FOLDER = 53 };
 
@@ -118,8 +119,10 @@ static det_status follow(struct walk *walk, const struct step *step, const char 
 /* ---- walking --------------------------------------------------------------------- */
 
 static det_status enter(struct walk *walk, const struct step *up, const char *path,
-                        const char *source, const char *name)
+                        const char *source)
 {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
     struct step step = {
         .up = up, .path = path, .source = source, .depth = up->depth + 1};
 
@@ -133,6 +136,26 @@ static det_status enter(struct walk *walk, const struct step *up, const char *pa
                        "the folder '%s' lies more than %d folders deep", path,
                        DEPTH_MOST);
     return walk_folder(walk, &step);
+}
+
+/* A folder and what is in it; but not what a training without a master has left, which
+ * would be sent again with every try. */
+static det_status take_folder(struct walk *walk, const struct step *up,
+                              const char *path, const char *source,
+                              const struct io_stat *folder)
+{
+    const char *lock = arena_printf(walk->pack->mem, "%s/" RECORD_LOCK, source);
+    struct io_stat found;
+    det_status st;
+
+    if (!lock)
+        return nomem(walk);
+    st = io_stat(walk->pack->io, lock, &found, walk->err);
+    if (!st)
+        return leave_out(walk, path, "a run without a master ('det import' brings it)");
+    if (st == DET_NOT_FOUND)
+        st = add(walk, path, source, folder);
+    return st ? st : enter(walk, up, path, source);
 }
 
 static det_status take(struct walk *walk, const struct step *step, const char *name)
@@ -160,10 +183,9 @@ static det_status take(struct walk *walk, const struct step *step, const char *n
     }
     if (found.kind != IO_FILE && found.kind != IO_DIRECTORY)
         return leave_out(walk, path, "neither a file nor a folder");
-    st = add(walk, path, source, &found);
-    if (!st && found.kind == IO_DIRECTORY)
-        st = enter(walk, step, path, source, name);
-    return st;
+    if (found.kind == IO_DIRECTORY)
+        return take_folder(walk, step, path, source, &found);
+    return add(walk, path, source, &found);
 }
 
 static det_status walk_folder(struct walk *walk, const struct step *step)

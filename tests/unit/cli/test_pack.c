@@ -64,6 +64,23 @@ TEST(everything_is_sent_but_git)
     io_free(io);
 }
 
+TEST(a_run_without_a_master_stays_at_home)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct io *io = new_folder();
+    struct pack pack;
+
+    put(io, "/f/data/run.lock", "");
+    put(io, "/f/src/runs", "");
+    scan(io, &mem, &pack);
+
+    check_paths(&pack, "src/ src/a.py src/deep/ src/deep/b.pyc src/runs train.py ");
+    CHECK_EQ(pack.left_out.count, 1);
+    CHECK_HAS(pack.left_out.at[0], "'data': a run without a master");
+    pack_done(&pack);
+    io_free(io);
+}
+
 TEST(what_detignore_names_stays_at_home)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
