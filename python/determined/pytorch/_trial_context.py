@@ -252,9 +252,12 @@ class PyTorchTrialContext(TrialContext):
         """The gradients of the loss, as loss.backward() computes them; in train_batch() only."""
         if not self._is_in_train_batch:
             raise RuntimeError("context.backward() was called outside of train_batch(): gradients are part of a batch")
-        if self.experimental._auto_amp:
-            loss = self._scaler.scale(loss)
-        loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
+        if not self.experimental._auto_amp:
+            loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
+            return
+        # Each operation goes back in the precision it was computed in; choosing again would cast once more.
+        with torch.autocast(self.device.type, enabled=False):
+            self._scaler.scale(loss).backward(gradient, retain_graph, create_graph)
 
     def step_optimizer(
         self,

@@ -270,12 +270,14 @@ class Steps(Training):
         self.assertEqual(seen[9:], [(1, 9, 1, 9, True, False), (1, 10, 1, 10, False, False)])
 
     def test_mixed_precision(self):
-        kinds = set()
+        kinds, backward = set(), set()
 
         class Auto(Trial):
             def __init__(self, context):
                 super().__init__(context)
                 context.experimental.use_amp()
+                kind = context.device.type
+                self.model[0].weight.register_hook(lambda grad: backward.add(torch.is_autocast_enabled(kind)))
 
             def train_batch(self, batch, epoch_idx, batch_idx):
                 kinds.add(self.model[0](batch[0]).dtype)
@@ -286,7 +288,8 @@ class Steps(Training):
                 return super().evaluate_batch(batch)
 
         self.fit(Auto, max_length=pytorch.Batch(2))
-        self.assertEqual(kinds, {torch.bfloat16})
+        self.assertEqual(kinds, {torch.float16 if torch.cuda.is_available() else torch.bfloat16})
+        self.assertEqual(backward, {False})  # PyTorch's own rule: only the forward pass chooses
 
         class Own(Trial):
             def __init__(self, context):
