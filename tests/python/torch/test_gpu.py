@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only a GPU can show; skipped where there is none.  The other tests of this folder run on one, too."""
+"""What only a GPU can show; skipped where there is none.  test_resume, test_data, test_data_workers, test_reducer and
+test_inference run on one, too; the others expect the processor."""
 import unittest
 
 import torch
