@@ -110,17 +110,26 @@ static det_status note(struct reader *r, const char *fmt, ...)
     return DET_OK;
 }
 
-/* The column of a tab before the first word of a line, counted from 1; 0: none. */
-static uint32_t indenting_tab(const struct reader *r, uint32_t line)
+/* Where a line begins, counted from 1; NULL: there are fewer. */
+static const char *find_line(const struct reader *r, uint32_t line)
 {
     const char *at = r->text;
     const char *end = r->text + r->len;
-    size_t blanks;
 
     for (; at && line > 1; line--) {
         at = memchr(at, '\n', (size_t)(end - at));
         at = at ? at + 1 : NULL;
     }
+    return at;
+}
+
+/* The column of a tab before the first word of a line, counted from 1; 0: none. */
+static uint32_t indenting_tab(const struct reader *r, uint32_t line)
+{
+    const char *at = find_line(r, line);
+    const char *end = r->text + r->len;
+    size_t blanks;
+
     if (!at)
         return 0;
     for (blanks = 0; at + blanks < end && at[blanks] == ' '; blanks++)
@@ -498,6 +507,40 @@ static det_status complain_of_infinity(struct reader *r)
     return complain(r, problem);
 }
 
+/* Spaces in front of the first line that is not blank, from `line` on. */
+static uint32_t indentation(const struct reader *r, uint32_t line)
+{
+    const char *at = find_line(r, line);
+    const char *end = r->text + r->len;
+    uint32_t spaces = 0;
+
+    for (; at && at < end && (*at == ' ' || *at == '\n'); at++)
+        spaces = *at == ' ' ? spaces + 1 : 0;
+    return spaces;
+}
+
+static bool is_block(const struct fy_event *event)
+{
+    enum fy_scalar_style style =
+        event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
+
+    return style == FYSS_LITERAL || style == FYSS_FOLDED;
+}
+
+/* What follows `key: |` is indented more than the key.  Where it is not, libfyaml takes
+ * it all the same, and gives bytes that nobody wrote at the end of the text. */
+static det_status check_block(struct reader *r, const struct json *value)
+{
+    const struct frame *f = top(r);
+    const char *text = value->kind == JSON_STRING ? value->string.text : "";
+
+    if (!f || f->list->kind != JSON_OBJECT || f->key_line + 1 != value->line ||
+        text[strspn(text, "\n")] == '\0' ||
+        indentation(r, value->line) >= f->key_column)
+        return DET_OK;
+    return complain(r, "the text behind '|' or '>' must be indented more than its key");
+}
+
 static det_status on_scalar(struct reader *r, const struct fy_event *event)
 {
     struct json *value = json_new(r->mem, JSON_NULL);
@@ -523,7 +566,8 @@ static det_status on_scalar(struct reader *r, const struct fy_event *event)
     }
     if (value->kind == JSON_REAL && !isfinite(value->real))
         return complain_of_infinity(r);
-    return add(r, value);
+    st = is_block(event) ? check_block(r, value) : DET_OK;
+    return st ? st : add(r, value);
 }
 
 /* ---- lists --------------------------------------------------------------------- */

@@ -258,6 +258,17 @@ TEST(what_is_meant_is_not_noted)
     notes("x: &x {a: 1}\nw: {<<: *x, a: 2}\nz: [{a: 1}, {a: 1}]\n", "");
 }
 
+TEST(text_in_a_block_is_indented_more_than_its_key)
+{
+    refused("a:\n  r: |\n  one\n    - 1\nn: 1\n", "indented more than its key");
+    refused("a:\n  r: >\n\n  one\n", "indented more than its key");
+    reads_as("a:\n  r: |\n   one\n", "{\"a\":{\"r\":\"one\\n\"}}");
+    reads_as("a:\n  r: |\n\n   one\n", "{\"a\":{\"r\":\"\\none\\n\"}}");
+    reads_as("a:\n  r: |\nb: 1\n", "{\"a\":{\"r\":\"\"},\"b\":1}");
+    reads_as("a:\n- |\n one\n", "{\"a\":[\"one\\n\"]}");
+    reads_as("? r\n: |\n  x\n", "{\"r\":\"x\\n\"}");
+}
+
 TEST(hostile_bytes_are_refused)
 {
     refused("a: \xC3", "x.yaml:1:4: this is not UTF-8");
