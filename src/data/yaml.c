@@ -110,33 +110,6 @@ static det_status note(struct reader *r, const char *fmt, ...)
     return DET_OK;
 }
 
-/* Where a line begins, counted from 1; NULL: there are fewer. */
-static const char *find_line(const struct reader *r, uint32_t line)
-{
-    const char *at = r->text;
-    const char *end = r->text + r->len;
-
-    for (; at && line > 1; line--) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    return at;
-}
-
-/* The column of a tab before the first word of a line, counted from 1; 0: none. */
-static uint32_t indenting_tab(const struct reader *r, uint32_t line)
-{
-    const char *at = find_line(r, line);
-    const char *end = r->text + r->len;
-    size_t blanks;
-
-    if (!at)
-        return 0;
-    for (blanks = 0; at + blanks < end && at[blanks] == ' '; blanks++)
-        ;
-    return at + blanks < end && at[blanks] == '\t' ? (uint32_t)blanks + 1 : 0;
-}
-
 /* The first thing libfyaml had to say; nothing means that its memory was out.  A tab
  * that indents, which no editor shows, has it stumble there or over the line before. */
 static det_status complain_as_fyaml(const struct reader *r)
@@ -147,7 +120,7 @@ static det_status complain_as_fyaml(const struct reader *r)
     if (!error)
         return no_memory(r);
     for (int line = error->line; error->line > 0 && line <= error->line + 1; line++) {
-        uint32_t column = indenting_tab(r, (uint32_t)line);
+        uint32_t column = yaml_indenting_tab(r->text, r->len, (uint32_t)line);
 
         if (column)
             return complain_at(r, (uint32_t)line, column,
@@ -507,38 +480,19 @@ static det_status complain_of_infinity(struct reader *r)
     return complain(r, problem);
 }
 
-/* Spaces in front of the first line that is not blank, from `line` on. */
-static uint32_t indentation(const struct reader *r, uint32_t line)
-{
-    const char *at = find_line(r, line);
-    const char *end = r->text + r->len;
-    uint32_t spaces = 0;
-
-    for (; at && at < end && (*at == ' ' || *at == '\n'); at++)
-        spaces = *at == ' ' ? spaces + 1 : 0;
-    return spaces;
-}
-
-static bool is_block(const struct fy_event *event)
-{
-    enum fy_scalar_style style =
-        event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
-
-    return style == FYSS_LITERAL || style == FYSS_FOLDED;
-}
-
-/* What follows `key: |` is indented more than the key.  Where it is not, libfyaml takes
- * it all the same, and gives bytes that nobody wrote at the end of the text. */
+/* Where the text behind '|' is indented too little libfyaml takes it all the same, and
+ * gives bytes that nobody wrote at its end. */
 static det_status check_block(struct reader *r, const struct json *value)
 {
     const struct frame *f = top(r);
     const char *text = value->kind == JSON_STRING ? value->string.text : "";
+    bool is_key_before = f && f->key && f->key_line + 1 == value->line;
 
-    if (!f || f->list->kind != JSON_OBJECT || f->key_line + 1 != value->line ||
-        text[strspn(text, "\n")] == '\0' ||
-        indentation(r, value->line) >= f->key_column)
+    if (!f || text[strspn(text, "\n")] == '\0' ||
+        yaml_block_is_indented(r->text, r->len, value->line,
+                               is_key_before ? f->key_column : 0))
         return DET_OK;
-    return complain(r, "the text behind '|' or '>' must be indented more than its key");
+    return complain(r, "text behind '|' or '>' is indented more than its key and line");
 }
 
 static det_status on_scalar(struct reader *r, const struct fy_event *event)
@@ -566,7 +520,9 @@ static det_status on_scalar(struct reader *r, const struct fy_event *event)
     }
     if (value->kind == JSON_REAL && !isfinite(value->real))
         return complain_of_infinity(r);
-    st = is_block(event) ? check_block(r, value) : DET_OK;
+    if (event->scalar.value &&
+        fy_token_scalar_style(event->scalar.value) >= FYSS_LITERAL)
+        st = check_block(r, value);
     return st ? st : add(r, value);
 }
 

@@ -269,3 +269,59 @@ const char *yaml_key_text(const struct json *value, char text[32])
     }
     return NULL;
 }
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+/* NULL: there are fewer. */
+static const char *find_line(const char *text, const char *end, uint32_t line)
+{
+    for (; text && line > 1; line--) {
+        text = memchr(text, '\n', (size_t)(end - text));
+        text = text ? text + 1 : NULL;
+    }
+    return text;
+}
+
+uint32_t yaml_indenting_tab(const char *text, size_t len, uint32_t line)
+{
+    const char *end = text + len;
+    const char *at = find_line(text, end, line);
+    size_t blanks;
+
+    if (!at)
+        return 0;
+    for (blanks = 0; at + blanks < end && at[blanks] == ' '; blanks++)
+        ;
+    return at + blanks < end && at[blanks] == '\t' ? (uint32_t)blanks + 1 : 0;
+}
+
+/* How far a line is indented; the items of a list that begin in it are, too. */
+static uint32_t indentation(const char *line, const char *end)
+{
+    const char *at = line;
+    uint32_t found;
+
+    for (; at && at < end && *at == ' '; at++)
+        ;
+    found = (uint32_t)(at - line);
+    while (at && end - at >= 2 && at[0] == '-' && at[1] == ' ') {
+        found = (uint32_t)(at - line);
+        for (at++; at < end && *at == ' '; at++)
+            ;
+    }
+    return found;
+}
+
+bool yaml_block_is_indented(const char *text, size_t len, uint32_t line,
+                            uint32_t key_column)
+{
+    const char *end = text + len;
+    const char *at = find_line(text, end, line);
+    const char *header = line > 1 ? find_line(text, end, line - 1) : NULL;
+    uint32_t least = key_column ? key_column : indentation(header, end) + 1;
+    uint32_t spaces = 0;
+
+    for (; at && at < end && (*at == ' ' || *at == '\n'); at++)
+        spaces = *at == ' ' ? spaces + 1 : 0;
+    return spaces >= least;
+}

@@ -260,8 +260,12 @@ TEST(what_is_meant_is_not_noted)
 
 TEST(text_in_a_block_is_indented_more_than_its_key)
 {
-    refused("a:\n  r: |\n  one\n    - 1\nn: 1\n", "indented more than its key");
-    refused("a:\n  r: >\n\n  one\n", "indented more than its key");
+    refused("a:\n  r: |\n  one\n    - 1\nn: 1\n", "more than its key and line");
+    refused("a:\n  r: >\n\n  one\n", "more than its key and line");
+    refused("k:\n |\n v:\n  n: a\n  m:\n  w x", "more than its key and line");
+    refused("- - |\n  one\n", "more than its key and line");
+    reads_as("k:\n |\n  v\n", "{\"k\":\"v\\n\"}");
+    reads_as("- - |\n   one\n", "[[\"one\\n\"]]");
     reads_as("a:\n  r: |\n   one\n", "{\"a\":{\"r\":\"one\\n\"}}");
     reads_as("a:\n  r: |\n\n   one\n", "{\"a\":{\"r\":\"\\none\\n\"}}");
     reads_as("a:\n  r: |\nb: 1\n", "{\"a\":{\"r\":\"\"},\"b\":1}");
