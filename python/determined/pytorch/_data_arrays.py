@@ -144,8 +144,13 @@ def _array_taker(array: Any, kind: torch.dtype, pins: bool) -> Take:
 
     carrier = torch.from_numpy(np.empty(0, array.dtype)).dtype
 
+    def room(count: int) -> torch.Tensor:
+        if pins:
+            return torch.empty((count, *shape), dtype=carrier, pin_memory=True)
+        return torch.from_numpy(np.empty((count, *shape), array.dtype))  # in huge pages, which PyTorch does not ask for
+
     def take(rows: Any) -> torch.Tensor:
-        made = torch.empty((len(rows), *shape), dtype=carrier, pin_memory=pins)
+        made = room(len(rows))
         _det.gather(array, row_bytes, rows, made.numpy())
         return made.view(kind)
 
