@@ -200,3 +200,11 @@ det_status cli_stream(struct cli *cli, const char *path, det_line_fn *on_line,
     while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
     return st ? cli_client_failed(cli, st) : DET_OK;
 }
+
+void cli_keep_first(struct cli *cli, struct err *first)
+{
+    if (first->status)
+        cli_note(cli, "det: %s", cli->err->text);
+    else
+        *first = *cli->err;
+}

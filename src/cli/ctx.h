@@ -51,6 +51,10 @@ det_status cli_flush(struct cli *cli);
 /* stderr, one line. */
 void cli_note(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* After one of several tries has failed: the first failure is the result of all, later
+ * ones are told. */
+void cli_keep_first(struct cli *cli, struct err *first);
+
 /* A table as text or CSV (`--json` is printed by the caller); frees it. */
 det_status cli_print_table(struct cli *cli, struct table *table);
 det_status cli_print_json(struct cli *cli, const struct json *value);

@@ -145,14 +145,9 @@ static det_status steer_ids(struct cli *cli, const struct steering *how,
 {
     struct err first = {0};
 
-    for (size_t i = 0; i < ids->count && first.status != DET_UNREACHABLE; i++) {
-        det_status st = steer_one(cli, how, ids->at[i]);
-
-        if (st && first.status)
-            cli_note(cli, "det: %s", cli->err->text);
-        else if (st)
-            first = *cli->err;
-    }
+    for (size_t i = 0; i < ids->count && first.status != DET_UNREACHABLE; i++)
+        if (steer_one(cli, how, ids->at[i]))
+            cli_keep_first(cli, &first);
     if (first.status)
         *cli->err = first;
     return first.status;
