@@ -22,7 +22,7 @@
 // Keys, when the plot has the focus: left and right move the cursor, up and down choose a line, + and - zoom, Escape
 // shows all.  What the cursor is at is said aloud.
 
-import {csv, logSplits, ownIndex, prepare, tick, valueAt, xRange, yRange} from "./chart_data.js";
+import {csv, logSplits, ownIndex, prepare, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
 import {button, dialog, menu, toast} from "./widgets.js";
@@ -199,7 +199,7 @@ export function lineChart(node, options) {
                 y: {distr: isLogY ? 3 : 1, range: (self, min, max) => yRange(min, max, {isLog: isLogY, isStacked})},
             },
             axes: [
-                axis({size: 26, space: 70, ...(isTime ? {} : {values: (self, splits) => splits.map((v) => v === null ? "" : tick(v))}), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
+                axis({size: 26, space: 80, values: (self, splits) => splits.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
                 axis({space: 34, size: (self, texts) => 16 + 6.4 * Math.max(3, ...(texts || []).map((text) => text.length)), values,
                     ...(isLogY ? {splits: split("y"), filter: (self, s) => s} : {})}),
             ],

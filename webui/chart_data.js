@@ -128,6 +128,18 @@ export function tick(value) {
     return String(Number(value.toPrecision(6))).replace("-", "−");
 }
 
+// As much of a moment as the stretch that is shown needs.
+export function timeTick(seconds, {min, max}) {
+    const at = new Date(seconds * 1000);
+    const two = (n) => String(n).padStart(2, "0");
+    const span = max - min;
+    const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (span < 600) return `${clock}:${two(Math.floor(at.getSeconds()))}`;
+    if (span < 86400) return clock;
+    return span < 86400 * 7 ? `${day} ${clock}` : span < 86400 * 300 ? day : `${at.getFullYear()}-${day}`;
+}
+
 // A scale's ends with some air; a flat line lies in the middle.
 export function yRange(min, max, {isLog, isStacked}) {
     if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return isLog ? [0.1, 10] : [0, 1];
