@@ -107,8 +107,8 @@ static int walk_below(const char *root, char *path)
 
     while (at >= 0) {
         char *part = strsep(&rest, "/");
-        int flags = rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-                         : open_flags(IO_READ | IO_PLAIN);
+        int flags =
+            rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW : open_flags(IO_READ | IO_PLAIN);
         int next = open_retrying(at, *part ? part : ".", flags, 0);
         int code = errno;
 

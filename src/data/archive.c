@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* archive.c - folders packed: entries, whole or piece by piece, to an archive in memory.
+/* archive.c - folders packed: entries, whole or piece by piece, to an archive in
+ * memory.
  *
  * The same entries give the same bytes: no time stamp in the gzip header, no owners.
  * The GNU format is used because it stores names as the bytes they are, whatever the
@@ -18,7 +19,7 @@ struct archive_writer {
     struct archive *archive;
     struct archive_entry *entry;
     struct buf out;
-    uint64_t wanted; /* bytes of the entry under way that have not come */
+    uint64_t wanted;    /* bytes of the entry under way that have not come */
     struct err failure; /* the first; its status is DET_OK before */
 };
 
@@ -43,8 +44,8 @@ static int set_format(const struct archive_lib *lib, struct archive *archive,
         (lib->call_write_add_filter_gzip(archive) ||
          lib->call_write_set_filter_option(archive, "gzip", "timestamp", NULL)))
         return -1;
-    if (format == ARCHIVE_TGZ_FAST && lib->call_write_set_filter_option(
-                                          archive, "gzip", "compression-level", "1"))
+    if (format == ARCHIVE_TGZ_FAST &&
+        lib->call_write_set_filter_option(archive, "gzip", "compression-level", "1"))
         return -1;
     return lib->call_write_set_format_gnutar(archive);
 }

@@ -97,12 +97,12 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
-    bool is_committed;       /* what was asked for has happened */
-    uint32_t tries;          /* to make an answer, after that */
-    request_next_fn *stream; /* STREAM */
+    _Atomic bool is_gone;     /* the client left: nobody waits for the reply */
+    bool is_committed;        /* what was asked for has happened */
+    uint32_t tries;           /* to make an answer, after that */
+    request_next_fn *stream;  /* STREAM */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
-    void *state;             /* the handler's own, in `mem`, between its parts */
+    void *state;              /* the handler's own, in `mem`, between its parts */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };

@@ -380,3 +380,47 @@ TEST(unpacking_survives_every_failed_allocation)
             break;
     }
 }
+
+TEST(an_archive_in_pieces_is_the_one_made_at_once)
+{
+    static const enum archive_format formats[] = {ARCHIVE_TGZ, ARCHIVE_TGZ_FAST,
+                                                  ARCHIVE_TAR, ARCHIVE_ZIP};
+    static const char text[] = "one two three four";
+    const struct archive_entry_in entry = {.path = "a/b",
+                                           .mode = 0644,
+                                           .modified_s = 7,
+                                           .bytes = text,
+                                           .size_bytes = sizeof(text)};
+
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        CLEANUP(buf_done) struct buf whole = BUF_INIT;
+        CLEANUP(buf_done) struct buf pieces = BUF_INIT;
+        struct archive_writer *writer;
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_add(writer, &entry, &test_err));
+        CHECK_OK(archive_finish(writer, &whole, &test_err));
+        archive_writer_free(writer);
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_EQ(archive_data(writer, "x", 1, &test_err), DET_INVALID);
+        archive_writer_free(writer);
+
+        buf_clear(&pieces);
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_OK(archive_finish(writer, &pieces, &test_err));
+        archive_writer_free(writer);
+        CHECK_EQ(pieces.len, whole.len);
+        CHECK(!memcmp(pieces.data, whole.data, whole.len));
+    }
+}
