@@ -102,6 +102,10 @@ struct request {
     uint32_t tries;          /* to make an answer, after that */
     request_next_fn *stream; /* STREAM */
     void *state;             /* the handler's own, in `mem`, between its parts */
+    /* Called after each job of request_write() that was committed, on the writer lane:
+     * must be short; NULL: nobody cares */
+    void (*committed)(struct request *req);
+    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
