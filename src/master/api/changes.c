@@ -318,5 +318,7 @@ det_status api_changes(struct request *req)
     req->ended = stop_listening;
     req->state = l;
     req->content_type = "text/event-stream";
+    request_header(req, "Cache-Control", "no-store");
+    request_header(req, "X-Accel-Buffering", "no"); /* proxies pass events on at once */
     return request_stream(req, next_event);
 }
