@@ -361,6 +361,34 @@ TEST(a_stream_ends_with_its_session)
     CHECK_EQ(hang_up(l), 200);
 }
 
+TEST(a_stream_ends_when_its_session_expires)
+{
+    BED(bed, NULL);
+    struct listener *l;
+
+    bed->other = bed_login(bed, "determined", "", 200);
+    l = listen_with(bed, bed->other, "", NULL);
+    hear(l, "event: hello\n");
+    bed_pass(bed, (int64_t)400 * 24 * 3600);
+    (void)bed_login(bed, "determined", "",
+                    200); /* time is noticed when things happen */
+    await_end(l);
+    hang_up(l);
+}
+
+TEST(a_quiet_stream_shows_that_it_is_alive)
+{
+    BED(bed, NULL);
+    struct listener *l = listen_as_user(bed, "?kinds=jobs");
+
+    for (int i = 0; i < 2; i++) {
+        bed_pass(bed, 20);
+        (void)bed_call(bed, USER, NET_GET, "/api/v1/me", NULL);
+        hear(l, "event: alive\ndata: {}\n\n");
+    }
+    hang_up(l);
+}
+
 TEST(a_stopping_master_is_not_held_up)
 {
     BED(bed, NULL);

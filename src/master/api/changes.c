@@ -4,7 +4,7 @@
  *   hello                    who speaks, and where the stream stands
  *   changes  {"trials":[5]}  look at these again
  *   reset                    look at everything again
- *   : (a comment)            still here
+ *   alive                    still here; scripts do not see comments
  *
  * The id of an event is "<master's id>:<number>", and a page that comes back says the
  * last one it has heard: what changed meanwhile follows, or a reset when that is no
@@ -22,7 +22,7 @@
 
 enum {
     LIST_BYTES = 4 << 20,
-    QUIET_US = PACER_IDLE_US - 1000000, /* a comment for whoever was told nothing */
+    QUIET_US = PACER_IDLE_US - 1000000, /* then a sign of life is due */
     FILTER_MOST = 10000,                /* numbers in one filter */
 };
 
@@ -271,7 +271,7 @@ static det_status next_event(struct request *req, struct buf *out,
     if (st)
         return st;
     if (!out->len && now_us - l->spoke_us >= QUIET_US)
-        buf_puts(out, ":\n\n");
+        buf_puts(out, "event: alive\ndata: {}\n\n");
     if (out->len)
         l->spoke_us = now_us;
     *ret_more = request_stream_wait(req, PACER_KEY, mark);
