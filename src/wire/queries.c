@@ -130,3 +130,15 @@ const struct field jobs_query_fields[] = {
     FIELD(STRS, jobs_query, states, "only these states"),
     FIELD_END,
 };
+
+const struct field changes_query_fields[] = {
+    FIELD(STRS, changes_query, kinds,
+          "only these: experiments, trials, metrics, checkpoints, logs, agents, jobs, "
+          "queue, deleted"),
+    FIELD(STRS, changes_query, experiment, "of these experiments only, by id"),
+    FIELD(STRS, changes_query, trial, "of these trials only, by id"),
+    FIELD(STRS, changes_query, task, "logs and jobs of these tasks only"),
+    FIELD(STR, changes_query, since,
+          "the id of the last event heard, where no Last-Event-ID header can be sent"),
+    FIELD_END,
+};

@@ -144,4 +144,14 @@ struct jobs_query {
 };
 extern const struct field jobs_query_fields[];
 
+/* Lists hold their parts separated by commas, too. */
+struct changes_query {
+    struct field_strs kinds;
+    struct field_strs experiment;
+    struct field_strs trial;
+    struct field_strs task;
+    const char *since;
+};
+extern const struct field changes_query_fields[];
+
 #endif

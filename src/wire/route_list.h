@@ -128,6 +128,9 @@ ROUTE(list_jobs, GET, "/api/v1/job-queues-v2", USER, jobs_query, none, "jobs", "
 ROUTE(update_jobs, POST, "/api/v1/job-queues", USER, none, none, "nothing", "Change priority, weight or pool of jobs")
 ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resourcePools", "List resource pools")
 
+/* our own: live pages */
+ROUTE(changes, GET, "/api/v1/det/changes", USER, changes_query, none, "stream of events", "What changes, as server-sent events")
+
 /* our own: what was recorded without a master */
 ROUTE(trial_reports, POST, "/api/v1/det/trials/{id}/reports", USER, none, bytes_body, "stored and refused", "Reports of an unmanaged trial, as they lie in its ring")
 ROUTE(trial_output, POST, "/api/v1/det/trials/{id}/output", USER, none, share_logs_body, "offset", "A stretch of an unmanaged trial's output")

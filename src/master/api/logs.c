@@ -9,6 +9,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/reports.h"
+#include "master/changes.h"
 #include "master/heart.h"
 #include "master/policies.h"
 #include "store/data.h"
@@ -124,6 +125,7 @@ static det_status lines_written(struct request *req)
 
     if (key)
         waits_wake(req->master->waits, key);
+    changes_note_text(req->master->changes, CHANGE_LOGS, state->batch.task_id);
     if (!state->match.cancels_retries && !state->match.excludes_node)
         return reply_stored(req);
     event.log_policy.trial_id = state->trial_id;
