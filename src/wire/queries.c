@@ -106,6 +106,18 @@ const struct field series_query_fields[] = {
     FIELD_END,
 };
 
+const struct field charts_query_fields[] = {
+    FIELD(STRS, charts_query, trials, "of these trials: numbers, with commas"),
+    FIELD(STRS, charts_query, metrics, "one chart each: group.name; none: all"),
+    FIELD(I64, charts_query, points, "how wide the screen is, in pixels"),
+    FIELD(STR, charts_query, x, "steps (usual) or time"),
+    FIELD(STR, charts_query, from, "from here: steps, or seconds since 1970"),
+    FIELD(STR, charts_query, to, "to here"),
+    FIELD(BOOL, charts_query, archived, "also what was lost and redone, as lines"),
+    FIELD(STR, charts_query, format, "json: numbers as text, whatever is accepted"),
+    FIELD_END,
+};
+
 const struct field users_query_fields[] = {
     PAGE_FIELDS(users_query),
     FIELD(STR, users_query, name, "a part of the name"),

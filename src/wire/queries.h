@@ -113,6 +113,18 @@ struct series_query {
 };
 extern const struct field series_query_fields[];
 
+struct charts_query {
+    struct field_strs trials;  /* "1,2,3" */
+    struct field_strs metrics; /* "training.loss" */
+    int64_t points;
+    const char *x;
+    const char *from;
+    const char *to;
+    bool archived;
+    const char *format;
+};
+extern const struct field charts_query_fields[];
+
 struct users_query {
     int64_t offset;
     int64_t limit;

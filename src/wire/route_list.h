@@ -71,6 +71,8 @@ ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none,
 ROUTE(trial_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, metrics_query, none, "stream of reports", "Metrics of trials, any group")
 ROUTE(training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, metrics_query, none, "stream of reports", "Training metrics of trials")
 ROUTE(validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, metrics_query, none, "stream of reports", "Validation metrics of trials")
+ROUTE(get_series, GET, "/api/v1/det/series", USER, charts_query, none, "charts, in bytes or JSON", "Metrics of trials as charts of a screen's width")
+ROUTE(get_trial_metric_names, GET, "/api/v1/det/trials/{id}/metric-names", USER, none, none, "names with count, last, min and max", "Groups and names of a trial's metrics")
 ROUTE(get_trial_environment, GET, "/api/v1/det/trials/{id}/environment", USER, none, none, "seeds, configuration and what each run ran on", "What it takes to do a trial again")
 
 /* what tasks report */
