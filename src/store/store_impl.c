@@ -49,6 +49,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(series_sql_table)                                                                \
     X(log_sql_table)                                                                   \
     X(log_read_sql_table)                                                              \
+    X(log_seek_sql_table)                                                              \
     X(log_keep_sql_table)
 
 #define DECLARE(table) extern const struct sql_table table;

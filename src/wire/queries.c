@@ -86,6 +86,36 @@ const struct field logs_query_fields[] = {
     FIELD_END,
 };
 
+#define LINE_FILTERS(struct_)                                                          \
+    FIELD(STRS, struct_, levels, "only these levels: ERROR,WARNING"),                  \
+        FIELD(STRS, struct_, ranks, "only these ranks: 0,1; none: without one"),       \
+        FIELD(STRS, struct_, streams, "stdout or stderr")
+
+const struct field lines_query_fields[] = {
+    FIELD_OPTIONAL(I64, lines_query, from,
+                   "the first line, from 1; negative: from the end"),
+    FIELD(I64, lines_query, count, "at most that many; 500 unless told"),
+    FIELD(BOOL, lines_query, before, "the lines in front of it instead"),
+    FIELD(TIME, lines_query, time, "from the first line at or after this time"),
+    FIELD_OPTIONAL(I64, lines_query, cut,
+                   "bytes of a line at most; 4096 unless told, 0: all"),
+    LINE_FILTERS(lines_query),
+    FIELD_END,
+};
+
+const struct field line_search_query_fields[] = {
+    FIELD(STR, line_search_query, text, "what to look for"),
+    FIELD(BOOL, line_search_query, regex, "it is a regular expression"),
+    FIELD_NAMED(BOOL, line_search_query, case_counts, "case",
+                "large and small letters differ"),
+    FIELD_OPTIONAL(I64, line_search_query, from,
+                   "the first line looked at; negative: from the end"),
+    FIELD(BOOL, line_search_query, before, "backwards, the lines in front of it"),
+    FIELD(I64, line_search_query, limit, "end after so many hits; 0: never"),
+    LINE_FILTERS(line_search_query),
+    FIELD_END,
+};
+
 const struct field metrics_query_fields[] = {
     FIELD(I64S, metrics_query, trial_ids, "of these trials"),
     FIELD(STR, metrics_query, group, "of this group"),

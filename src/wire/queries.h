@@ -94,6 +94,34 @@ struct logs_query {
 };
 extern const struct field logs_query_fields[];
 
+struct lines_query {
+    int64_t from; /* a line; negative: counted from the end */
+    bool has_from;
+    int64_t count;
+    bool before; /* those in front of `from` */
+    int64_t time;
+    int64_t cut;
+    bool has_cut;
+    struct field_strs levels; /* each may name several, with commas between */
+    struct field_strs ranks;
+    struct field_strs streams;
+};
+extern const struct field lines_query_fields[];
+
+struct line_search_query {
+    const char *text;
+    bool regex;
+    bool case_counts;
+    int64_t from;
+    bool has_from;
+    bool before; /* backwards from there */
+    int64_t limit;
+    struct field_strs levels;
+    struct field_strs ranks;
+    struct field_strs streams;
+};
+extern const struct field line_search_query_fields[];
+
 struct metrics_query {
     struct field_i64s trial_ids;
     const char *group;

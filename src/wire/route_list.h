@@ -137,6 +137,11 @@ ROUTE(changes, GET, "/api/v1/det/changes", USER, changes_query, none, "stream of
 ROUTE(trial_reports, POST, "/api/v1/det/trials/{id}/reports", USER, none, bytes_body, "stored and refused", "Reports of an unmanaged trial, as they lie in its ring")
 ROUTE(trial_output, POST, "/api/v1/det/trials/{id}/output", USER, none, share_logs_body, "offset", "A stretch of an unmanaged trial's output")
 
+/* our own: logs to look at */
+ROUTE(task_lines, GET, "/api/v1/det/tasks/{id}/lines", USER, lines_query, none, "first, last, lines", "Lines of a task's log by number or time")
+ROUTE(task_search, GET, "/api/v1/det/tasks/{id}/search", USER, line_search_query, none, "stream of hits", "Search a task's log")
+ROUTE(task_text, GET, "/api/v1/det/tasks/{id}/log.txt", USER, lines_query, none, "plain text", "A task's whole log as a file")
+
 /* our own: agents and supervisors */
 ROUTE(agent_hello, POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, agent_hello_body, "epoch", "An agent joins, with the tasks it has")
 ROUTE(agent_commands, GET, "/api/v1/det/agents/{agent}/commands", AGENT, agent_commands_query, none, "commands", "Wait for commands")
