@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// app.js - the frame around every page.
+//
+//   address --ROUTES--> module --page(ctx)--> <main>
+//
+// A page is a module that exports page(ctx).  It gets
+//
+//   params, query   what the address says
+//   root            the element to fill
+//   title(text)     names the tab and the history
+//   live(filters, fn)  calls fn(changes) when something changes (live.js); one stream a page
+//   onLeave(fn)     is called when the page is left
+//   signal          an AbortSignal: calls of a page that was left are given up
+//
+// To add a page: a row in ROUTES, a module in pages/; in the navigation: a row in PLACES.
+
+import {whenSignedOut} from "./api.js";
+import {fill, h} from "./dom.js";
+import {follow} from "./live.js";
+import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
+import {applyTheme, resume, session} from "./session.js";
+import {errorBox, icon, spinner} from "./widgets.js";
+
+const ROUTES = [
+    ["/", "dashboard"],
+    ["/login", "login"],
+    ["/experiments", "experiments"],
+    ["/experiments/:id/:tab?", "experiment"],
+    ["/experiments/:experiment/trials/:id/:tab?", "trial"],
+    ["/trials/:id/:tab?", "trial"],
+    ["/compare", "compare"],
+    ["/tasks", "tasks"],
+    ["/tasks/:id/:tab?", "task"],
+    ["/logs/:id", "logs"],
+    ["/cluster", "cluster"],
+    ["/settings", "settings"],
+];
+
+const PLACES = [ // [address, label]; workspaces, models and users will stand here, too
+    ["/", "Home"],
+    ["/experiments", "Experiments"],
+    ["/tasks", "Tasks"],
+    ["/cluster", "Cluster"],
+];
+
+const main = h("main", {id: "main", tabindex: -1});
+const nav = h("nav", {class: "places", "aria-label": "Main"});
+const person = h("div", {class: "person"});
+const banner = h("div", {class: "banner", role: "status", hidden: true});
+
+let leave = null; // ends the page that is shown
+let isSignedIn = false;
+
+function drawFrame() {
+    const here = location.pathname.slice(BASE.length) || "/";
+    fill(nav, PLACES.map(([address, label]) => link(address, {
+        "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
+    fill(person, isSignedIn && session.user && link("/settings", {class: "who", title: "Settings"}, session.user.displayName || session.user.username));
+}
+
+// The stream of a page: `banner` says when the master is away.
+function liveFor(stops) {
+    return (filters, fn) => {
+        let wasAway = false;
+        stops.push(follow(filters, (changes) => {
+            Promise.resolve(fn(changes)).catch((error) => error.name === "AbortError" || console.warn(error.message));
+        }, (isConnected) => {
+            banner.hidden = isConnected;
+            fill(banner, icon("warn"), " The master cannot be reached. This page shows what it knew, and goes on by itself.");
+            if (isConnected && wasAway) Promise.resolve(fn({reset: true})).catch(() => {});
+            wasAway = !isConnected;
+        }));
+    };
+}
+
+async function show() {
+    leave?.();
+    delete document.body.dataset.page;
+    const stops = [];
+    const abort = new AbortController();
+    let isLeft = false;
+    leave = () => {
+        isLeft = true;
+        abort.abort();
+        banner.hidden = true;
+        for (const stop of stops.splice(0)) stop();
+    };
+    const address = location.pathname.slice(BASE.length) || "/";
+    const found = match(ROUTES, address) || {module: "missing", params: {}};
+    const root = h("div", {class: ["page", found.module]});
+    drawFrame();
+    document.body.classList.toggle("bare", found.module === "login");
+    document.title = "det";
+    const wait = setTimeout(() => isLeft || root.firstChild || fill(root, spinner()), 150);
+    fill(main, root);
+    try {
+        const {page} = await import(`./pages/${found.module}.js`);
+        if (isLeft) return;
+        await page({
+            params: found.params, query: readQuery(), root, signal: abort.signal,
+            title: (text) => document.title = text ? `${text} – det` : "det",
+            live: liveFor(stops), onLeave: (fn) => stops.push(fn),
+        });
+        document.body.dataset.page = found.module; // it is there: tests and pictures wait for this
+    } catch (error) {
+        if (isLeft || error.name === "AbortError" || error.status === 401) return;
+        if (!error.status && error.status !== 0) console.error(error);
+        fill(root, errorBox(error), error.status === 0 && h("p", "It will be shown as soon as the master is back."));
+        if (error.status === 0) stops.push(follow({kinds: "queue"}, () => {}, (isConnected) => isConnected && show()));
+    } finally {
+        clearTimeout(wait);
+    }
+}
+
+function signedOut() {
+    if (location.pathname === BASE + "/login") return;
+    isSignedIn = false;
+    const here = location.pathname.slice(BASE.length) + location.search;
+    go("/login" + (here && here !== "/" ? "?next=" + encodeURIComponent(here) : ""), {replace: true});
+}
+
+// The sign-in page calls this when it is done.
+export function signedIn(next) {
+    isSignedIn = true;
+    go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
+}
+
+// "g e" and the like go places; "/" finds the search box of a page; "?" tells.
+let before = "";
+function shortcuts(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    const places = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
+    if (before === "g" && places[event.key]) go(places[event.key]);
+    else if (event.key === "/") {
+        const box = main.querySelector("input[type=search]");
+        if (!box) return;
+        box.focus();
+    } else {
+        before = event.key;
+        return;
+    }
+    before = "";
+    event.preventDefault();
+}
+
+async function begin() {
+    applyTheme();
+    fill(document.body, h("a", {class: "skip", href: "#main", onclick: (event) => {
+        event.preventDefault();
+        main.focus();
+    }}, "Skip to content"),
+    h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), "det"), nav, person), banner, main);
+    whenSignedOut(signedOut);
+    whenMoved(show);
+    addEventListener("popstate", show);
+    addEventListener("keydown", shortcuts);
+    for (;;) {
+        try {
+            isSignedIn = await resume();
+            break;
+        } catch (error) {
+            fill(main, errorBox(error));
+            await new Promise((done) => setTimeout(done, 1000));
+        }
+    }
+    if (!isSignedIn) signedOut();
+    if (isSignedIn || location.pathname === BASE + "/login") await show();
+}
+
+begin();

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+import {fill, h} from "../dom.js";
+
+export async function page({root, title}) {
+    title("experiments");
+    fill(root, h("h1", "experiments"));
+}

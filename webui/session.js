@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// session.js - who is signed in, and how the page looks to them.
+
+import {get, post} from "./api.js";
+
+export const session = {user: null, master: null}; // of /api/v1/me and /api/v1/master
+
+const LEFT = "det.signedOut"; // the person signed out: do not sign them in again
+const THEME = "det.theme";
+
+const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+
+// True when somebody is signed in afterwards.  On one's own machine the first user has no
+// password until somebody sets one, so that there is nothing to type.
+export async function resume() {
+    session.master = await get("/api/v1/master");
+    try {
+        session.user = (await get("/api/v1/me")).user;
+        return true;
+    } catch (error) {
+        if (error.status !== 401) throw error;
+    }
+    if (!isLoopback() || localStorage.getItem(LEFT)) return false;
+    try {
+        await signIn("determined", "");
+        return true;
+    } catch (error) {
+        if (error.status === 0) throw error;
+        return false;
+    }
+}
+
+export async function signIn(username, password) {
+    const reply = await post("/api/v1/auth/login", {username, password});
+    localStorage.removeItem(LEFT);
+    session.user = reply.user;
+    session.master ??= await get("/api/v1/master");
+}
+
+export async function signOut() {
+    localStorage.setItem(LEFT, "1");
+    session.user = null;
+    await post("/api/v1/auth/logout");
+}
+
+// ---- theme: "light", "dark", or "" as the system says ----
+
+export const theme = () => localStorage.getItem(THEME) || "";
+
+export function setTheme(name) {
+    if (name) localStorage.setItem(THEME, name);
+    else localStorage.removeItem(THEME);
+    applyTheme();
+}
+
+export function applyTheme() {
+    if (theme()) document.documentElement.dataset.theme = theme();
+    else delete document.documentElement.dataset.theme;
+    document.dispatchEvent(new Event("themechange")); // charts draw again
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// table.js - tables that sort, select and open, by mouse and keyboard.
+//
+//   const table = dataTable({
+//       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, sortable: true, isNumber: false}],
+//       key: (row) => row.id, href: (row) => "/experiments/3", sort: "-id", onSort: (sort) => …,
+//       selection: new Set(), onSelect: (set) => …,
+//   });
+//   table.node; table.rows(rows); table.columns(columns); table.sort("-id")
+//
+// rows() may be called as often as data changes: rows keep their place, focus and selection; a
+// cell whose text has changed is shown so for a moment.
+
+import {fill, h} from "./dom.js";
+import {BASE, go} from "./router.js";
+
+const MOVES = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1};
+
+export function dataTable(options) {
+    let {columns, sort = ""} = options;
+    const {key = (row) => row.id, selection = null} = options;
+    const head = h("thead");
+    const body = h("tbody");
+    const caption = h("caption", {class: "hidden"}, options.label);
+    const node = h("div", {class: "table-place", role: "region", "aria-label": options.label, tabindex: -1}, h("table", {class: "data"}, caption, head, body));
+    let shown = [];
+    let last = null; // where a range of a selection begins
+
+    const changed = () => {
+        options.onSelect?.(selection);
+        paintSelection();
+    };
+
+    function drawHead() {
+        const all = selection && h("input", {type: "checkbox", class: "select-all", "aria-label": "Select all on this page", onchange: (event) => {
+            for (const row of shown) event.target.checked ? selection.add(key(row)) : selection.delete(key(row));
+            changed();
+        }});
+        fill(head, h("tr", selection && h("th", {class: "tick"}, all), columns.map((column) => {
+            const isSorted = sort.replace("-", "") === column.id;
+            const order = isSorted ? (sort.startsWith("-") ? "descending" : "ascending") : null;
+            return h("th", {scope: "col", class: [column.isNumber && "num", column.class], "aria-sort": order},
+                column.sortable ? h("button", {type: "button", onclick: () => {
+                    sort = isSorted && !sort.startsWith("-") ? "-" + column.id : column.id;
+                    drawHead();
+                    head.querySelector(`[aria-sort] button`)?.focus();
+                    options.onSort?.(sort);
+                }}, column.label, h("span", {class: "arrow", "aria-hidden": "true"}, order ? (order === "ascending" ? "▲" : "▼") : "")) : column.label);
+        })));
+    }
+
+    const choose = (row, isOn, isRange) => {
+        const from = isRange && last !== null ? shown.findIndex((one) => key(one) === last) : -1;
+        const to = shown.indexOf(row);
+        const range = from < 0 ? [row] : shown.slice(Math.min(from, to), Math.max(from, to) + 1);
+        for (const one of range) isOn ? selection.add(key(one)) : selection.delete(key(one));
+        last = key(row);
+        changed();
+    };
+
+    function open(row, event) {
+        const address = options.href?.(row);
+        if (!address) return options.onOpen?.(row);
+        if (event.ctrlKey || event.metaKey || event.button === 1) window.open(BASE + address, "_blank");
+        else go(address);
+    }
+
+    function cells(row) {
+        const tick = selection && h("td", {class: "tick"}, h("input", {type: "checkbox", checked: selection.has(key(row)), "aria-label": `Select ${key(row)}`,
+            onclick: (event) => choose(row, event.target.checked, event.shiftKey)}));
+        return [tick, ...columns.map((column) => h("td", {class: [column.isNumber && "num", column.class]}, column.cell(row)))].filter(Boolean);
+    }
+
+    function makeRow(row) {
+        const line = h("tr", {tabindex: 0, "data-key": key(row), class: (options.href || options.onOpen) && "opens",
+            onclick: (event) => {
+                if (event.target.closest("a, button, input, label, .tick") || getSelection().toString()) return;
+                open(line.row, event);
+            },
+            onkeydown: (event) => {
+                if (event.target !== line) return;
+                if (event.key === "Enter") open(line.row, event);
+                else if (event.key === " " && selection) choose(line.row, !selection.has(key(line.row)), event.shiftKey);
+                else if (MOVES[event.key]) (MOVES[event.key] > 0 ? line.nextElementSibling : line.previousElementSibling)?.focus();
+                else return;
+                event.preventDefault();
+            }});
+        line.row = row;
+        line.append(...cells(row));
+        return line;
+    }
+
+    // Only cells whose text or markup differs are replaced, so that focus and selections stay.
+    function refresh(line, row) {
+        line.row = row;
+        cells(row).forEach((cell, i) => {
+            const old = line.children[i];
+            if (!old) line.append(cell);
+            else if (old.innerHTML !== cell.innerHTML && !old.contains(document.activeElement)) {
+                if (old.textContent !== cell.textContent) cell.classList.add("changed");
+                old.replaceWith(cell);
+            }
+        });
+        while (line.children.length > columns.length + (selection ? 1 : 0)) line.lastChild.remove();
+    }
+
+    function paintSelection() {
+        if (!selection) return;
+        for (const line of body.children) {
+            const isOn = selection.has(key(line.row));
+            line.classList.toggle("selected", isOn);
+            line.firstChild.firstChild.checked = isOn;
+        }
+        const count = shown.filter((row) => selection.has(key(row))).length;
+        const all = head.querySelector(".select-all");
+        all.checked = count > 0 && count === shown.length;
+        all.indeterminate = count > 0 && count < shown.length;
+    }
+
+    function rows(list) {
+        const old = new Map([...body.children].map((line) => [String(line.row && key(line.row)), line]));
+        shown = list;
+        list.forEach((row, i) => {
+            let line = old.get(String(key(row)));
+            if (line) {
+                old.delete(String(key(row)));
+                refresh(line, row);
+            } else line = makeRow(row);
+            if (body.children[i] !== line) body.insertBefore(line, body.children[i] || null);
+        });
+        for (const line of old.values()) line.remove();
+        paintSelection();
+    }
+
+    drawHead();
+    return {
+        node, rows, paintSelection,
+        columns(list) {
+            columns = list;
+            drawHead();
+            body.replaceChildren();
+            rows(shown);
+        },
+        sort(text) {
+            sort = text;
+            drawHead();
+        },
+        focusFirst: () => body.firstElementChild?.focus(),
+    };
+}
