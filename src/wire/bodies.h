@@ -108,6 +108,14 @@ struct continue_experiment_body {
 };
 extern const struct field continue_experiment_body_fields[];
 
+/* The table of experiments. */
+struct act_on_experiments_body {
+    const char *action;
+    struct field_i64s ids;
+    const char *label;
+};
+extern const struct field act_on_experiments_body_fields[];
+
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;

@@ -161,8 +161,33 @@ const struct field preemption_query_fields[] = {
     FIELD_END,
 };
 
+const struct field find_experiments_query_fields[] = {
+    FIELD(STR, find_experiments_query, search,
+          "a part of the id, name, description or a label, in small or large letters"),
+    FIELD(STRS, find_experiments_query, states,
+          "only these; ACTIVE: all of QUEUED, PULLING, STARTING, RUNNING"),
+    FIELD(STRS, find_experiments_query, users, "only these users"),
+    FIELD(STRS, find_experiments_query, labels, "all of these labels"),
+    FIELD(STR, find_experiments_query, archived, "no (as if left out), yes or both"),
+    FIELD(STRS, find_experiments_query, searcher, "only these search methods"),
+    FIELD(STRS, find_experiments_query, pool, "only these resource pools"),
+    FIELD(STR, find_experiments_query, sort,
+          "a column, with - before it from the largest down; -id when left out"),
+    FIELD(I64, find_experiments_query, offset,
+          "skip that many; negative: from the end"),
+    FIELD_OPTIONAL(I64, find_experiments_query, limit,
+                   "at most that many; 50 when left out; -1: all"),
+    FIELD(STR, find_experiments_query, columns,
+          "only these members of each row, between commas; id is always there"),
+    FIELD(BOOL, find_experiments_query, values,
+          "also what there is to filter by, with counts"),
+    FIELD_END,
+};
+
 const struct field generic_tasks_query_fields[] = {
     FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
+    FIELD(I64, generic_tasks_query, offset, "skip that many; negative: from the end"),
+    FIELD(I64, generic_tasks_query, limit, "at most that many; 0: all"),
     FIELD_END,
 };
 

@@ -170,8 +170,28 @@ struct preemption_query {
 };
 extern const struct field preemption_query_fields[];
 
+/* The table of experiments. */
+struct find_experiments_query {
+    const char *search;
+    struct field_strs states;
+    struct field_strs users;
+    struct field_strs labels;
+    const char *archived; /* yes, no (also where there is none) or both */
+    struct field_strs searcher;
+    struct field_strs pool;
+    const char *sort;
+    int64_t offset;
+    int64_t limit;
+    bool has_limit;
+    const char *columns; /* names, between commas */
+    bool values;
+};
+extern const struct field find_experiments_query_fields[];
+
 struct generic_tasks_query {
     bool all;
+    int64_t offset;
+    int64_t limit;
 };
 extern const struct field generic_tasks_query_fields[];
 

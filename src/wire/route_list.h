@@ -107,7 +107,7 @@ ROUTE(allocation_accelerators, POST, "/api/v1/allocations/{id}/acceleratorData",
 ROUTE(allocation_rendezvous, GET, "/api/v1/allocations/{id}/resources/{resources}/rendezvous", TASK, none, none, "rendezvousInfo", "Wait for the other nodes")
 ROUTE(allocation_all_gather, POST, "/api/v1/allocations/{id}/all_gather", TASK, none, none, "data", "Exchange data with the other nodes")
 ROUTE(create_generic_task, POST, "/api/v1/generic-tasks", USER, none, create_generic_task_body, "taskId and warnings", "Run a program that trains nothing")
-ROUTE(list_generic_tasks, GET, "/api/v1/generic-tasks", USER, generic_tasks_query, none, "tasks", "List jobs, the newest first")
+ROUTE(list_generic_tasks, GET, "/api/v1/generic-tasks", USER, generic_tasks_query, none, "tasks and pagination", "List jobs, the newest first")
 ROUTE(list_tasks, GET, "/api/v1/tasks", USER, none, none, "allocationIdToSummary", "List what runs or waits")
 ROUTE(get_task, GET, "/api/v1/tasks/{id}", USER, none, none, "task", "Show a task")
 ROUTE(kill_task, POST, "/api/v1/tasks/{id}/kill", USER, none, kill_task_body, "nothing", "Kill a job")
@@ -132,6 +132,9 @@ ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resour
 
 /* our own: live pages */
 ROUTE(changes, GET, "/api/v1/det/changes", USER, changes_query, none, "stream of events", "What changes, as server-sent events")
+/* our own: the table of experiments */
+ROUTE(find_experiments, GET, "/api/v1/det/experiments", USER, find_experiments_query, none, "experiments, total, all, states and values", "A page of the table of experiments: small rows, any order, any filter")
+ROUTE(act_on_experiments, POST, "/api/v1/det/experiments/actions", USER, none, act_on_experiments_body, "results", "Do one thing with many experiments, each by itself")
 
 /* our own: what was recorded without a master */
 ROUTE(trial_reports, POST, "/api/v1/det/trials/{id}/reports", USER, none, bytes_body, "stored and refused", "Reports of an unmanaged trial, as they lie in its ring")
