@@ -40,6 +40,7 @@ struct reply {
     size_t header_bytes;      /* so far */
     struct buf line;          /* that is not complete yet */
     char mark[NET_MARK_TEXT]; /* as `status` */
+    struct buf *headers;      /* borrowed; gets the header lines; NULL: nobody asks */
 };
 
 struct reply_bytes {

@@ -166,13 +166,14 @@ void http_stream_finish(struct http_exchange *x)
 
 /* NULL when there is no memory for it. */
 static struct MHD_Response *stream_response(struct http_exchange *x,
-                                            const char *content_type)
+                                            const char *content_type,
+                                            const char *const *headers)
 {
     const struct mhd *mhd = &x->server->mhd;
     struct MHD_Response *response = mhd->create_response_from_callback(
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, x, NULL);
 
-    if (!response || http_add_common(x->server, response, content_type))
+    if (!response || http_add_common(x->server, response, content_type, headers))
         return response;
     mhd->destroy_response(response);
     return NULL;
@@ -183,7 +184,7 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
 {
     struct http_exchange *x = (struct http_exchange *)base;
     struct http_server *server = x->server;
-    struct MHD_Response *response = stream_response(x, content_type);
+    struct MHD_Response *response = stream_response(x, content_type, stream->headers);
     bool is_claimed;
     bool is_late;
 
@@ -195,6 +196,7 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
     x->is_held = false;
     server->streams++;
     x->stream.is = *stream;
+    x->stream.is.headers = NULL; /* they were the caller's */
     x->stream.state = STREAM_SENDING;
     x->stream.task = (struct task)TASK_INIT(stream_step);
     x->stream.piece = (struct buf)BUF_INIT;
