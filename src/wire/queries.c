@@ -52,6 +52,12 @@ const struct field checkpoints_query_fields[] = {
     FIELD_END,
 };
 
+const struct field trials_table_query_fields[] = {
+    FIELD(STR, trials_table_query, metric,
+          "a validation metric: validation.NAME; else the searcher's"),
+    FIELD_END,
+};
+
 const struct field preview_gc_query_fields[] = {
     FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
                    "the experiment's best"),

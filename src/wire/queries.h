@@ -56,6 +56,11 @@ struct checkpoints_query {
 };
 extern const struct field checkpoints_query_fields[];
 
+struct trials_table_query {
+    const char *metric;
+};
+extern const struct field trials_table_query_fields[];
+
 struct preview_gc_query {
     int64_t save_experiment_best;
     bool has_save_experiment_best;

@@ -429,6 +429,7 @@ det_status api_patch_experiment(struct request *req)
     state->patch.name = body->name;
     state->patch.description = body->description;
     state->patch.notes = body->notes;
+    state->patch.notes_before = body->notes_before;
     if (body->labels)
         state->patch.labels = json_text(&req->mem, body->labels);
     if (req->mem.has_failed)
