@@ -44,6 +44,8 @@ static det_status read_status(struct reply *reply, const char *line, struct err 
     if (reply->status < 100 || (*at && *at != ' '))
         return not_http(err, "its status is not a number");
     reply->has_length = reply->is_chunked = false;
+    if (reply->headers) /* of a 1xx before */
+        buf_clear(reply->headers);
     reply->state = REPLY_HEADERS;
     return DET_OK;
 }
@@ -65,7 +67,7 @@ static det_status read_length(struct reply *reply, const char *value, struct err
     if (reply->has_length && reply->left != length)
         return not_http(err, "it has two lengths");
     reply->has_length = true;
-    reply->left = length;
+    reply->left = reply->length = length;
     return DET_OK;
 }
 
@@ -106,6 +108,10 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
         return not_http(err, "a header is broken");
     name_len = (size_t)(colon - line);
     value = colon + 1 + strspn(colon + 1, " \t");
+    if (reply->headers)
+        buf_printf(reply->headers, "%.*s: %s\n", (int)name_len, line, value);
+    if (reply->headers && reply->headers->status)
+        return err_default(err, reply->headers->status);
 
     if (name_len == 14 && !strncasecmp(line, "Content-Length", name_len))
         return read_length(reply, value, err);
@@ -128,8 +134,12 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
 /* The empty line behind the headers: what follows? */
 static det_status end_headers(struct reply *reply, struct err *err)
 {
-    if (reply->status == 101)
+    if (reply->status == 101 && !reply->may_switch)
         return not_http(err, "it switches to another protocol");
+    if (reply->status == 101) {
+        reply->state = REPLY_DONE;
+        return DET_OK;
+    }
     if (reply->status < 200) {
         reply->state = REPLY_STATUS;
         return DET_OK;
