@@ -75,6 +75,7 @@ function liveFor(stops) {
 
 async function show() {
     leave?.();
+    delete document.body.dataset.page;
     const stops = [];
     const abort = new AbortController();
     let isLeft = false;

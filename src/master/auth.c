@@ -272,10 +272,24 @@ static const char *bearer(const char *header)
     return header && !strncmp(header, "Bearer ", 7) ? header + 7 : NULL;
 }
 
+/* A browser sends the cookie along whoever makes it call, but says who that is, where
+ * it is not a page of ours or the person at its address bar.  SameSite keeps other
+ * machines' pages from it, this those that another port of the same machine serves.
+ * Following a link (a navigation) shows the answer to nobody but the person. */
+static bool is_foreign(const struct net_exchange *x)
+{
+    const char *site = net_request_header(x, "Sec-Fetch-Site");
+    const char *mode = net_request_header(x, "Sec-Fetch-Mode");
+    bool is_link =
+        net_request_method(x) == NET_GET && mode && !strcmp(mode, "navigate");
+
+    return site && strcmp(site, "same-origin") && strcmp(site, "none") && !is_link;
+}
+
 /* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
 static const char *cookie_token(const struct net_exchange *x, struct arena *mem)
 {
-    const char *at = net_request_header(x, "Cookie");
+    const char *at = is_foreign(x) ? NULL : net_request_header(x, "Cookie");
 
     while (at && *at) {
         at += strspn(at, "; \t");

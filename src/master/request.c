@@ -7,6 +7,7 @@
  * together with the timer; the last two race for it, and waits_leave() decides. */
 #include "master/request.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -82,7 +83,6 @@ static void request_free(struct request *req)
 /* Sends what the handlers wrote, or the error, and ends the request. */
 static void reply(struct request *req, det_status status, const char *text)
 {
-    const char *headers[] = {req->location, NULL};
     const char *type = req->content_type ? req->content_type : "application/json";
     int http = status ? det_status_http(status) : req->http_status;
 
@@ -95,11 +95,20 @@ static void reply(struct request *req, det_status status, const char *text)
         buf_clear(&req->out);
         error_write(&req->out, status, text);
         type = "application/json";
+        req->header[0] = NULL;
     } else if (!req->out.len && !req->content_type) {
         buf_puts(&req->out, "{}");
     }
-    net_answer(req->x, http, type, req->location ? headers : NULL, &req->out);
+    net_answer(req->x, http, type, req->header, &req->out);
     request_free(req);
+}
+
+void request_header(struct request *req, const char *name, const char *value)
+{
+    assert(req->headers + 1 < REQUEST_HEADERS);
+    req->header[req->headers] = arena_printf(&req->mem, "%s: %s", name, value);
+    if (req->header[req->headers])
+        req->headers++;
 }
 
 static void hand_on(struct request *req);
@@ -118,6 +127,8 @@ static bool tries_again(struct request *req, det_status status)
     req->out.status = DET_OK;
     req->w = (struct json_writer)JSON_WRITER(&req->out);
     req->mem.has_failed = false;
+    req->headers = 0;
+    req->header[0] = NULL;
     lane_post_at(req->master->workers, &req->task,
                  request_mono_us(req) + ANSWER_PAUSE_US);
     return true;
@@ -243,7 +254,7 @@ static void stream_done(void *arg);
 static void hand_on(struct request *req)
 {
     const struct net_stream stream = {req->master->workers, stream_next, stream_done,
-                                      req};
+                                      req, req->header};
 
     switch (req->next) {
     case NEXT_REPLY:
@@ -263,7 +274,9 @@ static void hand_on(struct request *req)
         break;
     case NEXT_STREAM:
         net_on_gone(req->x, client_gone);
-        net_answer_stream(req->x, "application/json", &stream);
+        net_answer_stream(req->x,
+                          req->content_type ? req->content_type : "application/json",
+                          &stream);
         break;
     }
 }

@@ -64,6 +64,8 @@ struct caller {
     int64_t experiment_id;
 };
 
+enum { REQUEST_HEADERS = 12 }; /* with the end of the list */
+
 struct request {
     struct master *master;
     struct net_exchange *x;
@@ -76,10 +78,11 @@ struct request {
     bool is_known; /* the caller is who auth_knows() said */
     struct arena mem;
     struct buf out;
-    struct json_writer w; /* writes into `out` */
-    const char *content_type;
-    int http_status;      /* of a reply without an error; 200 */
-    const char *location; /* for a redirect */
+    struct json_writer w;                /* writes into `out` */
+    const char *content_type;            /* NULL: JSON */
+    int http_status;                     /* of a reply without an error; 200 */
+    const char *header[REQUEST_HEADERS]; /* see request_header() */
+    uint32_t headers;
 
     struct db *db;   /* a reader, while a handler runs */
     struct err *err; /* likewise */
@@ -105,6 +108,10 @@ struct request {
 
 /* The numbers in the path: DET_INVALID when they are none. */
 det_status request_id(struct request *req, int at, int64_t *ret_id);
+
+/* One more header of the reply, or of the stream; errors go without.  Copies.  Without
+ * memory for it the request fails, as with anything in `req->mem`. */
+void request_header(struct request *req, const char *name, const char *value);
 
 /* A write job that knows its request. */
 struct request_job {

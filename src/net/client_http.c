@@ -367,6 +367,7 @@ static det_status attempt_run(struct attempt *a, const struct buf *head,
     det_status st = send_request(a, head, &is_whole, err);
 
     reply_init(&a->parser, a->call->method == NET_HEAD);
+    a->parser.headers = a->reply->headers;
     if (!st)
         st = read_reply(a, err);
     if (st || !is_whole || !a->parser.keeps_alive)

@@ -121,6 +121,12 @@ static det_status call_take(struct memory_call *call, const struct net_call *wha
 
     reply->status = call->status;
     memcpy(reply->mark, call->mark, sizeof(reply->mark));
+    if (reply->headers && call->head.len) {
+        buf_clear(reply->headers);
+        buf_add(reply->headers, call->head.data, call->head.len);
+        st = st || !reply->headers->status ? st
+                                           : err_default(err, reply->headers->status);
+    }
     if (st || !bytes->len || what->method == NET_HEAD)
         return st;
     if (what->on_data && call->status < 300) {
@@ -175,6 +181,7 @@ det_status memory_call(struct net_client *base, const struct net_call *what,
         .timer = TASK_INIT(on_timer),
         .timeout_us = timeout_ms * 1000,
         .bytes = BUF_INIT,
+        .head = BUF_INIT,
     };
     det_status st;
 
@@ -193,5 +200,6 @@ det_status memory_call(struct net_client *base, const struct net_call *what,
     lane_cancel(client->net->wire, &call.timer);
     call_leave(&call, st); /* when the caller had enough */
     buf_done(&call.bytes);
+    buf_done(&call.head);
     return st;
 }

@@ -38,6 +38,7 @@ void memory_exchange_free(struct memory_exchange *x)
     lane_cancel(net->wire, &x->gone_task);
     net_exchange_done(&x->base);
     buf_done(&x->out);
+    buf_done(&x->head);
     mem_free(x);
 }
 
@@ -103,6 +104,33 @@ void memory_stream_rest(struct memory_exchange *x)
     }
 }
 
+/* What a reply begins with; without memory for it there is no reply, as on the real
+ * network. */
+static bool head_write(struct memory_exchange *x, const char *content_type,
+                       const char *const *headers)
+{
+    struct net_header header;
+
+    if (content_type)
+        buf_printf(&x->head, "Content-Type: %s\n", content_type);
+    for (const char *const *line = headers; line && *line; line++)
+        if (!net_header_split(*line, &header))
+            return false;
+        else
+            buf_printf(&x->head, "%.*s: %s\n", (int)header.name_len, header.name,
+                       header.value);
+    return !x->head.status;
+}
+
+static void head_arrives(struct memory_exchange *x, struct memory_call *call)
+{
+    memcpy(call->mark, x->mark, sizeof(call->mark));
+    buf_add(&call->head, x->head.data, x->head.len);
+    if (call->head.status)
+        call->bytes.status = call->head.status;
+    buf_clear(&x->head);
+}
+
 /* The call looks at the bytes when its caller's thread is back in net_call(). */
 static void on_piece_arrives(struct task *task)
 {
@@ -115,7 +143,7 @@ static void on_piece_arrives(struct task *task)
         return;
     }
     call->status = 200;
-    memcpy(call->mark, x->mark, sizeof(call->mark));
+    head_arrives(x, call);
     buf_add(&call->bytes, x->out.data, x->out.len);
     call->is_ready = true;
     memory_call_rearm(call);
@@ -159,7 +187,7 @@ static void on_reply_arrives(struct task *task)
 
     if (call) {
         call->status = x->status;
-        memcpy(call->mark, x->mark, sizeof(call->mark));
+        head_arrives(x, call);
         buf_add(&call->bytes, x->out.data, x->out.len);
         memory_call_over(call, DET_OK);
     }
@@ -195,9 +223,10 @@ void memory_answer(struct net_exchange *base, const struct net_answer_with *answ
     } else if (answer->body) {
         buf_done(answer->body);
     }
-    if (x->out.status) { /* the real server answers so, too */
-        x->status = 503;
+    if (x->out.status || !head_write(x, answer->content_type, answer->headers)) {
+        x->status = 503; /* the real server answers so, too */
         buf_clear(&x->out);
+        buf_clear(&x->head);
     }
     if (x->call)
         memory_send(x, on_reply_arrives);
@@ -210,12 +239,14 @@ void memory_answer_stream(struct net_exchange *base, const char *content_type,
 {
     struct memory_exchange *x = (struct memory_exchange *)base;
 
-    (void)content_type;
     assert(x->phase == OPEN);
     lane_cancel(x->net->wire, &x->gone_task);
     x->stream = *stream;
     if (x->loses_reply)
         lose_reply(x);
+    if (!head_write(x, content_type, stream->headers) && x->call)
+        memory_call_over(x->call, DET_UNREACHABLE);
+    x->stream.headers = NULL; /* they were the caller's */
     /* Nobody listens to a second delivery. */
     x->is_gone = x->is_gone || !x->call;
     memory_stream_rest(x);
@@ -283,6 +314,7 @@ struct memory_exchange *memory_exchange_new(const struct memory_client *client,
     };
     x->net = net;
     x->out = (struct buf)BUF_INIT;
+    x->head = (struct buf)BUF_INIT;
     x->gone_task = (struct task)TASK_INIT(on_gone_task);
     memory_key_format(x->key, client->host, client->port);
     memcpy(x->uri, call->path, size);

@@ -203,6 +203,8 @@ det_status net_call(struct net_client *client, const struct net_call *call,
     reply->mark[0] = '\0';
     if (reply->body)
         buf_clear(reply->body);
+    if (reply->headers)
+        buf_clear(reply->headers);
     if (fault_is_dark())
         return err_set(err, DET_UNREACHABLE, "the connection broke");
     if (fault_strikes(FAULT_SEND))

@@ -154,6 +154,7 @@ struct net_stream {
     net_next_fn *next;
     net_done_fn *done;
     void *arg;
+    const char *const *headers; /* as net_answer()'s; needed only while it is called */
 };
 void net_answer_stream(struct net_exchange *x, const char *content_type,
                        const struct net_stream *stream);
@@ -224,6 +225,9 @@ struct net_reply {
     struct buf
         *body; /* the caller's, emptied first; gets what on_data did not; may be NULL */
     char mark[NET_MARK_TEXT]; /* of whoever answers, known once `status` is; "": none */
+    /* The caller's, emptied first; gets "Name: value\n" for each header of the reply,
+     * known once `status` is.  NULL: nobody asks. */
+    struct buf *headers;
 };
 
 /* DET_OK whenever the server answered, whatever its status.  DET_UNREACHABLE: nobody

@@ -59,6 +59,7 @@ struct memory_call {
     struct task timer;
     int64_t timeout_us;
     struct buf bytes; /* arrived, not yet taken */
+    struct buf head;  /* the reply's header lines */
     int status;
     char mark[NET_MARK_TEXT];
     det_status failure;
@@ -80,6 +81,7 @@ struct memory_exchange {
     int status;
     char mark[NET_MARK_TEXT]; /* the server's, which may be gone */
     struct buf out;           /* the reply, or a piece */
+    struct buf head;          /* its header lines; empty once they have arrived */
     struct net_stream stream;
     bool loses_reply;
     bool is_gone; /* the client left */

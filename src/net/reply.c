@@ -98,6 +98,18 @@ static void take_mark(struct reply *reply, const char *value)
     reply->mark[len] = '\0';
 }
 
+/* For whoever asks for the headers. */
+static det_status keep_header(struct reply *reply, const char *line, struct err *err)
+{
+    const char *colon = strchr(line, ':');
+
+    if (!reply->headers || !colon)
+        return DET_OK;
+    buf_printf(reply->headers, "%.*s: %s\n", (int)(colon - line), line,
+               colon + 1 + strspn(colon + 1, " \t"));
+    return reply->headers->status ? err_default(err, reply->headers->status) : DET_OK;
+}
+
 static det_status read_header(struct reply *reply, const char *line, struct err *err)
 {
     const char *colon = strchr(line, ':');
@@ -185,11 +197,16 @@ static det_status read_chunk_size(struct reply *reply, const char *line,
 
 static det_status read_line(struct reply *reply, const char *line, struct err *err)
 {
+    det_status st;
+
     switch (reply->state) {
     case REPLY_STATUS:
         return read_status(reply, line, err);
     case REPLY_HEADERS:
-        return *line ? read_header(reply, line, err) : end_headers(reply, err);
+        if (!*line)
+            return end_headers(reply, err);
+        st = read_header(reply, line, err);
+        return st ? st : keep_header(reply, line, err);
     case REPLY_SIZE:
         return read_chunk_size(reply, line, err);
     case REPLY_CRLF:

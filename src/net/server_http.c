@@ -500,13 +500,16 @@ bool http_add_header(const struct mhd *mhd, struct MHD_Response *response,
 }
 
 bool http_add_common(const struct http_server *server, struct MHD_Response *response,
-                     const char *content_type)
+                     const char *content_type, const char *const *headers)
 {
     const struct mhd *mhd = &server->mhd;
 
     if (content_type &&
         mhd->add_response_header(response, "Content-Type", content_type) != MHD_YES)
         return false;
+    for (const char *const *line = headers; line && *line; line++)
+        if (!http_add_header(mhd, response, *line))
+            return false;
     return !server->mark[0] ||
            mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;
 }
@@ -521,7 +524,6 @@ static struct MHD_Response *response_new(const struct http_server *server,
     size_t len = body->len;
     char *bytes = buf_take(body);
     struct MHD_Response *response = NULL;
-    bool is_ok;
 
     if (bytes)
         response =
@@ -530,10 +532,7 @@ static struct MHD_Response *response_new(const struct http_server *server,
         mem_free(bytes);
         return NULL;
     }
-    is_ok = http_add_common(server, response, answer->content_type);
-    for (const char *const *line = answer->headers; is_ok && line && *line; line++)
-        is_ok = http_add_header(mhd, response, *line);
-    if (is_ok)
+    if (http_add_common(server, response, answer->content_type, answer->headers))
         return response;
     mhd->destroy_response(response);
     return NULL;

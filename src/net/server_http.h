@@ -101,7 +101,7 @@ det_status http_listen(const struct net_server_config *config, int *ret_fd,
 void http_server_free(struct net_server *server);
 /* The header lines that every answer has; false: no memory. */
 bool http_add_common(const struct http_server *server, struct MHD_Response *response,
-                     const char *content_type);
+                     const char *content_type, const char *const *headers);
 bool http_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 void http_on_gone(struct net_exchange *x, net_gone_fn *fn);
 void http_answer(struct net_exchange *x, const struct net_answer_with *answer);

@@ -166,13 +166,14 @@ void http_stream_finish(struct http_exchange *x)
 
 /* NULL when there is no memory for it. */
 static struct MHD_Response *stream_response(struct http_exchange *x,
-                                            const char *content_type)
+                                            const char *content_type,
+                                            const char *const *headers)
 {
     const struct mhd *mhd = &x->server->mhd;
     struct MHD_Response *response = mhd->create_response_from_callback(
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, http_stream_read, x, NULL);
 
-    if (!response || http_add_common(x->server, response, content_type))
+    if (!response || http_add_common(x->server, response, content_type, headers))
         return response;
     mhd->destroy_response(response);
     return NULL;
@@ -194,6 +195,7 @@ void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
     x->is_held = false;
     server->streams++;
     x->stream.is = *stream;
+    x->stream.is.headers = NULL; /* they were the caller's */
     x->stream.state = STREAM_SENDING;
     x->stream.task = (struct task)TASK_INIT(stream_step);
     x->stream.piece = (struct buf)BUF_INIT;
@@ -223,7 +225,7 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
 {
     struct http_exchange *x = (struct http_exchange *)base;
 
-    http_stream_start(x, stream_response(x, content_type), 200, stream);
+    http_stream_start(x, stream_response(x, content_type, stream->headers), 200, stream);
 }
 
 void http_stream_wake(struct net_exchange *base)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* openapi.c - the table of routes, told to programs (OpenAPI 3); page.c tells people.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -8,6 +9,8 @@
 #include "model/field.h"
 #include "wire/bodies.h"
 #include "wire/route.h"
+
+enum { PATH_TEXT = 256 };
 
 static void write_schema(struct json_writer *w, const struct field *field);
 
@@ -89,7 +92,7 @@ static void write_parameters(struct json_writer *w, const struct route *route)
 
     jw_array(w, "parameters");
     for (const char *at = strchr(route->path, '{'); at; at = strchr(at + 1, '{')) {
-        size_t len = strcspn(at + 1, "}");
+        size_t len = strcspn(at + 1, ".}"); /* {name} or {name...} */
 
         memcpy(name, at + 1, len);
         name[len] = '\0';
@@ -150,9 +153,21 @@ static bool is_first_of_path(size_t at)
     return true;
 }
 
+/* OpenAPI has no word for the rest of a path: "/x/{name...}" reads "/x/{name}". */
+static void plain_path(const char *path, char plain[PATH_TEXT])
+{
+    const char *dots = strstr(path, "...}");
+
+    if (dots)
+        snprintf(plain, PATH_TEXT, "%.*s}", (int)(dots - path), path);
+    else
+        snprintf(plain, PATH_TEXT, "%s", path);
+}
+
 void route_openapi(struct buf *out)
 {
     struct json_writer w = JSON_WRITER(out);
+    char path[PATH_TEXT];
 
     jw_object(&w, NULL);
     jw_str(&w, "openapi", "3.0.3");
@@ -164,7 +179,8 @@ void route_openapi(struct buf *out)
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!is_first_of_path(i))
             continue;
-        jw_object(&w, routes[i].path);
+        plain_path(routes[i].path, path);
+        jw_object(&w, path);
         for (size_t j = i; j < ROUTE_COUNT; j++)
             if (!strcmp(routes[j].path, routes[i].path))
                 write_operation(&w, &routes[j]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/route.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -32,12 +33,20 @@ const char *const route_auth_names[] = {"anybody", "user",  "task",
                                         "admin",   "agent", NULL};
 
 /* ---- finding ------------------------------------------------------------------------
- * A path is compared part by part.  A row that matches with fewer variable parts wins.
+ * A path is compared part by part.  Of the rows that match, one that names all parts
+ * wins over one that ends in {name...}, then the one with more literal parts.
  */
 
 struct span {
     const char *at;
     size_t len;
+};
+
+struct found {
+    struct span arg[ROUTE_ARGS];
+    int args;
+    int literals;
+    bool has_rest;
 };
 
 static struct span next_part(const char **path)
@@ -52,34 +61,59 @@ static struct span next_part(const char **path)
     return part;
 }
 
-/* The number of variable parts, or -1 when the path is another. */
-static int match_path(const char *pattern, const char *path,
-                      struct span arg[ROUTE_ARGS])
+static bool is_rest(struct span part)
 {
-    int args = 0;
+    return part.len > 5 && part.at[0] == '{' &&
+           !memcmp(part.at + part.len - 4, "...}", 4);
+}
 
+/* Whatever follows the slash. */
+static struct span rest_of(const char *path)
+{
+    path += *path == '/';
+    return (struct span){path, strlen(path)};
+}
+
+/* False: the path is another. */
+static bool match_path(const char *pattern, const char *path, struct found *found)
+{
+    *found = (struct found){0};
     for (;;) {
         struct span want = next_part(&pattern);
-        struct span have = next_part(&path);
+        struct span have;
 
+        assert(found->args < ROUTE_ARGS || want.at[0] != '{');
+        if (is_rest(want)) {
+            found->arg[found->args++] = rest_of(path);
+            found->has_rest = true;
+            return true;
+        }
+        have = next_part(&path);
         if (!want.len && !have.len)
-            return args;
+            return true;
         if (!want.len || !have.len)
-            return -1;
-        if (want.at[0] == '{' && args < ROUTE_ARGS)
-            arg[args++] = have;
-        else if (want.len != have.len || memcmp(want.at, have.at, want.len) != 0)
-            return -1;
+            return false;
+        if (want.at[0] == '{')
+            found->arg[found->args++] = have;
+        else if (want.len == have.len && !memcmp(want.at, have.at, want.len))
+            found->literals++;
+        else
+            return false;
     }
 }
 
-static det_status fill_match(const struct route *route, const struct span *arg,
-                             int args, struct arena *mem, struct route_match *ret_match)
+static bool is_better(const struct found *a, const struct found *b)
+{
+    return a->has_rest != b->has_rest ? b->has_rest : a->literals > b->literals;
+}
+
+static det_status fill_match(const struct route *route, const struct found *found,
+                             struct arena *mem, struct route_match *ret_match)
 {
     struct route_match match = {.route = route};
 
-    for (int i = 0; i < args; i++) {
-        match.arg[i] = url_decode(mem, arg[i].at, arg[i].len, false);
+    for (int i = 0; i < found->args; i++) {
+        match.arg[i] = url_decode(mem, found->arg[i].at, found->arg[i].len, false);
         if (!match.arg[i])
             return DET_NOMEM;
     }
@@ -103,27 +137,23 @@ det_status route_find(enum route_method method, const char *path, struct arena *
                       struct route_match *ret_match, struct err *err)
 {
     const struct route *best = NULL;
-    struct span best_arg[ROUTE_ARGS];
-    int best_args = ROUTE_ARGS + 1;
+    struct found best_found = {0};
     bool is_known = false;
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        struct span arg[ROUTE_ARGS];
-        int args = may_match(routes[i].path, path)
-                       ? match_path(routes[i].path, path, arg)
-                       : -1;
+        struct found found;
 
-        if (args < 0)
+        if (!may_match(routes[i].path, path) ||
+            !match_path(routes[i].path, path, &found))
             continue;
         is_known = true;
-        if (routes[i].method != method || args >= best_args)
+        if (routes[i].method != method || (best && !is_better(&found, &best_found)))
             continue;
         best = &routes[i];
-        best_args = args;
-        memcpy(best_arg, arg, sizeof(arg));
+        best_found = found;
     }
     if (best)
-        return fill_match(best, best_arg, best_args, mem, ret_match);
+        return fill_match(best, &best_found, mem, ret_match);
     if (is_known)
         return err_set(err, DET_UNSUPPORTED, "'%s' does not take %s", path,
                        route_method_names[method]);

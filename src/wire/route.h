@@ -41,7 +41,9 @@ struct route {
     enum route_id id;
     const char *name; /* "get_trial" */
     enum route_method method;
-    const char *path; /* with {names} for its variable parts */
+    /* With {names} for its variable parts.  The last may be {name...}: the rest of the
+     * path, with its slashes, or "". */
+    const char *path;
     enum route_auth auth;
     const struct field *query; /* NULL: none */
     size_t query_size;

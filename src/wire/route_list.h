@@ -3,14 +3,17 @@
  *
  *    id, method, path, auth, query, body, reply, summary
  *
- * A literal part wins over a {name}; nothing else depends on the order. */
+ * A literal part wins over a {name}, and that over a {name...}, the rest of a path;
+ * nothing else depends on the order. */
 
 /* clang-format off */
 
 /* the master itself */
 ROUTE(get_info, GET, "/info", OPEN, none, none, "version, cluster and master ids", "What is running here")
 ROUTE(get_health, GET, "/health", OPEN, none, none, "status", "Whether it is well")
-ROUTE(get_root, GET, "/", OPEN, none, none, "a page", "Where to go from here")
+ROUTE(get_root, GET, "/", OPEN, none, none, "a page", "To the WebUI")
+ROUTE(get_webui, GET, "/det/{path...}", OPEN, none, none, "a page", "The WebUI; each of its views has its own address")
+ROUTE(get_webui_file, GET, "/det/web/{hash}/{path...}", OPEN, none, none, "a file", "A file of the WebUI")
 ROUTE(get_docs, GET, "/docs", OPEN, none, none, "a page", "This list of calls")
 ROUTE(get_openapi, GET, "/docs/openapi.json", OPEN, none, none, "OpenAPI 3", "The same for programs")
 ROUTE(get_master, GET, "/api/v1/master", OPEN, none, none, "v1GetMasterResponse", "Show the master")

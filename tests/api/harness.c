@@ -250,7 +250,9 @@ static struct json *parse_reply(struct arena *mem, const char *text)
 static struct reply make_reply(struct bed *bed, int status, const struct buf *body)
 {
     struct reply reply = {.status = status,
-                          .text = arena_strndup(&bed->mem, body->data, body->len)};
+                          .text = arena_strndup(&bed->mem, body->data, body->len),
+                          .len = body->len,
+                          .headers = ""};
 
     CHECK(reply.text != NULL);
     reply.json = parse_reply(&bed->mem, reply.text);
@@ -263,10 +265,24 @@ struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
     return bed_call_bytes(bed, who, method, path, body, body ? strlen(body) : 0);
 }
 
+static struct reply call_now(struct bed *bed, const struct net_call *call)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    CLEANUP(buf_done) struct buf headers = BUF_INIT;
+    struct net_reply got = {.body = &out, .headers = &headers};
+    struct reply reply;
+
+    note_route(call->method, call->path);
+    CHECK_OK(net_call(bed->client, call, &got, &test_err));
+    reply = make_reply(bed, got.status, &out);
+    reply.headers = arena_strdup(&bed->mem, headers.data);
+    CHECK(reply.headers != NULL);
+    return reply;
+}
+
 struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
                             const char *path, const void *body, size_t len)
 {
-    CLEANUP(buf_done) struct buf out = BUF_INIT;
     const char *headers[] = {token_header(bed, who), NULL};
     struct net_call call = {.method = method,
                             .path = path,
@@ -274,11 +290,31 @@ struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method metho
                             .body = body,
                             .body_len = len,
                             .timeout_ms = CALL_MS};
-    struct net_reply reply = {.body = &out};
 
-    note_route(method, path);
-    CHECK_OK(net_call(bed->client, &call, &reply, &test_err));
-    return make_reply(bed, reply.status, &out);
+    return call_now(bed, &call);
+}
+
+struct reply bed_call_with(struct bed *bed, const char *const *headers,
+                           enum net_method method, const char *path, const char *body)
+{
+    struct net_call call = {.method = method,
+                            .path = path,
+                            .headers = headers,
+                            .body = body,
+                            .body_len = body ? strlen(body) : 0,
+                            .timeout_ms = CALL_MS};
+
+    return call_now(bed, &call);
+}
+
+const char *bed_header(struct bed *bed, const struct reply *reply, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = reply->headers; *at; at += strcspn(at, "\n") + 1)
+        if (!strncasecmp(at, name, len) && at[len] == ':')
+            return arena_strndup(&bed->mem, at + len + 2, strcspn(at + len + 2, "\n"));
+    return NULL;
 }
 
 const char *bed_login(struct bed *bed, const char *username, const char *password,

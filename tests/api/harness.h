@@ -70,7 +70,9 @@ struct bed {
 struct reply {
     int status;
     const char *text;
-    struct json *json; /* NULL: it is none */
+    struct json *json;   /* NULL: it is none */
+    size_t len;          /* of the text, which may hold any bytes */
+    const char *headers; /* "Name: value\n" each */
 };
 
 /* A master on fresh data, with both users logged in; `yaml`: its configuration, or
@@ -94,6 +96,11 @@ void bed_pass(struct bed *bed, int64_t seconds);
 /* One call; a failure of the network fails the test. */
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
                       const char *path, const char *body);
+/* The same with these headers ("Name: value", ends with NULL) and no others. */
+struct reply bed_call_with(struct bed *bed, const char *const *headers,
+                           enum net_method method, const char *path, const char *body);
+/* The value of a reply's header; NULL: it has none of that name. */
+const char *bed_header(struct bed *bed, const struct reply *reply, const char *name);
 /* The same with a body of any bytes. */
 struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
                             const char *path, const void *body, size_t len);

@@ -47,9 +47,10 @@ det_status api_get_health(struct request *req)
 det_status api_get_root(struct request *req)
 {
     req->http_status = 302;
-    req->location = "Location: /docs";
+    request_header(req, "Location", "/det/");
     req->content_type = "text/html; charset=utf-8";
-    buf_puts(&req->out, "<a href=/docs>the calls of this master</a>\n");
+    buf_puts(&req->out, "<a href=/det/>the WebUI</a>, "
+                        "<a href=/docs>the calls of this master</a>\n");
     return DET_OK;
 }
 

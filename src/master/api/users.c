@@ -10,7 +10,7 @@
 #include "wire/bodies.h"
 #include "wire/queries.h"
 
-enum { SESSION_DAYS = 7 };
+enum { SESSION_DAYS = 7, COOKIE_SIZE = 256 };
 
 /* ---- sessions -------------------------------------------------------------------- */
 
@@ -54,13 +54,29 @@ static det_status write_session(struct write_job *job, struct db *db, struct err
     return st;
 }
 
+/* For browsers, beside the token in the body, which programs send as a header: their
+ * pages never see it (HttpOnly), and it does not travel with what other sites ask for
+ * (SameSite). */
+static void set_cookie(struct request *req, const char *token, int seconds)
+{
+    char value[COOKIE_SIZE];
+
+    snprintf(value, sizeof(value),
+             "auth=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d", token, seconds);
+    request_header(req, "Set-Cookie", value);
+}
+
 static det_status login_done(struct request *req)
 {
     struct login_state *login = req->state;
+    const char *token =
+        auth_token(req->master->auth, TOKEN_SESSION, login->session.id, &req->mem);
 
+    if (!token)
+        return DET_NOMEM;
+    set_cookie(req, token, SESSION_DAYS * 86400);
     jw_object(&req->w, NULL);
-    jw_str(&req->w, "token",
-           auth_token(req->master->auth, TOKEN_SESSION, login->session.id, &req->mem));
+    jw_str(&req->w, "token", token);
     show_user(&req->w, "user", &login->user);
     jw_end_object(&req->w);
     return DET_OK;
@@ -120,9 +136,15 @@ static det_status drop_session(struct write_job *job, struct db *db, struct err 
     return store_session_drop(db, REQUEST_OF(job)->caller.session_id, err);
 }
 
+static det_status logout_done(struct request *req)
+{
+    set_cookie(req, "", 0);
+    return DET_OK;
+}
+
 det_status api_logout(struct request *req)
 {
-    return request_write(req, drop_session, NULL);
+    return request_write(req, drop_session, logout_done);
 }
 
 /* ---- reading --------------------------------------------------------------------- */

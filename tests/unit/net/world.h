@@ -144,8 +144,8 @@ static inline void world_done(void *arg)
 static inline void world_stream(struct world *w, struct net_exchange *x,
                                 net_next_fn *next)
 {
-    struct net_stream stream = {w->lane, next, world_done, w};
-
+    struct net_stream stream = {w->lane, next, world_done, w,
+                                (const char *[]){"X-Stream: yes", NULL}};
     lock_take(&w->lock);
     w->stream = x;
     lock_give(&w->lock);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/web.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+
+const struct web_file *web_find(const struct web_files *files, const char *path)
+{
+    uint32_t from = 0;
+    uint32_t to = files->count;
+
+    while (from < to) {
+        uint32_t at = from + (to - from) / 2;
+        int order = strcmp(path, files->file[at].path);
+
+        if (!order)
+            return &files->file[at];
+        if (order < 0)
+            to = at;
+        else
+            from = at + 1;
+    }
+    return NULL;
+}
+
+/* The first part of every address in webui/app.js; what is not here is answered with
+ * the same page and 404, so that programs that look see it, too. */
+bool web_is_page(const char *path)
+{
+    static const char *const pages[] = {
+        "",     "cluster",  "compare", "experiments", "login", "logs",       "models",
+        "runs", "settings", "tasks",   "trials",      "users", "workspaces",
+    };
+    size_t len = strcspn(path, "/");
+
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (strlen(pages[i]) == len && !memcmp(pages[i], path, len))
+            return true;
+    return false;
+}
+
+/* "gzip;q=0.5": the word matches, and its weight is not 0 ("q=0", "q=0.000"). */
+static bool accepts(const char *item, size_t len, const char *word)
+{
+    size_t word_len = strlen(word);
+    const char *weight;
+    size_t zeros;
+
+    if (len < word_len || strncasecmp(item, word, word_len))
+        return false;
+    item += word_len;
+    len -= word_len;
+    if (len && !memchr("; \t", *item, 3))
+        return false; /* "gzipped" */
+    weight = memmem(item, len, "q=", 2);
+    if (!weight)
+        return true;
+    weight += 2;
+    zeros = strspn(weight, "0.");
+    return !zeros || (weight[zeros] >= '1' && weight[zeros] <= '9');
+}
+
+bool web_takes_gzip(const char *accept)
+{
+    while (accept && *accept) {
+        size_t len = strcspn(accept, ",");
+        size_t blanks = strspn(accept, " \t");
+
+        if (blanks < len && (accepts(accept + blanks, len - blanks, "gzip") ||
+                             accepts(accept + blanks, len - blanks, "x-gzip")))
+            return true;
+        accept += len + (accept[len] == ',');
+    }
+    return false;
+}
+
+/* Weak comparison, as GET's is: W/ does not count. */
+bool web_has_tag(const char *if_none_match, const char *etag)
+{
+    const char *tag = !strncmp(etag, "W/", 2) ? etag + 2 : etag;
+    const char *at = if_none_match;
+
+    if (!at)
+        return false;
+    while (*at) {
+        size_t len;
+
+        at += strspn(at, ", \t");
+        if (*at == '*')
+            return true;
+        if (!strncmp(at, "W/", 2))
+            at += 2;
+        len = strcspn(at, ", \t");
+        if (len && len == strlen(tag) && !memcmp(at, tag, len))
+            return true;
+        at += len;
+    }
+    return false;
+}
