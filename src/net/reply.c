@@ -120,10 +120,6 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
         return not_http(err, "a header is broken");
     name_len = (size_t)(colon - line);
     value = colon + 1 + strspn(colon + 1, " \t");
-    if (reply->headers)
-        buf_printf(reply->headers, "%.*s: %s\n", (int)name_len, line, value);
-    if (reply->headers && reply->headers->status)
-        return err_default(err, reply->headers->status);
 
     if (name_len == 14 && !strncasecmp(line, "Content-Length", name_len))
         return read_length(reply, value, err);
