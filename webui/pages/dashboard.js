@@ -2,7 +2,7 @@
 // dashboard.js - what goes on: recent experiments, what runs and waits, how full the cluster is.
 import {get} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {ago, number, plural, stateName, time, took} from "../format.js";
+import {ago, isOver, number, percent, plural, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {session} from "../session.js";
 import {dataTable} from "../table.js";
@@ -61,7 +61,8 @@ function drawRunning(node, jobs, total) {
 
 const COLUMNS = [
     {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
-        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.numTrials, "trial")}`)]},
+        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.numTrials, "trial")}`,
+        !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
     {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
@@ -102,10 +103,12 @@ function firstSteps() {
 
 function recent(query, refresh) {
     let isMine = query.of !== "everyone";
-    const table = dataTable({label: "Recent experiments", columns: COLUMNS, href: (e) => `/experiments/${e.id}`});
+    const columns = () => COLUMNS.filter((column) => column.id !== "owner" || !isMine);
+    const table = dataTable({label: "Recent experiments", columns: columns(), href: (e) => `/experiments/${e.id}`});
     const choose = (mine, label) => h("button", {type: "button", class: "button", "aria-pressed": String(mine === isMine), onclick: (event) => {
         isMine = mine;
         setQuery({of: mine ? null : "everyone"});
+        table.columns(columns());
         for (const one of event.target.parentNode.children) one.setAttribute("aria-pressed", String(one === event.target));
         refresh();
     }}, label);
