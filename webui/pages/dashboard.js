@@ -61,14 +61,14 @@ function drawRunning(node, jobs, total) {
 
 const COLUMNS = [
     {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
-        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.numTrials, "trial")}`,
+        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
     {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
-    {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestTrialSearcherMetric === null ? h("span", {class: "dim"}, "–")
-        : [number(e.bestTrialSearcherMetric), h("small", {class: "dim"}, e.searcherMetric)]},
-    {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.displayName || e.username},
+    {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
+        : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},
+    {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.username},
     {id: "started", label: "Started", isNumber: true, class: "phone-off", cell: (e) => h("time", {datetime: e.startTime, title: time(e.startTime)}, ago(e.startTime))},
 ];
 
@@ -117,7 +117,7 @@ function recent(query, refresh) {
         h("div", {class: "bar"}, h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
     return {
         node,
-        query: () => ({limit: RECENT, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_ID", excludeConfig: true, archived: false, userIds: isMine ? session.user.id : null}),
+        query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),
         draw(experiments) {
             table.rows(experiments);
             if (!experiments.length) fill(place, empty(h("p", isMine ? "You have no experiments yet." : "There are none.")));
@@ -137,12 +137,12 @@ export async function page({root, query, title, live, onLeave, signal}) {
 
     const refresh = paced(async () => {
         const [experiments, pools, jobs] = await Promise.all([
-            get("/api/v1/experiments", list.query(), {signal}),
+            get("/api/v1/det/experiments", list.query(), {signal}),
             get("/api/v1/resource-pools", {}, {signal}),
             get("/api/v1/job-queues-v2", {limit: RUNNING}, {signal}),
         ]);
         shown = experiments.experiments;
-        const isNew = !shown.length && !(await get("/api/v1/experiments", {limit: 1, excludeConfig: true}, {signal})).experiments.length;
+        const isNew = !experiments.all; // nobody has made any
         if (isNew !== !!main.querySelector(".first")) fill(main, isNew ? firstSteps() : list.node);
         list.draw(shown);
         drawCluster(cluster, pools.resourcePools);
