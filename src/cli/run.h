@@ -107,6 +107,8 @@ RUN(completion);
 RUN(version);
 RUN(internal_config);
 RUN(internal_man);
+/* ui.c */
+RUN(ui);
 /* launch.c, launch_rank.c, launch_tensorflow.c, launch_torch.c */
 RUN(launch_mpi);
 RUN(launch_torch);
