@@ -164,6 +164,13 @@ bool series_pen_add_sum(struct series_pen *pen, const struct series_sum *sum)
     return true;
 }
 
+void series_pen_clear(struct series_pen *pen)
+{
+    series_pen_done(pen);
+    pen->line.reports = 0;
+    pen->has_ends = false;
+}
+
 void series_pen_done(struct series_pen *pen)
 {
     vec_done(&pen->few);

@@ -63,6 +63,7 @@ bool series_pen_add_sum(struct series_pen *pen, const struct series_sum *sum);
 /* The first or the last value of such sums: does not count. */
 void series_pen_mark(struct series_pen *pen, double x, double y);
 bool series_fits(const struct series_grid *grid, double from, double to);
+void series_pen_clear(struct series_pen *pen); /* as it began */
 void series_pen_done(struct series_pen *pen);
 
 /* Draws all lines of a chart; empty ones are left out.  Into `mem`. */
