@@ -19,7 +19,6 @@
 #include "base/map.h"
 #include "data/json.h"
 #include "store/metric_codec.h"
-#include "store/series_pen.h"
 
 enum { LEVEL_NODES_MOST = 1 << 16 };
 
@@ -46,7 +45,7 @@ static struct level_column *column_of(struct builder *b, const char *name)
     column = arena_new(b->mem, struct level_column);
     if (column) {
         column->name = arena_strdup(b->mem, name);
-        column->sum = arena_array(b->mem, struct level_sum, b->nodes + 1);
+        column->sum = arena_array(b->mem, struct series_sum, b->nodes + 1);
     }
     if (!column || !column->name || !column->sum || !vec_push(&b->all, column))
         return NULL;
@@ -58,7 +57,7 @@ static struct level_column *column_of(struct builder *b, const char *name)
 }
 
 /* Sums are added in the order of their rows. */
-static void sum_add(struct level_sum *sum, const struct level_sum *more, uint32_t at)
+static void sum_add(struct series_sum *sum, const struct series_sum *more, uint32_t at)
 {
     sum->count += more->count;
     sum->odd |= more->odd;
@@ -118,7 +117,7 @@ static void merge_ends(struct level_column *column, const struct level_column *n
 static bool add_value(struct level_column *column, uint32_t row,
                       const struct metric_cells *cells, double value)
 {
-    struct level_sum one = {.count = 1, .odd = odd_of(value)};
+    struct series_sum one = {.count = 1, .odd = odd_of(value)};
     struct level_end end = {cells->steps, cells->report_us, value};
 
     if (!column)
@@ -499,7 +498,7 @@ static bool get_column(struct blob *body, const struct level *level,
                        struct level_column *column, struct coder *coder,
                        struct arena *mem)
 {
-    column->sum = arena_array(mem, struct level_sum, level->nodes + 1);
+    column->sum = arena_array(mem, struct series_sum, level->nodes + 1);
     if (!column->sum)
         return false;
     get_counts(body, level, column, coder);

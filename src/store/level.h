@@ -30,6 +30,7 @@
 
 #include "base/err.h"
 #include "store/metric.h"
+#include "store/series_pen.h"
 
 struct arena;
 struct buf;
@@ -49,17 +50,6 @@ struct level_node {
     int64_t rows;
 };
 
-/* Of one metric in one node. */
-struct level_sum {
-    uint32_t count;
-    uint32_t low_at; /* only the order of the two means anything */
-    uint32_t high_at;
-    uint8_t odd; /* bit set of enum series_odd_kind */
-    bool has;    /* low and high: there is a finite value */
-    double low;
-    double high;
-};
-
 struct level_end {
     int64_t steps;
     int64_t report_us;
@@ -77,7 +67,7 @@ enum level_end_kind {
 
 struct level_column {
     const char *name;
-    struct level_sum *sum; /* one a node */
+    struct series_sum *sum; /* one a node */
     struct level_end end[LEVEL_ENDS];
     bool has_ends;
 };

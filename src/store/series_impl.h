@@ -30,6 +30,7 @@ struct series_run {
     struct series_pen **archived; /* NULL: what was taken back is not wanted */
     struct level_pages pages;     /* that cover its blocks */
     int64_t tail_rows;
+    int64_t rows; /* all of them */
 };
 
 /* The smallest and the largest x of a stretch. */

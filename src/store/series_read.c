@@ -157,55 +157,53 @@ static bool may_fit(const struct reading *r, const struct level_page *page)
     return node * grid->pixels <= grid->to - grid->from;
 }
 
-static bool fits(const struct reading *r, const struct level *level)
+/* Where the nodes lie; *ret_places NULL: some are too wide. */
+static det_status place_nodes(const struct reading *r, const struct level *level,
+                              struct arena *mem, struct series_place **ret_places,
+                              struct err *err)
 {
+    struct series_place *place = arena_array(mem, struct series_place, level->nodes);
+
+    *ret_places = NULL;
+    if (!place)
+        return err_default(err, DET_NOMEM);
     for (uint32_t i = 0; i < level->nodes; i++) {
         const struct level_node *node = &level->node[i];
         struct series_span span =
             span_of(r, node->first_steps, node->last_steps, node->min_us, node->max_us);
 
-        if (!series_fits(&r->run->lot->grid, span.from, span.to))
-            return false;
+        if (!series_place_of(&r->run->lot->grid, span.from, span.to, &place[i]))
+            return DET_OK;
     }
-    return true;
+    *ret_places = place;
+    return DET_OK;
 }
 
-static bool mark(const struct reading *r, uint32_t name, const struct level_end *end)
+static void mark(const struct reading *r, struct series_pen *pen,
+                 const struct level_end *end)
 {
-    struct series_pen *pen = pen_of(r, end->steps, name);
     double x;
 
-    if (pen && place_of(r, end->steps, end->report_us, &x))
+    if (place_of(r, end->steps, end->report_us, &x))
         series_pen_mark(pen, x, end->value);
-    return pen != NULL;
 }
 
+/* The whole page lies on one side of the cut: each of its columns has one pen. */
 static det_status add_sums(const struct reading *r, const struct level *level,
-                           struct err *err)
+                           const struct series_place *place, struct err *err)
 {
     int first = r->ask->axis == SERIES_TIME ? LEVEL_EARLIEST : LEVEL_FIRST;
 
     for (uint32_t k = 0; k < level->columns; k++) {
         const struct level_column *column = &level->column[k];
+        struct series_pen *pen = pen_of(r, level->node[0].first_steps, k);
 
-        if (!column->sum || !mark(r, k, &column->end[first]) ||
-            !mark(r, k, &column->end[first + 1]))
+        if (!column->sum || !pen)
             continue;
+        mark(r, pen, &column->end[first]);
+        mark(r, pen, &column->end[first + 1]);
         for (uint32_t i = 0; i < level->nodes; i++) {
-            const struct level_node *node = &level->node[i];
-            const struct level_sum *sum = &column->sum[i];
-            struct series_span span = span_of(r, node->first_steps, node->last_steps,
-                                              node->min_us, node->max_us);
-            struct series_sum one = {.from = span.from,
-                                     .to = span.to,
-                                     .count = sum->count,
-                                     .low = sum->low,
-                                     .high = sum->high,
-                                     .has = sum->has,
-                                     .is_low_first = sum->low_at <= sum->high_at,
-                                     .odd = sum->odd};
-
-            if (!series_pen_add_sum(pen_of(r, node->first_steps, k), &one))
+            if (!series_pen_add_sum(pen, &place[i], &column->sum[i]))
                 return err_default(err, DET_NOMEM);
         }
     }
@@ -228,7 +226,9 @@ static det_status read_sums(struct db *db, const struct reading *r,
 {
     CLEANUP(arena_done) struct arena scratch = ARENA_INIT(READ_BYTES);
     const struct series_lot *lot = r->run->lot;
-    bool takes_sums = lies == INSIDE && !lot->is_sparse && may_fit(r, page);
+    bool takes_sums = lies == INSIDE && !lot->is_sparse &&
+                      r->run->rows > lot->grid.room && may_fit(r, page);
+    struct series_place *place = NULL;
     struct level level = {0};
     det_status st;
 
@@ -239,10 +239,13 @@ static det_status read_sums(struct db *db, const struct reading *r,
     if (st)
         return st;
     *ret_did = is_empty(&level);
-    if (*ret_did || !takes_sums || !fits(r, &level))
+    if (*ret_did || !takes_sums)
         return DET_OK;
+    st = place_nodes(r, &level, &scratch, &place, err);
+    if (st || !place)
+        return st;
     *ret_did = true;
-    return add_sums(r, &level, err);
+    return add_sums(r, &level, place, err);
 }
 
 /* A page by its sums where they are fine enough, else by the pages below it; at the
@@ -466,6 +469,7 @@ det_status series_look_at_run(struct db *db, const struct series_ask *ask,
         st = add_tail(db, run, &extent, err);
     if (st)
         return st;
+    run->rows = extent.rows;
     end->run_id = MAX(end->run_id, run->run->key.run_id);
     end->reports += (uint64_t)extent.rows;
     if (extent.steps.has)

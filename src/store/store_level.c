@@ -422,7 +422,7 @@ static det_status join(struct db *db, const struct metric_key *key,
         st = level_page_load(db, &page[i], NULL, 0, mem, &part[i], err);
         sums += (uint64_t)part[i].columns * part[i].nodes;
         /* so many metrics that summing them up would hold the writer up */
-        if (sums * sizeof(struct level_sum) > PAGE_MOST * (uint64_t)LEVEL_PAGES)
+        if (sums * sizeof(struct series_sum) > PAGE_MOST * (uint64_t)LEVEL_PAGES)
             return DET_OK;
     }
     if (!st)

@@ -249,6 +249,7 @@ static void set_grids(struct drawing *d)
         grid->room = grid->pixels * 2;
         grid->from = fmax(grid->from, d->ask->from);
         grid->to = fmin(grid->to, d->ask->to);
+        series_grid_init(grid);
     }
 }
 
