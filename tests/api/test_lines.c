@@ -59,7 +59,7 @@ static void find_base(struct bed *bed)
 TEST(lines_are_had_by_number_from_either_end)
 {
     static const struct step steps[] = {
-        GET("none yet", LINES, 200, "at=1; isEnd=true"),
+        GET("none yet", LINES, 200, "at=1; isEnd=true; trialId=1; experimentId=1"),
         DO(find_base),
         DO(post_thousand),
         GET("from the first of ours", LINES "?from=${n1}&count=3", 200,
@@ -214,6 +214,21 @@ TEST(a_search_streams_its_hits_and_says_how_far_it_is)
     struct agent agent = {0};
 
     (void)one_running(bed, &agent);
+    bed_play(bed, steps);
+}
+
+TEST(a_task_that_never_ran_has_an_empty_log)
+{
+    static const struct step steps[] = {
+        POST("create", "/api/v1/experiments", "{'config': $[single], 'activate': true}",
+             200, NULL),
+        GET("trials", "/api/v1/experiments/${create.experiment.id}/trials", 200,
+            "trials#1", .until = true),
+        GET("lines", "/api/v1/det/tasks/${trials.trials.0.taskId}/lines", 200,
+            "first=1; lines?; trialId=${trials.trials.0.id}"),
+        END_STEPS};
+    BED(bed, NULL);
+
     bed_play(bed, steps);
 }
 

@@ -6,24 +6,21 @@ import {fill, h} from "../dom.js";
 import {logView} from "../logview.js";
 import {link} from "../router.js";
 
-// "3.<uuid>" is the task of a trial of experiment 3; other tasks are jobs.
+// Whose it is: the address names only the task.
 async function origin(taskId, signal) {
-    const experiment = taskId.match(/^(\d+)\./)?.[1];
-    if (!experiment) return {title: "Logs of a task", links: [link(`/tasks/${encodeURIComponent(taskId)}`, {}, taskId)]};
-    const {trials} = await get(`/api/v1/experiments/${experiment}/trials`, {limit: 1000}, {signal});
-    const trial = trials.find((one) => one.taskId === taskId || one.taskIds?.includes(taskId));
+    const {trialId, experimentId} = await get(`/api/v1/det/tasks/${encodeURIComponent(taskId)}/lines`, {count: 1}, {signal});
+    if (!trialId) return {title: "Logs of a task", name: `task-${taskId}`, links: [link(`/tasks/${encodeURIComponent(taskId)}`, {class: "mono"}, taskId)]};
     return {
-        title: trial ? `Logs of trial ${trial.id}` : "Logs", name: trial && `trial-${trial.id}`,
-        links: [link(`/experiments/${experiment}`, {}, `Experiment ${experiment}`), trial && link(`/trials/${trial.id}`, {}, `Trial ${trial.id}`)],
+        title: `Logs of trial ${trialId}`, name: `trial-${trialId}`,
+        links: [link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), link(`/trials/${trialId}`, {}, `Trial ${trialId}`)],
     };
 }
 
 export async function page(ctx) {
     const taskId = ctx.params.id;
-    await get(`/api/v1/tasks/${encodeURIComponent(taskId)}`, {}, {signal: ctx.signal});
-    const from = await origin(taskId, ctx.signal).catch(() => ({title: "Logs", links: []}));
+    const from = await origin(taskId, ctx.signal);
     const place = h("div");
     ctx.title(from.title);
     fill(ctx.root, h("div", {class: "head"}, h("h1", from.title), h("div", {class: "bar"}, from.links)), place);
-    await logView(place, {taskId, ctx, name: from.name || `task-${taskId}`});
+    await logView(place, {taskId, ctx, name: from.name});
 }

@@ -579,7 +579,7 @@ static det_status trial_task(struct request *req, struct trial_view *ret_trial)
     return st ? st : store_trial_get(req->db, id, &req->mem, ret_trial, req->err);
 }
 
-det_status api_check_task(struct request *req)
+static det_status check_task(struct request *req)
 {
     struct allocation *rows;
     uint32_t count;
@@ -601,7 +601,7 @@ det_status api_trial_logs(struct request *req)
 
 det_status api_task_logs(struct request *req)
 {
-    det_status st = api_check_task(req);
+    det_status st = check_task(req);
 
     return st ? st : stream_logs(req, req->arg[0], 0);
 }
@@ -632,7 +632,7 @@ det_status api_trial_logs_fields(struct request *req)
 
 det_status api_task_logs_fields(struct request *req)
 {
-    det_status st = api_check_task(req);
+    det_status st = check_task(req);
 
     if (st)
         return st;
