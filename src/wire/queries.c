@@ -52,6 +52,12 @@ const struct field checkpoints_query_fields[] = {
     FIELD_END,
 };
 
+const struct field trials_table_query_fields[] = {
+    FIELD(STR, trials_table_query, metric,
+          "a validation metric: validation.NAME; else the searcher's"),
+    FIELD_END,
+};
+
 const struct field preview_gc_query_fields[] = {
     FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
                    "the experiment's best"),
@@ -136,6 +142,18 @@ const struct field series_query_fields[] = {
     FIELD_END,
 };
 
+const struct field charts_query_fields[] = {
+    FIELD(STRS, charts_query, trials, "of these trials: numbers, with commas"),
+    FIELD(STRS, charts_query, metrics, "one chart each: group.name; none: all"),
+    FIELD(I64, charts_query, points, "how wide the screen is, in pixels"),
+    FIELD(STR, charts_query, x, "steps (usual) or time"),
+    FIELD(STR, charts_query, from, "from here: steps, or seconds since 1970"),
+    FIELD(STR, charts_query, to, "to here"),
+    FIELD(BOOL, charts_query, archived, "also what was lost and redone, as lines"),
+    FIELD(STR, charts_query, format, "json: numbers as text, whatever is accepted"),
+    FIELD_END,
+};
+
 const struct field users_query_fields[] = {
     PAGE_FIELDS(users_query),
     FIELD(STR, users_query, name, "a part of the name"),
@@ -149,8 +167,33 @@ const struct field preemption_query_fields[] = {
     FIELD_END,
 };
 
+const struct field find_experiments_query_fields[] = {
+    FIELD(STR, find_experiments_query, search,
+          "a part of the id, name, description or a label, in small or large letters"),
+    FIELD(STRS, find_experiments_query, states,
+          "only these; ACTIVE: all of QUEUED, PULLING, STARTING, RUNNING"),
+    FIELD(STRS, find_experiments_query, users, "only these users"),
+    FIELD(STRS, find_experiments_query, labels, "all of these labels"),
+    FIELD(STR, find_experiments_query, archived, "no (as if left out), yes or both"),
+    FIELD(STRS, find_experiments_query, searcher, "only these search methods"),
+    FIELD(STRS, find_experiments_query, pool, "only these resource pools"),
+    FIELD(STR, find_experiments_query, sort,
+          "a column, with - before it from the largest down; -id when left out"),
+    FIELD(I64, find_experiments_query, offset,
+          "skip that many; negative: from the end"),
+    FIELD_OPTIONAL(I64, find_experiments_query, limit,
+                   "at most that many; 50 when left out; -1: all"),
+    FIELD(STR, find_experiments_query, columns,
+          "only these members of each row, between commas; id is always there"),
+    FIELD(BOOL, find_experiments_query, values,
+          "also what there is to filter by, with counts"),
+    FIELD_END,
+};
+
 const struct field generic_tasks_query_fields[] = {
     FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
+    FIELD(I64, generic_tasks_query, offset, "skip that many; negative: from the end"),
+    FIELD(I64, generic_tasks_query, limit, "at most that many; 0: all"),
     FIELD_END,
 };
 
@@ -158,5 +201,17 @@ const struct field jobs_query_fields[] = {
     PAGE_FIELDS(jobs_query),
     FIELD(STR, jobs_query, resource_pool, "only this pool"),
     FIELD(STRS, jobs_query, states, "only these states"),
+    FIELD_END,
+};
+
+const struct field changes_query_fields[] = {
+    FIELD(STRS, changes_query, kinds,
+          "only these: experiments, trials, metrics, checkpoints, logs, agents, jobs, "
+          "queue, deleted"),
+    FIELD(STRS, changes_query, experiment, "of these experiments only, by id"),
+    FIELD(STRS, changes_query, trial, "of these trials only, by id"),
+    FIELD(STRS, changes_query, task, "logs and jobs of these tasks only"),
+    FIELD(STR, changes_query, since,
+          "the id of the last event heard, where no Last-Event-ID header can be sent"),
     FIELD_END,
 };

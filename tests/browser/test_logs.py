@@ -5,7 +5,7 @@ import re
 from harness import BrowserTest, expect
 
 MANY = 1000000
-BATCH = 80000  # lines a call: what a body may hold
+BATCH = 50000  # lines a call: what a body may hold
 SECOND = 1000000
 BEGAN = 1767225600 * SECOND  # 2026-01-01T00:00:00Z
 MOST_ROWS = 1000
@@ -81,12 +81,13 @@ class Logs(BrowserTest):
     def test_lines_have_number_time_rank_and_level(self):
         page = self.at(self.task_of("ranks"))
         expect(page.get_by_role("heading", level=1)).to_contain_text("Logs of trial")
-        expect(page.get_by_text("a very bad thing").locator("..")).to_have_class(re.compile("lv-critical"))
         row = page.get_by_text("a bad thing", exact=True).locator("..")
         expect(row.locator(".rk")).to_have_text("2")
         expect(row.locator(".lv")).to_have_text("ERROR")
         expect(row.locator(".tm")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d\.\d\d\d$"))
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+        page.keyboard.press("Home")
+        expect(page.get_by_text("a very bad thing").locator("..")).to_have_class(re.compile("lv-critical"))
         self.looks(page, "logs")
 
     def test_filters_leave_what_they_say_and_are_in_the_address(self):
@@ -179,7 +180,7 @@ class Logs(BrowserTest):
     def test_a_search_finds_lists_and_steps(self):
         page = self.at(self.a_million(), "?line=1")
         page.get_by_role("searchbox", name="Search the log").fill("BAD thing")
-        expect(page.get_by_text("10 hits", exact=True).first).to_be_visible()
+        expect(page.locator(".log-found")).to_have_text("10 hits")
         page.get_by_role("searchbox").press("Enter")
         self.in_sight(page, 50000)
         expect(self.line(page, 50000).locator("mark")).to_have_text("bad thing")
@@ -198,18 +199,18 @@ class Logs(BrowserTest):
         self.in_sight(page, 350000)
         self.looks(page, "logs-search")
         page.get_by_role("button", name="Large and small letters differ").click()
-        expect(page.get_by_text("0 hits", exact=True).first).to_be_visible()
+        expect(page.locator(".log-found")).to_have_text("0 hits")
         again = self.page_at(page.url.removeprefix(self.world.url))
         expect(again.get_by_role("searchbox")).to_have_value("BAD thing")
         self.in_sight(again, 350000)
 
     def test_expressions_and_more_hits_than_a_list_holds(self):
-        page = self.at(self.a_million(), "?line=1&q=epoch+%5B0-9%5D*77+of&regex=1")
-        expect(page.get_by_text("10\u202f000 hits", exact=True).first).to_be_visible()
+        page = self.at(self.a_million(), "?line=1&q=epoch+%5B0-9%5D*777+of&regex=1")
+        expect(page.locator(".log-found")).to_have_text("1\u202f000 hits")
         page.get_by_role("log").press("n")
-        self.in_sight(page, 77)
+        self.in_sight(page, 777)
         page.get_by_role("searchbox").fill("epoch")
-        expect(page.get_by_text("> 10\u202f000 hits").first).to_be_visible()
+        expect(page.locator(".log-found")).to_have_text("> 10\u202f000 hits")
         self.go_to(page, "700000")
         self.in_sight(page, 700000)
         page.keyboard.press("n")
@@ -218,7 +219,7 @@ class Logs(BrowserTest):
         page.keyboard.press("N")
         self.in_sight(page, 699999)
         page.get_by_role("searchbox").fill("(")
-        expect(page.get_by_text(re.compile("no '\\)'|has no"))).to_be_visible()
+        expect(page.locator(".log-found")).to_contain_text("has no ')'")
         self.allow("400")
 
     def test_a_rare_level_is_found_anywhere(self):

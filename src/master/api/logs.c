@@ -9,6 +9,7 @@
 #include "master/api/api.h"
 #include "master/api/lines.h"
 #include "master/api/reports.h"
+#include "master/changes.h"
 #include "master/heart.h"
 #include "master/policies.h"
 #include "store/data.h"
@@ -124,6 +125,7 @@ static det_status lines_written(struct request *req)
 
     if (key)
         waits_wake(req->master->waits, key);
+    changes_note_text(req->master->changes, CHANGE_LOGS, state->batch.task_id);
     if (!state->match.cancels_retries && !state->match.excludes_node)
         return reply_stored(req);
     event.log_policy.trial_id = state->trial_id;
@@ -581,14 +583,9 @@ static det_status trial_task(struct request *req, struct trial_view *ret_trial)
 
 static det_status check_task(struct request *req)
 {
-    struct allocation *rows;
-    uint32_t count;
-    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
-                                              &count, req->err);
+    struct log_owner owner;
 
-    if (!st && !count)
-        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
-    return st;
+    return store_log_owner(req->db, req->arg[0], &owner, req->err);
 }
 
 det_status api_trial_logs(struct request *req)
