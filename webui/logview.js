@@ -113,6 +113,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     let drawn = 0;
     let byHand = false; // somebody has scrolled since the window was filled
     let lastTop = 0;
+    let anchor = null; // {n, part}: the line at the top, for when the width changes
 
     const filters = () => ({levels: levelsFrom(chosen.level), ranks: chosen.rank, streams: chosen.stream});
     const isFiltered = () => Boolean(chosen.level || chosen.rank || chosen.stream);
@@ -326,6 +327,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         } finally {
             isTold = false;
         }
+        if (follows) seen = span.last;
         if (rank.hidden) readRanks();
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
@@ -336,10 +338,10 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     }
 
     function setFollow(on) {
+        if (on || follows) seen = span.last;
         follows = on;
         followButton.setAttribute("aria-pressed", String(on));
         lines.setAttribute("aria-live", on ? "polite" : "off");
-        if (on) seen = span.last;
         draw();
     }
 
@@ -388,6 +390,9 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         if (!box.isConnected) return;
         const [low, high] = edges();
         const total = Math.max(1, span.last - span.first + 1);
+        anchor = selection && rows[low]?.n <= selection.from && selection.from <= rows[high]?.n
+            ? {n: selection.from, part: (rowAt(selection.from).node.offsetTop - list.offsetTop - lines.scrollTop) / lines.clientHeight}
+            : rows.length ? {n: rows[low].n, part: 0} : null;
         const first = rows[low]?.n ?? span.first, last = rows[high]?.n ?? span.last;
         const height = track.clientHeight;
         const size = Math.max(18, Math.min(height, height * (last - first + 1) / total));
@@ -457,6 +462,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         selection = a === null ? null : {from: Math.min(a, b), to: Math.max(a, b)};
         setQuery({line: rangeText(selection)});
         rows.forEach(drawMarks);
+        if (hits.isDone && hits.all.length) drawFound();
     }
     function addressOf(changes) {
         return location.pathname + queryText({...readQuery(), ...changes});
@@ -596,13 +602,23 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         if (event.key === "Enter") {
             if (query.value !== chosen.text || (!hits.all.length && hits.isDone)) searchAgain();
             step(event.shiftKey ? -1 : 1);
-        } else if (event.key === "Escape") lines.focus({preventScroll: true});
+        } else if (event.key === "Escape") {
+            event.preventDefault(); // browsers would empty the box
+            lines.focus({preventScroll: true});
+        }
     });
+
+    function drawFound(part = 1) {
+        const count = hits.all.length;
+        const at = selection && hits.numbers.has(selection.from) ? hits.all.findIndex(([n]) => n === selection.from) + 1 : 0;
+        const all = `${hits.next ? "> " : ""}${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        found.classList.remove("bad");
+        found.textContent = !chosen.text ? "" : hits.isDone ? (at ? `${number(at)} of ${all}` : all) : `${number(count)} · ${Math.floor(part * 100)} %`;
+    }
 
     function drawHits(part = 1) {
         const count = hits.all.length;
-        found.classList.remove("bad");
-        found.textContent = !chosen.text ? "" : !hits.isDone ? `${number(count)} · ${Math.floor(part * 100)} %` : hits.next ? `> ${number(count)} hits` : `${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        drawFound(part);
         previous.disabled = next.disabled = listButton.disabled = !count && hits.isDone;
         hitTitle.textContent = hits.next ? `The first ${number(count)} hits` : `${number(count)} ${count === 1 ? "hit" : "hits"}`;
         if (!chosen.text) showList(false);
@@ -686,6 +702,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     const fit = () => {
         box.style.setProperty("--log-top", `${Math.round(box.getBoundingClientRect().top + scrollY + 20)}px`);
         if (follows) toBottom();
+        else if (anchor) reveal(anchor.n, anchor.part);
         draw();
         drawList();
     };

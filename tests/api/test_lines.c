@@ -220,12 +220,21 @@ TEST(a_search_streams_its_hits_and_says_how_far_it_is)
 TEST(a_task_that_never_ran_has_an_empty_log)
 {
     static const struct step steps[] = {
-        POST("create", "/api/v1/experiments", "{'config': $[single], 'activate': true}",
-             200, NULL),
-        GET("trials", "/api/v1/experiments/${create.experiment.id}/trials", 200,
-            "trials#1", .until = true),
-        GET("lines", "/api/v1/det/tasks/${trials.trials.0.taskId}/lines", 200,
-            "first=1; lines?; trialId=${trials.trials.0.id}"),
+        POST("create", "/api/v1/experiments",
+             "{'config': $[single], 'unmanaged': true}", 200, NULL),
+        POST("trial", "/api/v1/trials",
+             "{'experimentId': ${create.experiment.id}, 'unmanaged': true}", 200, NULL),
+        GET("lines", "/api/v1/det/tasks/${trial.trial.taskId}/lines", 200,
+            "first=1; last=0; lines#0; isEnd=true; trialId=${trial.trial.id}"),
+        GET("the last", "/api/v1/det/tasks/${trial.trial.taskId}/lines?before=true",
+            200, "at=1; lines#0; isEnd=true"),
+        GET("of a time",
+            "/api/v1/det/tasks/${trial.trial.taskId}/lines?time=2024-01-01T00:00:00Z",
+            200, "at=1; lines#0; isEnd=true"),
+        GET("search", "/api/v1/det/tasks/${trial.trial.taskId}/search?text=x", 200,
+            "lines.1.hits=0"),
+        GET("fields", "/api/v1/tasks/${trial.trial.taskId}/logs/fields", 200,
+            "result.rankIds#0"),
         END_STEPS};
     BED(bed, NULL);
 
