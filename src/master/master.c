@@ -29,6 +29,7 @@
 
 enum {
     WORKERS = 3,
+    FILE_READERS = 2,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
     MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
@@ -417,6 +418,8 @@ static det_status build_tools(struct master *master, struct err *err)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
         st = lane_new(master->exec, "janitor", 1, &master->chores, err);
+    if (!st)
+        st = lane_new(master->exec, "files", FILE_READERS, &master->files, err);
     if (!st)
         st = gate_new(master->exec, &master->drained, err);
     if (!st)

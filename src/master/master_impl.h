@@ -43,6 +43,7 @@ struct master {
     struct lane *workers;
     struct lane *logins;
     struct lane *chores; /* the janitor's: files may take long to remove */
+    struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;
     struct waits *waits;
     struct auth *auth;

@@ -271,8 +271,8 @@ static void stream_done(void *arg);
 
 static void hand_on(struct request *req)
 {
-    const struct net_stream stream = {req->master->workers, stream_next, stream_done,
-                                      req, req->header};
+    struct lane *lane = req->stream_lane ? req->stream_lane : req->master->workers;
+    const struct net_stream stream = {lane, stream_next, stream_done, req, req->header};
 
     switch (req->next) {
     case NEXT_REPLY:
@@ -398,6 +398,13 @@ det_status request_stream(struct request *req, request_next_fn *next)
     return DET_OK;
 }
 
+det_status request_stream_on(struct request *req, struct lane *lane,
+                             request_next_fn *next)
+{
+    req->stream_lane = lane;
+    return request_stream(req, next);
+}
+
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark)
 {
     req->wait_key = key;
@@ -422,6 +429,23 @@ static void write_stream_error(struct buf *out, det_status status, const char *t
     jw_end_object(&w);
     jw_end_object(&w);
     buf_putc(out, '\n');
+}
+
+/* Of bytes that are not records: what fails is told here and breaks the connection. */
+static enum net_more bytes_step(struct request *req, struct buf *out)
+{
+    enum net_more more = NET_END;
+    struct err err = {0};
+    det_status st;
+
+    req->err = &err;
+    st = req->stream(req, out, &more);
+    req->err = NULL;
+    if (!st)
+        return more;
+    log_warn("the answer to %s breaks off: %s", net_request_path(req->x), err.text);
+    out->status = st;
+    return NET_END;
 }
 
 static enum net_more stream_step(struct request *req, struct buf *out)
@@ -450,7 +474,8 @@ static enum net_more stream_next(void *arg, struct buf *out)
 
     (void)waits_leave(req->master->waits, &req->waiter);
     for (;;) {
-        enum net_more more = stream_step(req, out);
+        enum net_more more =
+            req->stream_lane ? bytes_step(req, out) : stream_step(req, out);
 
         if (more != NET_WAIT || out->len)
             return more == NET_WAIT ? NET_MORE : more;

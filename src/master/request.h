@@ -99,11 +99,12 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
-    bool is_committed;       /* what was asked for has happened */
-    uint32_t tries;          /* to make an answer, after that */
-    request_next_fn *stream; /* STREAM */
-    void *state;             /* the handler's own, in `mem`, between its parts */
+    _Atomic bool is_gone;     /* the client left: nobody waits for the reply */
+    bool is_committed;        /* what was asked for has happened */
+    uint32_t tries;           /* to make an answer, after that */
+    request_next_fn *stream;  /* STREAM */
+    struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
+    void *state;              /* the handler's own, in `mem`, between its parts */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
@@ -141,6 +142,10 @@ int64_t request_mono_us(const struct request *req);
 bool request_is_due(const struct request *req, int64_t deadline_us);
 
 det_status request_stream(struct request *req, request_next_fn *next);
+/* The same on another lane, for bytes that are not records: no reader is at hand there,
+ * and an error breaks the connection, so that nobody takes a part for the whole. */
+det_status request_stream_on(struct request *req, struct lane *lane,
+                             request_next_fn *next);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 

@@ -39,6 +39,11 @@ const struct field experiments_query_fields[] = {
     FIELD_END,
 };
 
+const struct field download_query_fields[] = {
+    FIELD(STR, download_query, format, "tgz, tar or zip; else what Accept says"),
+    FIELD_END,
+};
+
 const struct field checkpoints_query_fields[] = {
     PAGE_FIELDS(checkpoints_query),
     FIELD(STR, checkpoints_query, sort_by_attr, "SORT_BY_..."),

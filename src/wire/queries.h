@@ -41,6 +41,11 @@ struct experiments_query {
 };
 extern const struct field experiments_query_fields[];
 
+struct download_query {
+    const char *format;
+};
+extern const struct field download_query_fields[];
+
 struct checkpoints_query {
     int64_t offset;
     int64_t limit;

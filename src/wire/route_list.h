@@ -88,6 +88,7 @@ ROUTE(get_context, GET, "/api/v1/tasks/{id}/context_directory", TASK, none, none
 
 /* checkpoints */
 ROUTE(get_checkpoint, GET, "/api/v1/checkpoints/{uuid}", TASK, none, none, "checkpoint", "Show a checkpoint")
+ROUTE(download_checkpoint, GET, "/checkpoints/{uuid}", TASK, download_query, none, "an archive", "The files of a checkpoint as tar.gz, tar or zip, by Accept or ?format=")
 ROUTE(patch_checkpoints, PATCH, "/api/v1/checkpoints", TASK, none, none, "nothing", "Say which files of checkpoints are left")
 ROUTE(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, none, none, "nothing", "Delete checkpoints: agents remove their files")
 ROUTE(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{uuid}/metadata", USER, none, none, "checkpoint", "Replace a checkpoint's metadata")

@@ -204,7 +204,7 @@ det_status api_report_checkpoint(struct request *req)
 /* A task reads those of its own experiment, and the one its trial starts from: with a
  * checkpoint comes the configuration of the experiment that made it.  A job belongs to
  * no experiment; it infers from whatever its owner may read. */
-static det_status check_may_read(struct request *req, const struct checkpoint *row)
+det_status checkpoint_check_may_read(struct request *req, const struct checkpoint *row)
 {
     const struct caller *caller = &req->caller;
     struct trial_view trial;
@@ -232,7 +232,7 @@ static det_status reply_checkpoint(struct request *req)
                        req->arg[0]);
     st = store_checkpoint_get(req->db, req->arg[0], &req->mem, &row, req->err);
     if (!st)
-        st = check_may_read(req, &row);
+        st = checkpoint_check_may_read(req, &row);
     if (st)
         return st;
     jw_object(&req->w, NULL);
