@@ -190,6 +190,8 @@ static void job_done(struct write_job *job)
 
     if (req->route->auth != ROUTE_TASK)
         auth_forget(req->master->auth);
+    if (!job->status && req->committed)
+        req->committed(req);
     go_on(req, job->status, job->err.text);
 }
 

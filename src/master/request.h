@@ -105,6 +105,10 @@ struct request {
     request_next_fn *stream;  /* STREAM */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
     void *state;              /* the handler's own, in `mem`, between its parts */
+    /* Called after each job of request_write() that was committed, on the writer lane:
+     * must be short; NULL: nobody cares */
+    void (*committed)(struct request *req);
+    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };

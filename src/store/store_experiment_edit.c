@@ -20,6 +20,7 @@ enum {
     EDIT_CONFIG_PUT,
     EDIT_RETENTION,
     EDIT_USED_BY,
+    EDIT_NOTES,
 };
 
 static const struct sql experiment_edit_sql[] = {
@@ -37,6 +38,7 @@ static const struct sql experiment_edit_sql[] = {
                       " JOIN checkpoints c ON c.uuid = t.warm_start"
                       " WHERE t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
                       "  AND c.experiment_id = $1 AND t.experiment_id <> $1 LIMIT 1"),
+    SQL(EDIT_NOTES, "SELECT notes = $2 FROM experiments WHERE id = $1"),
     SQL(EDIT_RETENTION, "UPDATE experiments SET log_retention_days = $2 WHERE id = $1"),
 };
 const struct sql_table experiment_edit_sql_table = SQL_TABLE(experiment_edit_sql);
@@ -252,6 +254,23 @@ static det_status patch_retention(struct db *db, int64_t id, int64_t days,
     return db_run(&q);
 }
 
+/* Two who write at once: the second would undo what the first wrote. */
+static det_status check_notes(struct db *db, int64_t id, const char *before,
+                              struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &experiment_edit_sql[EDIT_NOTES], err);
+
+    db_bind_i64(&q, id);
+    db_bind_str(&q, before);
+    if (db_next(&q) && !db_col_bool(&q))
+        return err_set(err, DET_EXISTS,
+                       "somebody else has changed the notes of experiment %" PRId64
+                       " meanwhile; look at theirs, and write again",
+                       id);
+    return q.status;
+}
+
 det_status store_experiment_patch(struct db *db, int64_t id,
                                   const struct experiment_patch *patch,
                                   struct arena *mem, struct err *err)
@@ -259,6 +278,8 @@ det_status store_experiment_patch(struct db *db, int64_t id,
     struct standing standing = {0};
     det_status st = standing_of(db, id, &standing, err);
 
+    if (!st && patch->notes_before)
+        st = check_notes(db, id, patch->notes_before, err);
     if (!st)
         st = patch_texts(db, id, patch, mem, err);
     if (!st && patch->has_gc)

@@ -87,6 +87,7 @@ struct experiment_patch {
     const char *name;
     const char *description;
     const char *notes;
+    const char *notes_before; /* DET_EXISTS when the notes are others; NULL: whatever */
     const char *labels;
     bool has_gc;
     int64_t save_experiment_best; /* into the stored configuration; -1: as it is */

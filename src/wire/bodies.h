@@ -116,6 +116,20 @@ struct act_on_experiments_body {
 };
 extern const struct field act_on_experiments_body_fields[];
 
+/* Ours: a configuration to be checked. */
+struct check_body {
+    const char *config;
+    const char *kind;
+    int64_t continues;
+};
+extern const struct field check_body_fields[];
+
+struct model_def_file_body {
+    int64_t experiment_id;
+    const char *path;
+};
+extern const struct field model_def_file_body_fields[];
+
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;
@@ -136,6 +150,7 @@ struct patch_experiment_body {
     const char *name;
     const char *description;
     const char *notes;
+    const char *notes_before; /* ours */
     const struct json *labels;
     struct patch_resources resources;
     struct patch_storage checkpoint_storage;

@@ -52,6 +52,12 @@ const struct field checkpoints_query_fields[] = {
     FIELD_END,
 };
 
+const struct field trials_table_query_fields[] = {
+    FIELD(STR, trials_table_query, metric,
+          "a validation metric: validation.NAME; else the searcher's"),
+    FIELD_END,
+};
+
 const struct field preview_gc_query_fields[] = {
     FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
                    "the experiment's best"),
@@ -86,6 +92,36 @@ const struct field logs_query_fields[] = {
     FIELD_END,
 };
 
+#define LINE_FILTERS(struct_)                                                          \
+    FIELD(STRS, struct_, levels, "only these levels: ERROR,WARNING"),                  \
+        FIELD(STRS, struct_, ranks, "only these ranks: 0,1; none: without one"),       \
+        FIELD(STRS, struct_, streams, "stdout or stderr")
+
+const struct field lines_query_fields[] = {
+    FIELD_OPTIONAL(I64, lines_query, from,
+                   "the first line, from 1; negative: from the end"),
+    FIELD(I64, lines_query, count, "at most that many; 500 unless told"),
+    FIELD(BOOL, lines_query, before, "the lines in front of it instead"),
+    FIELD(TIME, lines_query, time, "from the first line at or after this time"),
+    FIELD_OPTIONAL(I64, lines_query, cut,
+                   "bytes of a line at most; 4096 unless told, 0: all"),
+    LINE_FILTERS(lines_query),
+    FIELD_END,
+};
+
+const struct field line_search_query_fields[] = {
+    FIELD(STR, line_search_query, text, "what to look for"),
+    FIELD(BOOL, line_search_query, regex, "it is a regular expression"),
+    FIELD_NAMED(BOOL, line_search_query, case_counts, "case",
+                "large and small letters differ"),
+    FIELD_OPTIONAL(I64, line_search_query, from,
+                   "the first line looked at; negative: from the end"),
+    FIELD(BOOL, line_search_query, before, "backwards, the lines in front of it"),
+    FIELD(I64, line_search_query, limit, "end after so many hits; 0: never"),
+    LINE_FILTERS(line_search_query),
+    FIELD_END,
+};
+
 const struct field metrics_query_fields[] = {
     FIELD(I64S, metrics_query, trial_ids, "of these trials"),
     FIELD(STR, metrics_query, group, "of this group"),
@@ -103,6 +139,18 @@ const struct field series_query_fields[] = {
     FIELD(I64, series_query, max_datapoints, "at most that many points each"),
     FIELD(I64, series_query, start_batches, "from here"),
     FIELD(I64, series_query, end_batches, "to here"),
+    FIELD_END,
+};
+
+const struct field charts_query_fields[] = {
+    FIELD(STRS, charts_query, trials, "of these trials: numbers, with commas"),
+    FIELD(STRS, charts_query, metrics, "one chart each: group.name; none: all"),
+    FIELD(I64, charts_query, points, "how wide the screen is, in pixels"),
+    FIELD(STR, charts_query, x, "steps (usual) or time"),
+    FIELD(STR, charts_query, from, "from here: steps, or seconds since 1970"),
+    FIELD(STR, charts_query, to, "to here"),
+    FIELD(BOOL, charts_query, archived, "also what was lost and redone, as lines"),
+    FIELD(STR, charts_query, format, "json: numbers as text, whatever is accepted"),
     FIELD_END,
 };
 
@@ -153,5 +201,17 @@ const struct field jobs_query_fields[] = {
     PAGE_FIELDS(jobs_query),
     FIELD(STR, jobs_query, resource_pool, "only this pool"),
     FIELD(STRS, jobs_query, states, "only these states"),
+    FIELD_END,
+};
+
+const struct field changes_query_fields[] = {
+    FIELD(STRS, changes_query, kinds,
+          "only these: experiments, trials, metrics, checkpoints, logs, agents, jobs, "
+          "queue, deleted"),
+    FIELD(STRS, changes_query, experiment, "of these experiments only, by id"),
+    FIELD(STRS, changes_query, trial, "of these trials only, by id"),
+    FIELD(STRS, changes_query, task, "logs and jobs of these tasks only"),
+    FIELD(STR, changes_query, since,
+          "the id of the last event heard, where no Last-Event-ID header can be sent"),
     FIELD_END,
 };

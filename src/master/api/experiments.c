@@ -8,6 +8,7 @@
 #include "master/api/show.h"
 #include "master/collector.h"
 #include "master/janitor.h"
+#include "master/tell.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -206,11 +207,20 @@ static det_status write_end(struct write_job *job, struct db *db, struct err *er
     return st ? st : store_unmanaged_end(db, id, master_now_us(req->master), err);
 }
 
+/* Its trials have ended with it. */
+static det_status ended(struct request *req)
+{
+    tell_experiment_of_path(req);
+    tell_trials_of_path(req);
+    return DET_OK;
+}
+
+/* What somebody else runs cannot be steered, but be given up: they may be gone. */
 static det_status act_on_unmanaged(struct request *req, int64_t id,
                                    enum experiment_action action)
 {
     if (action == ACTION_CANCEL || action == ACTION_KILL)
-        return request_write(req, write_end, NULL);
+        return request_write(req, write_end, ended);
     return api_refuse_unmanaged(id, req->err);
 }
 
@@ -273,6 +283,7 @@ static det_status patch_state_new(struct request *req, struct patch_state **ret_
     if (!state)
         return DET_NOMEM;
     st = request_id(req, 0, &state->id);
+    req->committed = tell_experiment_of_path;
     state->patch.save_experiment_best = -1;
     state->patch.save_trial_best = -1;
     state->patch.save_trial_latest = -1;
@@ -418,6 +429,7 @@ det_status api_patch_experiment(struct request *req)
     state->patch.name = body->name;
     state->patch.description = body->description;
     state->patch.notes = body->notes;
+    state->patch.notes_before = body->notes_before;
     if (body->labels)
         state->patch.labels = json_text(&req->mem, body->labels);
     if (req->mem.has_failed)
@@ -507,6 +519,7 @@ det_status api_retain_trial_logs(struct request *req)
     if (st)
         return st;
     state->id = trial.row.experiment_id;
+    req->committed = NULL; /* the path has another's number, and nobody shows it */
     return retain(req, state);
 }
 
