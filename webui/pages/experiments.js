@@ -45,7 +45,7 @@ const COLUMNS = [
     {id: "priority", label: "Priority", needs: ["priority"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.priority)},
     {id: "parent", label: "Forked from", needs: ["parentId"], isNumber: true, class: "phone-off", cell: (row) => row.parentId ? link(`/experiments/${row.parentId}`, {}, String(row.parentId)) : ""},
 ];
-const USUAL = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "searcher", "labels"];
+const USUAL = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
 const ALWAYS = ["name", "state", "archived"];
 
 const STATES = ["RUNNING", "STARTING", "PULLING", "QUEUED", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
