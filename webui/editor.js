@@ -11,8 +11,11 @@
 import {isAbort, post} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {plural} from "./format.js";
+import {style} from "./style.js";
 import {yamlLine} from "./yaml.js";
 import {freshId} from "./widgets.js";
+
+void style(new URL("./pages/experiment.css", import.meta.url));
 
 const WAIT_MS = 250;
 

@@ -19,6 +19,9 @@
 import {fill, h} from "./dom.js";
 import {number, value as shown} from "./format.js";
 import {brushKey, isInside} from "./search_data.js";
+import {style} from "./style.js";
+
+void style(new URL("./pages/experiment.css", import.meta.url));
 
 // ---- colours: from the worst to the best ----
 

@@ -126,6 +126,10 @@ det_status trial_revalidate(struct db *db, int64_t trial_id, struct err *err);
 det_status trial_deciding_metric(struct db *db, int64_t trial_id,
                                  const struct json *metrics, bool *ret_has,
                                  double *ret_metric, struct err *err);
+/* The first line of the first chunk that has a line later than `after_us`; behind the
+ * last line: none has. */
+det_status log_seek(struct db *db, int64_t task, int64_t after_us, int64_t *ret_line,
+                    struct err *err);
 /* Rows of the metrics and logs go in steps; *ret_more: call again. */
 det_status metric_delete_step(struct db *db, int64_t trial_id, bool *ret_more,
                               struct err *err);

@@ -108,6 +108,16 @@ const struct field continue_experiment_body_fields[] = {
     FIELD_END,
 };
 
+const struct field act_on_experiments_body_fields[] = {
+    FIELD_REQUIRED(
+        STR, act_on_experiments_body, action,
+        "pause, activate, cancel, kill, archive, unarchive, delete, label or "
+        "unlabel"),
+    FIELD_REQUIRED(I64S, act_on_experiments_body, ids, "the experiments"),
+    FIELD(STR, act_on_experiments_body, label, "what label and unlabel are about"),
+    FIELD_END,
+};
+
 static const struct field patch_resources_fields[] = {
     FIELD_OPTIONAL(I64, patch_resources, max_slots, "cap on its slots"),
     FIELD_OPTIONAL(F64, patch_resources, weight, "its share under fair share"),

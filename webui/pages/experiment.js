@@ -10,7 +10,8 @@ import {del, get, isAbort, patch, post, put} from "../api.js";
 import {fill, h} from "../dom.js";
 import {ago, bytes, duration, isOver, number, plural, stateName, time} from "../format.js";
 import {BASE, go, link} from "../router.js";
-import {badge, button, chip, confirm, dialog, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
+import {style} from "../style.js";
+import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
 const TABS = [["overview", "Overview"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
     ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
@@ -331,7 +332,7 @@ export async function page(ctx) {
     }), TABLE_EVERY_MS);
     const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, careful};
 
-    await read();
+    await Promise.all([read(), style(new URL("./experiment.css", import.meta.url))]);
     const head = header(id, state, reload);
 
     function drawTabs() {

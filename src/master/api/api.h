@@ -52,6 +52,11 @@ det_status api_reply_experiment(struct request *req, int64_t id, bool exceeds_sl
 /* After an event that made an experiment, or brought one back: shows it. */
 handler_fn api_reply_created;
 
+/* experiments.c: what a steering of one that is over, or unmanaged, is answered. */
+det_status api_answer_ended(int64_t id, enum experiment_state state,
+                            enum experiment_action action, struct err *err);
+det_status api_refuse_unmanaged(int64_t id, struct err *err);
+
 extern handler_fn *const api_handlers[ROUTE_COUNT];
 
 #endif

@@ -127,7 +127,7 @@ static void pack(struct buf *tgz)
     struct archive_entry_in folder = {.path = "dir", .is_directory = 1, .mode = 0755};
     struct archive_writer *writer = NULL;
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_OK(archive_add(writer, &folder, &test_err));
     add(writer, "dir/a.txt", "hello");
     add(writer, "./b", "");
@@ -190,7 +190,7 @@ TEST(an_empty_archive_unpacks_to_nothing)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     struct archive_writer *writer = NULL;
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_OK(archive_finish(writer, &tgz, &test_err));
     archive_writer_free(writer);
     CHECK_OK(archive_unpack(tgz.data, tgz.len, place.inner, &test_err));
@@ -206,7 +206,7 @@ TEST(the_writer_refuses_paths_that_escape_and_remembers)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     struct err err = {0};
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_EQ(archive_add(writer, &bad, &err), DET_INVALID);
     CHECK_HAS(err.text, "'../x' leads out");
     CHECK_EQ(archive_add(writer, &good, NULL), DET_INVALID);
@@ -419,7 +419,7 @@ TEST(packing_survives_every_failed_allocation)
         struct archive_entry_in entry = {.path = "x", .mode = 0600};
         struct archive_writer *writer = NULL;
         CLEANUP(buf_done) struct buf tgz = BUF_INIT;
-        det_status st = archive_writer_new(&writer, NULL);
+        det_status st = archive_writer_new(ARCHIVE_TGZ, &writer, NULL);
 
         if (!st)
             st = archive_add(writer, &entry, NULL);
@@ -450,5 +450,49 @@ TEST(unpacking_survives_every_failed_allocation)
         CHECK_EQ(st, has_fired ? DET_NOMEM : DET_OK);
         if (!has_fired)
             break;
+    }
+}
+
+TEST(an_archive_in_pieces_is_the_one_made_at_once)
+{
+    static const enum archive_format formats[] = {ARCHIVE_TGZ, ARCHIVE_TGZ_FAST,
+                                                  ARCHIVE_TAR, ARCHIVE_ZIP};
+    static const char text[] = "one two three four";
+    const struct archive_entry_in entry = {.path = "a/b",
+                                           .mode = 0644,
+                                           .modified_s = 7,
+                                           .bytes = text,
+                                           .size_bytes = sizeof(text)};
+
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        CLEANUP(buf_done) struct buf whole = BUF_INIT;
+        CLEANUP(buf_done) struct buf pieces = BUF_INIT;
+        struct archive_writer *writer;
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_add(writer, &entry, &test_err));
+        CHECK_OK(archive_finish(writer, &whole, &test_err));
+        archive_writer_free(writer);
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_EQ(archive_data(writer, "x", 1, &test_err), DET_INVALID);
+        archive_writer_free(writer);
+
+        buf_clear(&pieces);
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_OK(archive_finish(writer, &pieces, &test_err));
+        archive_writer_free(writer);
+        CHECK_EQ(pieces.len, whole.len);
+        CHECK(!memcmp(pieces.data, whole.data, whole.len));
     }
 }
