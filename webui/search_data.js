@@ -37,6 +37,9 @@ function logTicks(min, max) {
     return ticks.length > 8 ? ticks.filter((_, i) => i % Math.ceil(ticks.length / 8) === 0) : ticks;
 }
 
+// The smallest and the largest are said, too, in place of what would stand too near to them.
+const withEnds = (ticks, ends, up) => [ends[0], ...ticks.filter((one) => up(one) > 0.07 && up(one) < 0.93), ends[1]];
+
 export function numberAxis(name, values, {isLog = null, isFlipped = false} = {}) {
     const finite = values.filter((one) => one !== null && Number.isFinite(one));
     let min = finite.reduce((a, b) => Math.min(a, b), Infinity);
@@ -60,7 +63,7 @@ export function numberAxis(name, values, {isLog = null, isFlipped = false} = {})
         },
         valueAt: (p) => down(isFlipped ? 1 - p : p),
         label: (value) => number(typeof value === "number" ? Number(value.toPrecision(4)) : value),
-        ticks: log ? logTicks(min, max) : niceTicks(min, max),
+        ticks: withEnds(log ? logTicks(min, max) : niceTicks(min, max), [min, max], up),
     };
 }
 
@@ -124,7 +127,7 @@ export function readSearch(reply, config) {
         else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance[i]});
     });
     const metric = numberAxis(reply.metric || "metric", trials.map((trial) => trial.best), {isFlipped: reply.smallerIsBetter});
-    return {trials, best, axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
+    return {trials, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
         judged: trials.filter((trial) => trial.best !== null).length};
 }
 
@@ -133,7 +136,7 @@ export function readSearch(reply, config) {
 // What a larger value does, in a word or two; "" where nothing can be said.
 export function tendency(importance, smallerIsBetter) {
     const r = importance?.correlation;
-    if (r === null || r === undefined || Math.abs(r) < 0.3) return "";
+    if (r === null || r === undefined || Math.abs(r) < 0.5) return "";
     const isBetter = r < 0 === smallerIsBetter;
     return `larger is ${isBetter ? "better" : "worse"}`;
 }

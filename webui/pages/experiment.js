@@ -38,7 +38,7 @@ export function searcherSentence(searcher, smallerIsBetter = true) {
 
 function editable({label, tag = "span", placeholder = "", className, save}) {
     const text = h(tag, {class: ["text", className]});
-    const open = button("", () => edit(), {kind: "plain", icon: "edit", "aria-label": `Change the ${label}`, class: "edit-button"});
+    const open = button("", () => edit(), {kind: "plain edit-button", icon: "edit", "aria-label": `Change the ${label}`, title: `Change the ${label}`});
     const node = h("div", {class: "editable"}, text, open);
     let now = "";
     let isOpen = false;

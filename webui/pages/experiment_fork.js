@@ -41,11 +41,11 @@ export async function forkDialog(experiment, config) {
     const texts = {written: experiment.originalConfig || toYaml(config), complete: toYaml(config)};
     const start = h("input", {type: "checkbox", checked: true, id: "fork-start"});
     const done = dialog(`Fork experiment ${experiment.id}`, (close) => {
-        const editor = configEditor({value: texts.written, label: "Configuration of the fork", rows: 22});
+        const editor = configEditor({value: texts.written, label: "Configuration of the fork", rows: 18});
         return form(editor, {
             label: "Create", after: button("Cancel", () => close()),
-            before: h("div", {class: "bar"}, h("p", "A new experiment with the same files. Change what is to be different; it is checked while you write."),
-                h("span", {class: "grow"}), select([["written", "As it was written"], ["complete", "With every default"]], "written", (value) => editor.set(texts[value]), {"aria-label": "Begin with"}),
+            before: h("div", {class: "bar fork-head"}, h("p", "A new experiment with the same files. Change what is to be different; it is checked while you write."),
+                select([["written", "As it was written"], ["complete", "With every default"]], "written", (value) => editor.set(texts[value]), {"aria-label": "Begin with"}),
                 h("label", {class: "bar", for: "fork-start"}, start, "Start at once")),
             submit: async (text) => {
                 const reply = await post("/api/v1/experiments", {config: text, parentId: experiment.id, activate: start.checked});

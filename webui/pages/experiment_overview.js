@@ -5,6 +5,7 @@ import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
 import {bytes, isOver, number, plural, stateKind, value as shown} from "../format.js";
+import {rampColour} from "../picture.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
@@ -26,7 +27,7 @@ function statesCard(search) {
 function bestCard(search, tools) {
     const {best} = search;
     if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, "No trial has been validated yet."));
-    return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "figure"}, h("span", {class: "big num"}, number(best.best)), " ", search.metric.name),
+    return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "best-figure"}, h("span", {class: "big num"}, number(best.best)), " ", search.metric.name),
         h("p", link(tools.trialAddress(best.id), {}, `Trial ${best.id}`), ` after ${plural(best.steps, "step")}`),
         facts(search.hparams.slice(0, 8).map((name) => [name, best.values[name] === null ? "–" : shown(best.values[name])])),
         search.hparams.length > 8 && h("p", link(tools.trialAddress(best.id) + "/hyperparameters", {}, `All ${search.hparams.length} hyperparameters`)));
@@ -63,7 +64,7 @@ function bestSoFar(search) {
 
 export function overviewTab(place, tools) {
     const cards = h("div", {class: "cards"});
-    const charts = h("div", {class: "cards charts"});
+    const charts = h("div", {class: "cards two"});
     const feed = seriesFeed({trials: [], points: 600});
     const all = [];
     let search = null;
@@ -82,13 +83,19 @@ export function overviewTab(place, tools) {
         return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
     }
 
-    function addChart(key, {isWide, head}) {
+    function addChart(key, {head}) {
         const node = h("div", {class: "chart-place"});
-        const chart = lineChart(node, {title: key.slice(key.indexOf(".") + 1), xName: "steps", height: isWide ? 300 : 220, labelOf: (line) => `trial ${line.trial}`,
+        const chart = lineChart(node, {title: key.replace(/^(validation|training)\./, (all) => isSingle() ? all : ""), xName: "steps", height: isSingle() ? 220 : 260, labelOf: (line) => `trial ${line.trial}`, ...(isSingle() ? {} : {colorOf: rankColour}),
             onPick: (line) => go(tools.trialAddress(line.trial)), onRange: (range) => feed.range(node, range)});
         feed.watch(node, key, (data) => chart.update(data), (error) => fill(node, h("p", {class: "dim"}, error.message)));
         all.push(chart);
-        return h("section", {class: ["card", isWide && "wide"]}, head, node);
+        return h("section", head, node);
+    }
+
+    // The colours of the search's pictures: the better, the further along the ramp.
+    function rankColour(line) {
+        const trial = search.byId.get(line.trial);
+        return rampColour(trial?.rank ?? 0);
     }
 
     function choose(chosen) {
@@ -107,15 +114,15 @@ export function overviewTab(place, tools) {
         if (isSingle()) {
             const trial = search.trials[0];
             const order = [first, ...keys.filter((key) => key !== first)];
-            return fill(charts, order.slice(0, CHARTS_MOST).map((key) => addChart(key, {head: h("h2", key)})),
+            return fill(charts, order.slice(0, CHARTS_MOST).map((key) => addChart(key, {head: null})),
                 order.length > CHARTS_MOST && trial && h("p", link(`/trials/${trial.id}/metrics`, {}, `All ${order.length} metrics of the trial`)));
         }
         const current = keys.includes(metric) ? metric : first;
         const place = h("div", {class: "chart-place"});
-        curve = lineChart(place, {title: `best ${search.metric.name}`, xName: "trial", height: 300, keyOf: (line) => line.name, labelOf: (line) => line.name, colorOf: (line) => line.trial ? 5 : 0});
+        curve = lineChart(place, {title: `best ${search.metric.name}`, xName: "trial", height: 260, keyOf: (line) => line.name, labelOf: (line) => line.name, colorOf: (line) => line.trial ? 1 : 0});
         all.push(curve);
-        fill(charts, addChart(current, {isWide: false, head: h("div", {class: "bar"}, h("h2", "All trials"), h("span", {class: "grow"}), select(keys, current, choose, {"aria-label": "Metric"}))}),
-            h("section", {class: "card"}, h("h2", "Best so far"), place));
+        fill(charts, addChart(current, {head: h("div", {class: "bar over-chart"}, h("h2", "All trials"), h("span", {class: "grow"}), select(keys, current, choose, {"aria-label": "Metric"}))}),
+            h("section", h("div", {class: "bar over-chart"}, h("h2", "Best so far")), place));
         curve.update(bestSoFar(search));
     }
 

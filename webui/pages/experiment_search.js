@@ -25,7 +25,7 @@ function importanceRow(axis, search) {
     const words = tendency(axis.importance, search.smallerIsBetter);
     const isKnown = share !== null && share !== undefined;
     return h("tr", h("th", {scope: "row"}, axis.name), h("td", {class: "bar-cell"}, h("span", {class: "share-bar", "aria-hidden": "true"}, h("span", {style: {width: `${Math.max(isKnown ? share * 100 : 0, isKnown ? 0.5 : 0)}%`}}))),
-        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim"}, words || (axis.kind === "category" ? "categories" : isKnown && share > 0.1 ? "neither way: somewhere between" : "")));
+        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim phone-off"}, words || (axis.kind === "category" ? "categories" : isKnown && share > 0.1 ? "best in between" : "")));
 }
 
 function importanceCard(search) {
@@ -33,7 +33,7 @@ function importanceCard(search) {
     const isFew = search.judged < search.fewTrials;
     return h("section", {class: "card"}, h("h2", "What mattered"), verdict(search) && h("p", verdict(search)),
         h("table", {class: "importance"}, h("caption", {class: "hidden"}, `How much of ${search.metric.name} each hyperparameter explains`),
-            h("thead", {class: "hidden"}, h("tr", ["Hyperparameter", "", "Share explained", "Tendency"].map((text) => h("th", {scope: "col"}, text)))),
+            h("thead", {class: "hidden"}, h("tr", ["Hyperparameter", "", "Share explained", "Tendency"].map((text) => h("th", {scope: "col", class: text === "Tendency" && "phone-off"}, text)))),
             h("tbody", sorted.map((axis) => importanceRow(axis, search)))),
         isFew && h("p", {class: "note"}, h("strong", "Few trials. "), `${plural(search.judged, "trial has", "trials have")} a metric so far; take this as a hint, not as a finding, until there are about ${search.fewTrials}.`),
         h("details", h("summary", "How this is worked out"), h("p", "For each hyperparameter on its own: trials with alike values are put together, and the share is how much of what differs between the trials’ ranks lies between those groups (an analysis of variance on ranks), less what chance alone would give. Values that matter only together with another do not show here: look for them in the picture.")));
