@@ -127,6 +127,7 @@ const SIDE = 70;
 const LEAST = 118; // px between two axes
 const NEAR = 14;
 const STEP = 0.05;
+const ENDS = 0.03;
 
 export function parallel({label, height = 430, onBrush, onPick}) {
     const back = h("canvas", {"aria-hidden": "true"});
@@ -278,7 +279,11 @@ export function parallel({label, height = 430, onBrush, onPick}) {
         if (event.button) return;
         const strip = event.currentTarget;
         const box = strip.getBoundingClientRect();
-        const placeAt = (e) => Math.max(0, Math.min(1, 1 - (e.clientY - box.top) / box.height));
+        // Near an end the end is meant: the smallest and the largest value lie there.
+        const placeAt = (e) => {
+            const place = 1 - (e.clientY - box.top) / box.height;
+            return place < ENDS ? 0 : place > 1 - ENDS ? 1 : place;
+        };
         const start = placeAt(event);
         const old = brushes[brushKey(search, axis)];
         const edge = 8 / box.height;

@@ -27,7 +27,7 @@ export function configurationTab(place, tools) {
             draw();
             place.querySelector("[aria-pressed=true]")?.focus();
         }, {"aria-pressed": String(which === name)});
-        fill(place, h("div", {class: "stack"},
+        fill(place, h("div", {class: "pile"},
             h("div", {class: "bar"}, h("div", {class: "bar", role: "group", "aria-label": "Which"}, choice("complete", "Complete"), choice("written", "As written")), h("span", {class: "grow"}), copyButton(textOf)),
             which === "written" ? h("p", {class: "dim"}, "The text as it was submitted, with its comments.") : h("p", {class: "dim"}, "What runs: the submitted text with every default filled in."),
             text ? numbered(text, yamlLine, "Configuration") : empty(h("p", "There is no text: it was made without one."))));
@@ -108,7 +108,7 @@ export function codeTab(place, tools) {
         if (!all.length) return fill(place, empty(h("p", "It was submitted without files.")));
         const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz));
         fill(list, h("ul", files.map(entry)));
-        fill(place, h("div", {class: "stack"}, h("div", {class: "bar"}, h("span", {class: "dim"}, `${plural(all.length, "file")}, ${bytes(all.reduce((sum, file) => sum + file.contentLength, 0))}`), h("span", {class: "grow"}),
+        fill(place, h("div", {class: "pile"}, h("div", {class: "bar"}, h("span", {class: "dim"}, `${plural(all.length, "file")}, ${bytes(all.reduce((sum, file) => sum + file.contentLength, 0))}`), h("span", {class: "grow"}),
             button("Download all", () => download().catch(toastError), {icon: "download"})), h("div", {class: "files"}, list, view)));
         const first = all.find((file) => file.path === chosen) || FIRST.map((pattern) => all.find((file) => pattern.test(file.path))).find(Boolean) || all[0];
         await show(first);

@@ -71,7 +71,7 @@ export function overviewTab(place, tools) {
     let names = null; // of metrics
     let metric = readQuery().metric || null;
     let curve = null;
-    fill(place, h("div", {class: "stack"}, charts, cards));
+    fill(place, h("div", {class: "pile"}, charts, cards));
 
     const isSingle = () => search.trials.length < 2 && tools.config()?.searcher?.name === "single";
 

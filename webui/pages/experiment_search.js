@@ -58,7 +58,7 @@ export function searchTab(place, tools) {
     const small = new Map();
     const rows = dataTable({label: "Trials inside the brushes, the best first", columns: [], href: (row) => tools.trialAddress(row.id)});
     const nothing = h("div");
-    const body = h("div", {class: "stack"},
+    const body = h("div", {class: "pile"},
         h("section", {class: "card"},
             h("div", {class: "bar"}, h("h2", "The search"), h("span", {class: "grow"}), count, clear,
                 select([["importance", "Axes by importance"], ["configured", "Axes as configured"]], order, (value) => {

@@ -62,7 +62,7 @@ export function trialsTab(place, tools) {
             setQuery({sort: next, offset: null});
             draw();
         }, onSelect: () => drawTop()});
-    fill(place, h("div", {class: "stack"}, top, nothing, table.node, foot));
+    fill(place, h("div", {class: "pile"}, top, nothing, table.node, foot));
 
     function columns() {
         return [
@@ -191,7 +191,7 @@ export function checkpointsTab(place, tools) {
         }));
     }
 
-    fill(place, h("div", {class: "stack"}, top, body, foot));
+    fill(place, h("div", {class: "pile"}, top, body, foot));
     tools.careful(read).catch((error) => fill(body, errorBox(error)));
     return {updateCheckpoints: () => void tools.careful(read).catch(() => {}), updateExperiment: drawTop};
 }
