@@ -53,4 +53,17 @@ det_status archive_finish(struct archive_writer *writer, struct buf *ret_bytes,
 det_status archive_unpack(const void *tgz, uint64_t len, const char *directory,
                           struct err *err);
 
+/* Looking inside without unpacking.  Names come without "./" before and "/" behind
+ * them; the entry is borrowed until `visit` returns, and its bytes are not read.  A
+ * status of `visit` ends the walk and is returned.  DET_INVALID for what is no archive.
+ * Nothing at all is an archive without entries. */
+typedef det_status archive_visit_fn(void *arg, const struct archive_entry_in *entry,
+                                    struct err *err);
+det_status archive_list(const void *tgz, uint64_t len, archive_visit_fn *visit,
+                        void *arg, struct err *err);
+/* Appends the bytes of one file.  DET_NOT_FOUND; DET_TOO_LARGE beyond the buffer's
+ * limit. */
+det_status archive_read_file(const void *tgz, uint64_t len, const char *path,
+                             struct buf *out, struct err *err);
+
 #endif

@@ -11,12 +11,14 @@
 
 struct agents;
 struct auth;
+struct changes;
 struct collector;
 struct db;
 struct gathers;
 struct heart;
 struct janitor;
 struct net_server;
+struct pacer;
 struct policies;
 struct store;
 struct waits;
@@ -46,6 +48,8 @@ struct master {
     struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;
     struct waits *waits;
+    struct changes *changes; /* the pacer's */
+    struct pacer *pacer;
     struct auth *auth;
     struct agents *agents;
     struct gathers *gathers;

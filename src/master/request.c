@@ -190,6 +190,8 @@ static void job_done(struct write_job *job)
 
     if (req->route->auth != ROUTE_TASK)
         auth_forget(req->master->auth);
+    if (!job->status && req->committed)
+        req->committed(req);
     go_on(req, job->status, job->err.text);
 }
 
@@ -198,6 +200,24 @@ static void item_done(struct heart_item *item)
     struct request *req = item->event_owner;
 
     go_on(req, item->status, item->err.text);
+}
+
+static void one_item_done(struct heart_item *item)
+{
+    struct request *req = item->event_owner;
+
+    if (atomic_fetch_sub(&req->items, 1) == 1)
+        go_on(req, DET_OK, NULL);
+}
+
+/* The last one may be answered, and the request be gone, before this returns. */
+static void submit_items(struct request *req)
+{
+    struct heart *heart = req->master->heart;
+    struct heart_item *items = req->item;
+
+    for (size_t i = 0, count = req->items; i < count; i++)
+        heart_submit(heart, &items[i]);
 }
 
 /* With the lock of `struct waits` held: the deadline's run waits for it, so the request
@@ -266,6 +286,9 @@ static void hand_on(struct request *req)
     case NEXT_EVENT:
         heart_submit(req->master->heart, req->item);
         break;
+    case NEXT_EVENTS:
+        submit_items(req);
+        break;
     case NEXT_MOVE:
         lane_post(req->lane, &req->task);
         break;
@@ -315,6 +338,20 @@ det_status request_event(struct request *req, const struct core_event *event,
     req->item->done = item_done;
     req->then = then;
     req->next = NEXT_EVENT;
+    return DET_OK;
+}
+
+det_status request_events(struct request *req, struct heart_item *items, size_t count,
+                          handler_fn *then)
+{
+    for (size_t i = 0; i < count; i++) {
+        items[i].event_owner = req;
+        items[i].done = one_item_done;
+    }
+    req->item = items;
+    req->items = count;
+    req->then = then;
+    req->next = NEXT_EVENTS;
     return DET_OK;
 }
 

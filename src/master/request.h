@@ -8,7 +8,7 @@
  * it is handed there, and `then` (again a handler) is called when that is done:
  *
  *   request_write()  a job on the store's writer;
- *   request_event()  an event to the heart;
+ *   request_event()  an event to the heart; request_events() several at once;
  *   request_move()   another lane;
  *   request_wait()   until a key is woken or a deadline passes;
  *   request_stream() a reply in pieces.
@@ -46,6 +46,7 @@ enum request_next {
     NEXT_REPLY,
     NEXT_WRITE,
     NEXT_EVENT,
+    NEXT_EVENTS,
     NEXT_MOVE,
     NEXT_WAIT,
     NEXT_STREAM,
@@ -92,7 +93,8 @@ struct request {
     struct task task;
     struct lane *lane;       /* MOVE */
     struct request_job *job; /* WRITE */
-    struct heart_item *item; /* EVENT */
+    struct heart_item *item; /* EVENT, EVENTS */
+    _Atomic size_t items;    /* of EVENTS: those that are not answered */
     struct waiter waiter;    /* WAIT, and streams */
     const char *wait_key;
     uint64_t wait_mark;
@@ -103,6 +105,10 @@ struct request {
     request_next_fn *stream;  /* STREAM */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
     void *state;              /* the handler's own, in `mem`, between its parts */
+    /* Called after each job of request_write() that was committed, on the writer lane:
+     * must be short; NULL: nobody cares */
+    void (*committed)(struct request *req);
+    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
@@ -127,6 +133,10 @@ struct request_job {
 det_status request_write(struct request *req, write_fn *run, handler_fn *then);
 det_status request_event(struct request *req, const struct core_event *event,
                          handler_fn *then);
+/* As many items, in `req->mem`, with their events; each has its status when `then` is
+ * called.  They are one batch of the heart, or nearly. */
+det_status request_events(struct request *req, struct heart_item *items, size_t count,
+                          handler_fn *then);
 det_status request_move(struct request *req, struct lane *lane, handler_fn *then);
 /* Until `key` is woken (since `mark`) or `deadline_us` (monotonic clock) comes. */
 det_status request_wait(struct request *req, const char *key, uint64_t mark,

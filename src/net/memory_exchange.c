@@ -2,6 +2,7 @@
 /* memory_exchange.c - the server's side of a call in memory: its way along the wire,
  * its answer or stream, its end. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -330,4 +331,17 @@ struct memory_exchange *memory_exchange_new(const struct memory_client *client,
         x->next->prev = x;
     net->exchanges = x;
     return x;
+}
+
+/* Nothing behind this network speaks HTTP over sockets. */
+void memory_relay(struct net_exchange *base, const struct net_relay *to)
+{
+    to->refuse(to->arg, base, DET_UNSUPPORTED, "this network hands no request on");
+    to->done(to->arg);
+}
+
+void memory_peer_address(const struct net_exchange *base, char text[NET_ADDRESS_TEXT])
+{
+    (void)base;
+    snprintf(text, NET_ADDRESS_TEXT, "127.0.0.1");
 }

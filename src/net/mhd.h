@@ -22,6 +22,8 @@
     X(create_response_from_buffer)                                                     \
     X(create_response_from_buffer_with_free_callback)                                  \
     X(create_response_from_callback)                                                   \
+    X(create_response_for_upgrade)                                                     \
+    X(upgrade_action)                                                                  \
     X(add_response_header)                                                             \
     X(destroy_response)
 

@@ -146,6 +146,17 @@ void net_stream_wake(struct net_exchange *x)
     x->ops->stream_wake(x);
 }
 
+void net_relay(struct net_exchange *x, const struct net_relay *to)
+{
+    x->ops->relay(x, to);
+}
+
+void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT])
+{
+    text[0] = '\0';
+    x->ops->peer_address(x, text);
+}
+
 det_status net_client_new(struct net *net, const char *host, uint16_t port,
                           struct net_client **ret_client, struct err *err)
 {
@@ -232,6 +243,19 @@ const char *net_request_header(const struct net_exchange *x, const char *name)
         at = value + strlen(value) + 1;
     }
     return NULL;
+}
+
+bool net_request_next_header(const struct net_exchange *x, const char **at,
+                             const char **ret_name, const char **ret_value)
+{
+    const char *next = *at ? *at : x->headers;
+
+    if (!next || !*next)
+        return false;
+    *ret_name = next;
+    *ret_value = next + strlen(next) + 1;
+    *at = *ret_value + strlen(*ret_value) + 1;
+    return true;
 }
 
 const char *net_request_body(const struct net_exchange *x, size_t *ret_len)

@@ -72,6 +72,9 @@ enum { NET_MARK_TEXT = 64 }; /* with its end */
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
+/* The limit of a body that is not to be collected: see net_relay(). */
+#define NET_BODY_LATER (SIZE_MAX - 1)
+
 /* How many bytes the body of this request may have (0 counts as 1).  Called when its
  * headers are there, before the body is, on a thread of the network's: it must not
  * block.  Method, path, query, headers and peer can be asked for. */
@@ -109,7 +112,13 @@ const char *net_request_body(const struct net_exchange *x, size_t *ret_len);
 /* DET_OK, or why the request could not be read (DET_TOO_LARGE, DET_INVALID, DET_NOMEM).
  */
 det_status net_request_problem(const struct net_exchange *x);
+/* One header after the other: `*at` is NULL before the first; false: no more. */
+bool net_request_next_header(const struct net_exchange *x, const char **at,
+                             const char **ret_name, const char **ret_value);
 bool net_peer_is_loopback(const struct net_exchange *x);
+/* The address that the request came from, without a port; "" when unknown. */
+enum { NET_ADDRESS_TEXT = 48 };
+void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
 /* The local user whose socket it is, from the kernel's table; false when unknown. */
 bool net_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 
@@ -151,6 +160,40 @@ void net_answer_stream(struct net_exchange *x, const char *content_type,
                        const struct net_stream *stream);
 /* From any thread, until done() was called. */
 void net_stream_wake(struct net_exchange *x);
+
+/* ---- handing a request on -------------------------------------------------------- */
+
+/* The request goes to another server, and that one's reply is the answer: both are
+ * passed on as they come, with bounded memory, for as long as they last.  Also after a
+ * switch of protocols (WebSocket), when the two talk as they like.
+ *
+ * A body is streamed when net_limit_fn said NET_BODY_LATER for it: then the handler was
+ * called when the headers were there, and an exchange that is answered otherwise loses
+ * its connection.  Otherwise it was collected as ever.
+ *
+ * Headers about the connection itself are the network's business and not passed on.
+ * `header` is called for each other header of the reply, and writes what becomes of its
+ * value; false: the client does not get it.  `refuse` is called instead when there was
+ * no reply, and must answer: DET_UNREACHABLE, DET_TIMEOUT, DET_IO (it speaks no HTTP),
+ * DET_BUSY, DET_NOMEM.  `done` is called once, last of all.  All three on any thread;
+ * they must not wait.  What the struct points at lives until then. */
+typedef bool net_relay_header_fn(void *arg, const char *name, const char *value,
+                                 struct buf *out);
+typedef void net_relay_refuse_fn(void *arg, struct net_exchange *x, det_status status,
+                                 const char *sentence);
+struct net_relay {
+    const char *address; /* no name: nothing is looked up */
+    uint16_t port;
+    const char *target;         /* path and query to ask for there */
+    const char *const *headers; /* "Name: value" lines; ends with NULL */
+    bool may_switch;            /* the client asked for a WebSocket */
+    struct lane *lane;          /* where pieces of the reply are made */
+    net_relay_header_fn *header;
+    net_relay_refuse_fn *refuse;
+    net_done_fn *done;
+    void *arg;
+};
+void net_relay(struct net_exchange *x, const struct net_relay *to);
 
 /* ---- client ---------------------------------------------------------------------- */
 

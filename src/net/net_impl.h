@@ -29,6 +29,8 @@ struct net_ops {
     void (*answer_stream)(struct net_exchange *x, const char *content_type,
                           const struct net_stream *stream);
     void (*stream_wake)(struct net_exchange *x);
+    void (*relay)(struct net_exchange *x, const struct net_relay *to);
+    void (*peer_address)(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
 
     det_status (*client_new)(struct net *net, const char *host, uint16_t port,
                              struct net_client **ret_client, struct err *err);

@@ -67,7 +67,7 @@ static det_status read_length(struct reply *reply, const char *value, struct err
     if (reply->has_length && reply->left != length)
         return not_http(err, "it has two lengths");
     reply->has_length = true;
-    reply->left = length;
+    reply->left = reply->length = length;
     return DET_OK;
 }
 
@@ -142,8 +142,12 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
 /* The empty line behind the headers: what follows? */
 static det_status end_headers(struct reply *reply, struct err *err)
 {
-    if (reply->status == 101)
+    if (reply->status == 101 && !reply->may_switch)
         return not_http(err, "it switches to another protocol");
+    if (reply->status == 101) {
+        reply->state = REPLY_DONE;
+        return DET_OK;
+    }
     if (reply->status < 200) {
         reply->state = REPLY_STATUS;
         return DET_OK;

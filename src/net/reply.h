@@ -36,6 +36,8 @@ struct reply {
     bool is_head;     /* the request was HEAD: no body follows */
     bool is_chunked;
     bool has_length;
+    bool may_switch;          /* a 101 was asked for; its head is all of the reply */
+    uint64_t length;          /* of the body, where `has_length` */
     uint64_t left;            /* of the body, or of the chunk */
     size_t header_bytes;      /* so far */
     struct buf line;          /* that is not complete yet */

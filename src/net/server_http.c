@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/relay.h"
 
 enum {
     IDLE_SECONDS = 75,        /* a kept connection, or one that stopped in the middle */
@@ -87,6 +88,7 @@ static void server_leave(struct http_server *server)
     if (!is_last)
         return;
     gone_free(server->gone);
+    relays_free(server->relays);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
     mem_free(server);
@@ -96,6 +98,7 @@ void http_exchange_free(struct http_exchange *x)
 {
     struct http_server *server = x->server;
 
+    http_relay_drop(x->relay);
     net_exchange_done(&x->base);
     buf_done(&x->stream.piece);
     mem_free(x);
@@ -125,12 +128,16 @@ void http_unlink(struct http_exchange *x)
     x->next = x->prev = NULL;
 }
 
-bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status)
+bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status,
+                bool *ret_resume)
 {
-    if (x->phase != HTTP_OPEN)
+    *ret_resume = false;
+    if (x->phase != HTTP_OPEN && x->phase != HTTP_BODY)
         return false;
     http_unlink(x);
-    x->phase = HTTP_ANSWERED;
+    *ret_resume = x->phase == HTTP_OPEN || x->is_parked;
+    x->phase = x->phase == HTTP_OPEN ? HTTP_ANSWERED : HTTP_EARLY;
+    x->is_parked = false;
     x->response = response;
     x->status = status;
     x->server->unsent++;
@@ -210,6 +217,7 @@ static void request_start(struct http_exchange *x, const char *method)
     if (x->server->body_limit) {
         size_t limit = x->server->body_limit(x->server->arg, &x->base);
 
+        x->is_later = limit == NET_BODY_LATER;
         x->base.body.limit = /* where 0 would mean that there is none */
             MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit), 1u);
     }
@@ -237,6 +245,7 @@ static void request_hand_over(struct http_exchange *x)
     struct http_server *server = x->server;
     net_handler_fn *handler = server->handler;
     void *arg = server->arg;
+    bool is_resumable = false;
     bool is_late;
 
     server->mhd.suspend_connection(x->connection);
@@ -244,7 +253,7 @@ static void request_hand_over(struct http_exchange *x)
     server->suspended++;
     x->phase = HTTP_OPEN;
     http_link(x);
-    is_late = server->is_closing && http_claim(x, server->sorry, 503);
+    is_late = server->is_closing && http_claim(x, server->sorry, 503, &is_resumable);
     x->is_held = !is_late;
     pthread_mutex_unlock(&server->lock);
 
@@ -278,6 +287,88 @@ static enum MHD_Result request_reply(struct http_exchange *x)
     return result;
 }
 
+/* ---- a body that is passed on in pieces ------------------------------------------ */
+
+void http_unpark(struct http_exchange *x)
+{
+    bool was_parked;
+
+    pthread_mutex_lock(&x->server->lock);
+    was_parked = x->is_parked;
+    x->is_parked = false;
+    pthread_mutex_unlock(&x->server->lock);
+    if (was_parked)
+        http_resume(x);
+}
+
+static enum http_phase phase_of(struct http_exchange *x)
+{
+    enum http_phase phase;
+
+    pthread_mutex_lock(&x->server->lock);
+    phase = x->phase;
+    pthread_mutex_unlock(&x->server->lock);
+    return phase;
+}
+
+/* There was no room for all of it: until there is, nothing more is read.  Room that
+ * came, or an answer, between the look and the suspend is seen by the second look. */
+static void body_park(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+    bool is_parked;
+
+    server->mhd.suspend_connection(x->connection);
+    pthread_mutex_lock(&server->lock);
+    server->suspended++;
+    is_parked = x->is_parked = x->phase == HTTP_BODY;
+    pthread_mutex_unlock(&server->lock);
+    if (!is_parked)
+        http_resume(x);
+    else if (http_relay_has_room(x))
+        http_unpark(x);
+}
+
+static void body_piece(struct http_exchange *x, const char *bytes, size_t *size)
+{
+    *size = phase_of(x) == HTTP_BODY ? http_relay_body(x, bytes, *size) : 0;
+    if (*size)
+        body_park(x);
+}
+
+/* The body is complete: the exchange waits for its answer, or has it. */
+static void body_end(struct http_exchange *x)
+{
+    struct http_server *server = x->server;
+    bool is_resumable;
+
+    server->mhd.suspend_connection(x->connection);
+    pthread_mutex_lock(&server->lock);
+    server->suspended++;
+    is_resumable = x->phase == HTTP_EARLY;
+    x->phase = is_resumable ? HTTP_ANSWERED : HTTP_OPEN;
+    pthread_mutex_unlock(&server->lock);
+    if (is_resumable)
+        http_resume(x);
+    else
+        http_relay_body_end(x);
+}
+
+/* The call after the headers comes a second time when a connection was suspended in
+ * it. */
+static enum MHD_Result body_access(struct http_exchange *x, const char *upload,
+                                   size_t *upload_size)
+{
+    bool is_again = !*upload_size && !x->is_begun;
+
+    x->is_begun = true;
+    if (*upload_size)
+        body_piece(x, upload, upload_size);
+    else if (!is_again)
+        body_end(x);
+    return MHD_YES;
+}
+
 /* Called when the headers are there, for each piece of the body, when the request is
  * complete, and again after a resume. */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
@@ -295,16 +386,18 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
         return server->mhd.queue_response(connection, 503, server->sorry);
     if (!x->is_started) {
         request_start(x, method);
+        if (x->is_later)
+            request_hand_over(x);
         return MHD_YES;
     }
+    phase = phase_of(x);
+    if (phase == HTTP_BODY || phase == HTTP_EARLY)
+        return body_access(x, upload, upload_size);
     if (*upload_size) {
         request_add(x, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     }
-    pthread_mutex_lock(&server->lock);
-    phase = x->phase;
-    pthread_mutex_unlock(&server->lock);
     if (phase == HTTP_ANSWERED)
         return request_reply(x);
     assert(phase == HTTP_READING);
@@ -335,15 +428,18 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     x->response = NULL;
     is_stream = x->stream.state != STREAM_NONE;
     is_over = !x->is_held && !is_stream;
-    if (x->phase == HTTP_ANSWERED)
+    if (x->phase == HTTP_ANSWERED || x->phase == HTTP_EARLY)
         server->unsent--;
-    if (is_stream)
+    if (is_stream || x->phase == HTTP_BODY)
         http_unlink(x);
+    if (x->phase == HTTP_BODY) /* there is nobody to answer any more */
+        x->phase = HTTP_READING;
     if (server->is_closing)
         pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
 
     http_response_free(server, unsent);
+    http_relay_left(x);
     if (is_stream)
         http_stream_finish(x);
     else if (is_over)
@@ -388,8 +484,8 @@ void http_on_gone(struct net_exchange *base, net_gone_fn *fn)
 
 /* ---- the reply ------------------------------------------------------------------- */
 
-static bool add_header(const struct mhd *mhd, struct MHD_Response *response,
-                       const char *line)
+bool http_add_header(const struct mhd *mhd, struct MHD_Response *response,
+                     const char *line)
 {
     struct net_header header;
     char *name;
@@ -412,7 +508,7 @@ bool http_add_common(const struct http_server *server, struct MHD_Response *resp
         mhd->add_response_header(response, "Content-Type", content_type) != MHD_YES)
         return false;
     for (const char *const *line = headers; line && *line; line++)
-        if (!add_header(mhd, response, *line))
+        if (!http_add_header(mhd, response, *line))
             return false;
     return !server->mark[0] ||
            mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;
@@ -448,6 +544,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
     struct http_server *server = x->server;
     struct MHD_Response *response = response_new(server, answer);
     int status = response ? answer->status : 503;
+    bool is_resumable = false;
     bool is_claimed;
     bool is_over;
 
@@ -459,14 +556,14 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
     pthread_mutex_lock(&server->lock);
     assert(x->is_held);
     x->is_held = false;
-    is_claimed = http_claim(x, response, status);
+    is_claimed = http_claim(x, response, status, &is_resumable);
     is_over = x->is_sent;
     pthread_mutex_unlock(&server->lock);
 
-    if (is_claimed) {
+    if (is_resumable)
         http_resume(x);
+    if (is_claimed)
         return;
-    }
     /* The server was freed meanwhile and answered itself. */
     http_response_free(server, response);
     if (is_over)
@@ -488,7 +585,7 @@ static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
                                        const struct net_server_config *config)
 {
     unsigned flags =
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE;
     unsigned threads = MAX(config->threads, 1u);
     unsigned limit =
         config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
@@ -547,6 +644,8 @@ static det_status server_start(struct http_server *server,
     if (!server->sorry)
         return err_default(err, DET_NOMEM);
     st = gone_new(&server->gone, err);
+    if (!st)
+        st = relays_new(&server->relays, err);
     if (st)
         return st;
     st = http_listen(config, &fd, &server->base.port, err);
@@ -611,10 +710,12 @@ static void server_answer_all(struct http_server *server)
     pthread_mutex_lock(&server->lock);
     server->is_closing = true;
     while ((x = server->list)) {
-        bool is_open = http_claim(x, server->sorry, 503);
-        bool is_resumable = is_open || http_stream_break(x);
-        bool is_watched = is_open && x->is_watched;
+        bool is_resumable = false;
+        bool is_open = http_claim(x, server->sorry, 503, &is_resumable);
+        bool is_watched = is_open && is_resumable && x->is_watched;
 
+        if (!is_open)
+            is_resumable = http_stream_break(x);
         http_unlink(x);
         if (!is_resumable)
             continue;
@@ -647,6 +748,7 @@ void http_server_free(struct net_server *base)
     struct http_server *server = (struct http_server *)base;
 
     server_answer_all(server);
+    relays_stop(server->relays);
     server_drain(server);
     server->mhd.stop_daemon(server->daemon);
 

@@ -4,6 +4,7 @@
 #define NET_SERVER_HTTP_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "base/task.h"
 #include "net/gone.h"
@@ -11,12 +12,21 @@
 #include "net/net_impl.h"
 #include "net/peer.h"
 
+struct http_relay;
+struct relays;
+
 /*   READING --complete--> OPEN --answered--> ANSWERED
+ *                         |  ^                ^
+ *            http_relay() v  | the body's end | the body's end
+ *                         BODY --answered--> EARLY
  *
  * READING   libmicrohttpd's alone; freed when the client leaves.
  * OPEN      suspended, with its owner, in the server's list.
+ * BODY      its owner has it, and gets the body in pieces; suspended only while there
+ *           is no room for them (`is_parked`).
+ * EARLY     answered; the rest of the body is read off first.
  * ANSWERED  `response` is set; libmicrohttpd's again, or about to be. */
-enum http_phase { HTTP_READING, HTTP_OPEN, HTTP_ANSWERED };
+enum http_phase { HTTP_READING, HTTP_OPEN, HTTP_BODY, HTTP_EARLY, HTTP_ANSWERED };
 
 /* See server_stream.c. */
 enum stream_state { STREAM_NONE, STREAM_SENDING, STREAM_WANTED, STREAM_WAITING };
@@ -46,6 +56,7 @@ struct http_exchange {
     struct gone_watch watch;
     net_gone_fn *gone_fn;
     struct http_stream stream;
+    struct http_relay *relay; /* a holder of it; NULL: none */
     struct net_addr peer;
     enum http_phase phase;
     int status;
@@ -53,6 +64,9 @@ struct http_exchange {
     bool is_held;    /* the owner has not answered yet */
     bool is_sent;    /* libmicrohttpd is done with it */
     bool is_watched; /* was once given to the watcher */
+    bool is_later;   /* its body follows: it was handed over before */
+    bool is_begun;   /* and has begun to */
+    bool is_parked;  /* suspended in BODY */
     char uri[];
 };
 
@@ -62,6 +76,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct MHD_Response *sorry; /* 503, made beforehand: needs no memory when sent */
     struct gone *gone;
+    struct relays *relays;
     net_handler_fn *handler;
     void *arg;
     size_t max_body_bytes;
@@ -99,9 +114,34 @@ bool http_stream_break(struct http_exchange *x);
 /* Not under the lock: libmicrohttpd is done; done() will be called and `x` freed. */
 void http_stream_finish(struct http_exchange *x);
 
-/* Under the lock: OPEN becomes ANSWERED with this response; false when it was not OPEN.
- */
-bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status);
+/* The second half: the response (NULL: there was no memory) whose bytes on_read() asks
+ * the stream for. */
+void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
+                       int status, const struct net_stream *stream);
+/* For responses of a stream. */
+ssize_t http_stream_read(void *x, uint64_t position, char *to, size_t max);
+
+/* Under the lock: OPEN becomes ANSWERED, or BODY becomes EARLY, with this response;
+ * false when it was neither.  `ret_resume`: the caller has to. */
+bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status,
+                bool *ret_resume);
+/* A header line; false: no memory, or none. */
+bool http_add_header(const struct mhd *mhd, struct MHD_Response *response,
+                     const char *line);
+
+/* See server_relay.c. */
+void http_relay(struct net_exchange *x, const struct net_relay *to);
+void http_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
+/* On libmicrohttpd's thread: a piece of the body; how much of it is left. */
+size_t http_relay_body(struct http_exchange *x, const char *bytes, size_t len);
+void http_relay_body_end(struct http_exchange *x);
+bool http_relay_has_room(struct http_exchange *x);
+/* libmicrohttpd is done with the exchange; and: the exchange goes. */
+void http_relay_left(struct http_exchange *x);
+void http_relay_drop(struct http_relay *relay);
+/* Not under the lock: if it is parked, it goes on. */
+void http_unpark(struct http_exchange *x);
+
 /* Not under the lock, by the one who made it resumable; `x` may be gone afterwards. */
 void http_resume(struct http_exchange *x);
 /* Under the lock: into and out of the server's list; out twice does nothing. */

@@ -9,19 +9,19 @@
  *      |                                                           |
  *      +--------------------------- broken ------------------------+
  *
- * SENDING  libmicrohttpd has the connection and asks on_read() for bytes.
+ * SENDING  libmicrohttpd has the connection and asks http_stream_read() for bytes.
  * WANTED   suspended; the task is on its way to the lane, or runs there.  Only the task
  *          leaves this state.
  * WAITING  suspended; nobody works.  Left by net_stream_wake(), or when the stream
  * breaks.
  *
- * When a piece with NET_WAIT was sent, on_read() goes to WAITING straight away.  A wake
+ * When a piece with NET_WAIT was sent, http_stream_read() goes to WAITING straight away.  A wake
  * at any other moment is remembered in `is_woken`, which the task clears before next()
  * looks, so that none is lost.  Every move is made under the server's lock; who moves
  * to SENDING resumes the connection, after giving the lock back.
  *
  * The watcher has the socket from the first to the last byte.  A broken stream is
- * resumed, on_read() says so to libmicrohttpd, the connection closes without the last
+ * resumed, http_stream_read() says so to libmicrohttpd, the connection closes without the last
  * chunk, and the client knows that something is missing. */
 #include <assert.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static enum stream_state stream_rest(struct http_stream *s)
     return STREAM_WAITING;
 }
 
-static ssize_t on_read(void *arg, uint64_t position, char *to, size_t max)
+ssize_t http_stream_read(void *arg, uint64_t position, char *to, size_t max)
 {
     struct http_exchange *x = arg;
     struct http_stream *s = &x->stream;
@@ -171,7 +171,7 @@ static struct MHD_Response *stream_response(struct http_exchange *x,
 {
     const struct mhd *mhd = &x->server->mhd;
     struct MHD_Response *response = mhd->create_response_from_callback(
-        MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, x, NULL);
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, http_stream_read, x, NULL);
 
     if (!response || http_add_common(x->server, response, content_type, headers))
         return response;
@@ -179,12 +179,11 @@ static struct MHD_Response *stream_response(struct http_exchange *x,
     return NULL;
 }
 
-void http_answer_stream(struct net_exchange *base, const char *content_type,
-                        const struct net_stream *stream)
+void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
+                       int status, const struct net_stream *stream)
 {
-    struct http_exchange *x = (struct http_exchange *)base;
     struct http_server *server = x->server;
-    struct MHD_Response *response = stream_response(x, content_type, stream->headers);
+    bool is_resumable = false;
     bool is_claimed;
     bool is_late;
 
@@ -200,8 +199,8 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
     x->stream.state = STREAM_SENDING;
     x->stream.task = (struct task)TASK_INIT(stream_step);
     x->stream.piece = (struct buf)BUF_INIT;
-    is_claimed =
-        http_claim(x, response ? response : server->sorry, response ? 200 : 503);
+    is_claimed = http_claim(x, response ? response : server->sorry,
+                            response ? status : 503, &is_resumable);
     is_late = !is_claimed && x->is_sent;
     if (is_claimed) {
         http_link(x);
@@ -210,15 +209,23 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
     }
     pthread_mutex_unlock(&server->lock);
 
-    if (is_claimed) {
+    if (is_resumable)
         http_resume(x);
+    if (is_claimed)
         return;
-    }
     /* The server was freed meanwhile and answered itself; on_completed() saw no stream,
      * or will see one. */
     http_response_free(server, response);
     if (is_late)
         http_stream_finish(x);
+}
+
+void http_answer_stream(struct net_exchange *base, const char *content_type,
+                        const struct net_stream *stream)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+
+    http_stream_start(x, stream_response(x, content_type, stream->headers), 200, stream);
 }
 
 void http_stream_wake(struct net_exchange *base)

@@ -341,6 +341,78 @@ TEST(a_folder_that_is_missing_is_named)
     CHECK_HAS(err.text, "/nonexistent-det");
 }
 
+static det_status note_entry(void *arg, const struct archive_entry_in *entry,
+                             struct err *err)
+{
+    (void)err;
+    buf_printf(arg, "%s%s %d;", entry->path, entry->is_directory ? "/" : "",
+               (int)entry->size_bytes);
+    return strcmp(entry->path, "stop") ? DET_OK : DET_STATE;
+}
+
+TEST(what_lies_in_an_archive_is_listed_without_unpacking)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+
+    pack(&tgz);
+    CHECK_OK(archive_list(tgz.data, tgz.len, note_entry, &names, &test_err));
+    CHECK_HAS(names.data, "dir/ 0;dir/a.txt 5;b 0;\xC3\xA4/deep/er 2;a-name-of");
+    buf_clear(&names);
+    CHECK_OK(archive_list(NULL, 0, note_entry, &names, &test_err));
+    CHECK_EQ(names.len, 0);
+    CHECK_EQ(archive_list("nonsense", 8, note_entry, &names, &test_err), DET_INVALID);
+}
+
+TEST(a_walk_through_an_archive_ends_where_its_visitor_says)
+{
+    CLEANUP(buf_done) struct buf tar = BUF_INIT;
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+
+    put_entry(&tar, '0', "one", NULL, "1");
+    put_entry(&tar, '0', "stop", NULL, "2");
+    put_entry(&tar, '0', "three", NULL, "3");
+    put_end(&tar);
+    CHECK_EQ(archive_list(tar.data, tar.len, note_entry, &names, &test_err), DET_STATE);
+    CHECK_STR(names.data, "one 1;stop 1;");
+}
+
+TEST(one_file_of_an_archive_is_read)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf little = BUF_LIMITED(4);
+
+    pack(&tgz);
+    CHECK_OK(archive_read_file(tgz.data, tgz.len, "dir/a.txt", &text, &test_err));
+    CHECK_STR(text.data, "hello");
+    buf_clear(&text);
+    CHECK_OK(archive_read_file(tgz.data, tgz.len, "./b", &text, &test_err));
+    CHECK_EQ(text.len, 0);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "dir", &text, &test_err),
+             DET_NOT_FOUND);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "../etc/passwd", &text, &test_err),
+             DET_NOT_FOUND);
+    CHECK_HAS(test_err.text, "'../etc/passwd'");
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "dir/a.txt", &little, &test_err),
+             DET_TOO_LARGE);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len / 2, "dir/nothing", &text, &test_err),
+             DET_INVALID);
+}
+
+TEST(reading_from_an_archive_survives_every_failed_allocation)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+
+    pack(&tgz);
+    EACH_ALLOCATION_FAILS() {
+        CLEANUP(buf_done) struct buf text = BUF_INIT;
+        det_status st = archive_read_file(tgz.data, tgz.len, "dir/a.txt", &text, NULL);
+
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+    }
+}
+
 TEST(packing_survives_every_failed_allocation)
 {
     EACH_ALLOCATION_FAILS() {

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_relay.c - exchanges whose answer is another server's: relay.h on the one side,
+ * libmicrohttpd on the other.
+ *
+ *   handler --net_relay()--> relay_start()          the relays' thread connects
+ *   on_access: pieces of the body --relay_put()-->  sent on
+ *                                       on_head() <-- the reply's head
+ *   a stream (server_stream.c) whose next() is relay_take()
+ *                                       on_down() <-- more of its body: wakes the stream
+ *   or: 101, on_upgraded() --relay_switch()-->      a tunnel, until both have closed
+ *
+ * libmicrohttpd lends the socket only with a 101 that it has sent itself; for all else
+ * it stays the one that reads requests and writes replies, with its own chunks and
+ * time-outs, and pieces are handed over as memory.
+ *
+ * Two hold a relay: its thread until `over`, and the exchange until it is freed; the
+ * last one frees it and calls the owner's done().  Only the relays' thread answers the
+ * exchange, once, and does not touch it afterwards, but for waking the stream: that
+ * happens under the relay's lock, which the stream's done() takes before the exchange
+ * may go.  Lock order: the relay's before the server's. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "net/relay.h"
+#include "net/server_http.h"
+
+enum { BLOCK_BYTES = 32768 };
+
+struct http_relay {
+    struct relay base;
+    struct http_server *server;
+    struct http_exchange *x;
+    struct net_relay to;
+    _Atomic int holders;
+    struct MHD_UpgradeResponseHandle *upgraded; /* guarded by the relay's lock */
+    bool is_streaming;                          /* likewise: the stream is there */
+    bool is_answered;                           /* the relays' thread's own */
+};
+
+static struct http_relay *of(struct relay *base)
+{
+    return CONTAINER_OF(base, struct http_relay, base);
+}
+
+void http_relay_drop(struct http_relay *relay)
+{
+    if (!relay || atomic_fetch_sub(&relay->holders, 1) > 1)
+        return;
+    if (relay->to.done)
+        relay->to.done(relay->to.arg);
+    relay_done(&relay->base);
+    mem_free(relay);
+}
+
+/* ---- the reply ------------------------------------------------------------------- */
+
+/* What belongs to one connection only, and the length, which is libmicrohttpd's to
+ * say. */
+static bool is_of_connection(const char *name)
+{
+    static const char *const names[] = {
+        "Connection",          "Keep-Alive", "Proxy-Authenticate",
+        "Proxy-Authorization", "TE",         "Trailer",
+        "Transfer-Encoding",   "Upgrade",    "Content-Length",
+        NET_MARK,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcasecmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* "Name: value" of the reply, as the owner wants it. */
+static bool add_line(struct http_relay *relay, struct MHD_Response *response,
+                     char *line)
+{
+    const struct mhd *mhd = &relay->server->mhd;
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    char *colon = strchr(line, ':');
+    const char *value = colon + 1 + strspn(colon + 1, " \t");
+    bool is_ok = true;
+
+    *colon = '\0';
+    if (!is_of_connection(line) &&
+        relay->to.header(relay->to.arg, line, value, &out) && out.len)
+        is_ok = !out.status &&
+                mhd->add_response_header(response, line, out.data) == MHD_YES;
+    return is_ok && !out.status;
+}
+
+/* False: no memory for all of them. */
+static bool add_lines(struct http_relay *relay, struct MHD_Response *response)
+{
+    char *line = relay->base.head.data;
+
+    while (*line) { /* each has its colon: reply.c saw to it */
+        char *end = strchr(line, '\n');
+
+        *end = '\0';
+        if (!add_line(relay, response, line))
+            return false;
+        line = end + 1;
+    }
+    return true;
+}
+
+static void on_upgraded(void *arg, struct MHD_Connection *connection, void *context,
+                        const char *bytes, size_t len, MHD_socket fd,
+                        struct MHD_UpgradeResponseHandle *handle)
+{
+    struct http_relay *relay = arg;
+    bool is_over;
+
+    (void)connection;
+    (void)context;
+    pthread_mutex_lock(&relay->base.lock);
+    is_over = relay->base.is_over;
+    if (!is_over)
+        relay->upgraded = handle;
+    pthread_mutex_unlock(&relay->base.lock);
+    if (is_over)
+        relay->server->mhd.upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    else
+        (void)relay_switch(&relay->base, fd, bytes, len);
+}
+
+static uint64_t length_of(const struct reply *reply)
+{
+    if (reply->status == 204 || reply->status == 304)
+        return 0;
+    if (reply->has_length && !reply->is_chunked)
+        return reply->length;
+    return reply->is_head ? 0 : MHD_SIZE_UNKNOWN;
+}
+
+static enum net_more stream_next(void *arg, struct buf *out)
+{
+    struct http_relay *relay = arg;
+
+    return relay_take(&relay->base, out) ? NET_WAIT : NET_END;
+}
+
+static void stream_done(void *arg)
+{
+    struct http_relay *relay = arg;
+
+    pthread_mutex_lock(&relay->base.lock);
+    relay->is_streaming = false;
+    pthread_mutex_unlock(&relay->base.lock);
+    relay_abandon(&relay->base);
+}
+
+/* With the relay's lock held. */
+static void on_down(struct relay *base)
+{
+    struct http_relay *relay = of(base);
+
+    if (relay->is_streaming)
+        http_stream_wake(&relay->x->base);
+}
+
+static void answer_stream(struct http_relay *relay, uint64_t length)
+{
+    const struct net_stream stream = {
+        .lane = relay->to.lane,
+        .next = stream_next,
+        .done = stream_done,
+        .arg = relay,
+    };
+    const struct mhd *mhd = &relay->server->mhd;
+    struct MHD_Response *response = mhd->create_response_from_callback(
+        length, BLOCK_BYTES, http_stream_read, relay->x, NULL);
+
+    if (response && !add_lines(relay, response)) {
+        mhd->destroy_response(response);
+        response = NULL;
+    }
+    pthread_mutex_lock(&relay->base.lock);
+    relay->is_streaming = true;
+    pthread_mutex_unlock(&relay->base.lock);
+    http_stream_start(relay->x, response, relay->base.reply.status, &stream);
+}
+
+/* Without a stream: the exchange stays suspended until the 101 is queued. */
+static void answer_upgrade(struct http_relay *relay)
+{
+    struct http_exchange *x = relay->x;
+    struct http_server *server = relay->server;
+    const struct mhd *mhd = &server->mhd;
+    struct MHD_Response *response =
+        mhd->create_response_for_upgrade(on_upgraded, relay);
+    bool is_ok = response && add_lines(relay, response) &&
+                 mhd->add_response_header(response, "Upgrade", "websocket") == MHD_YES;
+    bool is_resumable = false;
+    bool is_claimed;
+    bool is_over;
+
+    if (!is_ok && response)
+        mhd->destroy_response(response);
+    if (x->is_watched)
+        gone_remove(server->gone, &x->watch);
+    pthread_mutex_lock(&server->lock);
+    x->is_held = false;
+    is_claimed = http_claim(x, is_ok ? response : server->sorry, is_ok ? 101 : 503,
+                            &is_resumable);
+    is_over = x->is_sent;
+    pthread_mutex_unlock(&server->lock);
+    if (is_resumable)
+        http_resume(x);
+    if (is_claimed)
+        return;
+    if (is_ok)
+        http_response_free(server, response);
+    if (is_over)
+        http_exchange_free(x);
+}
+
+static uint64_t body_length(struct relay *base)
+{
+    uint64_t length;
+
+    pthread_mutex_lock(&base->lock);
+    length = length_of(&base->reply);
+    pthread_mutex_unlock(&base->lock);
+    return length;
+}
+
+static void on_head(struct relay *base)
+{
+    struct http_relay *relay = of(base);
+
+    relay->is_answered = true;
+    if (base->reply.status == 101)
+        answer_upgrade(relay);
+    else
+        answer_stream(relay, body_length(base));
+}
+
+static void on_room(struct relay *base)
+{
+    struct http_relay *relay = of(base);
+
+    if (!relay->is_answered)
+        http_unpark(relay->x);
+}
+
+static void on_over(struct relay *base)
+{
+    struct http_relay *relay = of(base);
+    struct MHD_UpgradeResponseHandle *handle;
+
+    if (!relay->is_answered)
+        relay->to.refuse(relay->to.arg, &relay->x->base, base->err.status,
+                         base->err.text);
+    pthread_mutex_lock(&base->lock);
+    handle = relay->upgraded;
+    relay->upgraded = NULL;
+    pthread_mutex_unlock(&base->lock);
+    if (handle)
+        relay->server->mhd.upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    http_relay_drop(relay);
+}
+
+static const struct relay_owner owner = {
+    .head = on_head,
+    .down = on_down,
+    .room = on_room,
+    .over = on_over,
+};
+
+/* ---- the request ----------------------------------------------------------------- */
+
+size_t http_relay_body(struct http_exchange *x, const char *bytes, size_t len)
+{
+    return len - relay_put(&x->relay->base, bytes, len);
+}
+
+void http_relay_body_end(struct http_exchange *x)
+{
+    relay_put_end(&x->relay->base);
+}
+
+bool http_relay_has_room(struct http_exchange *x)
+{
+    return relay_has_room(&x->relay->base);
+}
+
+void http_relay_left(struct http_exchange *x)
+{
+    if (x->relay)
+        relay_abandon(&x->relay->base);
+}
+
+/* Without a lock: the watcher waits for nobody. */
+static void client_left(struct net_exchange *base)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+
+    relay_abandon(&x->relay->base);
+}
+
+/* What the other server is asked; a body that was collected follows at once. */
+static void write_opening(struct http_relay *relay)
+{
+    const struct http_exchange *x = relay->x;
+    const char *length = net_request_header(&x->base, "Content-Length");
+    const struct buf *body = &x->base.body;
+    struct buf *out = &relay->base.opening;
+    bool has_body = body->len || (x->base.method != NET_GET &&
+                                  x->base.method != NET_HEAD && length);
+
+    buf_printf(out, "%s %s HTTP/1.1\r\n", net_method_name(x->base.method),
+               relay->to.target);
+    for (const char *const *line = relay->to.headers; *line; line++)
+        buf_printf(out, "%s\r\n", *line);
+    if (x->is_later && length)
+        buf_printf(out, "Content-Length: %s\r\n", length);
+    else if (x->is_later)
+        buf_puts(out, "Transfer-Encoding: chunked\r\n");
+    else if (has_body)
+        buf_printf(out, "Content-Length: %zu\r\n", body->len);
+    buf_puts(out, relay->to.may_switch
+                      ? "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+                      : "Connection: close\r\n\r\n");
+    buf_add(out, body->data, body->len);
+    relay->base.is_chunked = x->is_later && !length;
+    relay->base.is_up_ended = !x->is_later;
+    relay->base.reply.may_switch = relay->to.may_switch;
+}
+
+/* The body may come: from here on the connection is not suspended. */
+static void let_body_come(struct http_exchange *x)
+{
+    bool is_open;
+
+    pthread_mutex_lock(&x->server->lock);
+    is_open = x->phase == HTTP_OPEN;
+    if (is_open)
+        x->phase = HTTP_BODY;
+    pthread_mutex_unlock(&x->server->lock);
+    if (is_open)
+        http_resume(x);
+}
+
+static det_status relay_new(struct http_exchange *x, const struct net_relay *to,
+                            struct http_relay **ret_relay, struct err *err)
+{
+    struct http_relay *relay = mem_new(struct http_relay);
+    det_status st;
+
+    if (!relay)
+        return err_default(err, DET_NOMEM);
+    st = relay_init(&relay->base, x->server->relays, &owner, err);
+    if (st) {
+        mem_free(relay);
+        return st;
+    }
+    relay->base.reply.is_head = x->base.method == NET_HEAD;
+    relay->server = x->server;
+    relay->x = x;
+    relay->to = *to;
+    write_opening(relay);
+    *ret_relay = relay;
+    return DET_OK;
+}
+
+/* The body may come, and the client may leave, before the thread has the relay: it
+ * finds what happened.  Once it has, the exchange may be gone at any moment. */
+void http_relay(struct net_exchange *base, const struct net_relay *to)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+    struct http_relay *relay = NULL;
+    struct err err = {0};
+    det_status st = relay_new(x, to, &relay, &err);
+
+    if (st) {
+        to->refuse(to->arg, base, st, err.text);
+        to->done(to->arg);
+        return;
+    }
+    relay->holders = 3; /* the exchange, the thread, this function */
+    x->relay = relay;
+    if (x->is_later)
+        let_body_come(x);
+    else
+        http_on_gone(base, client_left);
+    st = relay_start(&relay->base, to->address, to->port, &err);
+    if (st) {
+        to->refuse(to->arg, base, st, err.text);
+        http_relay_drop(relay);
+    }
+    http_relay_drop(relay);
+}
+
+void http_peer_address(const struct net_exchange *base, char text[NET_ADDRESS_TEXT])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    const struct http_exchange *x = (const struct http_exchange *)base;
+    bool is_v4 = !memcmp(x->peer.ip, mapped, sizeof(mapped));
+
+    if (!inet_ntop(is_v4 ? AF_INET : AF_INET6, x->peer.ip + (is_v4 ? 12 : 0), text,
+                   NET_ADDRESS_TEXT))
+        text[0] = '\0';
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* upstream.h - a small HTTP server in threads, for tests of what is handed on to it.
+ * By the path it is asked for:
+ *
+ *   /echo     the request's head, as it came
+ *   /count    reads the body to its end, and says how many bytes it had
+ *   /chunks   one chunk after the other, "0" to "999"
+ *   /large    LARGE bytes with their length
+ *   /until    bytes until it closes
+ *   /early    413 at once; then reads nothing more
+ *   /half     promises 1000 bytes, sends 10 and closes
+ *   /none     closes without an answer
+ *   /wrong    something that is not HTTP
+ *   /events   a first event; the next when upstream.go is opened
+ *   /empty    204
+ *   /socket   switches protocols and echoes what comes, until its end
+ *   /refuse   does not switch: 403 */
+#ifndef TESTS_UNIT_NET_UPSTREAM_H
+#define TESTS_UNIT_NET_UPSTREAM_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "tests/support/test.h"
+
+enum { UPSTREAM_LARGE = 24 << 20, UPSTREAM_THREADS = 64 };
+
+struct upstream {
+    int listener;
+    uint16_t port;
+    pthread_t accepting;
+    pthread_t threads[UPSTREAM_THREADS];
+    size_t count;
+    _Atomic size_t sent; /* bytes of /large that its socket has taken */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool may_go;
+};
+
+struct upstream_job {
+    struct upstream *up;
+    int fd;
+};
+
+static inline void upstream_say(int fd, const char *text)
+{
+    (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* The head, and what came behind it. */
+static inline bool upstream_head(int fd, struct buf *in, size_t *ret_len)
+{
+    char bytes[4096];
+    const char *end;
+
+    while (!(end = strstr(in->data, "\r\n\r\n"))) {
+        ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+
+        if (n <= 0)
+            return false;
+        buf_add(in, bytes, (size_t)n);
+    }
+    *ret_len = (size_t)(end - in->data) + 4;
+    return true;
+}
+
+static inline void upstream_count(int fd, struct buf *in, size_t head)
+{
+    const char *length = strcasestr(in->data, "\r\nContent-Length: ");
+    size_t want = length ? strtoull(length + 18, NULL, 10) : SIZE_MAX;
+    size_t have = in->len - head;
+    char tail[6] = "";
+    char bytes[65536];
+    char answer[128];
+
+    if (have >= 5)
+        memcpy(tail, in->data + in->len - 5, 5);
+    while (length ? have < want : strcmp(tail, "0\r\n\r\n") != 0) {
+        ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+
+        if (n <= 0)
+            return;
+        have += (size_t)n;
+        if (n >= 5)
+            memcpy(tail, bytes + n - 5, 5);
+    }
+    snprintf(answer, sizeof(answer), "%s %zu", length ? "length" : "chunked", have);
+    snprintf(bytes, sizeof(bytes), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(answer), answer);
+    upstream_say(fd, bytes);
+}
+
+static inline void upstream_large(struct upstream *up, int fd)
+{
+    char bytes[65536];
+    char head[128];
+
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n",
+             UPSTREAM_LARGE);
+    upstream_say(fd, head);
+    for (size_t at = 0; at < UPSTREAM_LARGE;) {
+        ssize_t n;
+
+        for (size_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (char)((at + i) * 31 % 251);
+        n = send(fd, bytes, sizeof(bytes) - at % sizeof(bytes), MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        at += (size_t)n;
+        up->sent = at;
+    }
+}
+
+static inline void upstream_chunks(int fd)
+{
+    char text[64];
+
+    upstream_say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                     "Content-Type: text/plain\r\n\r\n");
+    for (int i = 0; i < 1000; i++) {
+        char number[8];
+
+        snprintf(number, sizeof(number), "%d\n", i);
+        snprintf(text, sizeof(text), "%zx\r\n%s\r\n", strlen(number), number);
+        upstream_say(fd, text);
+    }
+    upstream_say(fd, "0\r\n\r\n");
+}
+
+static inline void upstream_events(struct upstream *up, int fd)
+{
+    upstream_say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                     "data: one\n\n");
+    pthread_mutex_lock(&up->lock);
+    while (!up->may_go)
+        pthread_cond_wait(&up->changed, &up->lock);
+    pthread_mutex_unlock(&up->lock);
+    upstream_say(fd, "data: two\n\n");
+}
+
+static inline void upstream_socket(int fd, const struct buf *in, size_t head)
+{
+    char bytes[65536];
+    ssize_t n;
+
+    upstream_say(fd, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                     "Connection: Upgrade\r\nSec-WebSocket-Accept: yes\r\n\r\nhello");
+    (void)!send(fd, in->data + head, in->len - head, MSG_NOSIGNAL);
+    while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+        (void)!send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    upstream_say(fd, "bye");
+}
+
+static inline void upstream_echo(int fd, struct buf *in, size_t head)
+{
+    char line[128];
+
+    snprintf(line, sizeof(line),
+             "HTTP/1.1 200 Fine\r\nContent-Length: %zu\r\nX-Up: yes\r\n"
+             "Set-Cookie: a=b; Path=/\r\nConnection: X-Hop\r\n\r\n",
+             head);
+    upstream_say(fd, line);
+    (void)!send(fd, in->data, head, MSG_NOSIGNAL);
+}
+
+static inline void upstream_answer(struct upstream *up, int fd, struct buf *in,
+                                   size_t head)
+{
+    const char *path = strchr(in->data, '/');
+
+#define UPSTREAM_IS(text) (!strncmp(path, text, sizeof(text) - 1))
+    if (UPSTREAM_IS("/count"))
+        upstream_count(fd, in, head);
+    else if (UPSTREAM_IS("/chunks"))
+        upstream_chunks(fd);
+    else if (UPSTREAM_IS("/large"))
+        upstream_large(up, fd);
+    else if (UPSTREAM_IS("/until"))
+        upstream_say(fd, "HTTP/1.1 200 OK\r\n\r\nuntil the end");
+    else if (UPSTREAM_IS("/early"))
+        upstream_say(fd, "HTTP/1.1 413 No\r\nContent-Length: 4\r\n\r\nno!\n");
+    else if (UPSTREAM_IS("/half"))
+        upstream_say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n0123456789");
+    else if (UPSTREAM_IS("/wrong"))
+        upstream_say(fd, "220 mail.example ESMTP\r\n");
+    else if (UPSTREAM_IS("/events"))
+        upstream_events(up, fd);
+    else if (UPSTREAM_IS("/empty"))
+        upstream_say(fd, "HTTP/1.1 204 Nothing\r\n\r\n");
+    else if (UPSTREAM_IS("/socket"))
+        upstream_socket(fd, in, head);
+    else if (UPSTREAM_IS("/refuse"))
+        upstream_say(fd, "HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n");
+    else if (!UPSTREAM_IS("/none"))
+        upstream_echo(fd, in, head);
+#undef UPSTREAM_IS
+}
+
+static inline void *upstream_serve(void *arg)
+{
+    struct upstream_job *job = arg;
+    struct buf in = BUF_INIT;
+    size_t head = 0;
+
+    if (upstream_head(job->fd, &in, &head))
+        upstream_answer(job->up, job->fd, &in, head);
+    shutdown(job->fd, SHUT_WR);
+    close(job->fd);
+    buf_done(&in);
+    mem_free(job);
+    return NULL;
+}
+
+static inline void *upstream_accept(void *arg)
+{
+    struct upstream *up = arg;
+    int fd;
+
+    while ((fd = accept(up->listener, NULL, NULL)) >= 0) {
+        struct upstream_job *job = mem_new(struct upstream_job);
+
+        CHECK(job && up->count < UPSTREAM_THREADS);
+        *job = (struct upstream_job){up, fd};
+        CHECK_EQ(pthread_create(&up->threads[up->count++], NULL, upstream_serve, job),
+                 0);
+    }
+    return NULL;
+}
+
+static inline void upstream_start(struct upstream *up)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(at);
+
+    memset(up, 0, sizeof(*up));
+    pthread_mutex_init(&up->lock, NULL);
+    pthread_cond_init(&up->changed, NULL);
+    up->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(up->listener, (struct sockaddr *)&at, sizeof(at)), 0);
+    CHECK_EQ(listen(up->listener, 16), 0);
+    CHECK_EQ(getsockname(up->listener, (struct sockaddr *)&at, &size), 0);
+    up->port = ntohs(at.sin_port);
+    CHECK_EQ(pthread_create(&up->accepting, NULL, upstream_accept, up), 0);
+}
+
+static inline void upstream_go(struct upstream *up)
+{
+    pthread_mutex_lock(&up->lock);
+    up->may_go = true;
+    pthread_cond_broadcast(&up->changed);
+    pthread_mutex_unlock(&up->lock);
+}
+
+/* Nobody listens there any more; who is connected still is. */
+static inline void upstream_stop(struct upstream *up)
+{
+    upstream_go(up);
+    shutdown(up->listener, SHUT_RDWR);
+    pthread_join(up->accepting, NULL);
+    close(up->listener);
+    for (size_t i = 0; i < up->count; i++)
+        pthread_join(up->threads[i], NULL);
+    pthread_mutex_destroy(&up->lock);
+    pthread_cond_destroy(&up->changed);
+}
+
+#endif
