@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/profile.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "data/json.h"
-#include "model/profile.h"
 
 const char *const profile_groups[] = {"timing", "cpu",     "memory", "gpu",
                                       "disk",   "network", NULL};
