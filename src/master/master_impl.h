@@ -18,6 +18,7 @@ struct heart;
 struct janitor;
 struct net_server;
 struct policies;
+struct proxies;
 struct store;
 struct waits;
 
@@ -49,6 +50,7 @@ struct master {
     struct agents *agents;
     struct gathers *gathers;
     struct policies *policies;
+    struct proxies *proxies;
     struct heart *heart;
     struct janitor *janitor;
     struct collector *collector;

@@ -11,7 +11,8 @@
  *   request_event()  an event to the heart;
  *   request_move()   another lane;
  *   request_wait()   until a key is woken or a deadline passes;
- *   request_stream() a reply in pieces.
+ *   request_stream() a reply in pieces;
+ *   request_relay()  whatever another server answers.
  *
  * A handler that returns an error has its sentence sent as the reply.  `req->err` and
  * `req->db` are there while a handler runs, not in between; what must survive goes into
@@ -49,6 +50,7 @@ enum request_next {
     NEXT_MOVE,
     NEXT_WAIT,
     NEXT_STREAM,
+    NEXT_RELAY,
 };
 
 /* Who calls. */
@@ -101,6 +103,7 @@ struct request {
     bool is_committed;       /* what was asked for has happened */
     uint32_t tries;          /* to make an answer, after that */
     request_next_fn *stream; /* STREAM */
+    struct net_relay *relay; /* RELAY */
     void *state;             /* the handler's own, in `mem`, between its parts */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
@@ -135,6 +138,9 @@ int64_t request_mono_us(const struct request *req);
 bool request_is_due(const struct request *req, int64_t deadline_us);
 
 det_status request_stream(struct request *req, request_next_fn *next);
+/* Hands the exchange on.  `to` lies in `req->mem`; its lane, done() and arg, which is
+ * the request, are filled in here. */
+det_status request_relay(struct request *req, struct net_relay *to);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 
