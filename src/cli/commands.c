@@ -404,6 +404,25 @@ static const struct cli_opt enter_opts[] = {
     END,
 };
 
+static const struct cli_opt tensorboard_start_opts[] = {
+    TEXTS('t', "trial-ids", tensorboard_start_options, trial_ids, "ID",
+          "single trials, with or without experiments"),
+    TEXT(0, "name", tensorboard_start_options, name, "NAME", "shown in lists"),
+    NUMBER(0, "timeout", tensorboard_start_options, timeout, "SECONDS", 0, 2147483647,
+           "ends when nobody looks for so long; 0: never (default: the master's)"),
+    FLAG('d', "detach", tensorboard_start_options, detach,
+         "do not wait until it can be looked at"),
+    FLAG(0, "no-browser", tensorboard_start_options, no_browser,
+         "print its address only"),
+    END,
+};
+
+static const struct cli_opt tensorboard_open_opts[] = {
+    FLAG(0, "no-browser", tensorboard_open_options, no_browser,
+         "print its address only"),
+    END,
+};
+
 static const struct cli_opt launch_opts[] = {
     NUMBER('n', "ranks", launch_options, ranks, "N", 1, 65536,
            "how many; inside a task without it: as many as it has slots"),
@@ -452,6 +471,7 @@ const struct cli_noun cli_nouns[] = {
     {"slot", NULL, "The slots of agents"},
     {"job", NULL, "Programs that train nothing, and the queue"},
     {"task", NULL, "What runs or waits; jobs by their task"},
+    {"tensorboard", "tb", "TensorBoard on experiments, as a task"},
     {"master", NULL, "The master itself"},
     {"user", NULL, "People: log in and out, accounts"},
     {"config", NULL, "Configuration files: check, explain, defaults"},
@@ -813,6 +833,8 @@ const struct cli_command cli_commands[] = {
             "Keep what a run without a master prints"),
     COMMAND("internal", "config", "FILE", run_internal_config, CLI_HIDDEN,
             "Print the complete configuration of FILE as JSON"),
+    COMMAND("internal", "tensorboard", "", run_internal_tensorboard, CLI_HIDDEN,
+            "What runs inside of a TensorBoard's task"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

@@ -160,6 +160,18 @@ struct checkpoint_save_options {
     bool wait;
 };
 
+struct tensorboard_start_options {
+    struct field_strs trial_ids;
+    const char *name;
+    int64_t timeout; /* seconds; CLI_UNSET: the master's */
+    bool detach;
+    bool no_browser;
+};
+
+struct tensorboard_open_options {
+    bool no_browser;
+};
+
 struct env_list_options {
     const char *data_dir;
 };

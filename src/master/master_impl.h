@@ -20,6 +20,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct policies;
+struct proxies;
 struct store;
 struct waits;
 
@@ -55,6 +56,7 @@ struct master {
     struct agents *agents;
     struct gathers *gathers;
     struct policies *policies;
+    struct proxies *proxies;
     struct heart *heart;
     struct janitor *janitor;
     struct collector *collector;
