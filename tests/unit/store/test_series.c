@@ -635,6 +635,25 @@ TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
     world_done(&w);
 }
 
+TEST(what_runs_that_are_over_left_is_packed)
+{
+    struct world w;
+    bool did = true;
+
+    setup(&w);
+    add_saws(&w, 0, 300);
+    while (did)
+        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    CHECK_EQ(count_of(w.db, "metric_tail"), 300);
+    set_run(&w, 1, 1, 2);
+    did = true;
+    while (did)
+        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    CHECK_EQ(count_of(w.db, "metric_tail"), 0);
+    check_zooms(&w, 12);
+    world_done(&w);
+}
+
 TEST(a_rare_metric_among_many_rows_is_exact)
 {
     struct world w;
