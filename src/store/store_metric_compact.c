@@ -313,24 +313,30 @@ static det_status pack_still(struct db *db, struct data_cache *cache, bool *ret_
     return st;
 }
 
-det_status store_metric_compact(struct db *db, bool everything, bool *ret_did,
-                                struct err *err)
+/* The next full tail of those that were noted. */
+static det_status pack_full(struct db *db, struct data_cache *cache, bool *ret_did,
+                            struct err *err)
 {
-    struct data_cache *cache = data_cache_of(db);
-    det_status st = DET_OK;
+    det_status st = cache->has_scanned ? DET_OK : scan(db, cache, err);
 
-    *ret_did = false;
-    if (!cache)
-        return err_default(err, DET_NOMEM);
-    if (!everything && !cache->has_scanned)
-        st = scan(db, cache, err);
-    while (!st && !everything && !*ret_did && cache->full.count) {
+    while (!st && !*ret_did && cache->full.count) {
         struct metric_key key = vec_pop(&cache->full);
 
         st = pack(db, &key, false, ret_did, err);
     }
-    if (!st && everything)
-        st = pack_any(db, ret_did, err);
+    return st;
+}
+
+det_status store_metric_compact(struct db *db, bool everything, bool *ret_did,
+                                struct err *err)
+{
+    struct data_cache *cache = data_cache_of(db);
+    det_status st;
+
+    *ret_did = false;
+    if (!cache)
+        return err_default(err, DET_NOMEM);
+    st = everything ? pack_any(db, ret_did, err) : pack_full(db, cache, ret_did, err);
     if (!st && !*ret_did)
         st = pack_still(db, cache, ret_did, err);
     if (!st && !*ret_did)
