@@ -181,6 +181,13 @@ class World:
         said = self.det("experiment", "create", "-", folder, *(["--paused"] if paused else []), stdin=json.dumps(settings))
         return int(said.split("Created experiment ")[1].split()[0])
 
+    def remove(self, ids):
+        """Ends and deletes them."""
+        act = lambda name: self.api("POST", "/api/v1/det/experiments/actions", {"action": name, "ids": ids})["results"]
+        act("kill")
+        until(lambda: not any(one["error"] for one in act("delete") if "not found" not in one["error"]
+                              and "DELETING" not in one["error"]), "they can be deleted")
+
     def experiment(self, id_):
         return self.api("GET", f"/api/v1/experiments/{id_}")["experiment"]
 
