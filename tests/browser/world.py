@@ -154,13 +154,18 @@ class World:
         return done.stdout
 
     def api(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
+        return json.loads(self.send(method, path, None if body is None else json.dumps(body).encode()) or b"{}")
+
+    def fetch(self, path):
+        return self.send("GET", path)
+
+    def send(self, method, path, data=None):
         call = urllib.request.Request(self.url + path, data, method=method)
         if self.token and not path.endswith("/auth/login"):
             call.add_header("Authorization", "Bearer " + self.token)
         try:
             with urllib.request.urlopen(call, timeout=30) as reply:
-                return json.loads(reply.read() or b"{}")
+                return reply.read()
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.code}: {error.read().decode()}") from error
 
