@@ -316,7 +316,7 @@ export async function page(ctx) {
         state.jobSummary = reply.jobSummary;
     }
     async function readTable() {
-        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric}, {signal});
+        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal});
     }
     const reload = () => careful(async () => {
         await read();
