@@ -22,6 +22,7 @@
 #include "master/master_impl.h"
 #include "master/pacer.h"
 #include "master/policies.h"
+#include "master/proxies.h"
 #include "master/request.h"
 #include "master/rm/agents.h"
 #include "master/tell.h"
@@ -441,6 +442,8 @@ static det_status build_tools(struct master *master, struct err *err)
     if (!st)
         st = gathers_new(&master->gathers, err);
     if (!st)
+        st = proxies_new(&master->proxies, err);
+    if (!st)
         st = agents_new(master, &master->agents, err);
     return st;
 }
@@ -508,6 +511,11 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     return DET_OK;
 }
 
+void master_set_read_only(struct master *master)
+{
+    master->is_read_only = true;
+}
+
 void master_stop(struct master *master)
 {
     const struct clock *clock = exec_clock(master->exec);
@@ -532,6 +540,7 @@ void master_free(struct master *master)
     heart_free(master->heart);
     agents_free(master->agents);
     gathers_free(master->gathers);
+    proxies_free(master->proxies);
     policies_free(master->policies);
     pacer_free(master->pacer);
     waits_free(master->waits);

@@ -20,6 +20,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct policies;
+struct proxies;
 struct store;
 struct waits;
 
@@ -54,11 +55,13 @@ struct master {
     struct agents *agents;
     struct gathers *gathers;
     struct policies *policies;
+    struct proxies *proxies;
     struct heart *heart;
     struct janitor *janitor;
     struct collector *collector;
     struct net_server *server;
-    bool is_loopback; /* it listens on this machine only */
+    bool is_loopback;          /* it listens on this machine only */
+    _Atomic bool is_read_only; /* see master_set_read_only() */
 
     _Atomic bool is_ready; /* until then requests are turned away */
     _Atomic int64_t open_requests;

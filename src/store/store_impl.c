@@ -34,6 +34,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(record_sql_table)                                                                \
     X(setting_sql_table)                                                               \
     X(job_sql_table)                                                                   \
+    X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(journal_sql_table)                                                               \
     X(alive_sql_table)                                                                 \
@@ -48,6 +49,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(metric_compact_sql_table)                                                        \
     X(metric_summary_sql_table)                                                        \
     X(metric_name_sql_table)                                                           \
+    X(level_sql_table)                                                                 \
     X(series_sql_table)                                                                \
     X(trial_table_sql_table)                                                           \
     X(log_sql_table)                                                                   \

@@ -197,6 +197,16 @@ const struct field generic_tasks_query_fields[] = {
     FIELD_END,
 };
 
+const struct field tensorboards_query_fields[] = {
+    PAGE_FIELDS(tensorboards_query),
+    FIELD(STR, tensorboards_query, sort_by, "SORT_BY_START_TIME, SORT_BY_DESCRIPTION"),
+    FIELD(STRS, tensorboards_query, users, "only of these owners"),
+    FIELD(I64S, tensorboards_query, user_ids, "only of these owners, by number"),
+    FIELD(I64, tensorboards_query, workspace_id, "there is one: 1"),
+    FIELD(BOOL, tensorboards_query, all, "also those that have ended"),
+    FIELD_END,
+};
+
 const struct field jobs_query_fields[] = {
     PAGE_FIELDS(jobs_query),
     FIELD(STR, jobs_query, resource_pool, "only this pool"),

@@ -200,6 +200,18 @@ struct generic_tasks_query {
 };
 extern const struct field generic_tasks_query_fields[];
 
+struct tensorboards_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *sort_by;
+    struct field_strs users;
+    struct field_i64s user_ids;
+    int64_t workspace_id;
+    bool all;
+};
+extern const struct field tensorboards_query_fields[];
+
 struct jobs_query {
     int64_t offset;
     int64_t limit;

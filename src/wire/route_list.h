@@ -123,6 +123,15 @@ ROUTE(get_task_config, GET, "/api/v1/tasks/{id}/config", USER, none, none, "conf
 ROUTE(task_logs, GET, "/api/v1/tasks/{id}/logs", USER, logs_query, none, "stream of lines", "A task's logs")
 ROUTE(task_logs_fields, GET, "/api/v1/tasks/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
 
+/* programs behind the master's address */
+ROUTE(launch_tensorboard, POST, "/api/v1/tensorboards", USER, none, launch_tensorboard_body, "tensorboard, config, warnings", "Run TensorBoard on experiments or trials")
+ROUTE(list_tensorboards, GET, "/api/v1/tensorboards", USER, tensorboards_query, none, "tensorboards", "List TensorBoards, the newest first")
+ROUTE(get_tensorboard, GET, "/api/v1/tensorboards/{id}", USER, none, none, "tensorboard, config", "Show a TensorBoard")
+ROUTE(kill_tensorboard, POST, "/api/v1/tensorboards/{id}/kill", USER, none, kill_tensorboard_body, "tensorboard", "Kill a TensorBoard")
+ROUTE(proxy, ANY, "/proxy/{service}/{path...}", USER, none, none, "what the program answers", "Talk to a task's program, HTTP or WebSocket, with any method")
+ROUTE(register_proxy, POST, "/api/v1/det/allocations/{id}/proxy", TASK, none, proxy_body, "nothing", "A task's program listens on this port of its machine")
+ROUTE(look_at_proxy, GET, "/api/v1/det/allocations/{id}/proxy", TASK, none, none, "idleSeconds", "How long nobody has talked to a task's program")
+
 /* agents, slots, queue */
 ROUTE(list_agents, GET, "/api/v1/agents", USER, list_query, none, "agents", "List agents")
 ROUTE(get_agent, GET, "/api/v1/agents/{agent}", USER, none, none, "agent", "Show an agent")
