@@ -14,7 +14,7 @@
 //
 // To add a page: a row in ROUTES, a module in pages/; in the navigation: a row in PLACES.
 
-import {whenSignedOut} from "./api.js";
+import {ApiError, whenSignedOut} from "./api.js";
 import {fill, h} from "./dom.js";
 import {follow} from "./live.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
@@ -55,7 +55,9 @@ function drawFrame() {
     const here = location.pathname.slice(BASE.length) || "/";
     fill(nav, PLACES.map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
-    fill(person, isSignedIn && session.user && link("/settings", {class: "who", title: "Settings"}, session.user.displayName || session.user.username));
+    const name = session.user?.displayName || session.user?.username;
+    fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
+        h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
 
 // The stream of a page: `banner` says when the master is away.
@@ -71,6 +73,20 @@ function liveFor(stops) {
             wasAway = !isConnected;
         }));
     };
+}
+
+// A page whose module cannot be had: the master is away, or it is another program by now, with
+// files of other names, and all is loaded anew.
+async function load(name) {
+    try {
+        return await import(`./pages/${name}.js`);
+    } catch (error) {
+        const own = new URL(".", import.meta.url).pathname;
+        const index = await fetch(BASE + "/", {cache: "no-store"}).then((reply) => reply.text(), () => null);
+        if (index?.includes(own)) throw error;
+        if (index !== null) location.reload();
+        throw new ApiError(0, "the master cannot be reached");
+    }
 }
 
 async function show() {
@@ -94,7 +110,7 @@ async function show() {
     const wait = setTimeout(() => isLeft || root.firstChild || fill(root, spinner()), 150);
     fill(main, root);
     try {
-        const {page} = await import(`./pages/${found.module}.js`);
+        const {page} = await load(found.module);
         if (isLeft) return;
         await page({
             params: found.params, query: readQuery(), root, signal: abort.signal,
@@ -106,7 +122,7 @@ async function show() {
         if (isLeft || error.name === "AbortError" || error.status === 401) return;
         if (!error.status && error.status !== 0) console.error(error);
         fill(root, errorBox(error), error.status === 0 && h("p", "It will be shown as soon as the master is back."));
-        if (error.status === 0) stops.push(follow({kinds: "queue"}, () => {}, (isConnected) => isConnected && show()));
+        if (error.status === 0) stops.push(follow({kinds: "queue"}, () => {}, (isConnected) => isConnected && location.reload()));
     } finally {
         clearTimeout(wait);
     }
@@ -115,6 +131,7 @@ async function show() {
 function signedOut() {
     if (location.pathname === BASE + "/login") return;
     isSignedIn = false;
+    session.user = null;
     const here = location.pathname.slice(BASE.length) + location.search;
     go("/login" + (here && here !== "/" ? "?next=" + encodeURIComponent(here) : ""), {replace: true});
 }
@@ -149,9 +166,10 @@ async function begin() {
         event.preventDefault();
         main.focus();
     }}, "Skip to content"),
-    h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), "det"), nav, person), banner, main);
+    h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), h("span", {class: "brand-name"}, "det")), nav, person), banner, main);
     whenSignedOut(signedOut);
     whenMoved(show);
+    document.addEventListener("sessionchange", drawFrame);
     addEventListener("popstate", show);
     addEventListener("keydown", shortcuts);
     for (;;) {

@@ -73,3 +73,20 @@ export function debounce(fn, ms) {
     };
     return later;
 }
+
+// Runs `fn` now; asked for again while it runs, it runs once more: many changes are one more look.
+export function paced(fn) {
+    let running = null;
+    let isWanted = false;
+    const run = async () => {
+        do {
+            isWanted = false;
+            await fn();
+        } while (isWanted);
+    };
+    return () => {
+        isWanted = true;
+        running ||= run().finally(() => running = null);
+        return running;
+    };
+}

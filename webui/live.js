@@ -1,68 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 // live.js - one stream of changes for the page that is shown.
 //
-// The master says what changed, not how: the page reads again what it shows.  The browser
-// reconnects by itself and says where it left off; after a restart of the master, or when too
-// much has happened meanwhile, the page is told to read everything again ({reset: true}).
+// The master says what changed, not how: the page reads again what it shows.  Whoever
+// reconnects says where it left off, and hears what changed meanwhile; after a restart of the
+// master, or when too much has happened, the page is told to read everything again
+// ({reset: true}).
+//
+// A browser keeps only six connections to one address, over all tabs: a tab that nobody sees
+// gives its stream up, and takes it up again where it was once it is looked at.
 
-import {queryText} from "./api.js";
+import {get, queryText} from "./api.js";
 
 const SILENCE_MS = 40000; // the master says something every 15 s
+const HIDDEN_MS = 5000; // a glance at another tab costs nothing
+const RETRY_MS = [200, 500, 1000, 2000]; // then every two seconds: it is one call
 
 // `filters` as in GET /api/v1/det/changes; `onStatus(isConnected)`.  Returns a function that ends it.
 export function follow(filters, onChanges, onStatus) {
     const query = {};
     for (const [name, value] of Object.entries(filters)) query[name] = Array.isArray(value) ? value.join(",") : value;
-    const address = "/api/v1/det/changes" + queryText(query);
     let source = null;
-    let master = "";
-    let retry = 0;
-    let timer = 0;
+    let last = ""; // the id of the last event
+    let failures = 0;
+    let timer = 0; // the next try
     let watchdog = 0;
+    let curtain = 0;
     let isOver = false;
 
-    const alive = () => {
+    const alive = (event) => {
+        if (event.lastEventId) last = event.lastEventId;
         clearTimeout(watchdog);
         watchdog = setTimeout(again, SILENCE_MS);
     };
-    const hello = (event) => {
-        const data = JSON.parse(event.data);
-        retry = 0;
-        alive();
-        onStatus(true);
-        if (master && master !== data.master) onChanges({reset: true});
-        master = data.master;
-    };
-    // A browser gives up for good after some answers (503 among them), so that we look ourselves.
+    function close() {
+        clearTimeout(timer);
+        clearTimeout(watchdog);
+        source?.close();
+        source = null;
+    }
     function again() {
         if (isOver) return;
-        source?.close();
+        close();
         onStatus(false);
-        clearTimeout(timer);
-        timer = setTimeout(open, Math.min(500 * 2 ** retry++, 5000));
+        timer = setTimeout(open, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+    }
+    // A browser gives up for good when it is refused.  If that was the end of the session, this call is
+    // refused, too, and leads to the sign-in page; else the master is away or too busy.
+    async function broken() {
+        if (source?.readyState !== EventSource.CLOSED) return onStatus(false);
+        again();
+        await get("/api/v1/me").catch(() => {});
     }
     function open() {
-        source = new EventSource(address);
-        source.addEventListener("hello", hello);
+        close();
+        source = new EventSource("/api/v1/det/changes" + queryText({...query, since: last}));
+        source.addEventListener("hello", (event) => {
+            failures = 0;
+            alive(event);
+            onStatus(true);
+        });
         source.addEventListener("changes", (event) => {
-            alive();
+            alive(event);
             onChanges(JSON.parse(event.data));
         });
-        source.addEventListener("reset", () => {
-            alive();
+        source.addEventListener("reset", (event) => {
+            alive(event);
             onChanges({reset: true});
         });
         source.addEventListener("alive", alive);
-        source.onerror = () => {
-            if (source.readyState === EventSource.CLOSED) again();
-            else onStatus(false);
-        };
+        source.onerror = broken;
     }
+    function seen() {
+        clearTimeout(curtain);
+        if (document.hidden) curtain = setTimeout(close, HIDDEN_MS);
+        else if (!source) open();
+    }
+    document.addEventListener("visibilitychange", seen);
     open();
     return () => {
         isOver = true;
-        clearTimeout(timer);
-        clearTimeout(watchdog);
-        source.close();
+        document.removeEventListener("visibilitychange", seen);
+        clearTimeout(curtain);
+        close();
     };
 }

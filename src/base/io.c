@@ -99,6 +99,21 @@ det_status io_open(struct io *io, const char *path, unsigned flags,
     return struck(io, strike, "open", path, err);
 }
 
+det_status io_open_below(struct io *io, const char *root, const char *path,
+                         struct io_file **ret_file, struct err *err)
+{
+    CLEANUP(buf_done) struct buf whole = BUF_INIT;
+
+    buf_printf(&whole, "%s/%s", root, path);
+    if (whole.status)
+        return err_default(err, whole.status);
+    if (fault_is_dark())
+        return dark(err, "open", whole.data);
+    if (io->ops->open_below)
+        return io->ops->open_below(io, root, path, ret_file, err);
+    return io->ops->open(io, whole.data, IO_READ | IO_PLAIN, ret_file, err);
+}
+
 void io_close(struct io_file *file)
 {
     if (file)

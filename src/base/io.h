@@ -64,6 +64,11 @@ bool io_is_memory(const struct io *io);
 
 det_status io_open(struct io *io, const char *path, unsigned flags,
                    struct io_file **ret_file, struct err *err);
+/* For reading; a plain file below a directory that others may change: no part of
+ * `path`, which is relative and has no "..", may be a link, so that nobody is led
+ * elsewhere, also not between looking and opening.  `root` itself is trusted. */
+det_status io_open_below(struct io *io, const char *root, const char *path,
+                         struct io_file **ret_file, struct err *err);
 void io_close(struct io_file *file); /* NULL does nothing */
 /* For CLEANUP. */
 void io_closep(struct io_file **file);

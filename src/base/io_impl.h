@@ -12,6 +12,9 @@
 struct io_ops {
     det_status (*open)(struct io *io, const char *path, unsigned flags,
                        struct io_file **ret_file, struct err *err);
+    /* NULL: there are no links, so that it is an ordinary open. */
+    det_status (*open_below)(struct io *io, const char *root, const char *path,
+                             struct io_file **ret_file, struct err *err);
     void (*close)(struct io_file *file);
     det_status (*read_at)(struct io_file *file, uint64_t offset, void *bytes,
                           size_t len, size_t *ret_len, struct err *err);

@@ -99,6 +99,52 @@ static det_status system_open(struct io *io, const char *path, unsigned flags,
     return DET_OK;
 }
 
+/* Each part in turn, by O_NOFOLLOW below the descriptor of the one before it. */
+static int walk_below(const char *root, char *path)
+{
+    int at = open_retrying(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
+    char *rest = path;
+
+    while (at >= 0) {
+        char *part = strsep(&rest, "/");
+        int flags =
+            rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW : open_flags(IO_READ | IO_PLAIN);
+        int next = open_retrying(at, *part ? part : ".", flags, 0);
+        int code = errno;
+
+        close(at);
+        errno = code;
+        at = next;
+        if (!rest)
+            break;
+    }
+    return at;
+}
+
+static det_status system_open_below(struct io *io, const char *root, const char *path,
+                                    struct io_file **ret_file, struct err *err)
+{
+    struct system_file *file = mem_new(struct system_file);
+    CLEANUP(mem_freep) char *parts = mem_strdup(path);
+    char *copy = mem_strdup(path);
+    int code;
+
+    if (!file || !copy || !parts) {
+        mem_free(file);
+        mem_free(copy);
+        return err_default(err, DET_NOMEM);
+    }
+    file->file = (struct io_file){io, copy};
+    file->fd = walk_below(root, parts);
+    code = file->fd < 0 ? errno : check_kind(file->fd, IO_PLAIN);
+    if (code) {
+        io_close(&file->file);
+        return io_fail(err, code, "open", path);
+    }
+    *ret_file = &file->file;
+    return DET_OK;
+}
+
 static void system_close(struct io_file *file)
 {
     int fd = fd_of(file);
@@ -555,6 +601,7 @@ static void system_free(struct io *io UNUSED)
 
 static const struct io_ops system_ops = {
     .open = system_open,
+    .open_below = system_open_below,
     .close = system_close,
     .read_at = system_read_at,
     .write_at = system_write_at,

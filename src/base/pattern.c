@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/mem.h"
 #include "base/pattern_impl.h"
 #include "base/vec.h"
@@ -26,6 +27,7 @@ struct maker {
     size_t depth;
     VEC(struct step) steps;
     VEC(struct byte_set) sets;
+    bool folds;
     struct err *err;
 };
 
@@ -33,6 +35,8 @@ struct maker {
 
 static det_status put(struct maker *m, struct step step)
 {
+    if (m->folds && step.kind == STEP_BYTE)
+        step.byte = find_lower(step.byte);
     if (m->steps.count >= PATTERN_STEPS)
         return err_set(m->err, DET_INVALID,
                        "the pattern is too large with its repetitions written out");
@@ -89,6 +93,14 @@ static void set_add(struct byte_set *set, int from, int to)
 {
     for (int c = from; c <= to; c++)
         set->bits[c >> 6] |= UINT64_C(1) << (c & 63);
+}
+
+/* Bytes are looked up in small letters. */
+static void set_fold(struct byte_set *set)
+{
+    for (int c = 'A'; c <= 'Z'; c++)
+        if (set_has(set, (unsigned char)c))
+            set_add(set, c | 0x20, c | 0x20);
 }
 
 static void set_flip(struct byte_set *set)
@@ -192,6 +204,8 @@ static det_status read_set(struct maker *m)
     if (st)
         return st;
     m->at++;
+    if (m->folds)
+        set_fold(&set);
     if (is_not)
         set_flip(&set);
     return put_set(m, &set);
@@ -470,9 +484,10 @@ static det_status make(struct maker *m, const char *text)
     return DET_OK;
 }
 
-det_status pattern_new(const char *text, struct pattern **ret_pattern, struct err *err)
+static det_status pattern_make(const char *text, bool folds,
+                               struct pattern **ret_pattern, struct err *err)
 {
-    struct maker m = {.err = err};
+    struct maker m = {.folds = folds, .err = err};
     struct pattern *pattern = mem_new(struct pattern);
     det_status st = pattern ? make(&m, text) : err_default(err, DET_NOMEM);
 
@@ -485,9 +500,22 @@ det_status pattern_new(const char *text, struct pattern **ret_pattern, struct er
     pattern->step = m.steps.at;
     pattern->count = (uint32_t)m.steps.count;
     pattern->set = m.sets.at;
+    pattern->folds = folds;
     pattern_find_first(pattern);
+    pattern_find_literal(pattern);
     *ret_pattern = pattern;
     return DET_OK;
+}
+
+det_status pattern_new(const char *text, struct pattern **ret_pattern, struct err *err)
+{
+    return pattern_make(text, false, ret_pattern, err);
+}
+
+det_status pattern_new_folding(const char *text, struct pattern **ret_pattern,
+                               struct err *err)
+{
+    return pattern_make(text, true, ret_pattern, err);
 }
 
 void pattern_free(struct pattern *pattern)

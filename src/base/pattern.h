@@ -29,6 +29,7 @@ enum {
     PATTERN_COUNT = 255,
     PATTERN_STEPS = 1200,
     PATTERN_TEXT_BYTES = 8 << 10,
+    PATTERN_LITERAL = 64,
 };
 
 struct pattern;
@@ -36,11 +37,19 @@ struct pattern;
 /* Returns owned; copies what it needs of `text`.  DET_INVALID: it is refused, or no
  * regular expression; the sentence says why. */
 det_status pattern_new(const char *text, struct pattern **ret_pattern, struct err *err);
+/* The same for a-z and A-Z alike. */
+det_status pattern_new_folding(const char *text, struct pattern **ret_pattern,
+                               struct err *err);
 void pattern_free(struct pattern *pattern); /* NULL: does nothing */
 void pattern_freep(struct pattern **pattern);
 
 /* Whether it is found anywhere in the first PATTERN_TEXT_BYTES of `bytes`; `$` is the
  * end of all of them. */
 bool pattern_matches(const struct pattern *pattern, const char *bytes, size_t len);
+
+/* A text that is in everything it matches, borrowed (at most PATTERN_LITERAL bytes, in
+ * small letters where it folds): whoever has much to look at looks for that first.  Of
+ * length 0: there is none. */
+const char *pattern_literal(const struct pattern *pattern, size_t *ret_len);
 
 #endif

@@ -49,8 +49,11 @@ struct pattern {
     struct step *step;
     struct byte_set *set;
     uint32_t count;
+    bool folds;            /* bytes are looked at in small letters */
     bool has_first;        /* a match begins with a byte of `first` */
     struct byte_set first; /* see pattern_run.c */
+    char literal[PATTERN_LITERAL];
+    size_t literal_len;
 };
 
 static inline bool is_word(unsigned char c)
@@ -61,5 +64,7 @@ static inline bool is_word(unsigned char c)
 
 /* Fills `first`. */
 void pattern_find_first(struct pattern *pattern);
+/* Fills `literal`. */
+void pattern_find_literal(struct pattern *pattern);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/pattern_impl.h"
 
 struct ways {
@@ -98,11 +99,18 @@ static bool takes(const struct pattern *pattern, const struct step *step,
     return step->kind == STEP_ANY || set_has(&pattern->set[step->set], byte);
 }
 
+static unsigned char byte_at(const struct run *run)
+{
+    unsigned char byte = run->text[run->pos];
+
+    return run->pattern->folds ? find_lower(byte) : byte;
+}
+
 static void skip(struct run *run)
 {
     const struct pattern *pattern = run->pattern;
 
-    while (run->pos < run->len && !set_has(&pattern->first, run->text[run->pos]))
+    while (run->pos < run->len && !set_has(&pattern->first, byte_at(run)))
         run->pos++;
     memset(run->seen, 0, pattern->count); /* of another place */
 }
@@ -128,7 +136,9 @@ bool pattern_matches(const struct pattern *pattern, const char *bytes, size_t le
         follow(&run, now, 0);
         if (run.has_matched || run.pos == run.len)
             return run.has_matched;
-        unsigned char byte = run.text[run.pos++];
+        unsigned char byte = byte_at(&run);
+
+        run.pos++;
 
         next->count = 0;
         memset(run.seen, 0, pattern->count);
@@ -169,4 +179,32 @@ void pattern_find_first(struct pattern *pattern)
             todo[count++] = (uint16_t)(at + step->to);
     }
     pattern->has_first = true;
+}
+
+/* An instruction that no jump leads past is taken by every match; a run of such bytes
+ * is in every match as it stands. */
+void pattern_find_literal(struct pattern *pattern)
+{
+    size_t past = 0; /* a jump from before leads there */
+    size_t run = 0;
+
+    for (size_t at = 0; at < pattern->count; at++) {
+        const struct step *step = &pattern->step[at];
+        bool is_jump = step->kind == STEP_SPLIT || step->kind == STEP_JUMP;
+
+        if (is_jump && step->to > 0)
+            past = MAX(past, at + (size_t)step->to);
+        run = step->kind == STEP_BYTE && at >= past ? run + 1 : 0;
+        if (run <= pattern->literal_len || run > PATTERN_LITERAL)
+            continue;
+        pattern->literal_len = run;
+        for (size_t i = 0; i < run; i++)
+            pattern->literal[i] = (char)pattern->step[at - run + 1 + i].byte;
+    }
+}
+
+const char *pattern_literal(const struct pattern *pattern, size_t *ret_len)
+{
+    *ret_len = pattern->literal_len;
+    return pattern->literal;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* archive.c - folders packed: entries in memory to a gzipped tar file in memory.
+/* archive.c - folders packed: entries, whole or piece by piece, to an archive in
+ * memory.
  *
  * The same entries give the same bytes: no time stamp in the gzip header, no owners.
  * The GNU format is used because it stores names as the bytes they are, whatever the
@@ -18,6 +19,7 @@ struct archive_writer {
     struct archive *archive;
     struct archive_entry *entry;
     struct buf out;
+    uint64_t wanted;    /* bytes of the entry under way that have not come */
     struct err failure; /* the first; its status is DET_OK before */
 };
 
@@ -31,7 +33,25 @@ static la_ssize_t take_bytes(struct archive *archive, void *ctx, const void *byt
     return writer->out.status ? -1 : (la_ssize_t)len;
 }
 
-static det_status open_archive(struct archive_writer *writer, struct err *err)
+static int set_format(const struct archive_lib *lib, struct archive *archive,
+                      enum archive_format format)
+{
+    if (format == ARCHIVE_ZIP)
+        return lib->call_write_set_format_zip(archive) ||
+               lib->call_write_set_format_option(archive, "zip", "compression",
+                                                 "store");
+    if (format != ARCHIVE_TAR &&
+        (lib->call_write_add_filter_gzip(archive) ||
+         lib->call_write_set_filter_option(archive, "gzip", "timestamp", NULL)))
+        return -1;
+    if (format == ARCHIVE_TGZ_FAST &&
+        lib->call_write_set_filter_option(archive, "gzip", "compression-level", "1"))
+        return -1;
+    return lib->call_write_set_format_gnutar(archive);
+}
+
+static det_status open_archive(struct archive_writer *writer,
+                               enum archive_format format, struct err *err)
 {
     const struct archive_lib *lib = &writer->lib;
     struct archive *archive = lib->call_write_new();
@@ -40,16 +60,15 @@ static det_status open_archive(struct archive_writer *writer, struct err *err)
     writer->entry = lib->call_entry_new();
     if (!archive || !writer->entry)
         return err_default(err, DET_NOMEM);
-    if (lib->call_write_add_filter_gzip(archive) ||
-        lib->call_write_set_filter_option(archive, "gzip", "timestamp", NULL) ||
-        lib->call_write_set_format_gnutar(archive) ||
+    if (set_format(lib, archive, format) ||
         lib->call_write_set_bytes_in_last_block(archive, 1) ||
         lib->call_write_open(archive, writer, NULL, take_bytes, NULL))
         return archive_lib_error(lib, archive, "the archive cannot be begun", err);
     return DET_OK;
 }
 
-det_status archive_writer_new(struct archive_writer **ret_writer, struct err *err)
+det_status archive_writer_new(enum archive_format format,
+                              struct archive_writer **ret_writer, struct err *err)
 {
     struct archive_writer *writer = mem_new(struct archive_writer);
     det_status st;
@@ -59,7 +78,7 @@ det_status archive_writer_new(struct archive_writer **ret_writer, struct err *er
     writer->out = (struct buf)BUF_INIT;
     st = archive_lib_load(&writer->lib, err);
     if (!st)
-        st = open_archive(writer, err);
+        st = open_archive(writer, format, err);
     if (st) {
         archive_writer_free(writer);
         return st;
@@ -96,13 +115,11 @@ static det_status library_failed(struct archive_writer *writer, const char *path
     return fail(writer, err);
 }
 
-det_status archive_add(struct archive_writer *writer,
-                       const struct archive_entry_in *entry, struct err *err)
+det_status archive_begin(struct archive_writer *writer,
+                         const struct archive_entry_in *entry, struct err *err)
 {
     const struct archive_lib *lib = &writer->lib;
     struct archive_entry *e = writer->entry;
-    uint64_t size = entry->is_directory ? 0 : entry->size_bytes;
-    la_ssize_t wrote;
 
     if (writer->failure.status)
         return fail(writer, err);
@@ -113,27 +130,61 @@ det_status archive_add(struct archive_writer *writer,
         return fail(writer, err);
     }
 
+    writer->wanted = entry->is_directory ? 0 : entry->size_bytes;
     lib->call_entry_clear(e);
     lib->call_entry_set_pathname(e, entry->path);
     lib->call_entry_set_filetype(e, entry->is_directory ? AE_IFDIR : AE_IFREG);
     lib->call_entry_set_perm(e, entry->mode & 0777);
     lib->call_entry_set_mtime(e, entry->modified_s, 0);
-    lib->call_entry_set_size(e, (la_int64_t)size);
+    lib->call_entry_set_size(e, (la_int64_t)writer->wanted);
     if (lib->call_write_header(writer->archive, e) < ARCHIVE_WARN)
-        return library_failed(writer, entry->path, err);
-    wrote = size ? lib->call_write_data(writer->archive, entry->bytes, size) : 0;
-    if (wrote < 0 || (uint64_t)wrote != size)
         return library_failed(writer, entry->path, err);
     return DET_OK;
 }
 
-det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
+det_status archive_data(struct archive_writer *writer, const void *bytes, size_t len,
+                        struct err *err)
+{
+    la_ssize_t wrote;
+
+    if (writer->failure.status)
+        return fail(writer, err);
+    if (len > writer->wanted) {
+        (void)err_set(&writer->failure, DET_INVALID,
+                      "a file has more bytes than were told when it was begun");
+        return fail(writer, err);
+    }
+    wrote = len ? writer->lib.call_write_data(writer->archive, bytes, len) : 0;
+    if (wrote < 0 || (size_t)wrote != len)
+        return library_failed(writer, "a file cannot be packed", err);
+    writer->wanted -= len;
+    return DET_OK;
+}
+
+det_status archive_add(struct archive_writer *writer,
+                       const struct archive_entry_in *entry, struct err *err)
+{
+    det_status st = archive_begin(writer, entry, err);
+
+    return st ? st : archive_data(writer, entry->bytes, writer->wanted, err);
+}
+
+det_status archive_take(struct archive_writer *writer, struct buf *ret_bytes,
+                        struct err *err)
+{
+    if (writer->failure.status)
+        return fail(writer, err);
+    buf_add(ret_bytes, writer->out.data, writer->out.len);
+    buf_clear(&writer->out);
+    return ret_bytes->status ? err_default(err, ret_bytes->status) : DET_OK;
+}
+
+det_status archive_finish(struct archive_writer *writer, struct buf *ret_bytes,
                           struct err *err)
 {
     if (writer->failure.status)
         return fail(writer, err);
     if (writer->lib.call_write_close(writer->archive) < ARCHIVE_WARN)
         return library_failed(writer, "the archive cannot be ended", err);
-    buf_add(ret_tgz, writer->out.data, writer->out.len);
-    return ret_tgz->status ? err_default(err, ret_tgz->status) : DET_OK;
+    return archive_take(writer, ret_bytes, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* archive.h - folders as gzipped tar files, through libarchive, which is loaded when
+/* archive.h - folders as archives, through libarchive, which is loaded when
  * first needed (it brings a dozen libraries along that no other command wants). */
 #ifndef DATA_ARCHIVE_H
 #define DATA_ARCHIVE_H
@@ -19,14 +19,32 @@ struct archive_entry_in {
     uint64_t size_bytes;
 };
 
+enum archive_format {
+    ARCHIVE_TGZ,      /* well packed, and the same bytes for the same entries */
+    ARCHIVE_TGZ_FAST, /* the least work that packs at all: for what hardly shrinks */
+    ARCHIVE_TAR,
+    ARCHIVE_ZIP, /* stored, not packed */
+};
+
 /* Writing: a sticky builder. */
 struct archive_writer;
-det_status archive_writer_new(struct archive_writer **ret_writer, struct err *err);
-void archive_writer_free(struct archive_writer *writer);
+det_status archive_writer_new(enum archive_format format,
+                              struct archive_writer **ret_writer, struct err *err);
+void archive_writer_free(struct archive_writer *writer); /* NULL does nothing */
 /* DET_INVALID for a path that escapes. */
 det_status archive_add(struct archive_writer *writer,
                        const struct archive_entry_in *entry, struct err *err);
-det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
+/* The same in pieces: the entry without its bytes, then as many bytes as its size says;
+ * DET_INVALID for more. */
+det_status archive_begin(struct archive_writer *writer,
+                         const struct archive_entry_in *entry, struct err *err);
+det_status archive_data(struct archive_writer *writer, const void *bytes, size_t len,
+                        struct err *err);
+/* Moves what is made so far behind what is in `ret_bytes`. */
+det_status archive_take(struct archive_writer *writer, struct buf *ret_bytes,
+                        struct err *err);
+/* Ends the archive, and moves what is left of it. */
+det_status archive_finish(struct archive_writer *writer, struct buf *ret_bytes,
                           struct err *err);
 
 /* Unpacks below `directory`, which must exist.  Refuses absolute paths, "..", links
@@ -34,5 +52,18 @@ det_status archive_finish(struct archive_writer *writer, struct buf *ret_tgz,
  * touched. */
 det_status archive_unpack(const void *tgz, uint64_t len, const char *directory,
                           struct err *err);
+
+/* Looking inside without unpacking.  Names come without "./" before and "/" behind
+ * them; the entry is borrowed until `visit` returns, and its bytes are not read.  A
+ * status of `visit` ends the walk and is returned.  DET_INVALID for what is no archive.
+ * Nothing at all is an archive without entries. */
+typedef det_status archive_visit_fn(void *arg, const struct archive_entry_in *entry,
+                                    struct err *err);
+det_status archive_list(const void *tgz, uint64_t len, archive_visit_fn *visit,
+                        void *arg, struct err *err);
+/* Appends the bytes of one file.  DET_NOT_FOUND; DET_TOO_LARGE beyond the buffer's
+ * limit. */
+det_status archive_read_file(const void *tgz, uint64_t len, const char *path,
+                             struct buf *out, struct err *err);
 
 #endif

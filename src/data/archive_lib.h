@@ -49,7 +49,9 @@
     X(write_open)                                                                      \
     X(write_set_bytes_in_last_block)                                                   \
     X(write_set_filter_option)                                                         \
-    X(write_set_format_gnutar)
+    X(write_set_format_gnutar)                                                         \
+    X(write_set_format_option)                                                         \
+    X(write_set_format_zip)
 
 struct archive_lib {
 #define ARCHIVE_MEMBER(name) __typeof__(archive_##name) *call_##name;

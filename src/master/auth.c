@@ -418,6 +418,52 @@ bool auth_knows(struct request *req)
                                master_now_us(req->master), &req->mem, &req->caller);
 }
 
+det_status auth_hold(struct request *req, struct auth_hold *ret_hold)
+{
+    const char *token = find_token(req->x, &req->mem);
+
+    *ret_hold = (struct auth_hold){
+        .token = arena_strdup(&req->mem, token)}; /* headers go with the answer */
+    return req->mem.has_failed ? err_default(req->err, DET_NOMEM) : DET_OK;
+}
+
+/* What became of the session or the allocation behind a token. */
+static bool is_still_good(struct request *req, const char *token,
+                          int64_t *ret_expires_us)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
+    struct caller_view view = {0};
+    char kind;
+    int64_t id;
+    det_status st;
+
+    if (!token_open(req->master->auth, token, &kind, &id))
+        return false;
+    *ret_expires_us = INT64_MAX;
+    st = kind == TOKEN_SESSION
+             ? store_caller_by_session(req->db, id, &mem, &view, req->err)
+             : store_caller_by_allocation(req->db, id, &mem, &view, req->err);
+    if (st)
+        return st != DET_NOT_FOUND; /* not known: it is asked again */
+    if (kind == TOKEN_SESSION)
+        *ret_expires_us = view.expires_us;
+    return view.is_active && (kind == TOKEN_SESSION || !view.is_over) &&
+           *ret_expires_us >= master_now_us(req->master);
+}
+
+bool auth_holds(struct request *req, struct auth_hold *hold)
+{
+    uint64_t age = known_age(req->master->auth->known);
+
+    if (!hold->token ||
+        (hold->age == age && hold->expires_us >= master_now_us(req->master)))
+        return true;
+    if (!is_still_good(req, hold->token, &hold->expires_us))
+        return false;
+    hold->age = age;
+    return true;
+}
+
 void auth_forget(struct auth *auth)
 {
     known_forget(auth->known);

@@ -46,6 +46,16 @@ bool auth_is_ours(const struct auth *auth, const struct net_exchange *x);
 /* Whether the caller was seen before; if so req->caller says who it is, and
  * auth_check() need not ask the store. */
 bool auth_knows(struct request *req);
+/* For a reply that takes long: auth_hold() remembers the caller's token, auth_holds()
+ * says later whether it still opens what it did.  It asks the store only when something
+ * was written meanwhile that may have changed that. */
+struct auth_hold {
+    const char *token; /* in req->mem; NULL: none was needed */
+    uint64_t age;
+    int64_t expires_us;
+};
+det_status auth_hold(struct request *req, struct auth_hold *ret_hold);
+bool auth_holds(struct request *req, struct auth_hold *hold);
 /* A session, a user or the end of an allocation was written: what was found out about
  * callers before is looked up again.  Before the writer is answered. */
 void auth_forget(struct auth *auth);

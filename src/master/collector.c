@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "master/changes.h"
 #include "master/janitor.h"
 #include "master/master_impl.h"
 #include "master/rm/agents.h"
@@ -26,8 +27,8 @@ struct collector {
     struct write_job job;
     struct collect_place place; /* of the job under way */
     bool has_result;
-    bool did;
-    struct lock lock; /* guards what is below */
+    int64_t experiment_id; /* that it looked at */
+    struct lock lock;      /* guards what is below */
     bool is_busy;
     bool is_woken;  /* while it was busy: look again at once */
     int64_t due_us; /* when it looks next, unless it is busy */
@@ -118,13 +119,16 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
 {
     struct collector *collector = job->arg;
 
-    return store_collect_step(db, &collector->place, &collector->did, err);
+    return store_collect_step(db, &collector->place, &collector->experiment_id, err);
 }
 
 static void step_done(struct write_job *job)
 {
     struct collector *collector = job->arg;
 
+    if (!job->status && collector->experiment_id)
+        changes_note(collector->master->changes, CHANGE_EXPERIMENT,
+                     collector->experiment_id, 0);
     lane_post(collector->master->chores, &collector->task);
 }
 

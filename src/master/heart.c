@@ -692,6 +692,7 @@ static void batch_committed(struct task *task)
         log_info("batches are committed again");
     heart->failures = 0;
     heart->journal_at_once = JOURNAL_AT_ONCE;
+    heart->deeds.told(heart->deeds.arg, heart->out.effect, heart->out.count);
     carry_out_all(heart);
     if (heart->owes_deeds)
         retry_later(heart);

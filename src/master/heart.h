@@ -55,6 +55,8 @@ struct heart_deeds {
     void (*experiment_over)(void *arg, int64_t experiment_id);
     /* a task's log or state moved: whoever follows it looks again */
     void (*task_moved)(void *arg, const char *task_id);
+    /* these rows were committed: whoever shows them looks again */
+    void (*told)(void *arg, const struct core_effect *effects, uint32_t count);
     void (*fatal)(void *arg, const char *sentence);
     void *arg;
 };

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "data/json.h"
+#include "master/changes.h"
 #include "master/collector.h"
 #include "master/master_impl.h"
 #include "store/collect.h"
@@ -52,6 +53,7 @@ struct janitor {
     bool did;         /* ... and that found something */
     int64_t deleting; /* the experiment that something is done for */
     enum deed deed;   /* ... and what */
+    bool is_deleted;  /* ... and that was the last of it */
     int64_t expire_next_us;
     struct lock lock; /* guards the two below */
     bool is_busy;
@@ -122,13 +124,12 @@ static det_status delete_files(struct janitor *janitor, struct db *db, struct er
 
 static det_status delete_some(struct janitor *janitor, struct db *db, struct err *err)
 {
-    bool is_done;
-
     switch (janitor->deed) {
     case DEED_FILES:
         return delete_files(janitor, db, err);
     case DEED_ROWS:
-        return store_experiment_delete_step(db, janitor->deleting, &is_done, err);
+        return store_experiment_delete_step(db, janitor->deleting, &janitor->is_deleted,
+                                            err);
     default:
         return store_experiment_delete_failed(db, janitor->deleting, err);
     }
@@ -150,7 +151,7 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
     int64_t removed = 0;
     det_status st = DET_OK;
 
-    janitor->did = false;
+    janitor->did = janitor->is_deleted = false;
     switch (janitor->step) {
     case STEP_DELETE:
         st = delete_some(janitor, db, err);
@@ -234,6 +235,17 @@ static void begin_step(struct janitor *janitor)
     submit(janitor, run_step);
 }
 
+static void deletion_went_on(struct janitor *janitor)
+{
+    struct master *master = janitor->master;
+
+    if (janitor->deed == DEED_FILES)
+        collector_wake(master->collector);
+    changes_note(master->changes,
+                 janitor->is_deleted ? CHANGE_DELETED : CHANGE_EXPERIMENT,
+                 janitor->deleting, 0);
+}
+
 static void go_on(struct task *task)
 {
     struct janitor *janitor = CONTAINER_OF(task, struct janitor, task);
@@ -247,9 +259,8 @@ static void go_on(struct task *task)
         sleep_for(janitor, RETRY_US);
         return;
     }
-    if (janitor->has_result && janitor->step == STEP_DELETE &&
-        janitor->deed == DEED_FILES)
-        collector_wake(janitor->master->collector);
+    if (janitor->has_result && janitor->step == STEP_DELETE)
+        deletion_went_on(janitor);
     if (janitor->has_result && !janitor->did) {
         if (janitor->step == STEP_EXPIRE)
             janitor->expire_next_us = master_mono_us(janitor->master) + EXPIRE_EVERY_US;

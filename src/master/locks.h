@@ -14,8 +14,10 @@
  *      1    gathers  (gather.c)       meetings and who sits in them
  *      1    known    (known.c)        callers that were looked up before
  *      1    proxies  (proxies.c)     when programs behind us were last talked to
+ *      1    pacer    (pacer.c)        whether changes are noted and their readers woken
  *      1    policies (policies.c)     compiled log policies, and who uses them
  *      1    store    (store.c)        the writer's queue, idle readers
+ *      2    changes  (changes.c)      what has changed lately
  *      2    heart    (heart.c)        the queue of events, whether the lane is posted
  *      2    waits    (wait.c)         who waits for which key
  *      2    relay    (net/relay.c)    a request that was handed on: its rings
@@ -27,6 +29,8 @@
  *
  *    agents -> heart -> executor     an agent has fallen silent, or is back
  *    janitor, collector -> executor  the next chore is posted
+ *    pacer -> changes -> executor    somebody listens, or nobody does any more
+ *    changes -> executor             something was noted: readers are woken soon
  *    waits -> server -> watcher      a long poll parks and watches its client
  *    waits -> server                 a stream is woken
  *    relay -> server                 likewise, by the program behind it

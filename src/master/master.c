@@ -20,16 +20,19 @@
 #include "master/heart.h"
 #include "master/janitor.h"
 #include "master/master_impl.h"
+#include "master/pacer.h"
 #include "master/policies.h"
 #include "master/proxies.h"
 #include "master/request.h"
 #include "master/rm/agents.h"
+#include "master/tell.h"
 #include "net/net.h"
 #include "store/store.h"
 #include "store/views.h"
 
 enum {
     WORKERS = 3,
+    FILE_READERS = 2,
     READERS = WORKERS + 2, /* the heart and the login lane read too */
     MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
@@ -137,6 +140,13 @@ static void deed_task_moved(void *arg, const char *task_id)
 
     if (key)
         waits_wake(master->waits, key);
+}
+
+static void deed_told(void *arg, const struct core_effect *effects, uint32_t count)
+{
+    struct master *master = arg;
+
+    tell_effects(master->changes, effects, count);
 }
 
 static void deed_fatal(void *arg, const char *sentence)
@@ -385,6 +395,7 @@ static det_status open_heart(struct master *master, struct err *err)
                   .over = deed_over,
                   .experiment_over = deed_experiment_over,
                   .task_moved = deed_task_moved,
+                  .told = deed_told,
                   .fatal = deed_fatal,
                   .arg = master},
     };
@@ -419,9 +430,13 @@ static det_status build_tools(struct master *master, struct err *err)
     if (!st)
         st = lane_new(master->exec, "janitor", 1, &master->chores, err);
     if (!st)
+        st = lane_new(master->exec, "files", FILE_READERS, &master->files, err);
+    if (!st)
         st = gate_new(master->exec, &master->drained, err);
     if (!st)
         st = waits_new(&master->waits, err);
+    if (!st)
+        st = pacer_new(master, &master->pacer, err);
     if (!st)
         st = policies_new(&master->policies, err);
     if (!st)
@@ -522,6 +537,7 @@ void master_free(struct master *master)
     gathers_free(master->gathers);
     proxies_free(master->proxies);
     policies_free(master->policies);
+    pacer_free(master->pacer);
     waits_free(master->waits);
     store_close(master->store);
     auth_free(master->auth);

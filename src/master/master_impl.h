@@ -11,12 +11,14 @@
 
 struct agents;
 struct auth;
+struct changes;
 struct collector;
 struct db;
 struct gathers;
 struct heart;
 struct janitor;
 struct net_server;
+struct pacer;
 struct policies;
 struct proxies;
 struct store;
@@ -44,8 +46,11 @@ struct master {
     struct lane *workers;
     struct lane *logins;
     struct lane *chores; /* the janitor's: files may take long to remove */
+    struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;
     struct waits *waits;
+    struct changes *changes; /* the pacer's */
+    struct pacer *pacer;
     struct auth *auth;
     struct agents *agents;
     struct gathers *gathers;

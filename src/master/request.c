@@ -191,6 +191,8 @@ static void job_done(struct write_job *job)
 
     if (req->route->auth != ROUTE_TASK)
         auth_forget(req->master->auth);
+    if (!job->status && req->committed)
+        req->committed(req);
     go_on(req, job->status, job->err.text);
 }
 
@@ -199,6 +201,24 @@ static void item_done(struct heart_item *item)
     struct request *req = item->event_owner;
 
     go_on(req, item->status, item->err.text);
+}
+
+static void one_item_done(struct heart_item *item)
+{
+    struct request *req = item->event_owner;
+
+    if (atomic_fetch_sub(&req->items, 1) == 1)
+        go_on(req, DET_OK, NULL);
+}
+
+/* The last one may be answered, and the request be gone, before this returns. */
+static void submit_items(struct request *req)
+{
+    struct heart *heart = req->master->heart;
+    struct heart_item *items = req->item;
+
+    for (size_t i = 0, count = req->items; i < count; i++)
+        heart_submit(heart, &items[i]);
 }
 
 /* With the lock of `struct waits` held: the deadline's run waits for it, so the request
@@ -254,8 +274,8 @@ static void stream_done(void *arg);
 
 static void hand_on(struct request *req)
 {
-    const struct net_stream stream = {req->master->workers, stream_next, stream_done,
-                                      req, req->header};
+    struct lane *lane = req->stream_lane ? req->stream_lane : req->master->workers;
+    const struct net_stream stream = {lane, stream_next, stream_done, req, req->header};
 
     switch (req->next) {
     case NEXT_REPLY:
@@ -266,6 +286,9 @@ static void hand_on(struct request *req)
         break;
     case NEXT_EVENT:
         heart_submit(req->master->heart, req->item);
+        break;
+    case NEXT_EVENTS:
+        submit_items(req);
         break;
     case NEXT_MOVE:
         lane_post(req->lane, &req->task);
@@ -322,6 +345,20 @@ det_status request_event(struct request *req, const struct core_event *event,
     return DET_OK;
 }
 
+det_status request_events(struct request *req, struct heart_item *items, size_t count,
+                          handler_fn *then)
+{
+    for (size_t i = 0; i < count; i++) {
+        items[i].event_owner = req;
+        items[i].done = one_item_done;
+    }
+    req->item = items;
+    req->items = count;
+    req->then = then;
+    req->next = NEXT_EVENTS;
+    return DET_OK;
+}
+
 det_status request_move(struct request *req, struct lane *lane, handler_fn *then)
 {
     req->lane = lane;
@@ -367,6 +404,13 @@ det_status request_stream(struct request *req, request_next_fn *next)
     return DET_OK;
 }
 
+det_status request_stream_on(struct request *req, struct lane *lane,
+                             request_next_fn *next)
+{
+    req->stream_lane = lane;
+    return request_stream(req, next);
+}
+
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark)
 {
     req->wait_key = key;
@@ -391,6 +435,23 @@ static void write_stream_error(struct buf *out, det_status status, const char *t
     jw_end_object(&w);
     jw_end_object(&w);
     buf_putc(out, '\n');
+}
+
+/* Of bytes that are not records: what fails is told here and breaks the connection. */
+static enum net_more bytes_step(struct request *req, struct buf *out)
+{
+    enum net_more more = NET_END;
+    struct err err = {0};
+    det_status st;
+
+    req->err = &err;
+    st = req->stream(req, out, &more);
+    req->err = NULL;
+    if (!st)
+        return more;
+    log_warn("the answer to %s breaks off: %s", net_request_path(req->x), err.text);
+    out->status = st;
+    return NET_END;
 }
 
 static enum net_more stream_step(struct request *req, struct buf *out)
@@ -419,7 +480,8 @@ static enum net_more stream_next(void *arg, struct buf *out)
 
     (void)waits_leave(req->master->waits, &req->waiter);
     for (;;) {
-        enum net_more more = stream_step(req, out);
+        enum net_more more =
+            req->stream_lane ? bytes_step(req, out) : stream_step(req, out);
 
         if (more != NET_WAIT || out->len)
             return more == NET_WAIT ? NET_MORE : more;

@@ -8,7 +8,7 @@
  * it is handed there, and `then` (again a handler) is called when that is done:
  *
  *   request_write()  a job on the store's writer;
- *   request_event()  an event to the heart;
+ *   request_event()  an event to the heart; request_events() several at once;
  *   request_move()   another lane;
  *   request_wait()   until a key is woken or a deadline passes;
  *   request_stream() a reply in pieces;
@@ -47,6 +47,7 @@ enum request_next {
     NEXT_REPLY,
     NEXT_WRITE,
     NEXT_EVENT,
+    NEXT_EVENTS,
     NEXT_MOVE,
     NEXT_WAIT,
     NEXT_STREAM,
@@ -94,17 +95,23 @@ struct request {
     struct task task;
     struct lane *lane;       /* MOVE */
     struct request_job *job; /* WRITE */
-    struct heart_item *item; /* EVENT */
+    struct heart_item *item; /* EVENT, EVENTS */
+    _Atomic size_t items;    /* of EVENTS: those that are not answered */
     struct waiter waiter;    /* WAIT, and streams */
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
-    bool is_committed;       /* what was asked for has happened */
-    uint32_t tries;          /* to make an answer, after that */
-    request_next_fn *stream; /* STREAM */
-    struct net_relay *relay; /* RELAY */
-    void *state;             /* the handler's own, in `mem`, between its parts */
+    _Atomic bool is_gone;     /* the client left: nobody waits for the reply */
+    bool is_committed;        /* what was asked for has happened */
+    uint32_t tries;           /* to make an answer, after that */
+    request_next_fn *stream;  /* STREAM */
+    struct net_relay *relay;  /* RELAY */
+    struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
+    void *state;              /* the handler's own, in `mem`, between its parts */
+    /* Called after each job of request_write() that was committed, on the writer lane:
+     * must be short; NULL: nobody cares */
+    void (*committed)(struct request *req);
+    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
@@ -129,6 +136,10 @@ struct request_job {
 det_status request_write(struct request *req, write_fn *run, handler_fn *then);
 det_status request_event(struct request *req, const struct core_event *event,
                          handler_fn *then);
+/* As many items, in `req->mem`, with their events; each has its status when `then` is
+ * called.  They are one batch of the heart, or nearly. */
+det_status request_events(struct request *req, struct heart_item *items, size_t count,
+                          handler_fn *then);
 det_status request_move(struct request *req, struct lane *lane, handler_fn *then);
 /* Until `key` is woken (since `mark`) or `deadline_us` (monotonic clock) comes. */
 det_status request_wait(struct request *req, const char *key, uint64_t mark,
@@ -141,6 +152,10 @@ det_status request_stream(struct request *req, request_next_fn *next);
 /* Hands the exchange on.  `to` lies in `req->mem`; its lane, done() and arg, which is
  * the request, are filled in here. */
 det_status request_relay(struct request *req, struct net_relay *to);
+/* The same on another lane, for bytes that are not records: no reader is at hand there,
+ * and an error breaks the connection, so that nobody takes a part for the whole. */
+det_status request_stream_on(struct request *req, struct lane *lane,
+                             request_next_fn *next);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 

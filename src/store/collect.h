@@ -42,9 +42,10 @@ struct collect_place {
 
 /* Whether there is anything for a step. */
 det_status store_collect_is_due(struct db *db, bool *ret_is_due, struct err *err);
-/* Looks at a bounded number of trials; *ret_did: there were any. */
+/* Looks at a bounded number of trials of one experiment; *ret_experiment: which, 0: of
+ * none. */
 det_status store_collect_step(struct db *db, const struct collect_place *place,
-                              bool *ret_did, struct err *err);
+                              int64_t *ret_experiment, struct err *err);
 /* All its trials are to be looked at. */
 det_status store_collect_experiment(struct db *db, int64_t experiment_id,
                                     struct err *err);

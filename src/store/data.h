@@ -29,6 +29,7 @@ struct arena;
 struct buf;
 struct db;
 struct json;
+struct json_writer;
 struct report_metrics;
 struct store;
 
@@ -126,6 +127,11 @@ det_status store_metric_series(struct db *db, const struct metric_line *query,
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
                               struct json **ret_names, struct err *err);
 
+/* A trial's metrics, sorted by group and name, as elements of an array that is open:
+ * {"group","name","type","count","min","max","last"}; min and max only of numbers. */
+det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,
+                             struct err *err);
+
 /* One step of compaction: turns the oldest full run of tail rows into a block.
  * *ret_did: there was something to do.  `everything`: also short runs (tests, bench,
  * the end of a trial). */
@@ -154,6 +160,7 @@ struct log_line {
     int64_t rank;     /* -1: none */
     const char *text; /* without its newline; any bytes but NUL */
     uint32_t len;
+    uint32_t cut; /* bytes of it left out behind these; see log_query */
     /* where it came from; equal for a whole batch */
     const char *allocation; /* NULL: unknown */
     const char *agent;
@@ -196,7 +203,9 @@ struct log_query {
     int64_t from_us;           /* later than */
     int64_t to_us;             /* not later than; 0: no bound */
     const char *search;
-    bool is_regex; /* as in base/pattern.h */
+    bool is_regex;      /* as in base/pattern.h */
+    bool folds;         /* A-Z are searched for as a-z */
+    uint32_t cut_bytes; /* so much of a line's text at most; 0: all of it */
 };
 
 /* Lines in the arena they were read into. */
@@ -206,11 +215,25 @@ struct log_page {
     int64_t next; /* pass it as after_id (or before_id, descending) to go on */
     bool is_end;  /* there was nothing behind this page when it was read */
 };
-/* A call looks at about 8 MB of lines at most (1 MB with a regular expression): with
- * filters a page may be short, or empty, and not the end. */
+/* DET_INVALID: what it searches for is no regular expression. */
+det_status store_log_check(const struct log_query *query, struct err *err);
+/* A call looks at about 8 MB of lines at most (1 MB with a regular expression), and
+ * returns some 4 MB: with filters a page may be short, or empty, and not the end. */
 det_status store_log_read(struct db *db, const struct log_query *query,
                           struct arena *mem, struct log_page *ret_page,
                           struct err *err);
+
+/* The numbers of the lines that are there: 1 and 0 for none. */
+struct log_span {
+    int64_t first;
+    int64_t last;
+};
+det_status store_log_span(struct db *db, const char *task_id, struct log_span *ret_span,
+                          struct err *err);
+/* The first line, in the order they came, of that time or later; behind the last one:
+ * there is none.  Those behind it may be earlier, where several senders write. */
+det_status store_log_at(struct db *db, const char *task_id, int64_t time_us,
+                        struct arena *mem, int64_t *ret_line, struct err *err);
 det_status store_log_compact(struct db *db, bool *ret_did, struct err *err);
 /* Lines older than their task's retention go, a chunk at a time once all its lines are;
  * *ret_removed lines.  Bounded: call again while some go. */

@@ -37,6 +37,7 @@ struct metric_trial {
 struct log_task {
     int64_t number;
     int64_t next_line;
+    int64_t high_us;    /* the latest time of all lines */
     int64_t small_from; /* the first of the small chunks at its end; 0: none */
     uint64_t small_bytes;
     uint64_t ranks;      /* bit set of ranks 0..62 that were seen, bit 63: none */

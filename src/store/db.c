@@ -153,6 +153,11 @@ det_status db_shrink(struct db *db, bool everything, bool *ret_did, struct err *
     return db->driver->shrink(db, everything, ret_did, err);
 }
 
+void db_watch(struct db *db, db_changed_fn *told, void *arg)
+{
+    db->driver->watch(db, told, arg);
+}
+
 bool db_is_in_transaction(struct db *db)
 {
     return db->driver->is_in_transaction(db);

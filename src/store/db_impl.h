@@ -15,6 +15,8 @@
 struct gather;
 struct vfs;
 
+typedef void db_changed_fn(void *arg, const char *table, int64_t id);
+
 enum db_step { DB_STEP_ROW, DB_STEP_DONE, DB_STEP_FAILED };
 
 /* Functions that return det_status write one sentence, with the file's name in it. */
@@ -47,6 +49,9 @@ struct db_driver {
     det_status (*checkpoint)(struct db *db, bool is_whole, struct err *err);
     det_status (*shrink)(struct db *db, bool everything, bool *ret_did,
                          struct err *err);
+    /* `told` is called for every row that a statement adds, changes or takes away, but
+     * for tables whose key is not a number */
+    void (*watch)(struct db *db, db_changed_fn *told, void *arg);
 };
 
 /* Something that remembers rows of this connection; told when rows were taken back. */
@@ -76,6 +81,8 @@ struct db {
     struct sql words[DB_WORDS]; /* BEGIN and so on, in the engine's words */
     struct map statements;      /* const struct sql * -> struct db_statement * */
     struct db_cache *cache;     /* owned; NULL: none yet */
+    db_changed_fn *told;        /* of changed rows; NULL: nobody */
+    void *told_arg;
 };
 
 extern const struct db_driver db_sqlite;
@@ -85,6 +92,8 @@ det_status db_checkpoint(struct db *db, bool is_whole, struct err *err);
 /* One step of giving free pages back to the file system: when they are many, or any
  * with `everything`. */
 det_status db_shrink(struct db *db, bool everything, bool *ret_did, struct err *err);
+/* Within a transaction, which may yet be taken back. */
+void db_watch(struct db *db, db_changed_fn *told, void *arg);
 /* False after a failure that ended the whole transaction. */
 bool db_is_in_transaction(struct db *db);
 

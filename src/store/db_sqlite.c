@@ -115,6 +115,23 @@ static int committed(void *arg, sqlite3 *engine, const char *name, int pages)
     return SQLITE_OK;
 }
 
+static void changed(void *arg, int what, const char *name, const char *table,
+                    sqlite3_int64 id)
+{
+    struct db *db = arg;
+
+    (void)what;
+    (void)name;
+    db->told(db->told_arg, table, id);
+}
+
+static void sqlite_watch(struct db *db, db_changed_fn *told, void *arg)
+{
+    db->told = told;
+    db->told_arg = arg;
+    (void)sqlite3_update_hook(db->engine, told ? changed : NULL, db);
+}
+
 static det_status sqlite_exec(struct db *db, const char *text, struct err *err)
 {
     int code = sqlite3_exec(db->engine, text, NULL, NULL, NULL);
@@ -338,4 +355,5 @@ const struct db_driver db_sqlite = {
     .is_in_transaction = sqlite_is_in_transaction,
     .checkpoint = sqlite_checkpoint,
     .shrink = sqlite_shrink,
+    .watch = sqlite_watch,
 };

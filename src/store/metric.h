@@ -175,6 +175,20 @@ det_status metric_block_decode(const void *data, size_t len, struct arena *mem,
                                struct metric_cells **ret_rows, uint32_t *ret_count,
                                struct err *err);
 
+/* Only some columns of a block.  A value that is JSON in its row (too long for a
+ * double) is there as the double next to it. */
+struct metric_columns {
+    uint32_t rows;
+    int64_t *steps;
+    int64_t *report_us;
+    double **value;      /* of each name that was asked for: `rows` of them */
+    unsigned char **has; /* likewise: 1 where the row has it; NULL: no row has */
+};
+/* `name` is sorted.  Into `mem`. */
+det_status metric_block_columns(const void *data, size_t len, const char *const *name,
+                                uint32_t names, struct arena *mem,
+                                struct metric_columns *ret_columns, struct err *err);
+
 /* ---- rows (metric_rows.c) -------------------------------------------------------- */
 
 /* The shapes of a trial and group, in `mem`. */

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "base/map.h"
+#include "data/json.h"
 #include "store/blob.h"
 #include "store/metric.h"
 
@@ -524,4 +525,158 @@ det_status metric_block_decode(const void *data, size_t len, struct arena *mem,
     *ret_rows = d.row;
     *ret_count = d.count;
     return DET_OK;
+}
+
+/* ---- some columns ---------------------------------------------------------------- */
+
+struct picker {
+    struct blob blob;
+    struct arena *mem;
+    const char *const *name; /* sorted, as the block's names are */
+    uint32_t names;
+    struct metric_columns *out;
+    uint32_t *column; /* of the block: which name it has, plus 1; 0: none of them */
+    double *reals;
+    int64_t *ints;
+};
+
+static int compare_name(const char *name, const char *bytes, uint64_t len)
+{
+    size_t mine = strlen(name);
+    int order = memcmp(name, bytes, MIN(mine, len));
+
+    return order ? order : (mine > len) - (mine < len);
+}
+
+/* Both lists are sorted: one walk. */
+static void pick_names(struct picker *p, uint32_t columns)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < columns && !p->blob.is_bad; i++) {
+        uint64_t len = blob_varint(&p->blob);
+        const char *bytes = blob_bytes(&p->blob, len);
+
+        while (bytes && at < p->names && compare_name(p->name[at], bytes, len) < 0)
+            at++;
+        if (bytes && at < p->names && !compare_name(p->name[at], bytes, len))
+            p->column[i] = at + 1;
+    }
+}
+
+static bool pick_room(struct picker *p, uint32_t name)
+{
+    struct metric_columns *out = p->out;
+
+    if (out->has[name])
+        return true;
+    out->has[name] = arena_array(p->mem, unsigned char, out->rows + 1);
+    out->value[name] = arena_array(p->mem, double, out->rows + 1);
+    return out->has[name] && out->value[name];
+}
+
+static bool pick_column(struct picker *p, uint32_t name)
+{
+    struct holes holes = get_holes(&p->blob, p->out->rows);
+    uint32_t at = 0;
+
+    get_reals(&p->blob, p->reals, holes.present, p->ints);
+    if (!name || !holes.present || p->blob.is_bad)
+        return true;
+    if (!pick_room(p, name - 1))
+        return false;
+    for (uint32_t i = 0; i < p->out->rows; i++) {
+        if (!has_row(&holes, i))
+            continue;
+        p->out->has[name - 1][i] = 1;
+        p->out->value[name - 1][i] = p->reals[at++];
+    }
+    return true;
+}
+
+/* What is no plain number in its row may still be one. */
+static det_status pick_rest(struct picker *p, uint32_t row, const char *text,
+                            size_t len, struct err *err)
+{
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(64 << 20);
+    struct json *rest = NULL;
+    det_status st = json_parse(text, len, &scratch, &rest, err);
+
+    for (uint32_t i = 0; i < p->names && !st; i++) {
+        double value;
+
+        if (!json_number(json_get(rest, p->name[i]), &value))
+            continue;
+        if (!pick_room(p, i))
+            return err_default(err, DET_NOMEM);
+        p->out->has[i][row] = 1;
+        p->out->value[i][row] = value;
+    }
+    return st;
+}
+
+static det_status pick_texts(struct picker *p, struct err *err)
+{
+    struct holes holes = get_holes(&p->blob, p->out->rows);
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; i < p->out->rows && !st && !p->blob.is_bad; i++) {
+        const char *text;
+        uint64_t len;
+
+        if (!has_row(&holes, i))
+            continue;
+        len = blob_varint(&p->blob);
+        text = blob_bytes(&p->blob, len);
+        if (text)
+            st = pick_rest(p, i, text, len, err);
+    }
+    return st;
+}
+
+static bool pick_arrays(struct picker *p, uint32_t columns)
+{
+    struct metric_columns *out = p->out;
+
+    p->column = arena_array(p->mem, uint32_t, columns + 1);
+    p->reals = arena_array(p->mem, double, out->rows + 1);
+    p->ints = arena_array(p->mem, int64_t, out->rows + 1);
+    out->steps = arena_array(p->mem, int64_t, out->rows + 1);
+    out->report_us = arena_array(p->mem, int64_t, out->rows + 1);
+    out->value = arena_array(p->mem, double *, p->names + 1);
+    out->has = arena_array(p->mem, unsigned char *, p->names + 1);
+    return p->column && p->reals && p->ints && out->steps && out->report_us &&
+           out->value && out->has;
+}
+
+det_status metric_block_columns(const void *data, size_t len, const char *const *name,
+                                uint32_t names, struct arena *mem,
+                                struct metric_columns *ret_columns, struct err *err)
+{
+    struct picker p = {.blob = BLOB_INIT(data, len),
+                       .mem = mem,
+                       .name = name,
+                       .names = names,
+                       .out = ret_columns};
+    uint64_t count = blob_varint(&p.blob);
+    uint64_t columns = blob_varint(&p.blob);
+    det_status st;
+
+    if (p.blob.is_bad || count > 1 << 20 || columns > len)
+        return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
+    *ret_columns = (struct metric_columns){.rows = (uint32_t)count};
+    if (!pick_arrays(&p, (uint32_t)columns))
+        return err_default(err, DET_NOMEM);
+    pick_names(&p, (uint32_t)columns);
+    get_ints(&p.blob, ret_columns->steps, ret_columns->rows);
+    get_ints(&p.blob, p.ints, ret_columns->rows);
+    get_ints(&p.blob, ret_columns->report_us, ret_columns->rows);
+    for (uint32_t i = 0; i < columns && !p.blob.is_bad; i++) {
+        if (!pick_column(&p, p.column[i]))
+            return err_default(err, DET_NOMEM);
+    }
+    st = pick_texts(&p, err);
+    if (!st && p.blob.is_bad)
+        return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
+    return st;
 }

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "store/db_impl.h"
 #include "store/migrate.h"
+#include "store/roster_impl.h"
 #include "store/store_impl.h"
 
 enum { CHECKPOINT_PAGES = 1000 };
@@ -36,7 +37,8 @@ struct store {
 
     struct lane *lane;
     struct task task;
-    struct db *writer; /* only the lane touches it */
+    struct db *writer;    /* only the lane touches it */
+    struct roster roster; /* has locks of its own */
 
     struct lock lock; /* guards what follows */
     bool has_lock;
@@ -107,10 +109,11 @@ static void commit_group(struct store *store, struct write_job *first)
         st = run_job(store, job, &err);
     if (!st)
         st = db_commit(db, &err);
-    if (!st)
-        return;
-    db_rollback(db);
-    fail_all(first, st, &err);
+    if (st) {
+        db_rollback(db);
+        fail_all(first, st, &err);
+    }
+    roster_committed(&store->roster); /* or not: then it looks for nothing */
 }
 
 static void die(struct store *store, const char *sentence)
@@ -229,6 +232,11 @@ void store_reader_give(struct store *store, struct db *db)
     db_close(db);
 }
 
+struct roster *store_roster(struct store *store)
+{
+    return &store->roster;
+}
+
 /* ---- opening --------------------------------------------------------------------- */
 
 /* A directory that is made now must still be there after the power went. */
@@ -281,7 +289,11 @@ static det_status open_parts(struct store *store, const struct store_config *con
     if (!st)
         st = io_sync_dir(config->io, config->directory, err);
     if (!st)
+        st = roster_init(&store->roster, err);
+    if (!st) {
+        db_watch(store->writer, roster_note, &store->roster);
         st = lock_init(&store->lock, err);
+    }
     store->has_lock = !st;
     if (!st)
         st = lane_new(config->exec, "writer", 1, &store->lane, err);
@@ -328,6 +340,7 @@ void store_close(struct store *store)
     if (store->writer && !store->writer->has_failed_sync)
         (void)db_checkpoint(store->writer, true, NULL);
     db_close(store->writer);
+    roster_done(&store->roster);
     if (store->has_lock)
         lock_done(&store->lock);
     mem_free(store->idle);

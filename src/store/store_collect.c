@@ -467,7 +467,8 @@ static det_status note_trials(struct db *db, int64_t experiment_id, int64_t afte
     return db_run(&mark);
 }
 
-static det_status spread_experiment(struct db *db, bool *ret_did, struct err *err)
+static det_status spread_experiment(struct db *db, int64_t *ret_experiment,
+                                    struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &collect_sql[COLLECT_EXPERIMENT_FIRST], err);
@@ -480,7 +481,7 @@ static det_status spread_experiment(struct db *db, bool *ret_did, struct err *er
     after = db_col_i64(&q);
     if (q.status)
         return q.status;
-    *ret_did = true;
+    *ret_experiment = experiment_id;
     st = next_trials(db, experiment_id, after, &upto, err);
     if (st)
         return st;
@@ -491,17 +492,17 @@ static det_status spread_experiment(struct db *db, bool *ret_did, struct err *er
 }
 
 det_status store_collect_step(struct db *db, const struct collect_place *place,
-                              bool *ret_did, struct err *err)
+                              int64_t *ret_experiment, struct err *err)
 {
-    int64_t experiment_id = 0;
-    det_status st = first_due(db, &experiment_id, err);
+    det_status st;
 
-    *ret_did = !st && experiment_id;
+    *ret_experiment = 0;
+    st = first_due(db, ret_experiment, err);
     if (st)
         return st;
-    if (experiment_id)
-        return collect_trials(db, experiment_id, place, err);
-    return spread_experiment(db, ret_did, err);
+    if (*ret_experiment)
+        return collect_trials(db, *ret_experiment, place, err);
+    return spread_experiment(db, ret_experiment, err);
 }
 
 /* ---- preview --------------------------------------------------------------------- */

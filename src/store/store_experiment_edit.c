@@ -15,10 +15,12 @@ enum {
     EDIT_ARCHIVE,
     EDIT_SET_STATE,
     EDIT_TEXTS,
+    EDIT_LABELS_GET,
     EDIT_CONFIG_GET,
     EDIT_CONFIG_PUT,
     EDIT_RETENTION,
     EDIT_USED_BY,
+    EDIT_NOTES,
 };
 
 static const struct sql experiment_edit_sql[] = {
@@ -29,12 +31,14 @@ static const struct sql experiment_edit_sql[] = {
                     "  description = COALESCE($3, description),"
                     "  notes = COALESCE($4, notes), labels = COALESCE($5, labels)"
                     " WHERE id = $1"),
+    SQL(EDIT_LABELS_GET, "SELECT labels FROM experiments WHERE id = $1"),
     SQL(EDIT_CONFIG_GET, "SELECT config FROM experiment_configs WHERE id = $1"),
     SQL(EDIT_CONFIG_PUT, "UPDATE experiment_configs SET config = $2 WHERE id = $1"),
     SQL(EDIT_USED_BY, "SELECT t.id, t.warm_start FROM trials t"
                       " JOIN checkpoints c ON c.uuid = t.warm_start"
                       " WHERE t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
                       "  AND c.experiment_id = $1 AND t.experiment_id <> $1 LIMIT 1"),
+    SQL(EDIT_NOTES, "SELECT notes = $2 FROM experiments WHERE id = $1"),
     SQL(EDIT_RETENTION, "UPDATE experiments SET log_retention_days = $2 WHERE id = $1"),
 };
 const struct sql_table experiment_edit_sql_table = SQL_TABLE(experiment_edit_sql);
@@ -250,6 +254,23 @@ static det_status patch_retention(struct db *db, int64_t id, int64_t days,
     return db_run(&q);
 }
 
+/* Two who write at once: the second would undo what the first wrote. */
+static det_status check_notes(struct db *db, int64_t id, const char *before,
+                              struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &experiment_edit_sql[EDIT_NOTES], err);
+
+    db_bind_i64(&q, id);
+    db_bind_str(&q, before);
+    if (db_next(&q) && !db_col_bool(&q))
+        return err_set(err, DET_EXISTS,
+                       "somebody else has changed the notes of experiment %" PRId64
+                       " meanwhile; look at theirs, and write again",
+                       id);
+    return q.status;
+}
+
 det_status store_experiment_patch(struct db *db, int64_t id,
                                   const struct experiment_patch *patch,
                                   struct arena *mem, struct err *err)
@@ -257,6 +278,8 @@ det_status store_experiment_patch(struct db *db, int64_t id,
     struct standing standing = {0};
     det_status st = standing_of(db, id, &standing, err);
 
+    if (!st && patch->notes_before)
+        st = check_notes(db, id, patch->notes_before, err);
     if (!st)
         st = patch_texts(db, id, patch, mem, err);
     if (!st && patch->has_gc)
@@ -264,4 +287,51 @@ det_status store_experiment_patch(struct db *db, int64_t id,
     if (!st && patch->has_log_retention)
         st = patch_retention(db, id, patch->log_retention_days, err);
     return st;
+}
+
+/* ---- labels ---------------------------------------------------------------------- */
+
+static det_status labels_get(struct db *db, int64_t id, struct arena *mem,
+                             struct json **ret_labels, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &experiment_edit_sql[EDIT_LABELS_GET], err);
+    const char *text;
+
+    db_bind_i64(&q, id);
+    if (!db_next(&q))
+        return q.status ? q.status
+                        : err_set(err, DET_NOT_FOUND,
+                                  "experiment '%" PRId64 "' not found", id);
+    text = db_col_str(&q, mem);
+    return q.status ? q.status : json_parse(text, strlen(text), mem, ret_labels, err);
+}
+
+det_status store_experiment_relabel(struct db *db, int64_t id, const char *add,
+                                    const char *drop, struct arena *mem,
+                                    const char **ret_labels, struct err *err)
+{
+    struct experiment_patch patch = {0};
+    struct json *labels = NULL, *result;
+    det_status st = labels_get(db, id, mem, &labels, err);
+
+    if (st)
+        return st;
+    result = json_new(mem, JSON_ARRAY);
+    json_each(label, labels) {
+        const char *text = json_str(label, "");
+
+        if (drop && !strcmp(text, drop))
+            continue;
+        if (add && !strcmp(text, add))
+            add = NULL;
+        json_push(result, json_new_str(mem, text));
+    }
+    if (add)
+        json_push(result, json_new_str(mem, add));
+    patch.labels = json_text(mem, result);
+    if (!patch.labels)
+        return err_default(err, DET_NOMEM);
+    *ret_labels = patch.labels;
+    return patch_texts(db, id, &patch, mem, err);
 }

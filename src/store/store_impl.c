@@ -22,6 +22,8 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(version_sql_table)                                                               \
     X(experiment_sql_table)                                                            \
     X(experiment_edit_sql_table)                                                       \
+    X(experiment_table_sql_table)                                                      \
+    X(roster_sql_table)                                                                \
     X(continue_sql_table)                                                              \
     X(trial_sql_table)                                                                 \
     X(trial_view_sql_table)                                                            \
@@ -46,8 +48,12 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(metric_keep_sql_table)                                                           \
     X(metric_compact_sql_table)                                                        \
     X(metric_summary_sql_table)                                                        \
+    X(metric_name_sql_table)                                                           \
+    X(series_sql_table)                                                                \
+    X(trial_table_sql_table)                                                           \
     X(log_sql_table)                                                                   \
     X(log_read_sql_table)                                                              \
+    X(log_seek_sql_table)                                                              \
     X(log_keep_sql_table)
 
 #define DECLARE(table) extern const struct sql_table table;

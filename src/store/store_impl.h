@@ -89,6 +89,21 @@ struct db_query build_query(struct build *b, struct db *db, const char *head,
 /* Which rows [start, end) of `total` a page means; see views.h. */
 void page_place(struct page *page, int64_t total);
 
+/* The highest steps of all groups and runs that were not taken back, of a trial
+ * that the statement calls `t`. */
+#define TRIAL_STEPS_SQL                                                                  \
+    "(SELECT MAX(m.s) FROM (SELECT 0 AS s"                                             \
+    " UNION ALL SELECT r.top FROM metric_runs r WHERE r.trial_id = t.id"               \
+    " UNION ALL SELECT (SELECT MAX(x.steps) FROM metric_tail x"                        \
+    "   WHERE x.trial_id = r.trial_id AND x.group_id = r.group_id"                     \
+    "   AND x.run_id = r.run_id)"                                                      \
+    "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL"                   \
+    " UNION ALL SELECT (SELECT b.last_steps FROM metric_blocks b"                      \
+    "   WHERE b.trial_id = r.trial_id AND b.group_id = r.group_id"                     \
+    "   AND b.run_id = r.run_id ORDER BY b.first_steps DESC, b.first_nth DESC LIMIT "  \
+    "1)"                                                                               \
+    "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL) AS m)"
+
 /* ---- across files ---------------------------------------------------------------- */
 
 /* The trial's checkpoints are to be looked at: one came, or a validation did. */
@@ -111,6 +126,10 @@ det_status trial_revalidate(struct db *db, int64_t trial_id, struct err *err);
 det_status trial_deciding_metric(struct db *db, int64_t trial_id,
                                  const struct json *metrics, bool *ret_has,
                                  double *ret_metric, struct err *err);
+/* The first line of the first chunk that has a line later than `after_us`; behind the
+ * last line: none has. */
+det_status log_seek(struct db *db, int64_t task, int64_t after_us, int64_t *ret_line,
+                    struct err *err);
 /* Rows of the metrics and logs go in steps; *ret_more: call again. */
 det_status metric_delete_step(struct db *db, int64_t trial_id, bool *ret_more,
                               struct err *err);

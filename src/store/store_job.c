@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "store/jobs.h"
 #include "store/store_impl.h"
+#include "store/views.h"
 
 #define JOB_COLUMNS                                                                    \
     "j.id, j.state, j.task_id, j.owner_id, j.resource_pool, j.priority, j.weight,"     \
@@ -28,6 +29,8 @@ enum {
     JOB_IS_OVER,
     JOB_LIST,
     JOB_LIST_ALIVE,
+    JOB_COUNT,
+    JOB_COUNT_ALIVE,
     JOB_FILES,
     JOBS_ALIVE,
 };
@@ -50,8 +53,11 @@ static const struct sql job_sql[] = {
     SQL(JOB_GET, JOB_WITH_CONFIG " WHERE j.task_id = $1"),
     SQL(JOB_BY_ID, JOB_WITH_CONFIG " WHERE j.id = $1"),
     SQL(JOB_IS_OVER, "SELECT NOT (" IS_ALIVE ") FROM jobs j WHERE j.id = $1"),
-    SQL(JOB_LIST, JOB_VIEW("NULL") " ORDER BY j.id DESC"),
-    SQL(JOB_LIST_ALIVE, JOB_VIEW("NULL") " WHERE " IS_ALIVE " ORDER BY j.id DESC"),
+    SQL(JOB_LIST, JOB_VIEW("NULL") " ORDER BY j.id DESC LIMIT $1 OFFSET $2"),
+    SQL(JOB_LIST_ALIVE,
+        JOB_VIEW("NULL") " WHERE " IS_ALIVE " ORDER BY j.id DESC LIMIT $1 OFFSET $2"),
+    SQL(JOB_COUNT, "SELECT COUNT(*) FROM jobs j"),
+    SQL(JOB_COUNT_ALIVE, "SELECT COUNT(*) FROM jobs j WHERE " IS_ALIVE),
     SQL(JOB_FILES, "SELECT files FROM job_files WHERE id = $1"),
     SQL(JOBS_ALIVE,
         "SELECT " JOB_COLUMNS " FROM jobs j WHERE " IS_ALIVE " ORDER BY j.id"),
@@ -186,16 +192,35 @@ det_status store_job_is_over(struct db *db, int64_t id, bool *ret_is_over,
     return q.status;
 }
 
-det_status store_job_list(struct db *db, bool with_ended, struct arena *mem,
-                          struct job_view **ret_rows, uint32_t *ret_count,
-                          struct err *err)
+static det_status place_page(struct db *db, bool with_ended, struct page *page,
+                             struct err *err)
 {
+    CLEANUP(db_query_done)
+    struct db_query q =
+        db_query(db, &job_sql[with_ended ? JOB_COUNT : JOB_COUNT_ALIVE], err);
+
+    if (page->limit == 0)
+        page->limit = -1;
+    if (db_next(&q))
+        page_place(page, db_col_i64(&q));
+    return q.status;
+}
+
+det_status store_job_list(struct db *db, bool with_ended, struct page *page,
+                          struct arena *mem, struct job_view **ret_rows,
+                          uint32_t *ret_count, struct err *err)
+{
+    det_status st = place_page(db, with_ended, page, err);
     CLEANUP(db_query_done)
     struct db_query q =
         db_query(db, &job_sql[with_ended ? JOB_LIST : JOB_LIST_ALIVE], err);
     VEC(struct job_view) views = {0};
     struct job_view *rows;
 
+    if (st)
+        return st;
+    db_bind_i64(&q, page->end - page->start);
+    db_bind_i64(&q, page->start);
     while (db_next(&q)) {
         struct job_view view = {0};
 

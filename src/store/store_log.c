@@ -33,7 +33,7 @@ static const struct sql log_sql[] = {
     SQL(TASK_ADD, "INSERT INTO log_tasks (id, task_id)"
                   " VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM log_tasks), $1)"
                   " RETURNING id, next_line"),
-    SQL(TASK_END, "SELECT last_line FROM log_chunks WHERE id >= $1 AND id < $2"
+    SQL(TASK_END, "SELECT last_line, to_us FROM log_chunks WHERE id >= $1 AND id < $2"
                   " ORDER BY id DESC LIMIT 1"),
     SQL(TASK_SIZES, "SELECT id, size FROM log_chunks WHERE id >= $1 AND id < $2"
                     " ORDER BY id DESC LIMIT 512"),
@@ -109,8 +109,11 @@ static det_status task_load(struct db *db, const char *task_id, struct log_task 
     if (st)
         return st;
     bind_range(&q, task);
-    if (db_next(&q))
+    task->high_us = INT64_MIN;
+    if (db_next(&q)) {
         task->next_line = MAX(task->next_line, db_col_i64(&q) + 1);
+        task->high_us = db_col_i64(&q);
+    }
     return q.status ? q.status : task_small(db, task, err);
 }
 
@@ -277,13 +280,14 @@ static det_status chunk_add(struct db *db, struct data_cache *cache,
     db_bind_i64(&q, log_chunk_id(task->number, first));
     db_bind_i64(&q, last);
     db_bind_i64(&q, w->from_us);
-    db_bind_i64(&q, w->to_us);
+    db_bind_i64(&q, MAX(w->to_us, task->high_us));
     db_bind_i64(&q, (int64_t)w->out.len);
     db_bind_blob(&q, w->out.data, w->out.len);
     st = db_run(&q);
     if (st)
         return st;
     task->next_line = last + 1;
+    task->high_us = MAX(w->to_us, task->high_us);
     note_size(cache, task, first, last, w->out.len);
     return DET_OK;
 }

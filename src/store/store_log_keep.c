@@ -12,6 +12,7 @@
 
 enum {
     KEEP_LOAD,
+    KEEP_BEFORE,
     KEEP_DROP,
     KEEP_PUT,
     KEEP_TASKS,
@@ -28,6 +29,8 @@ enum {
 static const struct sql log_keep_sql[] = {
     SQL(KEEP_LOAD, "SELECT id, data FROM log_chunks WHERE id >= $1 AND id <= $2"
                    " ORDER BY id"),
+    SQL(KEEP_BEFORE, "SELECT to_us FROM log_chunks WHERE id >= $1 AND id < $2"
+                     " ORDER BY id DESC LIMIT 1"),
     SQL(KEEP_DROP, "DELETE FROM log_chunks WHERE id >= $1 AND id <= $2"),
     SQL(KEEP_PUT, "INSERT INTO log_chunks (id, last_line, from_us, to_us, size, data)"
                   " VALUES ($1, $2, $3, $4, $5, $6)"),
@@ -75,7 +78,8 @@ struct merged {
 struct merger {
     struct arena mem;
     struct log_writer w;
-    int64_t first; /* line of the open chunk */
+    int64_t first;   /* line of the open chunk */
+    int64_t high_us; /* the latest time of all lines before it */
     VEC(struct merged) done;
     uint32_t chunks; /* old ones seen */
 };
@@ -85,11 +89,12 @@ static det_status merger_close(struct merger *m, struct err *err)
     struct merged merged = {.first = m->first,
                             .last = m->first + m->w.count - 1,
                             .from_us = m->w.from_us,
-                            .to_us = m->w.to_us};
+                            .to_us = MAX(m->w.to_us, m->high_us)};
     char *bytes;
 
     if (!m->w.count)
         return DET_OK;
+    m->high_us = merged.to_us;
     if (log_writer_end(&m->w))
         return err_default(err, DET_NOMEM);
     merged.len = m->w.out.len;
@@ -127,12 +132,24 @@ static det_status merger_add(struct merger *m, int64_t first, const void *bytes,
     return st;
 }
 
+static det_status merger_begin(struct db *db, struct merger *m,
+                               const struct log_stretch *stretch, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &log_keep_sql[KEEP_BEFORE], err);
+
+    db_bind_i64(&q, log_chunk_id(stretch->task, 0));
+    db_bind_i64(&q, log_chunk_id(stretch->task, stretch->first));
+    m->high_us = db_next(&q) ? db_col_i64(&q) : INT64_MIN;
+    return q.status;
+}
+
 static det_status merger_load(struct db *db, struct merger *m,
                               const struct log_stretch *stretch, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &log_keep_sql[KEEP_LOAD], err);
-    det_status st = DET_OK;
+    det_status st = merger_begin(db, m, stretch, err);
 
     db_bind_i64(&q, log_chunk_id(stretch->task, stretch->first));
     db_bind_i64(&q, log_chunk_id(stretch->task, stretch->last));

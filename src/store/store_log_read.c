@@ -4,18 +4,19 @@
  * The reader goes from line to line by number, not from chunk to chunk: chunks may be
  * merged between two looks, the numbers stay.  A call looks at no more than SCAN_BYTES
  * of chunks, so that a filter that finds nothing does not hold its caller up: it gets
- * an empty page and where to go on. */
+ * an empty page and where to go on.  What is searched for is looked for in whole chunks
+ * (log_scan.h): lines are only taken apart where it is. */
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
-#include "base/pattern.h"
 #include "store/data.h"
 #include "store/db.h"
 #include "store/log_chunk.h"
+#include "store/log_scan.h"
 #include "store/store_impl.h"
 
-enum { PAGE_BYTES = 64 << 10, SCAN_BYTES = 8 << 20, PATTERN_COST = 8 };
+enum { PAGE_BYTES = 64 << 10, MOST_BYTES = 4 << 20, SCAN_BYTES = 8 << 20 };
 
 enum { READ_TASK, READ_UPTO, READ_FROM };
 
@@ -33,7 +34,7 @@ struct page_reader {
     const struct log_query *query;
     struct arena *mem;
     int64_t task;
-    struct pattern *pattern; /* NULL: the search is for a plain text, or none */
+    struct log_scan scan;
     VEC(struct log_line) found;
     size_t found_bytes;
     size_t scanned_bytes;
@@ -65,17 +66,6 @@ static bool in_ranks(const struct field_i64s *ranks, int64_t rank)
     return false;
 }
 
-static bool has_text(const struct page_reader *r, const struct log_line *line)
-{
-    const char *search = r->query->search;
-
-    if (!search || !*search)
-        return true;
-    if (r->pattern)
-        return pattern_matches(r->pattern, line->text, line->len);
-    return memmem(line->text, line->len, search, strlen(search)) != NULL;
-}
-
 static bool in_bounds(const struct log_query *query, const struct log_line *line)
 {
     if (query->after_id && line->id <= query->after_id)
@@ -99,15 +89,18 @@ static bool in_origins(const struct log_query *query, const struct log_line *lin
            in_ranks(&query->ranks, line->rank);
 }
 
-static bool matches(const struct page_reader *r, const struct log_line *line)
+static bool matches(struct page_reader *r, const struct log_line *line)
 {
     uint32_t severities = r->query->severities;
 
+    if (!in_bounds(r->query, line) || !log_scan_may(&r->scan, line))
+        return false;
     if (severities && !(severities >> line->severity & 1))
         return false;
-    return in_bounds(r->query, line) && in_origins(r->query, line) && has_text(r, line);
+    return in_origins(r->query, line) && log_scan_matches(&r->scan, line);
 }
 
+/* to_us is the latest of all lines up to this chunk's last; see store_log_seek.c. */
 static bool time_excludes(const struct log_query *query, int64_t from_us, int64_t to_us)
 {
     return (query->from_us && to_us <= query->from_us) ||
@@ -119,7 +112,7 @@ static bool time_excludes(const struct log_query *query, int64_t from_us, int64_
 static bool is_page_full(const struct page_reader *r)
 {
     if (r->query->limit)
-        return r->found.count >= r->query->limit;
+        return r->found.count >= r->query->limit || r->found_bytes >= MOST_BYTES;
     return r->found_bytes >= PAGE_BYTES;
 }
 
@@ -142,14 +135,18 @@ static det_status keep(struct page_reader *r, const struct log_line *line,
         r->found.count ? &r->found.at[r->found.count - 1] : &none;
     struct log_line copy = *line;
 
-    copy.text = arena_strndup(r->mem, line->text, line->len);
+    if (r->query->cut_bytes && line->len > r->query->cut_bytes) {
+        copy.len = r->query->cut_bytes;
+        copy.cut = line->len - copy.len;
+    }
+    copy.text = arena_strndup(r->mem, line->text, copy.len);
     copy.allocation = keep_name(r, line->allocation, before->allocation);
     copy.agent = keep_name(r, line->agent, before->agent);
     copy.container = keep_name(r, line->container, before->container);
     copy.source = keep_name(r, line->source, before->source);
     if (r->mem->has_failed || !vec_push(&r->found, copy))
         return err_default(err, DET_NOMEM);
-    r->found_bytes += line->len + 64;
+    r->found_bytes += copy.len + 64;
     return DET_OK;
 }
 
@@ -159,7 +156,7 @@ static det_status damaged(struct err *err)
 }
 
 static det_status look_forward(struct page_reader *r, struct log_reader *lines,
-                               struct err *err)
+                               int64_t last, struct err *err)
 {
     det_status st = DET_OK;
 
@@ -167,6 +164,10 @@ static det_status look_forward(struct page_reader *r, struct log_reader *lines,
         if (matches(r, &lines->line))
             st = keep(r, &lines->line, err);
         r->next = lines->line.id;
+        if (r->scan.is_over) {
+            r->next = last;
+            break;
+        }
     }
     return st || !lines->blob.is_bad ? st : damaged(err);
 }
@@ -178,7 +179,7 @@ static det_status look_backward(struct page_reader *r, struct log_reader *lines,
     VEC(struct log_line) all = {0};
     det_status st = DET_OK;
 
-    while (!st && log_reader_next(lines)) {
+    while (!st && !r->scan.is_over && log_reader_next(lines)) {
         if (matches(r, &lines->line) && !vec_push(&all, lines->line))
             st = err_default(err, DET_NOMEM);
     }
@@ -206,18 +207,25 @@ static det_status look_at(struct page_reader *r, struct db_query *q)
     int64_t to_us = db_col_i64(q);
     size_t len;
     const void *bytes;
+    det_status st;
 
     r->scanned_bytes += 256;
     if (time_excludes(r->query, from_us, to_us)) {
         r->next = r->query->is_descending ? first : last;
+        r->is_end = r->query->is_descending && to_us <= r->query->from_us;
         return DET_OK;
     }
-    r->scanned_bytes += (size_t)db_col_i64(q) * (r->pattern ? PATTERN_COST : 1);
+    r->scanned_bytes += (size_t)db_col_i64(q);
     bytes = db_col_blob(q, &len);
+    if (!log_scan_begin(&r->scan, bytes, len)) {
+        r->next = r->query->is_descending ? first : last;
+        return DET_OK;
+    }
     log_reader_init(&lines, bytes, len, first);
-    if (r->query->is_descending)
-        return look_backward(r, &lines, first, q->err);
-    return look_forward(r, &lines, q->err);
+    st = r->query->is_descending ? look_backward(r, &lines, first, q->err)
+                                 : look_forward(r, &lines, last, q->err);
+    r->scanned_bytes += log_scan_cost(&r->scan);
+    return st;
 }
 
 /* Forwards: the chunk that holds line r->next + 1, else the first behind it. */
@@ -271,11 +279,24 @@ static bool is_out_of_bounds(const struct page_reader *r)
     return query->before_id && r->next + 1 >= query->before_id;
 }
 
+/* All chunks before the first with a later line are passed over at once. */
+static det_status skip_earlier(struct page_reader *r, struct err *err)
+{
+    int64_t line;
+    det_status st = log_seek(r->db, r->task, r->query->from_us, &line, err);
+
+    if (!st)
+        r->next = MAX(r->next, line - 1);
+    return st;
+}
+
 static det_status read_page(struct page_reader *r, struct err *err)
 {
     det_status st = DET_OK;
 
     r->next = r->query->is_descending ? r->query->before_id : r->query->after_id;
+    if (r->query->from_us && !r->query->is_descending && !r->is_end)
+        st = skip_earlier(r, err);
     while (!st && !r->is_end && !is_page_full(r) && r->scanned_bytes < SCAN_BYTES) {
         r->is_end = is_out_of_bounds(r);
         if (r->is_end)
@@ -296,13 +317,6 @@ static det_status find_task(struct page_reader *r, struct err *err)
     return q.status;
 }
 
-static det_status compile(struct page_reader *r, struct err *err)
-{
-    if (!r->query->is_regex || !r->query->search || !*r->query->search)
-        return DET_OK;
-    return pattern_new(r->query->search, &r->pattern, err);
-}
-
 static det_status take_lines(const struct page_reader *r, struct log_page *ret_page,
                              struct err *err)
 {
@@ -318,11 +332,21 @@ static det_status take_lines(const struct page_reader *r, struct log_page *ret_p
     return DET_OK;
 }
 
+det_status store_log_check(const struct log_query *query, struct err *err)
+{
+    struct log_scan scan;
+    det_status st = log_scan_init(&scan, query, err);
+
+    if (!st)
+        log_scan_done(&scan);
+    return st;
+}
+
 det_status store_log_read(struct db *db, const struct log_query *query,
                           struct arena *mem, struct log_page *ret_page, struct err *err)
 {
     struct page_reader r = {.db = db, .query = query, .mem = mem};
-    det_status st = compile(&r, err);
+    det_status st = log_scan_init(&r.scan, query, err);
 
     if (!st)
         st = find_task(&r, err);
@@ -331,7 +355,7 @@ det_status store_log_read(struct db *db, const struct log_query *query,
         st = read_page(&r, err);
     if (!st)
         st = take_lines(&r, ret_page, err);
-    pattern_free(r.pattern);
+    log_scan_done(&r.scan);
     vec_done(&r.found);
     return st;
 }

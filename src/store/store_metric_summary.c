@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_metric_summary.c - a trial's metrics at a glance: summaries, a line for the
- * screen, the names.
+/* store_metric_summary.c - a trial's metrics at a glance: summaries, and a line for
+ * the screen.
  *
  * Heads of blocks stand for their rows wherever a block was not cut in two by a
  * rollback; so a trial of millions of reports is summed up by looking at thousands of
@@ -17,7 +17,7 @@
 #include "store/metric.h"
 #include "store/store_impl.h"
 
-enum { HEADS, ROWS_COUNT, NAMES };
+enum { HEADS, ROWS_COUNT };
 
 #define OF_KEY "trial_id = $1 AND group_id = $2 AND run_id = $3"
 
@@ -31,10 +31,6 @@ static const struct sql metric_summary_sql[] = {
         "   AND r.run_id = b.run_id AND b.first_steps < r.cut"
         " WHERE b.trial_id = $1"
         "  AND b.group_id = (SELECT g.id FROM metric_groups g WHERE g.name = $2)"),
-    SQL(NAMES, "SELECT DISTINCT g.name, s.names FROM trials t"
-               "  JOIN metric_shapes s ON s.trial_id = t.id"
-               "  JOIN metric_groups g ON g.id = s.group_id"
-               " WHERE t.experiment_id = $1"),
 };
 const struct sql_table metric_summary_sql_table = SQL_TABLE(metric_summary_sql);
 
@@ -148,24 +144,34 @@ static const char *summary_name(const char *group)
     return strcmp(group, "validation") ? group : "validation_metrics";
 }
 
-static det_status write_group(struct db *db, const struct metric_run *runs,
-                              uint32_t count, const char *group, struct json_writer *w,
-                              struct err *err)
+/* All runs of one group. */
+static det_status add_group(struct db *db, const struct metric_run *runs,
+                            uint32_t count, int64_t group_id,
+                            struct metric_stats *stats, struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
-    struct metric_stats stats = {.mem = &mem};
     det_status st = DET_OK;
 
     for (uint32_t i = 0; i < count && !st; i++) {
-        if (strcmp(runs[i].group, group) != 0)
+        if (runs[i].key.group_id != group_id)
             continue;
-        st = add_blocks(db, &runs[i], &stats, err);
+        st = add_blocks(db, &runs[i], stats, err);
         if (!st)
-            st = add_tail(db, &runs[i], &stats, err);
+            st = add_tail(db, &runs[i], stats, err);
     }
+    return st;
+}
+
+static det_status write_group(struct db *db, const struct metric_run *runs,
+                              uint32_t count, const struct metric_run *of,
+                              struct json_writer *w, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    struct metric_stats stats = {.mem = &mem};
+    det_status st = add_group(db, runs, count, of->key.group_id, &stats, err);
+
     if (!st && stats.all.count) {
         metric_stats_sort(&stats);
-        jw_object(w, summary_name(group));
+        jw_object(w, summary_name(of->group));
         for (size_t i = 0; i < stats.all.count; i++)
             write_stat(w, stats.all.at[i]);
         jw_end_object(w);
@@ -197,11 +203,54 @@ det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret
     jw_object(&w, NULL);
     for (uint32_t i = 0; i < count && !st; i++) {
         if (is_first_of_group(runs, i))
-            st = write_group(db, runs, count, runs[i].group, &w, err);
+            st = write_group(db, runs, count, &runs[i], &w, err);
     }
     jw_end_object(&w);
     if (!st && ret_json->status)
         st = err_default(err, ret_json->status);
+    return st;
+}
+
+/* ---- names with their summaries -------------------------------------------------- */
+
+static void list_stat(struct json_writer *w, const char *group,
+                      const struct metric_stat *stat)
+{
+    jw_object(w, NULL);
+    jw_str(w, "group", group);
+    jw_str(w, "name", stat->name);
+    jw_str(w, "type", type_name(stat->types));
+    jw_i64(w, "count", (int64_t)stat->count);
+    if (stat->count) {
+        jw_real(w, "min", stat->mark[MARK_MIN].value);
+        jw_real(w, "max", stat->mark[MARK_MAX].value);
+    }
+    if (stat->last)
+        jw_raw(w, "last", stat->last);
+    else
+        jw_real(w, "last", stat->mark[MARK_LAST].value);
+    jw_end_object(w);
+}
+
+det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,
+                             struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    struct metric_run *runs = NULL;
+    uint32_t count = 0;
+    det_status st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        struct metric_stats stats = {.mem = &mem};
+
+        if (!is_first_of_group(runs, i))
+            continue;
+        st = add_group(db, runs, count, runs[i].key.group_id, &stats, err);
+        metric_stats_sort(&stats);
+        for (size_t k = 0; k < stats.all.count && !st; k++)
+            list_stat(w, runs[i].group, stats.all.at[k]);
+        metric_stats_done(&stats);
+    }
     return st;
 }
 
@@ -464,92 +513,4 @@ det_status store_metric_series(struct db *db, const struct metric_line *wanted,
     line_end(&line);
     *ret_series = (struct metric_series){line.point, line.count};
     return DET_OK;
-}
-
-/* ---- names ----------------------------------------------------------------------- */
-
-struct pair {
-    const char *group;
-    const char *name;
-};
-
-struct pairs {
-    struct map known; /* "group.name": groups have no '.' */
-    VEC(struct pair) all;
-};
-
-static bool pairs_add(struct pairs *pairs, const char *group, const struct json *names,
-                      struct arena *mem)
-{
-    json_each(item, names) {
-        struct pair pair = {group, json_str(item, "")};
-        char *key = arena_printf(mem, "%s.%s", group, pair.name);
-
-        if (!key)
-            return false;
-        if (smap_get(&pairs->known, key))
-            continue;
-        if (!smap_put(&pairs->known, key, key) || !vec_push(&pairs->all, pair))
-            return false;
-    }
-    return true;
-}
-
-static int by_pair(const void *a, const void *b)
-{
-    const struct pair *x = a;
-    const struct pair *y = b;
-    int order = strcmp(x->group, y->group);
-
-    return order ? order : strcmp(x->name, y->name);
-}
-
-static det_status gather_pairs(struct db *db, int64_t experiment_id, struct arena *mem,
-                               struct pairs *pairs, struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &metric_summary_sql[NAMES], err);
-
-    db_bind_i64(&q, experiment_id);
-    while (db_next(&q)) {
-        const char *group = db_col_str(&q, mem);
-        const char *text = db_col_str(&q, mem);
-        struct json *names = NULL;
-        det_status st = q.status;
-
-        if (!st)
-            st = json_parse(text, strlen(text), mem, &names, err);
-        if (st)
-            return st;
-        if (!pairs_add(pairs, group, json_get(names, "n"), mem) ||
-            !pairs_add(pairs, group, json_get(names, "o"), mem))
-            return err_default(err, DET_NOMEM);
-    }
-    return q.status;
-}
-
-det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
-                              struct json **ret_names, struct err *err)
-{
-    struct pairs pairs = {0};
-    struct json *list = json_new(mem, JSON_ARRAY);
-    det_status st = gather_pairs(db, experiment_id, mem, &pairs, err);
-
-    if (!st && pairs.all.count)
-        qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
-    for (size_t i = 0; i < pairs.all.count && !st; i++) {
-        struct json *item = json_new(mem, JSON_OBJECT);
-
-        (void)json_set(mem, item, "group", json_new_str(mem, pairs.all.at[i].group));
-        (void)json_set(mem, item, "name", json_new_str(mem, pairs.all.at[i].name));
-        if (!json_push(list, item))
-            st = err_default(err, DET_NOMEM);
-    }
-    if (!st && (!list || mem->has_failed))
-        st = err_default(err, DET_NOMEM);
-    map_done(&pairs.known);
-    vec_done(&pairs.all);
-    if (!st)
-        *ret_names = list;
-    return st;
 }

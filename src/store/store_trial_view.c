@@ -34,24 +34,10 @@ static const struct field view_fields[] = {
     FIELD_END,
 };
 
-/* The highest steps of all groups and runs that were not taken back. */
-#define TOTAL_BATCHES                                                                  \
-    "(SELECT MAX(m.s) FROM (SELECT 0 AS s"                                             \
-    " UNION ALL SELECT r.top FROM metric_runs r WHERE r.trial_id = t.id"               \
-    " UNION ALL SELECT (SELECT MAX(x.steps) FROM metric_tail x"                        \
-    "   WHERE x.trial_id = r.trial_id AND x.group_id = r.group_id"                     \
-    "   AND x.run_id = r.run_id)"                                                      \
-    "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL"                   \
-    " UNION ALL SELECT (SELECT b.last_steps FROM metric_blocks b"                      \
-    "   WHERE b.trial_id = r.trial_id AND b.group_id = r.group_id"                     \
-    "   AND b.run_id = r.run_id ORDER BY b.first_steps DESC, b.first_nth DESC LIMIT "  \
-    "1)"                                                                               \
-    "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL) AS m)"
-
 enum { TRIAL_STEPS };
 
 static const struct sql trial_view_sql[] = {
-    SQL(TRIAL_STEPS, "SELECT " TOTAL_BATCHES " FROM trials t WHERE t.id = $1"),
+    SQL(TRIAL_STEPS, "SELECT " TRIAL_STEPS_SQL " FROM trials t WHERE t.id = $1"),
 };
 const struct sql_table trial_view_sql_table = SQL_TABLE(trial_view_sql);
 
@@ -73,7 +59,7 @@ static void build_view(struct build *b)
     buf_puts(&b->text, ", ");
     build_columns(b, "t", view_fields);
     buf_puts(&b->text,
-             ", " TOTAL_BATCHES ","
+             ", " TRIAL_STEPS_SQL ","
              " CASE WHEN t.end_us > 0 THEN t.end_us - t.start_us ELSE 0 END,"
              " CASE WHEN t.state = 'ACTIVE' AND (SELECT e.is_unmanaged"
              "  FROM experiments e WHERE e.id = t.experiment_id) THEN 4"
@@ -120,7 +106,7 @@ static const struct {
     {"SORT_BY_STATE", "t.state"},
     {"SORT_BY_BEST_VALIDATION_METRIC", "t.best_metric IS NULL, t.best_metric"},
     {"SORT_BY_LATEST_VALIDATION_METRIC", "t.latest_metric IS NULL, t.latest_metric"},
-    {"SORT_BY_BATCHES_PROCESSED", TOTAL_BATCHES},
+    {"SORT_BY_BATCHES_PROCESSED", TRIAL_STEPS_SQL},
     {"SORT_BY_DURATION", NULL}, /* needs the time of day, see below */
     {"SORT_BY_RESTARTS", "t.restarts"},
     {"SORT_BY_CHECKPOINT_SIZE", "t.checkpoint_size"},

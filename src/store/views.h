@@ -87,6 +87,7 @@ struct experiment_patch {
     const char *name;
     const char *description;
     const char *notes;
+    const char *notes_before; /* DET_EXISTS when the notes are others; NULL: whatever */
     const char *labels;
     bool has_gc;
     int64_t save_experiment_best; /* into the stored configuration; -1: as it is */
@@ -98,6 +99,11 @@ struct experiment_patch {
 det_status store_experiment_patch(struct db *db, int64_t id,
                                   const struct experiment_patch *patch,
                                   struct arena *mem, struct err *err);
+/* Adds a label unless it is there, or takes one away; either may be NULL.  The result
+ * is a JSON list in `mem`. */
+det_status store_experiment_relabel(struct db *db, int64_t id, const char *add,
+                                    const char *drop, struct arena *mem,
+                                    const char **ret_labels, struct err *err);
 /* DET_STATE with the reference's sentences. */
 det_status store_experiment_archive(struct db *db, int64_t id, bool is_archived,
                                     struct err *err);

@@ -88,10 +88,33 @@ const struct field patch_trial_body_fields[] = {
     FIELD_END,
 };
 
+const struct field check_body_fields[] = {
+    FIELD_REQUIRED(STR, check_body, config, "the configuration, YAML"),
+    FIELD(STR, check_body, kind, "experiment (unless given) or job"),
+    FIELD(I64, check_body, continues, "it is what changes in this experiment"),
+    FIELD_END,
+};
+
+const struct field model_def_file_body_fields[] = {
+    FIELD(I64, model_def_file_body, experiment_id, "as in the path"),
+    FIELD_REQUIRED(STR, model_def_file_body, path, "which file"),
+    FIELD_END,
+};
+
 const struct field continue_experiment_body_fields[] = {
     FIELD_REQUIRED(I64, continue_experiment_body, id, "the experiment"),
     FIELD(STR, continue_experiment_body, override_config,
           "what changes in its configuration, YAML"),
+    FIELD_END,
+};
+
+const struct field act_on_experiments_body_fields[] = {
+    FIELD_REQUIRED(
+        STR, act_on_experiments_body, action,
+        "pause, activate, cancel, kill, archive, unarchive, delete, label or "
+        "unlabel"),
+    FIELD_REQUIRED(I64S, act_on_experiments_body, ids, "the experiments"),
+    FIELD(STR, act_on_experiments_body, label, "what label and unlabel are about"),
     FIELD_END,
 };
 
@@ -113,6 +136,8 @@ const struct field patch_experiment_body_fields[] = {
     FIELD(STR, patch_experiment_body, name, "a new name"),
     FIELD(STR, patch_experiment_body, description, "a new description"),
     FIELD(STR, patch_experiment_body, notes, "new notes"),
+    FIELD(STR, patch_experiment_body, notes_before,
+          "the notes that they replace; 409 when those are others by now"),
     FIELD(TREE, patch_experiment_body, labels, "a new set of labels"),
     FIELD_OF(RECORD, patch_experiment_body, resources, patch_resources_fields,
              struct patch_resources, "its place in the queue"),

@@ -108,6 +108,28 @@ struct continue_experiment_body {
 };
 extern const struct field continue_experiment_body_fields[];
 
+/* The table of experiments. */
+struct act_on_experiments_body {
+    const char *action;
+    struct field_i64s ids;
+    const char *label;
+};
+extern const struct field act_on_experiments_body_fields[];
+
+/* Ours: a configuration to be checked. */
+struct check_body {
+    const char *config;
+    const char *kind;
+    int64_t continues;
+};
+extern const struct field check_body_fields[];
+
+struct model_def_file_body {
+    int64_t experiment_id;
+    const char *path;
+};
+extern const struct field model_def_file_body_fields[];
+
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;
@@ -128,6 +150,7 @@ struct patch_experiment_body {
     const char *name;
     const char *description;
     const char *notes;
+    const char *notes_before; /* ours */
     const struct json *labels;
     struct patch_resources resources;
     struct patch_storage checkpoint_storage;

@@ -39,11 +39,22 @@ const struct field experiments_query_fields[] = {
     FIELD_END,
 };
 
+const struct field download_query_fields[] = {
+    FIELD(STR, download_query, format, "tgz, tar or zip; else what Accept says"),
+    FIELD_END,
+};
+
 const struct field checkpoints_query_fields[] = {
     PAGE_FIELDS(checkpoints_query),
     FIELD(STR, checkpoints_query, sort_by_attr, "SORT_BY_..."),
     FIELD(STR, checkpoints_query, sort_by_metric, "a validation metric"),
     FIELD(STRS, checkpoints_query, states, "only these states"),
+    FIELD_END,
+};
+
+const struct field trials_table_query_fields[] = {
+    FIELD(STR, trials_table_query, metric,
+          "a validation metric: validation.NAME; else the searcher's"),
     FIELD_END,
 };
 
@@ -81,6 +92,36 @@ const struct field logs_query_fields[] = {
     FIELD_END,
 };
 
+#define LINE_FILTERS(struct_)                                                          \
+    FIELD(STRS, struct_, levels, "only these levels: ERROR,WARNING"),                  \
+        FIELD(STRS, struct_, ranks, "only these ranks: 0,1; none: without one"),       \
+        FIELD(STRS, struct_, streams, "stdout or stderr")
+
+const struct field lines_query_fields[] = {
+    FIELD_OPTIONAL(I64, lines_query, from,
+                   "the first line, from 1; negative: from the end"),
+    FIELD(I64, lines_query, count, "at most that many; 500 unless told"),
+    FIELD(BOOL, lines_query, before, "the lines in front of it instead"),
+    FIELD(TIME, lines_query, time, "from the first line at or after this time"),
+    FIELD_OPTIONAL(I64, lines_query, cut,
+                   "bytes of a line at most; 4096 unless told, 0: all"),
+    LINE_FILTERS(lines_query),
+    FIELD_END,
+};
+
+const struct field line_search_query_fields[] = {
+    FIELD(STR, line_search_query, text, "what to look for"),
+    FIELD(BOOL, line_search_query, regex, "it is a regular expression"),
+    FIELD_NAMED(BOOL, line_search_query, case_counts, "case",
+                "large and small letters differ"),
+    FIELD_OPTIONAL(I64, line_search_query, from,
+                   "the first line looked at; negative: from the end"),
+    FIELD(BOOL, line_search_query, before, "backwards, the lines in front of it"),
+    FIELD(I64, line_search_query, limit, "end after so many hits; 0: never"),
+    LINE_FILTERS(line_search_query),
+    FIELD_END,
+};
+
 const struct field metrics_query_fields[] = {
     FIELD(I64S, metrics_query, trial_ids, "of these trials"),
     FIELD(STR, metrics_query, group, "of this group"),
@@ -101,6 +142,18 @@ const struct field series_query_fields[] = {
     FIELD_END,
 };
 
+const struct field charts_query_fields[] = {
+    FIELD(STRS, charts_query, trials, "of these trials: numbers, with commas"),
+    FIELD(STRS, charts_query, metrics, "one chart each: group.name; none: all"),
+    FIELD(I64, charts_query, points, "how wide the screen is, in pixels"),
+    FIELD(STR, charts_query, x, "steps (usual) or time"),
+    FIELD(STR, charts_query, from, "from here: steps, or seconds since 1970"),
+    FIELD(STR, charts_query, to, "to here"),
+    FIELD(BOOL, charts_query, archived, "also what was lost and redone, as lines"),
+    FIELD(STR, charts_query, format, "json: numbers as text, whatever is accepted"),
+    FIELD_END,
+};
+
 const struct field users_query_fields[] = {
     PAGE_FIELDS(users_query),
     FIELD(STR, users_query, name, "a part of the name"),
@@ -114,8 +167,33 @@ const struct field preemption_query_fields[] = {
     FIELD_END,
 };
 
+const struct field find_experiments_query_fields[] = {
+    FIELD(STR, find_experiments_query, search,
+          "a part of the id, name, description or a label, in small or large letters"),
+    FIELD(STRS, find_experiments_query, states,
+          "only these; ACTIVE: all of QUEUED, PULLING, STARTING, RUNNING"),
+    FIELD(STRS, find_experiments_query, users, "only these users"),
+    FIELD(STRS, find_experiments_query, labels, "all of these labels"),
+    FIELD(STR, find_experiments_query, archived, "no (as if left out), yes or both"),
+    FIELD(STRS, find_experiments_query, searcher, "only these search methods"),
+    FIELD(STRS, find_experiments_query, pool, "only these resource pools"),
+    FIELD(STR, find_experiments_query, sort,
+          "a column, with - before it from the largest down; -id when left out"),
+    FIELD(I64, find_experiments_query, offset,
+          "skip that many; negative: from the end"),
+    FIELD_OPTIONAL(I64, find_experiments_query, limit,
+                   "at most that many; 50 when left out; -1: all"),
+    FIELD(STR, find_experiments_query, columns,
+          "only these members of each row, between commas; id is always there"),
+    FIELD(BOOL, find_experiments_query, values,
+          "also what there is to filter by, with counts"),
+    FIELD_END,
+};
+
 const struct field generic_tasks_query_fields[] = {
     FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
+    FIELD(I64, generic_tasks_query, offset, "skip that many; negative: from the end"),
+    FIELD(I64, generic_tasks_query, limit, "at most that many; 0: all"),
     FIELD_END,
 };
 
@@ -133,5 +211,17 @@ const struct field jobs_query_fields[] = {
     PAGE_FIELDS(jobs_query),
     FIELD(STR, jobs_query, resource_pool, "only this pool"),
     FIELD(STRS, jobs_query, states, "only these states"),
+    FIELD_END,
+};
+
+const struct field changes_query_fields[] = {
+    FIELD(STRS, changes_query, kinds,
+          "only these: experiments, trials, metrics, checkpoints, logs, agents, jobs, "
+          "queue, deleted"),
+    FIELD(STRS, changes_query, experiment, "of these experiments only, by id"),
+    FIELD(STRS, changes_query, trial, "of these trials only, by id"),
+    FIELD(STRS, changes_query, task, "logs and jobs of these tasks only"),
+    FIELD(STR, changes_query, since,
+          "the id of the last event heard, where no Last-Event-ID header can be sent"),
     FIELD_END,
 };

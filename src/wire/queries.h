@@ -41,6 +41,11 @@ struct experiments_query {
 };
 extern const struct field experiments_query_fields[];
 
+struct download_query {
+    const char *format;
+};
+extern const struct field download_query_fields[];
+
 struct checkpoints_query {
     int64_t offset;
     int64_t limit;
@@ -50,6 +55,11 @@ struct checkpoints_query {
     struct field_strs states;
 };
 extern const struct field checkpoints_query_fields[];
+
+struct trials_table_query {
+    const char *metric;
+};
+extern const struct field trials_table_query_fields[];
 
 struct preview_gc_query {
     int64_t save_experiment_best;
@@ -89,6 +99,34 @@ struct logs_query {
 };
 extern const struct field logs_query_fields[];
 
+struct lines_query {
+    int64_t from; /* a line; negative: counted from the end */
+    bool has_from;
+    int64_t count;
+    bool before; /* those in front of `from` */
+    int64_t time;
+    int64_t cut;
+    bool has_cut;
+    struct field_strs levels; /* each may name several, with commas between */
+    struct field_strs ranks;
+    struct field_strs streams;
+};
+extern const struct field lines_query_fields[];
+
+struct line_search_query {
+    const char *text;
+    bool regex;
+    bool case_counts;
+    int64_t from;
+    bool has_from;
+    bool before; /* backwards from there */
+    int64_t limit;
+    struct field_strs levels;
+    struct field_strs ranks;
+    struct field_strs streams;
+};
+extern const struct field line_search_query_fields[];
+
 struct metrics_query {
     struct field_i64s trial_ids;
     const char *group;
@@ -108,6 +146,18 @@ struct series_query {
 };
 extern const struct field series_query_fields[];
 
+struct charts_query {
+    struct field_strs trials;  /* "1,2,3" */
+    struct field_strs metrics; /* "training.loss" */
+    int64_t points;
+    const char *x;
+    const char *from;
+    const char *to;
+    bool archived;
+    const char *format;
+};
+extern const struct field charts_query_fields[];
+
 struct users_query {
     int64_t offset;
     int64_t limit;
@@ -125,8 +175,28 @@ struct preemption_query {
 };
 extern const struct field preemption_query_fields[];
 
+/* The table of experiments. */
+struct find_experiments_query {
+    const char *search;
+    struct field_strs states;
+    struct field_strs users;
+    struct field_strs labels;
+    const char *archived; /* yes, no (also where there is none) or both */
+    struct field_strs searcher;
+    struct field_strs pool;
+    const char *sort;
+    int64_t offset;
+    int64_t limit;
+    bool has_limit;
+    const char *columns; /* names, between commas */
+    bool values;
+};
+extern const struct field find_experiments_query_fields[];
+
 struct generic_tasks_query {
     bool all;
+    int64_t offset;
+    int64_t limit;
 };
 extern const struct field generic_tasks_query_fields[];
 
@@ -150,5 +220,15 @@ struct jobs_query {
     struct field_strs states;
 };
 extern const struct field jobs_query_fields[];
+
+/* Lists hold their parts separated by commas, too. */
+struct changes_query {
+    struct field_strs kinds;
+    struct field_strs experiment;
+    struct field_strs trial;
+    struct field_strs task;
+    const char *since;
+};
+extern const struct field changes_query_fields[];
 
 #endif

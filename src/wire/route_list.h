@@ -48,11 +48,16 @@ ROUTE(unarchive_experiment, POST, "/api/v1/experiments/{id}/unarchive", USER, no
 ROUTE(list_trials, GET, "/api/v1/experiments/{id}/trials", USER, list_query, none, "trials", "List an experiment's trials")
 ROUTE(list_experiment_checkpoints, GET, "/api/v1/experiments/{id}/checkpoints", USER, checkpoints_query, none, "checkpoints", "List an experiment's checkpoints")
 ROUTE(get_model_def, GET, "/api/v1/experiments/{id}/model_def", USER, none, none, "b64Tgz", "The submitted files")
+ROUTE(get_model_def_tree, GET, "/api/v1/experiments/{id}/file_tree", USER, none, none, "files", "The names of the submitted files")
+ROUTE(get_model_def_file, POST, "/api/v1/experiments/{id}/file", USER, none, model_def_file_body, "file", "One of the submitted files")
 ROUTE(put_label, PUT, "/api/v1/experiments/{id}/labels/{label}", USER, none, none, "labels", "Add a label")
 ROUTE(delete_label, DELETE, "/api/v1/experiments/{id}/labels/{label}", USER, none, none, "labels", "Remove a label")
 ROUTE(retain_experiment_logs, PUT, "/api/v1/experiments/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
 ROUTE(get_best_metric, GET, "/api/v1/experiments/{id}/searcher/best_searcher_validation_metric", TASK, none, none, "metric", "The best validation so far")
 ROUTE(get_metric_names, GET, "/api/v1/det/experiments/{id}/metric-names", USER, none, none, "names", "Groups and names of its metrics")
+ROUTE(trials_table, GET, "/api/v1/det/experiments/{id}/trials-table", USER, trials_table_query, none, "hparams, trials, importance", "All trials in small rows, and which hyperparameter mattered")
+ROUTE(get_lineage, GET, "/api/v1/det/experiments/{id}/lineage", USER, none, none, "ancestors, forks, checkpoints", "What an experiment came from, and what came from it")
+ROUTE(check_config, POST, "/api/v1/det/check", USER, none, check_body, "problems, completed", "Check a configuration as the command line does; submits nothing")
 ROUTE(preview_gc, GET, "/experiments/{id}/preview_gc", USER, preview_gc_query, none, "checkpoints, metric_name", "Which checkpoints would go under another policy")
 ROUTE(preview_search, POST, "/api/v1/preview-hp-search", USER, none, none, "summary", "What a search would run")
 
@@ -71,6 +76,8 @@ ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none,
 ROUTE(trial_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, metrics_query, none, "stream of reports", "Metrics of trials, any group")
 ROUTE(training_metrics, GET, "/api/v1/trials/metrics/training_metrics", USER, metrics_query, none, "stream of reports", "Training metrics of trials")
 ROUTE(validation_metrics, GET, "/api/v1/trials/metrics/validation_metrics", USER, metrics_query, none, "stream of reports", "Validation metrics of trials")
+ROUTE(get_series, GET, "/api/v1/det/series", USER, charts_query, none, "charts, in bytes or JSON", "Metrics of trials as charts of a screen's width")
+ROUTE(get_trial_metric_names, GET, "/api/v1/det/trials/{id}/metric-names", USER, none, none, "names with count, last, min and max", "Groups and names of a trial's metrics")
 ROUTE(get_trial_environment, GET, "/api/v1/det/trials/{id}/environment", USER, none, none, "seeds, configuration and what each run ran on", "What it takes to do a trial again")
 
 /* what tasks report */
@@ -88,6 +95,7 @@ ROUTE(get_context, GET, "/api/v1/tasks/{id}/context_directory", TASK, none, none
 
 /* checkpoints */
 ROUTE(get_checkpoint, GET, "/api/v1/checkpoints/{uuid}", TASK, none, none, "checkpoint", "Show a checkpoint")
+ROUTE(download_checkpoint, GET, "/checkpoints/{uuid}", TASK, download_query, none, "an archive", "The files of a checkpoint as tar.gz, tar or zip, by Accept or ?format=")
 ROUTE(patch_checkpoints, PATCH, "/api/v1/checkpoints", TASK, none, none, "nothing", "Say which files of checkpoints are left")
 ROUTE(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, none, none, "nothing", "Delete checkpoints: agents remove their files")
 ROUTE(post_checkpoint_metadata, POST, "/api/v1/checkpoints/{uuid}/metadata", USER, none, none, "checkpoint", "Replace a checkpoint's metadata")
@@ -104,7 +112,7 @@ ROUTE(allocation_accelerators, POST, "/api/v1/allocations/{id}/acceleratorData",
 ROUTE(allocation_rendezvous, GET, "/api/v1/allocations/{id}/resources/{resources}/rendezvous", TASK, none, none, "rendezvousInfo", "Wait for the other nodes")
 ROUTE(allocation_all_gather, POST, "/api/v1/allocations/{id}/all_gather", TASK, none, none, "data", "Exchange data with the other nodes")
 ROUTE(create_generic_task, POST, "/api/v1/generic-tasks", USER, none, create_generic_task_body, "taskId and warnings", "Run a program that trains nothing")
-ROUTE(list_generic_tasks, GET, "/api/v1/generic-tasks", USER, generic_tasks_query, none, "tasks", "List jobs, the newest first")
+ROUTE(list_generic_tasks, GET, "/api/v1/generic-tasks", USER, generic_tasks_query, none, "tasks and pagination", "List jobs, the newest first")
 ROUTE(list_tasks, GET, "/api/v1/tasks", USER, none, none, "allocationIdToSummary", "List what runs or waits")
 ROUTE(get_task, GET, "/api/v1/tasks/{id}", USER, none, none, "task", "Show a task")
 ROUTE(kill_task, POST, "/api/v1/tasks/{id}/kill", USER, none, kill_task_body, "nothing", "Kill a job")
@@ -136,9 +144,20 @@ ROUTE(list_jobs, GET, "/api/v1/job-queues-v2", USER, jobs_query, none, "jobs", "
 ROUTE(update_jobs, POST, "/api/v1/job-queues", USER, none, none, "nothing", "Change priority, weight or pool of jobs")
 ROUTE(list_pools, GET, "/api/v1/resource-pools", USER, list_query, none, "resourcePools", "List resource pools")
 
+/* our own: live pages */
+ROUTE(changes, GET, "/api/v1/det/changes", USER, changes_query, none, "stream of events", "What changes, as server-sent events")
+/* our own: the table of experiments */
+ROUTE(find_experiments, GET, "/api/v1/det/experiments", USER, find_experiments_query, none, "experiments, total, all, states and values", "A page of the table of experiments: small rows, any order, any filter")
+ROUTE(act_on_experiments, POST, "/api/v1/det/experiments/actions", USER, none, act_on_experiments_body, "results", "Do one thing with many experiments, each by itself")
+
 /* our own: what was recorded without a master */
 ROUTE(trial_reports, POST, "/api/v1/det/trials/{id}/reports", USER, none, bytes_body, "stored and refused", "Reports of an unmanaged trial, as they lie in its ring")
 ROUTE(trial_output, POST, "/api/v1/det/trials/{id}/output", USER, none, share_logs_body, "offset", "A stretch of an unmanaged trial's output")
+
+/* our own: logs to look at */
+ROUTE(task_lines, GET, "/api/v1/det/tasks/{id}/lines", USER, lines_query, none, "first, last, lines", "Lines of a task's log by number or time")
+ROUTE(task_search, GET, "/api/v1/det/tasks/{id}/search", USER, line_search_query, none, "stream of hits", "Search a task's log")
+ROUTE(task_text, GET, "/api/v1/det/tasks/{id}/log.txt", USER, lines_query, none, "plain text", "A task's whole log as a file")
 
 /* our own: agents and supervisors */
 ROUTE(agent_hello, POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, agent_hello_body, "epoch", "An agent joins, with the tasks it has")

@@ -64,7 +64,11 @@ TEST(a_job_runs_with_its_configuration_and_its_files)
             "task.allocations.0.exitReason=it finished"),
         GET("log", "/api/v1/tasks/${job.taskId}/logs?follow=true", 200, "lines?"),
         GET("alive", "/api/v1/generic-tasks", 200, "tasks#0"),
-        GET("all", "/api/v1/generic-tasks?all=true", 200, "tasks#1"),
+        GET("all", "/api/v1/generic-tasks?all=true", 200,
+            "tasks#1; pagination.total=1; pagination.offset=0; pagination.endIndex=1"),
+        GET("next page", "/api/v1/generic-tasks?all=true&limit=1&offset=1", 200,
+            "tasks#0; pagination.total=1; pagination.limit=1; "
+            "pagination.startIndex=1"),
         GET("queue", "/api/v1/job-queues-v2", 200, "jobs#0"),
         END_STEPS};
     BED(bed, NULL);

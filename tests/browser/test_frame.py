@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frame around the pages: how it is sent, where it leads, what it does when things break."""
-from harness import BrowserTest, expect
+from harness import PHONE, BrowserTest, expect
+from world import World
+
+FIRST_PAGE_BYTES = 150_000
 
 
 class Frame(BrowserTest):
@@ -8,3 +11,125 @@ class Frame(BrowserTest):
         page = self.page_at("/")
         self.assertEqual(page.url, self.world.url + "/det/")
         expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+
+    def test_the_first_page_is_small_and_comes_once(self):
+        page = self.context().new_page()
+        sent = {}
+        network = page.context.new_cdp_session(page)
+        network.send("Network.enable")
+        network.on("Network.responseReceived", lambda event: sent.setdefault(event["requestId"], [event["response"]["url"], 0]))
+        network.on("Network.loadingFinished", lambda event: sent.setdefault(event["requestId"], ["?", 0]).__setitem__(1, event["encodedDataLength"]))
+        page.goto(self.world.url + "/det/")
+        self.filled(page)
+        total = sum(size for _, size in sent.values())
+        self.assertLess(total, FIRST_PAGE_BYTES, sorted(sent.values(), key=lambda row: -row[1])[:8])
+        self.assertFalse([url for url, _ in sent.values() if "/vendor/" in url], "only pages that draw need the charts")
+        files = [url for url, _ in sent.values() if "/det/web/" in url]
+        self.assertGreater(len(files), 5)
+        sent.clear()
+        page.reload()
+        self.filled(page)
+        again = sum(size for url, size in sent.values() if "/det/web/" in url)
+        self.assertEqual(again, 0, "files that have not changed are kept")
+
+    def test_an_address_that_nothing_has_says_so(self):
+        self.allow(r"status of 404.*/det/nowhere")
+        context = self.context()
+        page = context.new_page()
+        reply = page.goto(self.world.url + "/det/nowhere/<script>?x=%3Cb%3E")
+        self.assertEqual(reply.status, 404)
+        self.filled(page)
+        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+        self.looks(page, "missing")
+        page.get_by_role("main").get_by_role("link", name="Home").click()
+        expect(page).to_have_url(self.world.url + "/det/")
+
+    def test_every_place_has_its_page_and_status_and_the_history_works(self):
+        page = self.page_at("/det/")
+        links = page.get_by_role("navigation", name="Main").get_by_role("link")
+        for i in range(links.count()):
+            links.nth(i).click()
+            self.filled(page)
+            expect(links.nth(i)).to_have_attribute("aria-current", "page")
+            self.assertEqual(page.request.get(page.url).status, 200)
+        page.go_back()
+        self.filled(page)
+        expect(links.nth(links.count() - 2)).to_have_attribute("aria-current", "page")
+
+    def test_the_keyboard_skips_to_the_content_and_goes_places(self):
+        page = self.page_at("/det/")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("main")).to_be_focused()
+        page.keyboard.press("g")
+        page.keyboard.press("s")
+        expect(page).to_have_url(self.world.url + "/det/settings")
+        self.keyboard_reaches(page, ".places a")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(self.world.url + "/det/")
+
+    def test_all_places_are_within_reach_on_a_phone(self):
+        page = self.page_at("/det/", viewport=PHONE, has_touch=True, is_mobile=True)
+        for name in ("Experiments", "Tasks", "Cluster"):
+            place = page.get_by_role("navigation", name="Main").get_by_role("link", name=name)
+            expect(place).to_be_in_viewport(ratio=1)
+            place.tap()
+            self.filled(page)
+        page.get_by_role("link", name="settings").tap()
+        expect(page).to_have_url(self.world.url + "/det/settings")
+
+    def test_a_page_of_another_site_cannot_show_it_in_a_frame(self):
+        page = self.context().new_page()
+        reply = page.goto(self.world.url + "/det/")
+        self.assertIn("frame-ancestors 'none'", reply.headers["content-security-policy"])
+        self.assertEqual(reply.headers["x-frame-options"], "DENY")
+
+    def test_the_policy_of_the_page_lets_nothing_else_run(self):
+        self.allow("Content Security Policy|Content-Security-Policy")
+        page = self.page_at("/det/")
+        ran = page.evaluate("""() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+            const box = document.createElement("div");
+            box.innerHTML = "<img src='data:image/png,' onerror='window.ran = true'>";
+            document.body.append(box);
+            return new Promise((done) => setTimeout(() => done(!!window.ran), 50));
+        }""")
+        self.assertFalse(ran)
+        self.assertTrue(any("Content Security Policy" in text for text in self.trouble))
+
+
+class MasterGoesAway(BrowserTest):
+    """With a master of its own: the others need theirs."""
+
+    def setUp(self):
+        super().setUp()
+        self.world = World(self.world.program)
+        self.addCleanup(self.world.stop)
+        self.world.start()
+        self.allow(r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503")
+
+    def test_a_page_that_is_open_says_so_and_goes_on_when_it_is_back(self):
+        self.needs_changes()
+        page = self.page_at("/det/?of=everyone")
+        away = page.get_by_text("The master cannot be reached")
+        expect(away).to_be_hidden()
+        self.world.kill_master()
+        expect(away).to_be_visible()
+        self.contrast(page)
+        self.shot(page, "master-away")
+        self.world.revive()
+        expect(away).to_be_hidden()
+        self.world.create("after the restart", "#!/bin/sh\n")
+        expect(page.get_by_role("link", name="after the restart")).to_be_visible()
+
+    def test_a_page_that_is_opened_meanwhile_appears_when_it_is_back(self):
+        self.needs_changes()
+        page = self.page_at("/det/settings")
+        self.world.kill_master()
+        page.get_by_role("link", name="Home", exact=True).click()
+        expect(page.get_by_role("alert")).to_contain_text("The master cannot be reached")
+        self.world.revive()
+        expect(page.get_by_role("heading", name="Cluster")).to_be_visible()

@@ -145,6 +145,14 @@ class World:
             raise RuntimeError(f"det {' '.join(args)}: {done.returncode}: {done.stdout}")
         return done.stdout
 
+    def shell(self, text):
+        """What somebody types into a terminal."""
+        done = subprocess.run(["sh", "-e"], env=self.env, cwd=self.folder, input=text, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise RuntimeError(f"{text}\n{done.returncode}: {done.stdout}")
+        return done.stdout
+
     def api(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         call = urllib.request.Request(self.url + path, data, method=method)

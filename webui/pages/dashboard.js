@@ -1,7 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// dashboard.js - what goes on: recent experiments, what runs and waits, how full the cluster is.
+import {get} from "../api.js";
+import {fill, h, paced} from "../dom.js";
+import {ago, number, plural, stateName, time, took} from "../format.js";
+import {link, setQuery} from "../router.js";
+import {session} from "../session.js";
+import {dataTable} from "../table.js";
+import {badge, copyButton, empty, progressBar} from "../widgets.js";
 
-export async function page({root, title}) {
-    title("dashboard");
-    fill(root, h("h1", "dashboard"));
+const RECENT = 10;
+const RUNNING = 8;
+const SQUARES = 96; // more slots than that are a bar
+const TICK_MS = 15000; // "3 min ago" goes on
+
+// ---- the cluster
+
+function squares(pool) {
+    if (pool.slotsAvailable > SQUARES) {
+        return h("div", {class: "track big"}, h("span", {class: "done", style: {width: `${pool.slotsUsed / pool.slotsAvailable * 100}%`}}));
+    }
+    return h("div", {class: "squares"}, Array.from({length: pool.slotsAvailable}, (_, i) => h("i", {class: i < pool.slotsUsed && "on"})));
+}
+
+function poolRow(pool) {
+    const {queuedCount: waiting = 0} = pool.stats || {};
+    const label = `${pool.slotsUsed} of ${pool.slotsAvailable} slots of pool ${pool.name} are in use`;
+    return h("li", {class: "pool"},
+        h("div", {class: "pool-head"}, h("strong", pool.name),
+            h("span", {class: "dim"}, plural(pool.numAgents, "agent"), waiting > 0 && ` · ${number(waiting)} waiting`)),
+        h("div", {class: "pool-use"}, h("span", {class: "figure"}, number(pool.slotsUsed)), h("span", {class: "dim"}, ` / ${plural(pool.slotsAvailable, "slot")} in use`)),
+        h("div", {role: "img", "aria-label": label}, squares(pool)));
+}
+
+function drawCluster(node, pools) {
+    const isBare = pools.every((pool) => !pool.numAgents);
+    fill(node, h("h2", link("/cluster", {}, "Cluster")), isBare
+        ? empty(h("p", "No agent offers slots."), h("pre", h("code", `det agent run --master ${location.origin}`)))
+        : h("ul", {class: "plain"}, pools.map(poolRow)));
+}
+
+// ---- what runs and waits
+
+const KINDS = {TYPE_EXPERIMENT: "Experiment", TYPE_GENERIC: "Job", TYPE_TENSORBOARD: "TensorBoard"};
+const addressOf = (job) => job.type === "TYPE_EXPERIMENT" ? `/experiments/${job.entityId}` : `/tasks/${job.entityId}`;
+
+function jobRow(job) {
+    const isRunning = stateName(job.summary.state) !== "QUEUED";
+    const slots = isRunning ? plural(job.allocatedSlots, "slot") : `wants ${plural(job.requestedSlots, "slot")}`;
+    return h("li", {class: "job"}, h("div", {class: "job-name"}, link(addressOf(job), {title: job.name}, job.name),
+        h("small", {class: "dim"}, `${KINDS[job.type] || "Task"} · ${slots} · ${job.username}`)), badge(isRunning ? "RUNNING" : "QUEUED"));
+}
+
+function drawRunning(node, jobs, total) {
+    fill(node, h("h2", "Running and waiting", total > 0 && h("span", {class: "count"}, number(total))),
+        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, "Nothing runs, nothing waits."),
+        total > jobs.length && h("p", link("/cluster", {}, `All ${number(total)}`)));
+}
+
+// ---- recent experiments
+
+const COLUMNS = [
+    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
+        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.numTrials, "trial")}`)]},
+    {id: "state", label: "State", cell: (e) => badge(e.state)},
+    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
+        : progressBar(e.progress, `progress of experiment ${e.id}`)},
+    {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestTrialSearcherMetric === null ? h("span", {class: "dim"}, "–")
+        : [number(e.bestTrialSearcherMetric), h("small", {class: "dim"}, e.searcherMetric)]},
+    {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.displayName || e.username},
+    {id: "started", label: "Started", isNumber: true, class: "phone-off", cell: (e) => h("time", {datetime: e.startTime, title: time(e.startTime)}, ago(e.startTime))},
+];
+
+const FIRST = `mkdir first && cd first
+cat >train.sh <<'END'
+#!/bin/sh
+lr=$(det hparam lr)
+for step in 1 2 3 4 5 6 7 8 9 10; do
+    det report --steps $step --validation loss=$(awk "BEGIN { print exp(-$lr * $step) }")
+done
+END
+chmod +x train.sh
+cat >const.yaml <<'END'
+name: first
+entrypoint: ./train.sh
+hyperparameters: {lr: 0.1}
+searcher: {name: single, metric: loss}
+END`;
+
+// Nobody has made anything yet: what to type.
+function firstSteps() {
+    const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    const submit = `${isHere && location.port === "8080" ? "" : `export DET_MASTER=${location.origin}\n`}det experiment create const.yaml . --follow`;
+    const step = (title, text, code) => h("li", h("h3", title), text && h("p", {class: "dim"}, text),
+        h("div", {class: "command"}, h("pre", h("code", code)), copyButton(code)));
+    return h("section", {class: "card first"}, h("h2", "Train something"),
+        h("p", "An experiment is a folder with a program, in any language, and a small YAML file. In a terminal:"),
+        h("ol", {class: "steps"}, step("Make a folder", "A shell script will do; what it reports shows up here.", FIRST),
+            step("Send it", "It runs on the slots of this cluster, and its lines come back to your terminal.", submit)),
+        h("p", {class: "dim"}, "It appears on this page by itself."));
+}
+
+function recent(query, refresh) {
+    let isMine = query.of !== "everyone";
+    const table = dataTable({label: "Recent experiments", columns: COLUMNS, href: (e) => `/experiments/${e.id}`});
+    const choose = (mine, label) => h("button", {type: "button", class: "button", "aria-pressed": String(mine === isMine), onclick: (event) => {
+        isMine = mine;
+        setQuery({of: mine ? null : "everyone"});
+        for (const one of event.target.parentNode.children) one.setAttribute("aria-pressed", String(one === event.target));
+        refresh();
+    }}, label);
+    const place = h("div");
+    const node = h("section", {class: "recent"}, h("div", {class: "head"}, h("h2", "Recent experiments"),
+        h("div", {class: "bar"}, h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
+    return {
+        node,
+        query: () => ({limit: RECENT, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_ID", excludeConfig: true, archived: false, userIds: isMine ? session.user.id : null}),
+        draw(experiments) {
+            table.rows(experiments);
+            if (!experiments.length) fill(place, empty(h("p", isMine ? "You have no experiments yet." : "There are none.")));
+            else if (table.node.parentNode !== place) fill(place, table.node);
+        },
+    };
+}
+
+export async function page({root, query, title, live, onLeave, signal}) {
+    title("");
+    const cluster = h("section", {class: "card"});
+    const running = h("section", {class: "card"});
+    const side = h("div", {class: "side"}, cluster, running);
+    const list = recent(query, () => refresh());
+    const main = h("div", list.node);
+    let shown = [];
+
+    const refresh = paced(async () => {
+        const [experiments, pools, jobs] = await Promise.all([
+            get("/api/v1/experiments", list.query(), {signal}),
+            get("/api/v1/resource-pools", {}, {signal}),
+            get("/api/v1/job-queues-v2", {limit: RUNNING}, {signal}),
+        ]);
+        shown = experiments.experiments;
+        const isNew = !shown.length && !(await get("/api/v1/experiments", {limit: 1, excludeConfig: true}, {signal})).experiments.length;
+        if (isNew !== !!main.querySelector(".first")) fill(main, isNew ? firstSteps() : list.node);
+        list.draw(shown);
+        drawCluster(cluster, pools.resourcePools);
+        drawRunning(running, jobs.jobs.map((job) => job.full || job.limited).filter(Boolean), jobs.pagination.total);
+    });
+    await refresh();
+    fill(root, h("h1", {class: "hidden"}, "Home"), h("div", {class: "split"}, main, side));
+    live({kinds: ["experiments", "trials", "jobs", "agents", "queue"]}, refresh);
+    const tick = setInterval(() => list.draw(shown), TICK_MS);
+    onLeave(() => clearInterval(tick));
 }

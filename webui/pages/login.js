@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.js - signing in.
+// login.js - signing in; afterwards people are where they wanted to be.
 import {signedIn} from "../app.js";
 import {fill, h} from "../dom.js";
-import {signIn} from "../session.js";
+import {session, signIn} from "../session.js";
 import {errorBox, field} from "../widgets.js";
 
 export async function page({root, query, title}) {
     title("Sign in");
-    const name = h("input", {name: "username", autocomplete: "username", value: "determined", required: true});
+    if (session.user) { // by hand, or in another tab
+        signedIn(query.next);
+        return;
+    }
+    const name = h("input", {name: "username", autocomplete: "username", autocapitalize: "none", spellcheck: "false", value: "determined", required: true});
     const password = h("input", {name: "password", type: "password", autocomplete: "current-password"});
-    const trouble = h("div");
-    fill(root, h("form", {class: "card signin", onsubmit: async (event) => {
+    const trouble = h("div", {"aria-live": "polite"});
+    const submit = h("button", {class: "button primary"}, "Sign in");
+    const form = h("form", {class: "card signin", onsubmit: async (event) => {
         event.preventDefault();
+        submit.disabled = true;
         try {
-            await signIn(name.value, password.value);
+            await signIn(name.value.trim(), password.value);
             signedIn(query.next);
         } catch (error) {
-            fill(trouble, errorBox(error));
+            fill(trouble, errorBox(error.status === 401 ? "this user and this password do not belong together" : error));
             password.select();
+        } finally {
+            submit.disabled = false;
         }
-    }}, h("h1", "Sign in"), field("User", name), field("Password", password), trouble, h("button", {class: "button primary"}, "Sign in")));
-    name.select();
+    }}, h("div", {class: "signin-head"}, h("span", {class: "mark", "aria-hidden": "true"}), h("h1", "Sign in")),
+    query.next && h("p", {class: "dim"}, "You will come back to the page you were at."),
+    field("User", name), field("Password", password, "A new master has the users determined and admin, both without a password."), trouble, submit);
+    fill(root, form, h("p", {class: "signin-foot dim"}, session.master?.clusterName || location.host));
+    (name.value ? password : name).focus();
 }

@@ -5,5 +5,9 @@ import {link} from "../router.js";
 
 export async function page({root, title}) {
     title("Not here");
-    fill(root, h("h1", "There is no such page"), h("p", "Nothing has the address ", h("code", location.pathname), "."), h("p", link("/", {}, "Go to the first page"), " or ", link("/experiments", {}, "look through the experiments"), "."));
+    fill(root, h("div", {class: "missing-box"},
+        h("p", {class: "missing-code", "aria-hidden": "true"}, "404"),
+        h("h1", "There is no such page"),
+        h("p", {class: "dim"}, "Nothing has the address ", h("code", location.pathname), ". It may have been typed wrong, or belong to another version."),
+        h("p", {class: "bar"}, link("/", {class: "button primary"}, "Home"), link("/experiments", {class: "button"}, "Experiments"))));
 }

@@ -39,11 +39,23 @@ void api_show_job(struct json_writer *w, const char *key, const struct job_view 
 det_status api_create_unmanaged(struct request *req,
                                 const struct create_experiment_body *body,
                                 const char *external_id, handler_fn *then);
+/* continue.c: whether experiment `id` could go on with these changes; what is wrong with
+ * them goes to `report`. */
+struct config_report;
+struct experiment_config;
+det_status api_check_continued(struct request *req, int64_t id, const char *changes,
+                               struct config_report *report,
+                               struct experiment_config *ret_config);
 /* create.c: the experiment and its configuration. */
 det_status api_reply_experiment(struct request *req, int64_t id, bool exceeds_slots);
 
 /* After an event that made an experiment, or brought one back: shows it. */
 handler_fn api_reply_created;
+
+/* experiments.c: what a steering of one that is over, or unmanaged, is answered. */
+det_status api_answer_ended(int64_t id, enum experiment_state state,
+                            enum experiment_action action, struct err *err);
+det_status api_refuse_unmanaged(int64_t id, struct err *err);
 
 extern handler_fn *const api_handlers[ROUTE_COUNT];
 

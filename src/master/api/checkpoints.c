@@ -6,9 +6,11 @@
 #include "master/api/api.h"
 #include "master/api/reports.h"
 #include "master/api/show.h"
+#include "master/changes.h"
 #include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
+#include "master/tell.h"
 #include "store/data.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -168,6 +170,16 @@ static det_status write_checkpoint(struct write_job *job, struct db *db,
     return report_write_checkpoint(db, &state->row, state->run_id, err);
 }
 
+static void tell_reported(struct request *req)
+{
+    const struct report_state *state = req->state;
+    struct changes *changes = req->master->changes;
+
+    changes_note(changes, CHANGE_CHECKPOINT, state->row.trial_id,
+                 state->row.experiment_id);
+    changes_note(changes, CHANGE_EXPERIMENT, state->row.experiment_id, 0);
+}
+
 static det_status reported(struct request *req)
 {
     heart_journal(req->master->heart);
@@ -196,6 +208,7 @@ det_status api_report_checkpoint(struct request *req)
         return st;
     state->run_id = maker.run_id;
     req->state = state;
+    req->committed = tell_reported;
     return request_write(req, write_checkpoint, reported);
 }
 
@@ -204,7 +217,7 @@ det_status api_report_checkpoint(struct request *req)
 /* A task reads those of its own experiment, and the one its trial starts from: with a
  * checkpoint comes the configuration of the experiment that made it.  A job belongs to
  * no experiment; it infers from whatever its owner may read. */
-static det_status check_may_read(struct request *req, const struct checkpoint *row)
+det_status checkpoint_check_may_read(struct request *req, const struct checkpoint *row)
 {
     const struct caller *caller = &req->caller;
     struct trial_view trial;
@@ -232,7 +245,7 @@ static det_status reply_checkpoint(struct request *req)
                        req->arg[0]);
     st = store_checkpoint_get(req->db, req->arg[0], &req->mem, &row, req->err);
     if (!st)
-        st = check_may_read(req, &row);
+        st = checkpoint_check_may_read(req, &row);
     if (st)
         return st;
     jw_object(&req->w, NULL);
@@ -366,6 +379,12 @@ static det_status write_resources(struct write_job *job, struct db *db, struct e
     return DET_OK;
 }
 
+static det_status resources_written(struct request *req)
+{
+    tell_checkpoints(req, json_first(json_find(req->tree, "checkpoints")), UINT32_MAX);
+    return DET_OK;
+}
+
 det_status api_patch_checkpoints(struct request *req)
 {
     const struct json *list = json_find(req->tree, "checkpoints");
@@ -387,7 +406,7 @@ det_status api_patch_checkpoints(struct request *req)
             return err_set(req->err, DET_FORBIDDEN,
                            "a task's token opens only its own task");
     }
-    return request_write(req, write_resources, NULL);
+    return request_write(req, write_resources, resources_written);
 }
 
 static det_status write_metadata(struct write_job *job, struct db *db, struct err *err)
@@ -395,6 +414,15 @@ static det_status write_metadata(struct write_job *job, struct db *db, struct er
     struct request *req = REQUEST_OF(job);
 
     return store_checkpoint_set_metadata(db, req->arg[0], req->state, err);
+}
+
+static det_status metadata_written(struct request *req)
+{
+    const struct json uuid = {.kind = JSON_STRING,
+                              .string = {req->arg[0], strlen(req->arg[0])}};
+
+    tell_checkpoints(req, &uuid, 1);
+    return reply_checkpoint(req);
 }
 
 det_status api_post_checkpoint_metadata(struct request *req)
@@ -409,5 +437,5 @@ det_status api_post_checkpoint_metadata(struct request *req)
     if (st)
         return st;
     req->state = (void *)(uintptr_t)text;
-    return request_write(req, write_metadata, reply_checkpoint);
+    return request_write(req, write_metadata, metadata_written);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/report.h"
 #include "data/json.h"
 #include "data/yaml.h"
 #include "master/api/api.h"
@@ -113,9 +114,9 @@ static det_status check_config(struct request *req, const struct continue_state 
     return DET_OK;
 }
 
-static det_status load_config(struct request *req, struct continue_state *state)
+static det_status load_config(struct request *req, struct continue_state *state,
+                              struct config_report *report)
 {
-    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
     struct master *master = req->master;
     struct experiment_defaults defaults = {
         .checkpoint_directory = master->checkpoint_directory,
@@ -134,7 +135,7 @@ static det_status load_config(struct request *req, struct continue_state *state)
     merged = merge(&req->mem, state->over, base);
     if (!merged || req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
-    st = experiment_config_load_tree(merged, &defaults, &req->mem, &report,
+    st = experiment_config_load_tree(merged, &defaults, &req->mem, report,
                                      &state->config, req->err);
     if (st)
         return err_prefix(req->err, "invalid experiment configuration");
@@ -165,7 +166,7 @@ static det_status merge_original(struct request *req, struct continue_state *sta
     return state->view.row.original_config ? DET_OK : err_default(req->err, DET_NOMEM);
 }
 
-/* ---- the call -------------------------------------------------------------------- */
+/* ---- going on -------------------------------------------------------------------- */
 
 static det_status submit(struct request *req)
 {
@@ -204,12 +205,12 @@ static det_status hold_past(struct write_job *job, struct db *db, struct err *er
     return st;
 }
 
-static det_status read_rows(struct request *req, struct continue_state *state)
+static det_status read_rows(struct request *req, int64_t id,
+                            struct continue_state *state)
 {
-    const struct continue_experiment_body *body = req->body;
     struct experiment *row = &state->view.row;
     det_status st =
-        store_experiment_get(req->db, body->id, &req->mem, &state->view, req->err);
+        store_experiment_get(req->db, id, &req->mem, &state->view, req->err);
 
     if (st)
         return st;
@@ -225,25 +226,65 @@ static det_status read_rows(struct request *req, struct continue_state *state)
                        "only what is COMPLETED, CANCELED or ERROR can",
                        row->id, experiment_state_names[row->state]);
     state->is_single = !strcmp(state->view.searcher_type, "single");
-    return store_experiment_past(req->db, body->id, &req->mem, &state->past,
+    return store_experiment_past(req->db, id, &req->mem, &state->past,
                                  &state->past_count, req->err);
 }
 
-det_status api_continue_experiment(struct request *req)
+/* ---- only looking ---------------------------------------------------------------- */
+
+static det_status check_changes(struct request *req, const char *changes,
+                                struct config_report *report,
+                                struct continue_state *state)
 {
-    const struct continue_experiment_body *body = req->body;
+    struct json *over = NULL;
+    det_status st = config_parse(changes, strlen(changes), report, &over, req->err);
+
+    if (!st && !json_is_null(over) && over->kind == JSON_OBJECT)
+        state->over = over;
+    else if (!st) /* what is no map at all is told as it would be later */
+        st = read_override(req, changes, &state->over);
+    if (!st)
+        st = check_override(req, state);
+    return st ? st : load_config(req, state, report);
+}
+
+det_status api_check_continued(struct request *req, int64_t id, const char *changes,
+                               struct config_report *report,
+                               struct experiment_config *ret_config)
+{
     struct continue_state *state = arena_new(&req->mem, struct continue_state);
     det_status st;
 
     if (!state)
         return err_default(req->err, DET_NOMEM);
-    st = read_rows(req, state);
+    st = read_rows(req, id, state);
+    if (st)
+        return st;
+    st = check_changes(req, changes, report, state);
+    if ((st == DET_INVALID || st == DET_TOO_LARGE) && !report->errors)
+        report_error(report, NULL, "", "%s", req->err->text);
+    *ret_config = state->config;
+    return st;
+}
+
+/* ---- the call -------------------------------------------------------------------- */
+
+det_status api_continue_experiment(struct request *req)
+{
+    const struct continue_experiment_body *body = req->body;
+    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
+    struct continue_state *state = arena_new(&req->mem, struct continue_state);
+    det_status st;
+
+    if (!state)
+        return err_default(req->err, DET_NOMEM);
+    st = read_rows(req, body->id, state);
     if (!st)
         st = read_override(req, body->override_config, &state->over);
     if (!st)
         st = check_override(req, state);
     if (!st)
-        st = load_config(req, state);
+        st = load_config(req, state, &report);
     if (!st)
         st = merge_original(req, state);
     if (st)

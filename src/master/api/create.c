@@ -26,13 +26,20 @@ struct create_state {
 
 /* ---- files ----------------------------------------------------------------------- */
 
+/* On this wire a list that is empty and one that is not there are the same. */
+static bool has_files(const struct json *files)
+{
+    return !json_is_null(files) && (files->kind != JSON_ARRAY || files->list.count);
+}
+
+/* A fork that brings no files has its parent's. */
 static det_status take_files(struct request *req, struct create_state *state)
 {
     CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(API_FILES_LIMIT);
     const struct create_experiment_body *body = req->body;
     det_status st;
 
-    if (body->parent_id && json_is_null(body->model_definition))
+    if (body->parent_id && !has_files(body->model_definition))
         st = store_experiment_files(req->db, body->parent_id, &tgz, req->err);
     else
         st = api_pack_files("modelDefinition", body->model_definition, &tgz, req->err);

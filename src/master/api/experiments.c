@@ -8,6 +8,7 @@
 #include "master/api/show.h"
 #include "master/collector.h"
 #include "master/janitor.h"
+#include "master/tell.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -171,26 +172,30 @@ det_status api_get_metric_names(struct request *req)
 /* ---- steering -------------------------------------------------------------------- */
 
 /* The heart does not know what is over; the reference's answers for those. */
-static det_status answer_for_ended(struct request *req, int64_t id,
-                                   enum experiment_action action)
+det_status api_answer_ended(int64_t id, enum experiment_state state,
+                            enum experiment_action action, struct err *err)
 {
-    struct experiment_view view;
-    det_status st = store_experiment_get(req->db, id, &req->mem, &view, req->err);
-
-    if (st)
-        return st;
     switch (action) {
     case ACTION_CANCEL:
     case ACTION_KILL:
         return DET_OK;
     case ACTION_PAUSE:
-        return err_set(req->err, DET_STATE, "experiment in terminal state");
+        return err_set(err, DET_STATE, "experiment in terminal state");
     case ACTION_ACTIVATE:
     default:
-        return err_set(req->err, DET_NOT_FOUND,
+        return err_set(err, DET_NOT_FOUND,
                        "experiment '%" PRId64 "' not found: it is %s already", id,
-                       experiment_state_names[view.row.state]);
+                       experiment_state_names[state]);
     }
+}
+
+/* What somebody else runs cannot be steered, but be given up: they may be gone. */
+det_status api_refuse_unmanaged(int64_t id, struct err *err)
+{
+    return err_set(err, DET_STATE,
+                   "experiment %" PRId64 " is unmanaged: nothing here runs it, so that "
+                   "it can only be given up (cancel, kill)",
+                   id);
 }
 
 static det_status write_end(struct write_job *job, struct db *db, struct err *err)
@@ -202,16 +207,21 @@ static det_status write_end(struct write_job *job, struct db *db, struct err *er
     return st ? st : store_unmanaged_end(db, id, master_now_us(req->master), err);
 }
 
+/* Its trials have ended with it. */
+static det_status ended(struct request *req)
+{
+    tell_experiment_of_path(req);
+    tell_trials_of_path(req);
+    return DET_OK;
+}
+
 /* What somebody else runs cannot be steered, but be given up: they may be gone. */
 static det_status act_on_unmanaged(struct request *req, int64_t id,
                                    enum experiment_action action)
 {
     if (action == ACTION_CANCEL || action == ACTION_KILL)
-        return request_write(req, write_end, NULL);
-    return err_set(req->err, DET_STATE,
-                   "experiment %" PRId64 " is unmanaged: nothing here runs it, so that "
-                   "it can only be given up (cancel, kill)",
-                   id);
+        return request_write(req, write_end, ended);
+    return api_refuse_unmanaged(id, req->err);
 }
 
 static det_status act(struct request *req, enum experiment_action action)
@@ -226,7 +236,7 @@ static det_status act(struct request *req, enum experiment_action action)
     if (st)
         return st;
     if (experiment_is_terminal(view.row.state))
-        return answer_for_ended(req, id, action);
+        return api_answer_ended(id, view.row.state, action, req->err);
     if (view.is_unmanaged)
         return act_on_unmanaged(req, id, action);
     event.action.experiment_id = id;
@@ -273,6 +283,7 @@ static det_status patch_state_new(struct request *req, struct patch_state **ret_
     if (!state)
         return DET_NOMEM;
     st = request_id(req, 0, &state->id);
+    req->committed = tell_experiment_of_path;
     state->patch.save_experiment_best = -1;
     state->patch.save_trial_best = -1;
     state->patch.save_trial_latest = -1;
@@ -418,6 +429,7 @@ det_status api_patch_experiment(struct request *req)
     state->patch.name = body->name;
     state->patch.description = body->description;
     state->patch.notes = body->notes;
+    state->patch.notes_before = body->notes_before;
     if (body->labels)
         state->patch.labels = json_text(&req->mem, body->labels);
     if (req->mem.has_failed)
@@ -437,30 +449,9 @@ static det_status change_labels(struct write_job *job, struct db *db, struct err
 {
     struct request *req = REQUEST_OF(job);
     struct patch_state *state = req->state;
-    struct experiment_view view;
-    struct json *labels, *result;
-    det_status st = store_experiment_get(db, state->id, &req->mem, &view, err);
 
-    if (!st)
-        st = json_parse(view.labels, strlen(view.labels), &req->mem, &labels, err);
-    if (st)
-        return st;
-    result = json_new(&req->mem, JSON_ARRAY);
-    json_each(label, labels) {
-        const char *text = json_str(label, "");
-
-        if (state->drop_label && !strcmp(text, state->drop_label))
-            continue;
-        if (state->add_label && !strcmp(text, state->add_label))
-            state->add_label = NULL;
-        json_push(result, json_new_str(&req->mem, text));
-    }
-    if (state->add_label)
-        json_push(result, json_new_str(&req->mem, state->add_label));
-    state->labels = state->patch.labels = json_text(&req->mem, result);
-    if (!state->labels)
-        return DET_NOMEM;
-    return store_experiment_patch(db, state->id, &state->patch, &req->mem, err);
+    return store_experiment_relabel(db, state->id, state->add_label, state->drop_label,
+                                    &req->mem, &state->labels, err);
 }
 
 static det_status reply_labels(struct request *req)
@@ -528,6 +519,7 @@ det_status api_retain_trial_logs(struct request *req)
     if (st)
         return st;
     state->id = trial.row.experiment_id;
+    req->committed = NULL; /* the path has another's number, and nobody shows it */
     return retain(req, state);
 }
 

@@ -221,10 +221,11 @@ det_status api_get_task_config(struct request *req)
 det_status api_list_generic_tasks(struct request *req)
 {
     const struct generic_tasks_query *in = req->query;
+    struct page page = {.offset = in->offset, .limit = in->limit};
     struct job_view *rows;
     uint32_t count = 0;
     det_status st =
-        store_job_list(req->db, in->all, &req->mem, &rows, &count, req->err);
+        store_job_list(req->db, in->all, &page, &req->mem, &rows, &count, req->err);
 
     if (st)
         return st;
@@ -233,6 +234,7 @@ det_status api_list_generic_tasks(struct request *req)
     for (uint32_t i = 0; i < count; i++)
         api_show_job(&req->w, NULL, &rows[i], NULL, 0);
     jw_end_array(&req->w);
+    show_page(&req->w, &page);
     jw_end_object(&req->w);
     return DET_OK;
 }

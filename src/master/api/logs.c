@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/pattern.h"
 #include "data/text.h"
 #include "master/api/api.h"
+#include "master/api/lines.h"
 #include "master/api/reports.h"
+#include "master/changes.h"
 #include "master/heart.h"
 #include "master/policies.h"
 #include "store/data.h"
@@ -60,7 +61,7 @@ static void read_prefixes(struct log_line *line)
     read_severity(line);
 }
 
-static enum log_severity severity_of(const char *name)
+enum log_severity api_severity(const char *name)
 {
     if (!strncmp(name, "LOG_LEVEL_", 10))
         name += 10;
@@ -124,6 +125,7 @@ static det_status lines_written(struct request *req)
 
     if (key)
         waits_wake(req->master->waits, key);
+    changes_note_text(req->master->changes, CHANGE_LOGS, state->batch.task_id);
     if (!state->match.cancels_retries && !state->match.excludes_node)
         return reply_stored(req);
     event.log_policy.trial_id = state->trial_id;
@@ -293,7 +295,7 @@ static det_status read_official(struct request *req, const struct json *item,
     state->batch.task_id = task;
     *line = (struct log_line){
         .rank = json_i64(json_find(item, "rank_id"), -1),
-        .severity = severity_of(json_str(json_find(item, "level"), "")),
+        .severity = api_severity(json_str(json_find(item, "level"), "")),
         .stream = stream_of(json_str(json_find(item, "stdtype"), NULL)),
         .text = text->string.text,
         .len = (uint32_t)text->string.len,
@@ -366,11 +368,11 @@ struct follow_state {
     const char *key;
 };
 
-/* Built by length: a line may hold any bytes.  `text` is scratch. */
-static void show_message(struct json_writer *w, const struct log_line *line,
-                         const char *time, struct buf *text)
+void api_line_text(struct buf *text, const struct log_line *line)
 {
-    buf_clear(text);
+    char time[TIME_TEXT];
+
+    time_format(line->time_us, time);
     buf_printf(text, "[%s] %-8.8s", time, line->container ? line->container : "");
     if (line->rank >= 0)
         buf_printf(text, " [rank=%" PRId64 "]", line->rank);
@@ -379,6 +381,14 @@ static void show_message(struct json_writer *w, const struct log_line *line,
         buf_printf(text, "%s: ", log_severity_names[line->severity]);
     buf_add(text, line->text, line->len);
     buf_putc(text, '\n');
+}
+
+/* Built by length: a line may hold any bytes.  `text` is scratch. */
+static void show_message(struct json_writer *w, const struct log_line *line,
+                         struct buf *text)
+{
+    buf_clear(text);
+    api_line_text(text, line);
     jw_strn(w, "message", text->data, text->len);
 }
 
@@ -418,7 +428,7 @@ static det_status show_line(struct json_writer *w, const struct log_line *line,
     else
         jw_str(w, "taskId", state->query.task_id);
     jw_str(w, "timestamp", time);
-    show_message(w, line, time, text);
+    show_message(w, line, text);
     jw_str(w, "level", level);
     if (!text->status)
         show_log(w, line, text);
@@ -517,20 +527,11 @@ static det_status next_lines(struct request *req, struct buf *out,
     return st ? st : out->status;
 }
 
-/* Looked at before the stream begins: then it is too late to refuse. */
-static det_status check_search(const struct log_query *query, struct err *err)
-{
-    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
-
-    return query->search && query->is_regex ? pattern_new(query->search, &pattern, err)
-                                            : DET_OK;
-}
-
 static det_status fill_filters(struct request *req, const struct logs_query *in,
                                struct log_query *query)
 {
     for (size_t i = 0; i < in->levels.count; i++)
-        query->severities |= TO(severity_of(in->levels.at[i]));
+        query->severities |= TO(api_severity(in->levels.at[i]));
     query->allocations = in->allocation_ids;
     query->agents = in->agent_ids;
     query->containers = in->container_ids;
@@ -547,7 +548,8 @@ static det_status fill_filters(struct request *req, const struct logs_query *in,
     if (in->limit && in->follow)
         return err_set(req->err, DET_INVALID,
                        "Limit cannot be specified when following");
-    return check_search(query, req->err);
+    /* looked at before the stream begins: then it is too late to refuse */
+    return store_log_check(query, req->err);
 }
 
 static det_status stream_logs(struct request *req, const char *task_id,
@@ -579,7 +581,7 @@ static det_status trial_task(struct request *req, struct trial_view *ret_trial)
     return st ? st : store_trial_get(req->db, id, &req->mem, ret_trial, req->err);
 }
 
-static det_status check_task(struct request *req)
+det_status api_check_task(struct request *req)
 {
     struct allocation *rows;
     uint32_t count;
@@ -601,7 +603,7 @@ det_status api_trial_logs(struct request *req)
 
 det_status api_task_logs(struct request *req)
 {
-    det_status st = check_task(req);
+    det_status st = api_check_task(req);
 
     return st ? st : stream_logs(req, req->arg[0], 0);
 }
@@ -632,7 +634,7 @@ det_status api_trial_logs_fields(struct request *req)
 
 det_status api_task_logs_fields(struct request *req)
 {
-    det_status st = check_task(req);
+    det_status st = api_check_task(req);
 
     if (st)
         return st;

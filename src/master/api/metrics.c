@@ -9,9 +9,11 @@
 
 #include "master/api/api.h"
 #include "master/api/reports.h"
+#include "master/changes.h"
 #include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
+#include "master/tell.h"
 #include "store/data.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
@@ -61,6 +63,16 @@ static det_status write_report(struct write_job *job, struct db *db, struct err 
     struct request *req = REQUEST_OF(job);
 
     return report_write_metrics(db, req->state, &req->mem, err);
+}
+
+static void tell_report(struct request *req)
+{
+    const struct metric_report *report = req->state;
+
+    changes_note(req->master->changes, CHANGE_METRICS, report->trial_id,
+                 req->experiment_id);
+    if (report_is_validation(report))
+        tell_trial_of_path(req);
 }
 
 static det_status validated(struct request *req)
@@ -124,6 +136,8 @@ det_status api_report_metrics(struct request *req)
     if (st)
         return st;
     req->state = report;
+    req->experiment_id = tell_experiment_of(req, report->trial_id);
+    req->committed = tell_report;
     return request_write(req, write_report,
                          report_is_validation(report) ? validated : NULL);
 }
@@ -164,6 +178,8 @@ det_status api_report_progress(struct request *req)
     if (st)
         return st;
     req->state = event;
+    req->experiment_id = trial.row.experiment_id;
+    req->committed = tell_trial_of_path;
     return trial.is_unmanaged ? request_write(req, write_progress, NULL)
                               : request_event(req, event, NULL);
 }
@@ -203,11 +219,14 @@ static det_status write_runner(struct write_job *job, struct db *db, struct err 
 static det_status keep_id(struct request *req)
 {
     int64_t *id = arena_new(&req->mem, int64_t);
+    det_status st = id ? request_id(req, 0, id) : DET_NOMEM;
 
-    if (!id)
-        return DET_NOMEM;
+    if (st)
+        return st;
     req->state = id;
-    return request_id(req, 0, id);
+    req->experiment_id = tell_experiment_of(req, *id);
+    req->committed = tell_trial_of_path;
+    return DET_OK;
 }
 
 det_status report_check_state(const struct runner_metadata_body *body, struct err *err)

@@ -10,6 +10,7 @@
 #include "master/api/show.h"
 #include "master/collector.h"
 #include "master/janitor.h"
+#include "master/tell.h"
 #include "store/collect.h"
 #include "store/data.h"
 #include "store/views.h"
@@ -44,7 +45,11 @@ static det_status write_deletion(struct write_job *job, struct db *db, struct er
 static det_status deletion_begun(struct request *req)
 {
     collector_wake(req->master->collector);
-    return req->state ? request_write(req, write_deletion, deletion_begun) : DET_OK;
+    if (req->state)
+        return request_write(req, write_deletion, deletion_begun);
+    tell_checkpoints(req, json_first(json_find(req->tree, "checkpointUuids")),
+                     UINT32_MAX);
+    return DET_OK;
 }
 
 det_status api_delete_checkpoints(struct request *req)
@@ -302,6 +307,7 @@ static det_status results_kept(struct request *req)
 {
     janitor_wake(req->master->janitor); /* an experiment may wait for its files to go */
     collector_wake(req->master->collector);
+    tell_checkpoints(req, json_first(json_find(req->tree, "results")), UINT32_MAX);
     return DET_OK;
 }
 

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "master/api/api.h"
+#include "master/changes.h"
 #include "master/collector.h"
 #include "master/heart.h"
 #include "master/journal.h"
@@ -61,7 +62,9 @@ struct batch_state {
     const char *group; /* of the last metrics: the next are mostly of the same */
     int64_t stored;    /* the mark, once the job is done */
     bool has_events;
+    bool has_validations;
     bool has_lines;
+    uint32_t kinds;    /* bits of 1 << enum report_kind */
     bool is_unmanaged; /* of a trial, and of any of its runs */
     int64_t run;       /* ... of which the last item was */
 };
@@ -336,8 +339,10 @@ static det_status next_item(struct request *req, const char *at, size_t len,
         return refuse(req, item, st, &why);
     /* Also when the batch was stored before: whoever stored it may not have got to
      * telling the heart. */
-    state->has_events |=
-        item->kind != REPORT_METRICS || report_is_validation(&item->metrics);
+    state->has_validations |=
+        item->kind == REPORT_METRICS && report_is_validation(&item->metrics);
+    state->has_events |= item->kind != REPORT_METRICS || state->has_validations;
+    state->kinds |= 1u << item->kind;
     return DET_OK;
 }
 
@@ -524,6 +529,27 @@ static det_status write_batch(struct write_job *job, struct db *db, struct err *
 
 /* ---- the call -------------------------------------------------------------------- */
 
+/* What the heart hears of it tells, too; the rest nobody else does. */
+static void tell_batch(struct request *req)
+{
+    const struct batch_state *state = req->state;
+    struct changes *changes = req->master->changes;
+    const uint32_t quiet = 1u << REPORT_METRICS | 1u << REPORT_ALERT;
+    int64_t trial = state->maker.trial_id;
+    int64_t experiment = state->maker.experiment_id;
+
+    if (state->kinds & 1u << REPORT_METRICS)
+        changes_note(changes, CHANGE_METRICS, trial, experiment);
+    if (state->kinds & 1u << REPORT_CHECKPOINT)
+        changes_note(changes, CHANGE_CHECKPOINT, trial, experiment);
+    if (state->has_lines)
+        changes_note_text(changes, CHANGE_LOGS, state->maker.task_id);
+    if (!(state->kinds & ~quiet) && !state->has_validations)
+        return;
+    changes_note(changes, CHANGE_TRIAL, trial, experiment);
+    changes_note(changes, CHANGE_EXPERIMENT, experiment, 0);
+}
+
 static det_status reply_batch(struct request *req)
 {
     const struct batch_state *state = req->state;
@@ -573,6 +599,7 @@ det_status api_report_batch(struct request *req)
     if (!st)
         st = read_items(req, (const char *)body->at + BATCH_HEAD,
                         body->len - BATCH_HEAD);
+    req->committed = tell_batch;
     return st ? st : request_write(req, write_batch, reply_batch);
 }
 
@@ -599,5 +626,6 @@ det_status api_trial_reports(struct request *req)
     state->maker.task_id = state->maker.name = trial.row.task_id;
     state->share.rank = -1;
     st = read_items(req, (const char *)body->at + BATCH_HEAD, body->len - BATCH_HEAD);
+    req->committed = tell_batch;
     return st ? st : request_write(req, write_batch, reply_batch);
 }

@@ -46,6 +46,10 @@ det_status unmanaged_trial_get(struct request *req, int64_t id,
 
 /* ---- checkpoints.c --------------------------------------------------------------- */
 
+/* DET_FORBIDDEN: a task asks for a checkpoint of somebody else's. */
+struct request;
+det_status checkpoint_check_may_read(struct request *req, const struct checkpoint *row);
+
 /* The row of what `maker` reports at `now_us`, in `mem`; borrows from both. */
 det_status report_checkpoint(const struct checkpoint_body *body,
                              const struct allocation *maker, int64_t now_us,

@@ -100,7 +100,7 @@ det_status api_pack_files(const char *what, const struct json *files,
                        json_kind_name(files->kind));
     if (!files->list.count)
         return DET_OK;
-    st = archive_writer_new(&writer, err);
+    st = archive_writer_new(ARCHIVE_TGZ, &writer, err);
     if (st)
         return st;
     json_each(file, files) {

@@ -12,6 +12,7 @@
 #include "master/api/api.h"
 #include "master/api/reports.h"
 #include "master/api/show.h"
+#include "master/tell.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -235,5 +236,7 @@ det_status api_patch_trial(struct request *req)
     else if (!state->end_us)
         state->end_us = master_now_us(req->master);
     req->state = state;
+    req->experiment_id = trial.row.experiment_id;
+    req->committed = tell_trial_of_path;
     return request_write(req, write_state, state_written);
 }

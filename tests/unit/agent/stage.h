@@ -212,7 +212,7 @@ static inline char *pack(const char *path, const char *text)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     struct buf reply = BUF_INIT;
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_OK(archive_add(writer, &entry, &test_err));
     CHECK_OK(archive_finish(writer, &tgz, &test_err));
     archive_writer_free(writer);

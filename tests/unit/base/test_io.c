@@ -669,3 +669,40 @@ ON_BOTH(a_disk_says_how_large_it_is_and_what_is_free)
         CHECK_EQ(space.free_bytes, 990);
     CHECK_EQ(io_space(io, below(root, "nowhere"), &space, &test_err), DET_NOT_FOUND);
 }
+
+ON_BOTH(a_file_below_a_directory_is_opened_by_its_path)
+{
+    struct io_file *file;
+    char byte;
+    size_t len;
+
+    CHECK_OK(io_mkdir(io, below(root, "a/b"), false, &test_err));
+    put(io, below(root, "a/b/c"), "x");
+    CHECK_OK(io_open_below(io, root, "a/b/c", &file, &test_err));
+    CHECK_OK(io_read_at(file, 0, &byte, 1, &len, &test_err));
+    CHECK_EQ(byte, 'x');
+    io_close(file);
+    CHECK_EQ(io_open_below(io, root, "a/none", &file, &test_err), DET_NOT_FOUND);
+    CHECK(io_open_below(io, root, "a/b", &file, &test_err) != DET_OK);
+    CHECK(io_open_below(io, root, "a/b/c/d", &file, &test_err) != DET_OK);
+}
+
+static void links_below(struct io *io, const char *root)
+{
+    struct io_file *file;
+
+    CHECK_OK(io_mkdir(io, below(root, "real"), false, &test_err));
+    put(io, below(root, "real/f"), "x");
+    CHECK_EQ(symlink(below(root, "real"), below(root, "folder")), 0);
+    CHECK_EQ(symlink("f", below(root, "real/link")), 0);
+    CHECK(io_open_below(io, root, "folder/f", &file, &test_err) != DET_OK);
+    CHECK(io_open_below(io, root, "real/link", &file, &test_err) != DET_OK);
+    CHECK_OK(
+        io_open_below(io, below(root, "folder"), "f", &file, &test_err)); /* trusted */
+    io_close(file);
+}
+
+TEST(no_link_on_the_way_is_followed)
+{
+    on_disk(links_below);
+}

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/rng.h"
 #include "tests/support/test.h"
 
@@ -223,6 +224,96 @@ TEST(it_finds_what_the_c_library_finds)
         regfree(&regex);
     }
     CHECK(compared > 10000);
+}
+
+static void check_literal(const char *text, bool folds, const char *want)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+    const char *literal;
+    size_t len;
+
+    CHECK_OK(folds ? pattern_new_folding(text, &pattern, &test_err)
+                   : pattern_new(text, &pattern, &test_err));
+    literal = pattern_literal(pattern, &len);
+    if (len != strlen(want) || memcmp(literal, want, len))
+        fail_msg("'%s' must hold '%.*s', not '%s'", text, (int)len, literal, want);
+}
+
+TEST(what_every_match_holds_is_known)
+{
+    check_literal("loss=[0-9]+", false, "loss=");
+    check_literal("^epoch (1|2) done$", false, "epoch ");
+    check_literal("a|b", false, "");
+    check_literal("(abc|d)ef", false, "ef");
+    check_literal("x(abc)?yz", false, "yz");
+    check_literal("(abc)*yz", false, "yz");
+    check_literal("(abc)+d", false, "abc");
+    check_literal("ab{3}c", false, "abbbc");
+    check_literal("ab{0,3}c", false, "a");
+    check_literal("ab{0}c", false, "ac");
+    check_literal("LOSS", true, "loss");
+    check_literal(".*", false, "");
+    check_literal("\\bERROR\\b", false, "ERROR");
+}
+
+TEST(letters_fold_where_wanted)
+{
+    static const struct {
+        const char *pattern;
+        const char *in;
+        bool is_there;
+    } rows[] = {
+        {"Error", "an eRROR", true},     {"[^a]", "A", false},     {"[^A]", "a", false},
+        {"[x-z]+$", "XyZ", true},        {"[X-Z]+$", "xYz", true}, {"\\W", "A", false},
+        {"[[:upper:]]", "a", true},      {"[_]", "\x7f", false},   {"@", "`", false},
+        {"\xc3\xa4", "\xc3\x84", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+
+        CHECK_OK(pattern_new_folding(rows[i].pattern, &pattern, &test_err));
+        if (pattern_matches(pattern, rows[i].in, strlen(rows[i].in)) !=
+            rows[i].is_there)
+            fail_msg("'%s' in '%s'", rows[i].pattern, rows[i].in);
+    }
+}
+
+static void compare_folding(const char *text, const char *in)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+    struct find find;
+    const char *literal;
+    size_t len;
+    bool is_there;
+    regex_t regex;
+
+    if (pattern_new_folding(text, &pattern, NULL) ||
+        regcomp(&regex, text, REG_EXTENDED | REG_NOSUB | REG_ICASE))
+        return;
+    is_there = pattern_matches(pattern, in, strlen(in));
+    if (is_there != !regexec(&regex, in, 0, NULL, 0))
+        fail_msg("'%s' in '%s'", text, in);
+    regfree(&regex);
+    literal = pattern_literal(pattern, &len);
+    find_init(&find, literal, len, true);
+    if (is_there && !find_in(&find, in, strlen(in)))
+        fail_msg("'%s' is in '%s' without '%.*s'", text, in, (int)len, literal);
+}
+
+TEST(folding_agrees_with_the_c_library_and_matches_hold_their_literal)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf in = BUF_INIT;
+    struct rng rng;
+
+    rng_seed(&rng, 8);
+    for (int i = 0; i < 20000; i++) {
+        random_text(&rng, "aAbBc.()|*+?$^", &text);
+        random_text(&rng, "abcABC", &in);
+        if (text.len)
+            compare_folding(text.data, in.len ? in.data : "");
+    }
 }
 
 TEST(a_pattern_out_of_memory_is_no_pattern)

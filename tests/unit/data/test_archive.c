@@ -127,7 +127,7 @@ static void pack(struct buf *tgz)
     struct archive_entry_in folder = {.path = "dir", .is_directory = 1, .mode = 0755};
     struct archive_writer *writer = NULL;
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_OK(archive_add(writer, &folder, &test_err));
     add(writer, "dir/a.txt", "hello");
     add(writer, "./b", "");
@@ -190,7 +190,7 @@ TEST(an_empty_archive_unpacks_to_nothing)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     struct archive_writer *writer = NULL;
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_OK(archive_finish(writer, &tgz, &test_err));
     archive_writer_free(writer);
     CHECK_OK(archive_unpack(tgz.data, tgz.len, place.inner, &test_err));
@@ -206,7 +206,7 @@ TEST(the_writer_refuses_paths_that_escape_and_remembers)
     CLEANUP(buf_done) struct buf tgz = BUF_INIT;
     struct err err = {0};
 
-    CHECK_OK(archive_writer_new(&writer, &test_err));
+    CHECK_OK(archive_writer_new(ARCHIVE_TGZ, &writer, &test_err));
     CHECK_EQ(archive_add(writer, &bad, &err), DET_INVALID);
     CHECK_HAS(err.text, "'../x' leads out");
     CHECK_EQ(archive_add(writer, &good, NULL), DET_INVALID);
@@ -341,13 +341,85 @@ TEST(a_folder_that_is_missing_is_named)
     CHECK_HAS(err.text, "/nonexistent-det");
 }
 
+static det_status note_entry(void *arg, const struct archive_entry_in *entry,
+                             struct err *err)
+{
+    (void)err;
+    buf_printf(arg, "%s%s %d;", entry->path, entry->is_directory ? "/" : "",
+               (int)entry->size_bytes);
+    return strcmp(entry->path, "stop") ? DET_OK : DET_STATE;
+}
+
+TEST(what_lies_in_an_archive_is_listed_without_unpacking)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+
+    pack(&tgz);
+    CHECK_OK(archive_list(tgz.data, tgz.len, note_entry, &names, &test_err));
+    CHECK_HAS(names.data, "dir/ 0;dir/a.txt 5;b 0;\xC3\xA4/deep/er 2;a-name-of");
+    buf_clear(&names);
+    CHECK_OK(archive_list(NULL, 0, note_entry, &names, &test_err));
+    CHECK_EQ(names.len, 0);
+    CHECK_EQ(archive_list("nonsense", 8, note_entry, &names, &test_err), DET_INVALID);
+}
+
+TEST(a_walk_through_an_archive_ends_where_its_visitor_says)
+{
+    CLEANUP(buf_done) struct buf tar = BUF_INIT;
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+
+    put_entry(&tar, '0', "one", NULL, "1");
+    put_entry(&tar, '0', "stop", NULL, "2");
+    put_entry(&tar, '0', "three", NULL, "3");
+    put_end(&tar);
+    CHECK_EQ(archive_list(tar.data, tar.len, note_entry, &names, &test_err), DET_STATE);
+    CHECK_STR(names.data, "one 1;stop 1;");
+}
+
+TEST(one_file_of_an_archive_is_read)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf little = BUF_LIMITED(4);
+
+    pack(&tgz);
+    CHECK_OK(archive_read_file(tgz.data, tgz.len, "dir/a.txt", &text, &test_err));
+    CHECK_STR(text.data, "hello");
+    buf_clear(&text);
+    CHECK_OK(archive_read_file(tgz.data, tgz.len, "./b", &text, &test_err));
+    CHECK_EQ(text.len, 0);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "dir", &text, &test_err),
+             DET_NOT_FOUND);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "../etc/passwd", &text, &test_err),
+             DET_NOT_FOUND);
+    CHECK_HAS(test_err.text, "'../etc/passwd'");
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len, "dir/a.txt", &little, &test_err),
+             DET_TOO_LARGE);
+    CHECK_EQ(archive_read_file(tgz.data, tgz.len / 2, "dir/nothing", &text, &test_err),
+             DET_INVALID);
+}
+
+TEST(reading_from_an_archive_survives_every_failed_allocation)
+{
+    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+
+    pack(&tgz);
+    EACH_ALLOCATION_FAILS() {
+        CLEANUP(buf_done) struct buf text = BUF_INIT;
+        det_status st = archive_read_file(tgz.data, tgz.len, "dir/a.txt", &text, NULL);
+
+        CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
+    }
+}
+
 TEST(packing_survives_every_failed_allocation)
 {
     EACH_ALLOCATION_FAILS() {
         struct archive_entry_in entry = {.path = "x", .mode = 0600};
         struct archive_writer *writer = NULL;
         CLEANUP(buf_done) struct buf tgz = BUF_INIT;
-        det_status st = archive_writer_new(&writer, NULL);
+        det_status st = archive_writer_new(ARCHIVE_TGZ, &writer, NULL);
 
         if (!st)
             st = archive_add(writer, &entry, NULL);
@@ -378,5 +450,49 @@ TEST(unpacking_survives_every_failed_allocation)
         CHECK_EQ(st, has_fired ? DET_NOMEM : DET_OK);
         if (!has_fired)
             break;
+    }
+}
+
+TEST(an_archive_in_pieces_is_the_one_made_at_once)
+{
+    static const enum archive_format formats[] = {ARCHIVE_TGZ, ARCHIVE_TGZ_FAST,
+                                                  ARCHIVE_TAR, ARCHIVE_ZIP};
+    static const char text[] = "one two three four";
+    const struct archive_entry_in entry = {.path = "a/b",
+                                           .mode = 0644,
+                                           .modified_s = 7,
+                                           .bytes = text,
+                                           .size_bytes = sizeof(text)};
+
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        CLEANUP(buf_done) struct buf whole = BUF_INIT;
+        CLEANUP(buf_done) struct buf pieces = BUF_INIT;
+        struct archive_writer *writer;
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_add(writer, &entry, &test_err));
+        CHECK_OK(archive_finish(writer, &whole, &test_err));
+        archive_writer_free(writer);
+
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_EQ(archive_data(writer, "x", 1, &test_err), DET_INVALID);
+        archive_writer_free(writer);
+
+        buf_clear(&pieces);
+        CHECK_OK(archive_writer_new(formats[i], &writer, &test_err));
+        CHECK_OK(archive_begin(writer, &entry, &test_err));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            CHECK_OK(archive_data(writer, text + at, 1, &test_err));
+            CHECK_OK(archive_take(writer, &pieces, &test_err));
+        }
+        CHECK_OK(archive_finish(writer, &pieces, &test_err));
+        archive_writer_free(writer);
+        CHECK_EQ(pieces.len, whole.len);
+        CHECK(!memcmp(pieces.data, whole.data, whole.len));
     }
 }

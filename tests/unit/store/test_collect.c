@@ -55,12 +55,13 @@ static void end_trial(struct world *w, int64_t trial)
 
 static void collect(struct world *w)
 {
-    bool did = true;
+    int64_t experiment = 1;
+    bool is_due;
 
-    while (did)
-        CHECK_OK(store_collect_step(w->db, &place, &did, &test_err));
-    CHECK_OK(store_collect_is_due(w->db, &did, &test_err));
-    CHECK(!did);
+    while (experiment)
+        CHECK_OK(store_collect_step(w->db, &place, &experiment, &test_err));
+    CHECK_OK(store_collect_is_due(w->db, &is_due, &test_err));
+    CHECK(!is_due);
 }
 
 static enum checkpoint_state state_of(struct world *w, const char *uuid)
@@ -420,11 +421,11 @@ TEST(running_out_of_memory_leaves_the_decision_for_later)
     end_trial(&w, 1);
     EACH_ALLOCATION_FAILS() {
         struct err err = {0};
-        bool did;
+        int64_t experiment;
 
         CHECK_OK(db_begin(w.db, &test_err));
-        if (!store_collect_step(w.db, &place, &did, &err))
-            CHECK(did);
+        if (!store_collect_step(w.db, &place, &experiment, &err))
+            CHECK_EQ(experiment, 1);
         db_rollback(w.db);
     }
     collect(&w);

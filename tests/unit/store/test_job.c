@@ -98,6 +98,7 @@ TEST(those_that_are_over_are_listed_when_asked_for)
     struct job_view *rows;
     struct job *alive;
     struct job row = a_job(1, "one");
+    struct page all = {0}, last = {.offset = 1, .limit = 1};
     uint32_t count = 0;
 
     world_init(&w, true);
@@ -105,13 +106,20 @@ TEST(those_that_are_over_are_listed_when_asked_for)
     add_job(&w, 2, "two");
     row.state = JOB_ERROR;
     CHECK_OK(store_job_put(w.db, &row, &test_err));
-    CHECK_OK(store_job_list(w.db, false, &w.mem, &rows, &count, &test_err));
+    CHECK_OK(store_job_list(w.db, false, &all, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_STR(rows[0].row.task_id, "two");
     CHECK(rows[0].config == NULL);
-    CHECK_OK(store_job_list(w.db, true, &w.mem, &rows, &count, &test_err));
+    CHECK_EQ(all.total, 1);
+    all = (struct page){0};
+    CHECK_OK(store_job_list(w.db, true, &all, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 2);
     CHECK_STR(rows[1].row.task_id, "one");
+    CHECK_OK(store_job_list(w.db, true, &last, &w.mem, &rows, &count, &test_err));
+    CHECK_EQ(count, 1);
+    CHECK_STR(rows[0].row.task_id, "one");
+    CHECK_EQ(last.total, 2);
+    CHECK_EQ(last.start, 1);
     CHECK_OK(store_jobs_alive(w.db, &w.mem, &alive, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_EQ(alive[0].id, 2);
@@ -127,12 +135,13 @@ TEST(a_list_without_memory_is_a_failure_and_gives_nothing)
     add_job(&w, 1, "one");
     for (int64_t nth = 1; !is_over; nth++) {
         CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        struct page page = {0};
         struct job_view *rows = NULL;
         uint32_t count = 9;
         det_status st;
 
         fault_arm(FAULT_MEMORY, nth);
-        st = store_job_list(w.db, true, &mem, &rows, &count, &test_err);
+        st = store_job_list(w.db, true, &page, &mem, &rows, &count, &test_err);
         is_over = !fault_disarm(FAULT_MEMORY);
         CHECK_EQ(st, is_over ? DET_OK : DET_NOMEM);
         CHECK_EQ(count, is_over ? 1 : 9);

@@ -111,6 +111,8 @@ static bool wanted(const struct log_query *query, const struct log_line *line)
         return false;
     if (query->to_us && line->time_us > query->to_us)
         return false;
+    if (query->is_regex)
+        return !strcmp(line->text, "error: no such file");
     return !query->search || strstr(line->text, query->search);
 }
 
@@ -204,6 +206,9 @@ static void check_queries(struct world *w, const struct plain *plain)
             query.search = "no such";
             check_query(w, plain, query);
             query.search = "nothing has this";
+            check_query(w, plain, query);
+            query.search = "^e.*e$"; /* "error: no such file" */
+            query.is_regex = true;
             check_query(w, plain, query);
         }
     }
@@ -437,6 +442,204 @@ TEST(damaged_chunks_are_refused_or_read_without_harm)
     log_writer_done(&w);
 }
 
+/* ---- times ----------------------------------------------------------------------- */
+
+enum { JUMBLED = 3000 };
+
+/* Senders with clocks that differ, one of them by far; batches of a few lines. */
+static void fill_jumbled(struct world *w, int64_t *times)
+{
+    struct rng64 rng = {.state = 3};
+
+    for (uint32_t at = 0; at < JUMBLED;) {
+        struct log_line line[40];
+        struct log_batch batch = {.task_id = "t", .line = line};
+        int64_t skew = (int64_t)rng64_below(&rng, 5) * 70000 - 100000;
+
+        batch.count =
+            MIN(1 + (uint32_t)rng64_below(&rng, ARRAY_LEN(line)), JUMBLED - at);
+        for (uint32_t i = 0; i < batch.count; i++, at++) {
+            times[at] = 1000000 + at * 100 + skew;
+            if (at == JUMBLED / 2)
+                times[at] += 150000;
+            line[i] = (struct log_line){.time_us = times[at],
+                                        .rank = -1,
+                                        .text = "some words of a line",
+                                        .len = 20};
+        }
+        uint32_t stored;
+
+        CHECK_OK(add_batch(w, &batch, &stored));
+        if (!rng64_below(&rng, 20)) { /* the cache is forgotten */
+            CHECK_OK(db_begin(w->db, &test_err));
+            CHECK_OK(store_log_add(w->db, &batch, &w->mem, &stored, &test_err));
+            db_rollback(w->db);
+        }
+        if (!rng64_below(&rng, 9))
+            merge_all(w);
+    }
+}
+
+static int64_t first_at(const int64_t *times, int64_t from_line, int64_t time_us)
+{
+    for (int64_t i = from_line; i <= JUMBLED; i++)
+        if (times[i - 1] >= time_us)
+            return i;
+    return JUMBLED + 1;
+}
+
+static void check_times(struct world *w, const int64_t *times, int64_t from_line)
+{
+    struct rng64 rng = {.state = 4};
+
+    for (int i = 0; i < 500; i++) {
+        int64_t time_us = 800000 + (int64_t)rng64_below(&rng, 800000);
+        int64_t line = -1;
+
+        CHECK_OK(store_log_at(w->db, "t", time_us, &w->mem, &line, &test_err));
+        CHECK_EQ(line, first_at(times, from_line, time_us));
+    }
+}
+
+TEST(the_first_line_of_a_time_is_found_though_senders_differ)
+{
+    struct world w;
+    int64_t *times = calloc(JUMBLED, sizeof(*times));
+    int64_t line = -1;
+
+    CHECK(times != NULL);
+    world_init(&w, true);
+    CHECK_OK(store_log_at(w.db, "t", 5, &w.mem, &line, &test_err));
+    CHECK_EQ(line, 1); /* nothing there */
+    fill_jumbled(&w, times);
+    check_times(&w, times, 1);
+    merge_all(&w);
+    check_times(&w, times, 1);
+    CHECK_OK(store_log_at(w.db, "t", 1, &w.mem, &line, &test_err));
+    CHECK_EQ(line, 1);
+    CHECK_OK(store_log_at(w.db, "t", INT64_MAX, &w.mem, &line, &test_err));
+    CHECK_EQ(line, JUMBLED + 1);
+    free(times);
+    world_done(&w);
+}
+
+TEST(times_are_found_when_the_first_lines_have_expired)
+{
+    const int64_t day = INT64_C(86400000000);
+    struct world w;
+    struct log_span span;
+    int64_t removed;
+    int64_t line;
+
+    world_init(&w, true);
+    CHECK_OK(store_log_span(w.db, "t", &span, &test_err));
+    CHECK_EQ(span.first, 1);
+    CHECK_EQ(span.last, 0);
+    for (int i = 0; i < 300; i++) /* one a chunk, more than go in one call */
+        add_at(&w, "t", (i % 2 ? 5 : 6) * day + i);
+    add_at(&w, "t", 3 * day); /* late: its chunk waits for those before it */
+    add_at(&w, "t", 30 * day);
+    CHECK_OK(store_log_expire(w.db, 20 * day, 10, &removed, &test_err));
+    CHECK_EQ(removed, 256);
+    CHECK_OK(store_log_span(w.db, "t", &span, &test_err));
+    CHECK_EQ(span.first, 257);
+    CHECK_EQ(span.last, 302);
+    CHECK_OK(store_log_at(w.db, "t", 6 * day + 260, &w.mem, &line, &test_err));
+    CHECK_EQ(line, 261);
+    CHECK_OK(store_log_at(w.db, "t", 7 * day, &w.mem, &line, &test_err));
+    CHECK_EQ(line, 302);
+    CHECK_OK(store_log_expire(w.db, 20 * day, 10, &removed, &test_err));
+    CHECK_EQ(removed, 45);
+    CHECK_OK(store_log_at(w.db, "t", 1, &w.mem, &line, &test_err));
+    CHECK_EQ(line, 302);
+    world_done(&w);
+}
+
+/* ---- search ---------------------------------------------------------------------- */
+
+static uint32_t hits_of(struct world *w, struct log_query query)
+{
+    struct log_page page = {0};
+    uint32_t hits = 0;
+
+    query.task_id = "t";
+    while (!page.is_end) {
+        query.after_id = page.next;
+        CHECK_OK(store_log_read(w->db, &query, &w->mem, &page, &test_err));
+        hits += page.count;
+    }
+    return hits;
+}
+
+TEST(what_is_searched_for_stands_in_lines_and_not_between_them)
+{
+    struct world w;
+    struct log_line line[] = {
+        {.text = "Loss=0.5 ERROR", .rank = 7},
+        {.text = "loss", .rank = 7},
+        {.text = "", .rank = 7},
+        {.text = "=0.5 and more", .rank = 7},
+        {.text = "xxLOSSLoss=1.25", .rank = 7},
+        {.text = "the end", .rank = 7},
+    };
+    struct log_batch batch = {.task_id = "t", .line = line, .count = ARRAY_LEN(line)};
+    uint32_t stored;
+
+    for (size_t i = 0; i < ARRAY_LEN(line); i++) {
+        line[i].len = (uint32_t)strlen(line[i].text);
+        line[i].agent = "loss agent";
+        line[i].time_us = (int64_t)i;
+    }
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "loss"}), 1);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "loss", .folds = true}), 3);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "agent"}), 0);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "end"}), 1);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "the end", .limit = 1}), 1);
+    CHECK_EQ(
+        hits_of(&w, (struct log_query){.search = "loss=[0-9.]+", .is_regex = true}), 0);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "LOSS=[0-9.]+",
+                                            .is_regex = true,
+                                            .folds = true}),
+             2);
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "^$", .is_regex = true}), 1);
+    /* the end of one line and what lies behind it: time, flags, rank */
+    CHECK_EQ(hits_of(&w, (struct log_query){.search = "ERROR\x02 \x07"}), 0);
+    world_done(&w);
+}
+
+TEST(texts_are_cut_where_wanted)
+{
+    struct world w;
+    char *big = calloc(1, 2000001);
+    struct log_line line[3] = {{.text = "0123456789", .len = 10, .rank = -1},
+                               {.text = big, .len = 2000000, .rank = -1},
+                               {.text = "0123", .len = 4, .rank = -1}};
+    struct log_batch batch = {.task_id = "t", .line = line, .count = 3};
+    struct log_query query = {.task_id = "t", .limit = 10, .cut_bytes = 4};
+    struct log_page page;
+    uint32_t stored;
+
+    CHECK(big != NULL);
+    memset(big, 'x', 2000000);
+    memcpy(big + 1999990, "needle", 6);
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 3);
+    CHECK_STR(page.line[0].text, "0123");
+    CHECK_EQ(page.line[0].cut, 6);
+    CHECK_EQ(page.line[1].cut, 1999996);
+    CHECK_EQ(page.line[2].cut, 0);
+    query.search = "needle"; /* in what is left out */
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 1);
+    CHECK_EQ(page.line[0].id, 2);
+    free(big);
+    world_done(&w);
+}
+
 TEST(adding_merging_and_reading_survive_each_failing_allocation)
 {
     EACH_ALLOCATION_FAILS() {
@@ -449,6 +652,8 @@ TEST(adding_merging_and_reading_survive_each_failing_allocation)
         struct log_query query = {.task_id = "t"};
         struct arena mem = ARENA_INIT(1 << 20);
         struct log_page page;
+        struct log_span span;
+        int64_t line_number;
         uint32_t count;
         bool flag;
         det_status st;
@@ -461,6 +666,14 @@ TEST(adding_merging_and_reading_survive_each_failing_allocation)
             st = store_log_compact(w.db, &flag, NULL);
         if (!st)
             st = store_log_read(w.db, &query, &mem, &page, NULL);
+        query.search = "A+";
+        query.is_regex = query.folds = true;
+        if (!st)
+            st = store_log_read(w.db, &query, &mem, &page, NULL);
+        if (!st)
+            st = store_log_at(w.db, "t", 1, &mem, &line_number, NULL);
+        if (!st)
+            st = store_log_span(w.db, "t", &span, NULL);
         if (fault_fired())
             CHECK(st == DET_NOMEM || st == DET_OK);
         else

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series_pen.c - see series_pen.h.
+ *
+ * Exact charts.  The x of all lines are merged one line after the other into one list;
+ * as soon as it is longer than the room, the chart is not exact and every line is cut
+ * into pixels.  A line that has the same x twice (two reports at one time) has it twice
+ * in the list.
+ *
+ * First and last.  They are the values with the smallest and the largest x, whatever
+ * the order they come in.  A sum does not have them: whoever hands sums in also marks
+ * their first and last values. */
+#include "store/series_pen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/mem.h"
+
+/* ---- pixels ---------------------------------------------------------------------- */
+
+static double width_of(const struct series_grid *grid)
+{
+    double width = (grid->to - grid->from) / grid->pixels;
+
+    return width > 0 ? width : 1;
+}
+
+static uint32_t pixel_of(const struct series_grid *grid, double x)
+{
+    double at = (x - grid->from) / width_of(grid);
+
+    if (!(at > 0))
+        return 0;
+    return at >= grid->pixels ? grid->pixels - 1 : (uint32_t)at;
+}
+
+bool series_fits(const struct series_grid *grid, double from, double to)
+{
+    return (to - from) * 2 <= width_of(grid) ||
+           pixel_of(grid, from) == pixel_of(grid, to);
+}
+
+static uint8_t odd_kind(double y)
+{
+    if (isnan(y))
+        return ODD_NAN;
+    return y > 0 ? ODD_UP : ODD_DOWN;
+}
+
+static double odd_value(uint8_t odd)
+{
+    if (odd & ODD_NAN)
+        return (double)NAN;
+    return odd & ODD_UP ? (double)INFINITY : -(double)INFINITY;
+}
+
+/* Of equal extremes the one that was reached first counts. */
+static void take_low(struct series_pixel *pixel, double x, double y)
+{
+    if (y < pixel->low || (!(y > pixel->low) && x < pixel->low_at)) {
+        pixel->low = y;
+        pixel->low_at = x;
+    }
+}
+
+static void take_high(struct series_pixel *pixel, double x, double y)
+{
+    if (y > pixel->high || (!(y < pixel->high) && x < pixel->high_at)) {
+        pixel->high = y;
+        pixel->high_at = x;
+    }
+}
+
+static void pixel_add(struct series_pen *pen, double x, double y)
+{
+    struct series_pixel *pixel = &pen->pixel[pixel_of(pen->grid, x)];
+
+    if (!isfinite(y)) {
+        pixel->odd |= odd_kind(y);
+    } else if (!pixel->has) {
+        *pixel = (struct series_pixel){y, y, x, x, true, pixel->odd};
+    } else {
+        take_low(pixel, x, y);
+        take_high(pixel, x, y);
+    }
+}
+
+/* From now on only pixels. */
+static bool spill(struct series_pen *pen)
+{
+    if (pen->pixel)
+        return true;
+    pen->pixel = mem_array(pen->grid->pixels, sizeof(*pen->pixel));
+    if (!pen->pixel)
+        return false;
+    for (size_t i = 0; i < pen->few.count; i++)
+        pixel_add(pen, pen->few.at[i].x, pen->few.at[i].y);
+    vec_done(&pen->few);
+    return true;
+}
+
+/* ---- values in ------------------------------------------------------------------- */
+
+static bool add_odd(struct series_pen *pen, double x, double y)
+{
+    struct series_point point = {x, y};
+
+    return pen->odd.count >= SERIES_ODD || vec_push(&pen->odd, point);
+}
+
+void series_pen_mark(struct series_pen *pen, double x, double y)
+{
+    struct series_line *line = &pen->line;
+
+    if (!pen->has_ends || x < line->first.x)
+        line->first = (struct series_point){x, y};
+    if (!pen->has_ends || x >= line->last.x)
+        line->last = (struct series_point){x, y};
+    pen->has_ends = true;
+}
+
+bool series_pen_add(struct series_pen *pen, double x, double y)
+{
+    struct series_point point = {x, y};
+
+    series_pen_mark(pen, x, y);
+    pen->line.reports++;
+    if (!isfinite(y) && !add_odd(pen, x, y))
+        return false;
+    if (!pen->pixel && pen->few.count < pen->grid->room)
+        return vec_push(&pen->few, point);
+    if (!spill(pen))
+        return false;
+    pixel_add(pen, x, y);
+    return true;
+}
+
+bool series_pen_add_sum(struct series_pen *pen, const struct series_sum *sum)
+{
+    double middle = sum->from + (sum->to - sum->from) / 2;
+    struct series_pixel *pixel;
+
+    if (!sum->count)
+        return true;
+    if (!spill(pen))
+        return false;
+    pen->line.reports += sum->count;
+    pixel = &pen->pixel[pixel_of(pen->grid, middle)];
+    pixel->odd |= sum->odd;
+    for (uint8_t kind = ODD_NAN; kind <= ODD_DOWN; kind = (uint8_t)(kind << 1)) {
+        if (sum->odd & kind && !add_odd(pen, middle, odd_value(kind)))
+            return false;
+    }
+    if (!sum->has)
+        return true;
+    if (!pixel->has)
+        *pixel = (struct series_pixel){sum->low,         sum->high, (double)INFINITY,
+                                       (double)INFINITY, true,      pixel->odd};
+    take_low(pixel, sum->is_low_first ? sum->from : sum->to, sum->low);
+    take_high(pixel, sum->is_low_first ? sum->to : sum->from, sum->high);
+    return true;
+}
+
+void series_pen_done(struct series_pen *pen)
+{
+    vec_done(&pen->few);
+    vec_done(&pen->odd);
+    mem_free(pen->pixel);
+    pen->pixel = NULL;
+}
+
+/* ---- exact charts ---------------------------------------------------------------- */
+
+static int by_x(const void *a, const void *b)
+{
+    const struct series_point *p = a;
+    const struct series_point *q = b;
+
+    return (p->x > q->x) - (p->x < q->x);
+}
+
+static void sort_few(struct series_pen *pen)
+{
+    bool is_sorted = true;
+
+    for (size_t i = 1; i < pen->few.count && is_sorted; i++)
+        is_sorted = pen->few.at[i - 1].x <= pen->few.at[i].x;
+    if (!is_sorted)
+        qsort(pen->few.at, pen->few.count, sizeof(*pen->few.at), by_x);
+}
+
+/* The x of all lines so far, in order. */
+struct places {
+    double *at;
+    double *spare; /* as large */
+    uint32_t count;
+    uint32_t room;
+};
+
+static bool are_known(const struct places *places, const struct series_pen *pen)
+{
+    if (places->count != pen->few.count)
+        return false;
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (places->at[i] != pen->few.at[i].x)
+            return false;
+    }
+    return true;
+}
+
+/* False: there are too many. */
+static bool merge_places(struct places *places, const struct series_pen *pen)
+{
+    uint32_t i = 0;
+    size_t k = 0;
+    uint32_t count = 0;
+    double *swap = places->at;
+
+    if (are_known(places, pen))
+        return true;
+    while (i < places->count || k < pen->few.count) {
+        double mine = i < places->count ? places->at[i] : (double)INFINITY;
+        double theirs = k < pen->few.count ? pen->few.at[k].x : (double)INFINITY;
+
+        if (count == places->room)
+            return false;
+        places->spare[count++] = fmin(mine, theirs);
+        i += i < places->count && mine <= theirs;
+        k += k < pen->few.count && theirs <= mine;
+    }
+    places->at = places->spare;
+    places->spare = swap;
+    places->count = count;
+    return true;
+}
+
+static void fill_exact(const struct series_pen *pen, const struct places *places,
+                       double *y)
+{
+    size_t k = 0;
+
+    for (uint32_t i = 0; i < places->count; i++) {
+        bool is_here = k < pen->few.count && pen->few.at[k].x == places->at[i];
+
+        y[i] = is_here ? pen->few.at[k++].y : (double)NAN;
+    }
+}
+
+/* ---- charts ---------------------------------------------------------------------- */
+
+static bool draw_line(struct series_pen *pen, struct arena *mem, uint32_t x_count,
+                      struct series_line *line)
+{
+    *line = pen->line;
+    line->y = arena_array(mem, double, x_count + 1);
+    line->odd_count = (uint32_t)pen->odd.count;
+    line->odd = arena_array(mem, struct series_point, pen->odd.count + 1);
+    if (!line->y || !line->odd)
+        return false;
+    if (pen->odd.count) {
+        memcpy(line->odd, pen->odd.at, pen->odd.count * sizeof(*pen->odd.at));
+        qsort(line->odd, line->odd_count, sizeof(*line->odd), by_x);
+    }
+    return true;
+}
+
+static det_status draw_exact(struct series_pen *const *pen, uint32_t count,
+                             const struct places *places, struct arena *mem,
+                             struct series_chart *chart, struct err *err)
+{
+    chart->is_exact = true;
+    chart->x_count = places->count;
+    chart->x = arena_array(mem, double, places->count + 1);
+    if (!chart->x)
+        return err_default(err, DET_NOMEM);
+    if (places->count)
+        memcpy(chart->x, places->at, places->count * sizeof(*chart->x));
+    for (uint32_t i = 0; i < count; i++) {
+        struct series_line *line = &chart->line[i];
+
+        if (!draw_line(pen[i], mem, places->count, line))
+            return err_default(err, DET_NOMEM);
+        fill_exact(pen[i], places, line->y);
+    }
+    return DET_OK;
+}
+
+static bool is_empty(struct series_pen *const *pen, uint32_t count, uint32_t pixel)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (pen[i]->pixel[pixel].has || pen[i]->pixel[pixel].odd)
+            return false;
+    }
+    return true;
+}
+
+static void fill_pixel(const struct series_pixel *pixel, double y[2])
+{
+    bool is_low_first = pixel->low_at <= pixel->high_at;
+
+    y[0] = y[1] = (double)NAN;
+    if (!pixel->has && pixel->odd)
+        y[0] = odd_value(pixel->odd);
+    if (!pixel->has)
+        return;
+    y[0] = is_low_first ? pixel->low : pixel->high;
+    if (pixel->low < pixel->high)
+        y[1] = is_low_first ? pixel->high : pixel->low;
+}
+
+/* Where pixels that hold anything are; their number. */
+static uint32_t used_pixels(struct series_pen *const *pen, uint32_t count,
+                            uint32_t *ret_used)
+{
+    const struct series_grid *grid = pen[0]->grid;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < grid->pixels; i++) {
+        if (!is_empty(pen, count, i))
+            ret_used[used++] = i;
+    }
+    return used;
+}
+
+static bool fill_places(struct series_pen *const *pen, const uint32_t *used,
+                        uint32_t used_count, struct arena *mem,
+                        struct series_chart *chart)
+{
+    const struct series_grid *grid = pen[0]->grid;
+    double width = width_of(grid);
+    uint32_t at = 0;
+
+    chart->x_count = used_count * 2 + 2;
+    chart->x = arena_array(mem, double, chart->x_count);
+    if (!chart->x)
+        return false;
+    chart->x[at++] = grid->from;
+    for (uint32_t i = 0; i < used_count; i++) {
+        chart->x[at++] = grid->from + width * (used[i] + 0.25);
+        chart->x[at++] = grid->from + width * (used[i] + 0.75);
+    }
+    chart->x[at] = grid->to;
+    return true;
+}
+
+static det_status draw_pixels(struct series_pen *const *pen, uint32_t count,
+                              struct arena *mem, struct series_chart *chart,
+                              struct err *err)
+{
+    const struct series_grid *grid = pen[0]->grid;
+    uint32_t *used = arena_array(mem, uint32_t, grid->pixels);
+    uint32_t used_count;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!spill(pen[i]))
+            return err_default(err, DET_NOMEM);
+    }
+    if (!used)
+        return err_default(err, DET_NOMEM);
+    used_count = used_pixels(pen, count, used);
+    if (!fill_places(pen, used, used_count, mem, chart))
+        return err_default(err, DET_NOMEM);
+    for (uint32_t i = 0; i < count; i++) {
+        struct series_line *line = &chart->line[i];
+
+        if (!draw_line(pen[i], mem, chart->x_count, line))
+            return err_default(err, DET_NOMEM);
+        for (uint32_t k = 0; k < used_count; k++)
+            fill_pixel(&pen[i]->pixel[used[k]], line->y + 1 + k * (size_t)2);
+        line->y[0] = line->first.x > grid->from ? (double)NAN : line->first.y;
+        line->y[chart->x_count - 1] =
+            line->last.x < grid->to ? (double)NAN : line->last.y;
+    }
+    return DET_OK;
+}
+
+/* Lines that have something come first; their number. */
+static bool gather(struct series_pen *const *pen, uint32_t count, struct arena *mem,
+                   struct series_pen ***ret_drawn, uint32_t *ret_count)
+{
+    struct series_pen **drawn = arena_array(mem, struct series_pen *, count + 1);
+
+    *ret_count = 0;
+    if (!drawn)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pen[i]->line.reports)
+            drawn[(*ret_count)++] = pen[i];
+    }
+    *ret_drawn = drawn;
+    return true;
+}
+
+/* *ret_places: of an exact chart. */
+static bool is_exact(struct series_pen *const *pen, uint32_t count,
+                     struct places *places)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (pen[i]->pixel)
+            return false;
+        sort_few(pen[i]);
+        if (!merge_places(places, pen[i]))
+            return false;
+    }
+    return true;
+}
+
+det_status series_draw(struct series_pen *const *pen, uint32_t count, struct arena *mem,
+                       struct series_chart *chart, struct err *err)
+{
+    struct places places = {0};
+    struct series_pen **drawn = NULL;
+
+    chart->line = NULL;
+    if (!gather(pen, count, mem, &drawn, &chart->line_count))
+        return err_default(err, DET_NOMEM);
+    chart->line = arena_array(mem, struct series_line, chart->line_count + 1);
+    places.room = count ? pen[0]->grid->room : 0;
+    places.at = arena_array(mem, double, places.room + 1);
+    places.spare = arena_array(mem, double, places.room + 1);
+    if (!chart->line || !places.at || !places.spare)
+        return err_default(err, DET_NOMEM);
+    if (is_exact(drawn, chart->line_count, &places))
+        return draw_exact(drawn, chart->line_count, &places, mem, chart, err);
+    return draw_pixels(drawn, chart->line_count, mem, chart, err);
+}

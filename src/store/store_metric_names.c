@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_metric_names.c - which metrics there are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "data/json.h"
+#include "store/data.h"
+#include "store/db.h"
+#include "store/metric.h"
+#include "store/series.h"
+#include "store/store_impl.h"
+
+enum { OF_EXPERIMENT, OF_TRIAL };
+
+static const struct sql metric_name_sql[] = {
+    SQL(OF_EXPERIMENT, "SELECT DISTINCT g.name, s.names FROM trials t"
+                       "  JOIN metric_shapes s ON s.trial_id = t.id"
+                       "  JOIN metric_groups g ON g.id = s.group_id"
+                       " WHERE t.experiment_id = $1"),
+    SQL(OF_TRIAL, "SELECT g.name, s.names FROM metric_shapes s"
+                  "  JOIN metric_groups g ON g.id = s.group_id"
+                  " WHERE s.trial_id = $1"),
+};
+const struct sql_table metric_name_sql_table = SQL_TABLE(metric_name_sql);
+
+struct pair {
+    const char *group;
+    const char *name;
+};
+
+struct pairs {
+    struct map known; /* "group.name": groups have no '.' */
+    VEC(struct pair) all;
+};
+
+static bool pairs_add(struct pairs *pairs, const char *group, const struct json *names,
+                      struct arena *mem)
+{
+    json_each(item, names) {
+        struct pair pair = {group, json_str(item, "")};
+        char *key = arena_printf(mem, "%s.%s", group, pair.name);
+
+        if (!key)
+            return false;
+        if (smap_get(&pairs->known, key))
+            continue;
+        if (!smap_put(&pairs->known, key, key) || !vec_push(&pairs->all, pair))
+            return false;
+    }
+    return true;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct pair *x = a;
+    const struct pair *y = b;
+    int order = strcmp(x->group, y->group);
+
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static det_status gather_pairs(struct db *db, int which, int64_t id, struct arena *mem,
+                               struct pairs *pairs, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_name_sql[which], err);
+
+    db_bind_i64(&q, id);
+    while (db_next(&q)) {
+        const char *group = db_col_str(&q, mem);
+        const char *text = db_col_str(&q, mem);
+        struct json *names = NULL;
+        det_status st = q.status;
+
+        if (!st)
+            st = json_parse(text, strlen(text), mem, &names, err);
+        if (st)
+            return st;
+        if (!pairs_add(pairs, group, json_get(names, "n"), mem) ||
+            (which == OF_EXPERIMENT &&
+             !pairs_add(pairs, group, json_get(names, "o"), mem)))
+            return err_default(err, DET_NOMEM);
+    }
+    return q.status;
+}
+
+det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
+                              struct json **ret_names, struct err *err)
+{
+    struct pairs pairs = {0};
+    struct json *list = json_new(mem, JSON_ARRAY);
+    det_status st = gather_pairs(db, OF_EXPERIMENT, experiment_id, mem, &pairs, err);
+
+    if (!st && pairs.all.count)
+        qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
+    for (size_t i = 0; i < pairs.all.count && !st; i++) {
+        struct json *item = json_new(mem, JSON_OBJECT);
+
+        (void)json_set(mem, item, "group", json_new_str(mem, pairs.all.at[i].group));
+        (void)json_set(mem, item, "name", json_new_str(mem, pairs.all.at[i].name));
+        if (!json_push(list, item))
+            st = err_default(err, DET_NOMEM);
+    }
+    if (!st && (!list || mem->has_failed))
+        st = err_default(err, DET_NOMEM);
+    map_done(&pairs.known);
+    vec_done(&pairs.all);
+    if (!st)
+        *ret_names = list;
+    return st;
+}
+
+det_status store_series_names(struct db *db, const int64_t *trial, uint32_t trials,
+                              struct arena *mem, struct series_metric **ret_names,
+                              uint32_t *ret_count, struct err *err)
+{
+    struct pairs pairs = {0};
+    struct series_metric *names = NULL;
+    det_status st = DET_OK;
+
+    for (uint32_t i = 0; i < trials && !st; i++)
+        st = gather_pairs(db, OF_TRIAL, trial[i], mem, &pairs, err);
+    if (!st && pairs.all.count)
+        qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
+    if (!st)
+        names = arena_array(mem, struct series_metric, pairs.all.count + 1);
+    if (!st && !names)
+        st = err_default(err, DET_NOMEM);
+    for (size_t i = 0; i < pairs.all.count && !st; i++)
+        names[i] = (struct series_metric){pairs.all.at[i].group, pairs.all.at[i].name};
+    *ret_names = names;
+    *ret_count = (uint32_t)pairs.all.count;
+    map_done(&pairs.known);
+    vec_done(&pairs.all);
+    return st;
+}

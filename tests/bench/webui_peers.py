@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same runs in MLflow and in TensorBoard: made quickly, and how their pages say that they are done.
+
+Metrics go straight into MLflow's database, as its server would have written them, since its API takes
+minutes for a million of them; TensorBoard's files are written by its own writer.
+"""
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import urllib.parse
+
+from cluster import free_port, wait_for
+from peers import MLflow
+
+METRICS = [f"m{i}" for i in range(10)]
+
+
+def value(run, metric, step):
+    return (run + 1) * 1000.0 / (step + 10 + metric) + (step * 7 + run * 13 + metric * 5) % 17 / 17
+
+
+def fill_mlflow(server, database, runs, steps):
+    """Ids of `runs` runs with ten metrics of `steps` steps each, in experiment 0."""
+    made = server.call("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0", "start_time": 1700000000000, "run_name": "like"})
+    like = made["run"]["info"]["run_id"]
+    server.call("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": like, "metrics": [
+        {"key": "m0", "value": 1, "timestamp": 1700000000000, "step": 0}]})
+    db = sqlite3.connect(database)
+    db.execute("PRAGMA synchronous = OFF")
+    columns = [row[1] for row in db.execute("PRAGMA table_info(runs)")]
+    row = dict(zip(columns, db.execute(f"SELECT {', '.join(columns)} FROM runs WHERE run_uuid = ?", (like,)).fetchone()))
+    ids = [f"{i:032x}" for i in range(1, runs + 1)]
+    for i, run in enumerate(ids):
+        new = {**row, "run_uuid": run, "name": f"run-{i * 7919 % runs:06d}", "start_time": 1700000000000 + i, "artifact_uri": row["artifact_uri"].replace(like, run)}
+        db.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", [new[c] for c in columns])
+        db.execute("INSERT INTO tags (key, value, run_uuid) VALUES ('mlflow.runName', ?, ?)", (new["name"], run))
+        for m, name in enumerate(METRICS):
+            db.executemany("INSERT INTO metrics (key, value, timestamp, run_uuid, step, is_nan) VALUES (?, ?, ?, ?, ?, 0)",
+                           [(name, value(i, m, step), 1700000000000 + step, run, step) for step in range(steps)])
+            db.execute("INSERT INTO latest_metrics (key, value, timestamp, step, is_nan, run_uuid) VALUES (?, ?, ?, ?, 0, ?)",
+                       (name, value(i, m, steps - 1), 1700000000000 + steps, steps - 1, run))
+    db.execute("DELETE FROM latest_metrics WHERE run_uuid = ?", (like,))
+    db.execute("DELETE FROM metrics WHERE run_uuid = ?", (like,))
+    db.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = ?", (like,))
+    db.commit()
+    db.close()
+    return ids
+
+
+def mlflow_chart_address(server, ids):
+    query = {"runs": ids, "metric": "m0", "experiments": ["0"], "plot_metric_keys": METRICS, "plot_layout": {"autosize": True},
+             "x_axis": "step", "y_axis_scale": "linear", "line_smoothness": 1, "show_point": False, "deselected_curves": [], "last_linear_y_axis_range": []}
+    text = "&".join(f"{key}={urllib.parse.quote(json.dumps(v))}" for key, v in query.items())
+    return f"http://127.0.0.1:{server.port}/#/metric?{text}"
+
+
+WRITER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from webui_peers import METRICS, value
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+for run in range(int(sys.argv[3])):
+    writer = EventFileWriter(f"{sys.argv[2]}/run-{run:04d}", max_queue_size=100000, flush_secs=600)
+    for step in range(int(sys.argv[4])):
+        writer.add_event(Event(wall_time=1700000000 + step, step=step, summary=Summary(
+            value=[Summary.Value(tag=name, simple_value=value(run, m, step)) for m, name in enumerate(METRICS)])))
+    writer.close()
+"""
+
+
+def fill_tensorboard(python, directory, runs, steps):
+    if not os.path.isdir(directory):
+        subprocess.run([python, "-c", WRITER, os.path.dirname(os.path.abspath(__file__)), directory, str(runs), str(steps)],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class TensorBoard:
+    """Loaded: its server reads all files before anybody looks."""
+
+    def __init__(self, python, directory, runs):
+        self.port = free_port()
+        self.runs = runs
+        self.command = [python, "-m", "tensorboard.main", "--logdir", directory, "--port", str(self.port), "--host", "127.0.0.1",
+                        "--samples_per_plugin", "scalars=1000"]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        wait_for(self.is_loaded, 300)
+        return self
+
+    def __exit__(self, *_):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(60)
+
+    def is_loaded(self):
+        done = subprocess.run(["curl", "-sf", f"http://127.0.0.1:{self.port}/data/plugin/scalars/tags"], stdout=subprocess.PIPE)
+        try:
+            return len(json.loads(done.stdout)) == self.runs and all(len(tags) == len(METRICS) for tags in json.loads(done.stdout).values())
+        except ValueError:
+            return False
