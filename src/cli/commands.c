@@ -213,6 +213,13 @@ static const struct cli_opt import_opts[] = {
     END,
 };
 
+static const struct cli_opt ui_opts[] = {
+    NUMBER(0, "port", ui_options, port, "PORT", 0, 65535,
+           "listen on this port of 127.0.0.1 (default: a free one)"),
+    FLAG(0, "no-browser", ui_options, no_browser, "only print the address"),
+    END,
+};
+
 static const struct cli_opt retention_opts[] = {
     NUMBER(0, "days", retention_options, days, "N", 0, DAYS_MOST,
            "drop log lines after N days"),
@@ -471,6 +478,7 @@ const struct cli_noun cli_nouns[] = {
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
     {"import", NULL, NULL},
+    {"ui", NULL, NULL},
     {"preview-search", NULL, NULL},
     {"resume-proof", NULL, NULL},
     {"report", NULL, NULL},
@@ -706,6 +714,14 @@ const struct cli_command cli_commands[] = {
                     "which must be visible here, and compared with their manifests.  "
                     "What is there already is not brought again: an import that was "
                     "interrupted is repeated, and a run that went on brings the rest."),
+    COMMAND("ui", NULL, "[DIR]", run_ui, 0,
+            "Show runs without a master in the browser", OPTS(ui_opts, ui_options),
+            .help = "DIR is the folder of a run, or one with such folders in it "
+                    "(default: where runs usually lie).  They are shown in the same "
+                    "pages as a master's, live, and nothing can be changed there; no "
+                    "master is asked or started, and only you can look.  Ctrl-C ends "
+                    "it.  Without DIR and without any run, the pages of the master "
+                    "that runs here are opened."),
     COMMAND("preview-search", NULL, "CONFIG", run_preview_search, CLI_LISTS,
             "Show what a search would run, without running it"),
     COMMAND("resume-proof", NULL, "CONFIG [CONTEXT]", run_resume_proof,

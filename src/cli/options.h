@@ -198,6 +198,11 @@ struct launch_torch_options {
     int64_t port;
 };
 
+struct ui_options {
+    int64_t port; /* 0: a free one */
+    bool no_browser;
+};
+
 struct launch_tensorflow_options {
     int64_t port;
     int64_t replicas;

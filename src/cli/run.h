@@ -107,6 +107,8 @@ RUN(completion);
 RUN(version);
 RUN(internal_config);
 RUN(internal_man);
+/* ui.c */
+RUN(ui);
 /* board.c, board_task.c */
 RUN(tensorboard_start);
 RUN(tensorboard_list);

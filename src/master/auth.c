@@ -420,7 +420,8 @@ bool auth_knows(struct request *req)
 
 det_status auth_hold(struct request *req, struct auth_hold *ret_hold)
 {
-    const char *token = find_token(req->x, &req->mem);
+    bool needs_none = req->master->is_read_only && !req->caller.session_id;
+    const char *token = needs_none ? NULL : find_token(req->x, &req->mem);
 
     *ret_hold = (struct auth_hold){
         .token = arena_strdup(&req->mem, token)}; /* headers go with the answer */
@@ -469,11 +470,45 @@ void auth_forget(struct auth *auth)
     known_forget(auth->known);
 }
 
+/* Whoever may look without a session does so as the first user. */
+static det_status be_first_user(struct request *req)
+{
+    struct user user;
+    det_status st = store_user_named(req->db, "determined", &req->mem, &user, req->err);
+
+    if (st)
+        return st;
+    req->caller = (struct caller){.user_id = user.id, .username = user.username};
+    return DET_OK;
+}
+
+/* A master that only shows; see master_set_read_only().  A cookie may be there that
+ * another master on this machine has given: they go by host, not by port. */
+static det_status check_reader(struct request *req)
+{
+    const struct route *route = req->route;
+
+    if (req->is_known || auth_knows(req) || !find_caller(req))
+        return DET_OK;
+    if (route->method != ROUTE_GET)
+        return err_set(req->err, DET_FORBIDDEN,
+                       "these are runs without a master, which are only shown: nothing "
+                       "can be changed or started here");
+    if (route->auth == ROUTE_OPEN)
+        return DET_OK;
+    if (!peer_is_owner(req->x))
+        return refuse(req, "only the user who shows these runs may look at them, from "
+                           "the same machine");
+    return be_first_user(req);
+}
+
 det_status auth_check(struct request *req)
 {
     enum route_auth auth = req->route->auth;
     det_status st;
 
+    if (req->master->is_read_only)
+        return check_reader(req);
     if (auth == ROUTE_OPEN)
         return DET_OK;
     if (auth == ROUTE_AGENT)

@@ -13,8 +13,8 @@
  *      1    collector (collector.c)   likewise, and when it looks next
  *      1    gathers  (gather.c)       meetings and who sits in them
  *      1    known    (known.c)        callers that were looked up before
- *      1    proxies  (proxies.c)     when programs behind us were last talked to
  *      1    pacer    (pacer.c)        whether changes are noted and their readers woken
+ *      1    proxies  (proxies.c)     when programs behind us were last talked to
  *      1    policies (policies.c)     compiled log policies, and who uses them
  *      1    store    (store.c)        the writer's queue, idle readers
  *      2    changes  (changes.c)      what has changed lately

@@ -511,6 +511,11 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     return DET_OK;
 }
 
+void master_set_read_only(struct master *master)
+{
+    master->is_read_only = true;
+}
+
 void master_stop(struct master *master)
 {
     const struct clock *clock = exec_clock(master->exec);

@@ -60,7 +60,8 @@ struct master {
     struct janitor *janitor;
     struct collector *collector;
     struct net_server *server;
-    bool is_loopback; /* it listens on this machine only */
+    bool is_loopback;          /* it listens on this machine only */
+    _Atomic bool is_read_only; /* see master_set_read_only() */
 
     _Atomic bool is_ready; /* until then requests are turned away */
     _Atomic int64_t open_requests;

@@ -111,7 +111,8 @@ struct request {
     /* Called after each job of request_write() that was committed, on the writer lane:
      * must be short; NULL: nobody cares */
     void (*committed)(struct request *req);
-    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
+    int64_t
+        experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
@@ -149,13 +150,13 @@ int64_t request_mono_us(const struct request *req);
 bool request_is_due(const struct request *req, int64_t deadline_us);
 
 det_status request_stream(struct request *req, request_next_fn *next);
-/* Hands the exchange on.  `to` lies in `req->mem`; its lane, done() and arg, which is
- * the request, are filled in here. */
-det_status request_relay(struct request *req, struct net_relay *to);
 /* The same on another lane, for bytes that are not records: no reader is at hand there,
  * and an error breaks the connection, so that nobody takes a part for the whole. */
 det_status request_stream_on(struct request *req, struct lane *lane,
                              request_next_fn *next);
+/* Hands the exchange on.  `to` lies in `req->mem`; its lane, done() and arg, which is
+ * the request, are filled in here. */
+det_status request_relay(struct request *req, struct net_relay *to);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 

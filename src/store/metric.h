@@ -220,7 +220,8 @@ det_status metric_block_behind(struct db *db, const struct metric_key *key,
 det_status metric_block_upto(struct db *db, const struct metric_key *key,
                              struct metric_place place, struct arena *mem,
                              struct metric_block *ret_block, struct err *err);
-det_status metric_block_drop(struct db *db, int64_t id, struct err *err);
+det_status metric_block_drop(struct db *db, const struct metric_key *key,
+                             const struct metric_block *block, struct err *err);
 det_status metric_block_put(struct db *db, const struct metric_key *key,
                             const struct metric_rows *rows, struct arena *mem,
                             struct err *err);

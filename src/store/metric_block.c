@@ -2,14 +2,7 @@
 /* metric_block.c - a stretch of reports as columns.
  *
  *   rows, names, then the columns: steps, ids, times, one of doubles for each name, the
- *   rest and the batches as texts
- *
- * Whole numbers are first value, smallest difference and what each difference has more,
- * as varints; when all differences are equal only that one is kept, so that regular
- * steps and ids cost nothing.  Doubles are kept as the shortest of: one value (all
- * equal), whole numbers, floats (when all are), doubles.  Columns with holes begin with
- * a bit a row. */
-#include <math.h>
+ *   rest and the batches as texts (metric_codec.h) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,124 +12,7 @@
 #include "data/json.h"
 #include "store/blob.h"
 #include "store/metric.h"
-
-enum ints_form { INTS_EVEN, INTS_UNEVEN };
-enum reals_form { REALS_EQUAL, REALS_WHOLE, REALS_SINGLE, REALS_DOUBLE };
-
-/* ---- writing --------------------------------------------------------------------- */
-
-static void put_ints(struct buf *out, const int64_t *value, uint32_t count)
-{
-    int64_t least = 0;
-    bool is_even = true;
-
-    for (uint32_t i = 1; i < count; i++) {
-        int64_t step = (int64_t)((uint64_t)value[i] - (uint64_t)value[i - 1]);
-
-        if (i > 1 && step != least)
-            is_even = false;
-        if (i == 1 || step < least)
-            least = step;
-    }
-    buf_putc(out, is_even ? INTS_EVEN : INTS_UNEVEN);
-    buf_put_zigzag(out, count ? value[0] : 0);
-    buf_put_zigzag(out, least);
-    for (uint32_t i = 1; i < count && !is_even; i++)
-        buf_put_varint(out,
-                       (uint64_t)value[i] - (uint64_t)value[i - 1] - (uint64_t)least);
-}
-
-static bool all_equal(const double *value, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        if (memcmp(&value[i], &value[0], sizeof(*value)) != 0)
-            return false;
-    }
-    return true;
-}
-
-static bool is_single(double value)
-{
-    double back = (double)(float)value;
-
-    return memcmp(&back, &value, sizeof(value)) == 0;
-}
-
-static bool is_whole(double value)
-{
-    double back;
-
-    if (!(fabs(value) <= 9007199254740992.0))
-        return false;
-    back = (double)(int64_t)value; /* also drops the sign of -0 */
-    return memcmp(&back, &value, sizeof(value)) == 0;
-}
-
-static bool each(const double *value, uint32_t count, bool (*is)(double value))
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!is(value[i]))
-            return false;
-    }
-    return true;
-}
-
-/* False: it would be no shorter; nothing was written. */
-static bool put_whole(struct buf *out, const double *value, uint32_t count,
-                      size_t otherwise, int64_t *scratch)
-{
-    size_t before = out->len;
-
-    for (uint32_t i = 0; i < count; i++)
-        scratch[i] = (int64_t)value[i];
-    buf_putc(out, REALS_WHOLE);
-    put_ints(out, scratch, count);
-    if (out->len - before <= otherwise)
-        return true;
-    buf_cut(out, before);
-    return false;
-}
-
-static void put_reals(struct buf *out, const double *value, uint32_t count,
-                      int64_t *scratch)
-{
-    bool is_short = each(value, count, is_single);
-
-    if (all_equal(value, count)) {
-        buf_putc(out, REALS_EQUAL);
-        buf_put_f64(out, count ? value[0] : 0);
-        return;
-    }
-    if (each(value, count, is_whole) &&
-        put_whole(out, value, count, (size_t)count * (is_short ? 4 : 8), scratch))
-        return;
-    buf_putc(out, is_short ? REALS_SINGLE : REALS_DOUBLE);
-    if (!is_short) {
-        buf_add(out, value, (size_t)count * sizeof(*value));
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        float single = (float)value[i];
-
-        buf_add(out, &single, sizeof(single));
-    }
-}
-
-/* A bit a row, when not all have one. */
-static void put_holes(struct buf *out, const unsigned char *has, uint32_t rows,
-                      uint32_t present)
-{
-    buf_put_varint(out, present);
-    if (present == rows || !present)
-        return;
-    for (uint32_t at = 0; at < rows; at += 8) {
-        unsigned char bits = 0;
-
-        for (uint32_t i = at; i < rows && i < at + 8; i++)
-            bits |= (unsigned char)(has[i] << (i - at));
-        buf_putc(out, (char)bits);
-    }
-}
+#include "store/metric_codec.h"
 
 /* What encoding needs beside its rows. */
 struct encoder {
@@ -224,8 +100,8 @@ static void put_column(struct encoder *e, uint32_t column, struct buf *out)
         if (has[i])
             e->reals[present++] = cell[i];
     }
-    put_holes(out, has, e->count, present);
-    put_reals(out, e->reals, present, e->ints);
+    codec_put_holes(out, has, e->count, present);
+    codec_put_reals(out, e->reals, present, e->ints);
 }
 
 static void put_texts(struct encoder *e, bool is_batch, struct buf *out)
@@ -237,7 +113,7 @@ static void put_texts(struct encoder *e, bool is_batch, struct buf *out)
         has[i] = (is_batch ? e->row[i].batch : e->row[i].rest) != NULL;
         present += has[i];
     }
-    put_holes(out, has, e->count, present);
+    codec_put_holes(out, has, e->count, present);
     for (uint32_t i = 0; i < e->count; i++) {
         const char *text = is_batch ? e->row[i].batch : e->row[i].rest;
 
@@ -250,13 +126,13 @@ static void put_columns(struct encoder *e, struct buf *out)
 {
     for (uint32_t i = 0; i < e->count; i++)
         e->ints[i] = e->row[i].steps;
-    put_ints(out, e->ints, e->count);
+    codec_put_ints(out, e->ints, e->count);
     for (uint32_t i = 0; i < e->count; i++)
         e->ints[i] = e->row[i].id;
-    put_ints(out, e->ints, e->count);
+    codec_put_ints(out, e->ints, e->count);
     for (uint32_t i = 0; i < e->count; i++)
         e->ints[i] = e->row[i].report_us;
-    put_ints(out, e->ints, e->count);
+    codec_put_ints(out, e->ints, e->count);
     for (uint32_t i = 0; i < e->column_count; i++)
         put_column(e, i, out);
     put_texts(e, false, out);
@@ -299,86 +175,6 @@ det_status metric_block_encode(const struct metric_cells *row, uint32_t count,
 }
 
 /* ---- reading --------------------------------------------------------------------- */
-
-static void get_ints(struct blob *blob, int64_t *value, uint32_t count)
-{
-    const unsigned char *form = blob_bytes(blob, 1);
-    int64_t first = blob_zigzag(blob);
-    int64_t least = blob_zigzag(blob);
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t more = i && form && *form == INTS_UNEVEN ? blob_varint(blob) : 0;
-
-        if (i)
-            first = (int64_t)((uint64_t)first + (uint64_t)least + more);
-        value[i] = first;
-    }
-}
-
-static void get_singles(struct blob *blob, double *value, uint32_t count)
-{
-    const char *bytes = blob_bytes(blob, (uint64_t)count * sizeof(float));
-
-    for (uint32_t i = 0; i < count && bytes; i++) {
-        float single;
-
-        memcpy(&single, bytes + i * sizeof(single), sizeof(single));
-        value[i] = (double)single;
-    }
-}
-
-static void get_reals(struct blob *blob, double *value, uint32_t count,
-                      int64_t *scratch)
-{
-    const unsigned char *form = blob_bytes(blob, 1);
-    const void *bytes;
-    double equal;
-
-    switch (form ? *form : REALS_DOUBLE) {
-    case REALS_EQUAL:
-        equal = blob_f64(blob);
-        for (uint32_t i = 0; i < count; i++)
-            value[i] = equal;
-        break;
-    case REALS_WHOLE:
-        get_ints(blob, scratch, count);
-        for (uint32_t i = 0; i < count; i++)
-            value[i] = (double)scratch[i];
-        break;
-    case REALS_SINGLE:
-        get_singles(blob, value, count);
-        break;
-    default:
-        bytes = blob_bytes(blob, (uint64_t)count * sizeof(*value));
-        if (bytes)
-            memcpy(value, bytes, (size_t)count * sizeof(*value));
-    }
-}
-
-struct holes {
-    const unsigned char *bits; /* NULL: none, or nothing is there */
-    uint32_t present;
-};
-
-static struct holes get_holes(struct blob *blob, uint32_t rows)
-{
-    struct holes holes = {0};
-    uint64_t present = blob_varint(blob);
-
-    if (present > rows) {
-        blob->is_bad = true;
-        return holes;
-    }
-    holes.present = (uint32_t)present;
-    if (present && present < rows)
-        holes.bits = blob_bytes(blob, (rows + 7) / 8);
-    return holes;
-}
-
-static bool has_row(const struct holes *holes, uint32_t i)
-{
-    return holes->bits ? holes->bits[i / 8] >> (i % 8) & 1 : holes->present > 0;
-}
 
 struct decoder {
     struct blob blob;
@@ -426,14 +222,14 @@ static bool own_names(struct decoder *d, struct metric_cells *row)
 
 static bool get_column(struct decoder *d, uint32_t column)
 {
-    struct holes holes = get_holes(&d->blob, d->count);
+    struct codec_holes holes = codec_get_holes(&d->blob, d->count);
     uint32_t at = 0;
 
-    get_reals(&d->blob, d->reals, holes.present, d->ints);
+    codec_get_reals(&d->blob, d->reals, holes.present, d->ints);
     for (uint32_t i = 0; i < d->count && !d->blob.is_bad; i++) {
         struct metric_cells *row = &d->row[i];
 
-        if (!has_row(&holes, i)) {
+        if (!codec_has(&holes, i)) {
             if (!own_names(d, row))
                 return false;
             continue;
@@ -447,14 +243,14 @@ static bool get_column(struct decoder *d, uint32_t column)
 
 static bool get_texts(struct decoder *d, bool is_batch)
 {
-    struct holes holes = get_holes(&d->blob, d->count);
+    struct codec_holes holes = codec_get_holes(&d->blob, d->count);
 
     for (uint32_t i = 0; i < d->count && !d->blob.is_bad; i++) {
         const char *bytes;
         uint64_t len;
         char *text;
 
-        if (!has_row(&holes, i))
+        if (!codec_has(&holes, i))
             continue;
         len = blob_varint(&d->blob);
         bytes = blob_bytes(&d->blob, len);
@@ -489,13 +285,13 @@ static bool get_names(struct decoder *d)
 
 static bool get_columns(struct decoder *d)
 {
-    get_ints(&d->blob, d->ints, d->count);
+    codec_get_ints(&d->blob, d->ints, d->count);
     for (uint32_t i = 0; i < d->count; i++)
         d->row[i].steps = d->ints[i];
-    get_ints(&d->blob, d->ints, d->count);
+    codec_get_ints(&d->blob, d->ints, d->count);
     for (uint32_t i = 0; i < d->count; i++)
         d->row[i].id = d->ints[i];
-    get_ints(&d->blob, d->ints, d->count);
+    codec_get_ints(&d->blob, d->ints, d->count);
     for (uint32_t i = 0; i < d->count; i++)
         d->row[i].report_us = d->ints[i];
     for (uint32_t i = 0; i < d->column_count && !d->blob.is_bad; i++) {
@@ -577,16 +373,16 @@ static bool pick_room(struct picker *p, uint32_t name)
 
 static bool pick_column(struct picker *p, uint32_t name)
 {
-    struct holes holes = get_holes(&p->blob, p->out->rows);
+    struct codec_holes holes = codec_get_holes(&p->blob, p->out->rows);
     uint32_t at = 0;
 
-    get_reals(&p->blob, p->reals, holes.present, p->ints);
+    codec_get_reals(&p->blob, p->reals, holes.present, p->ints);
     if (!name || !holes.present || p->blob.is_bad)
         return true;
     if (!pick_room(p, name - 1))
         return false;
     for (uint32_t i = 0; i < p->out->rows; i++) {
-        if (!has_row(&holes, i))
+        if (!codec_has(&holes, i))
             continue;
         p->out->has[name - 1][i] = 1;
         p->out->value[name - 1][i] = p->reals[at++];
@@ -617,14 +413,14 @@ static det_status pick_rest(struct picker *p, uint32_t row, const char *text,
 
 static det_status pick_texts(struct picker *p, struct err *err)
 {
-    struct holes holes = get_holes(&p->blob, p->out->rows);
+    struct codec_holes holes = codec_get_holes(&p->blob, p->out->rows);
     det_status st = DET_OK;
 
     for (uint32_t i = 0; i < p->out->rows && !st && !p->blob.is_bad; i++) {
         const char *text;
         uint64_t len;
 
-        if (!has_row(&holes, i))
+        if (!codec_has(&holes, i))
             continue;
         len = blob_varint(&p->blob);
         text = blob_bytes(&p->blob, len);
@@ -668,9 +464,9 @@ det_status metric_block_columns(const void *data, size_t len, const char *const 
     if (!pick_arrays(&p, (uint32_t)columns))
         return err_default(err, DET_NOMEM);
     pick_names(&p, (uint32_t)columns);
-    get_ints(&p.blob, ret_columns->steps, ret_columns->rows);
-    get_ints(&p.blob, p.ints, ret_columns->rows);
-    get_ints(&p.blob, ret_columns->report_us, ret_columns->rows);
+    codec_get_ints(&p.blob, ret_columns->steps, ret_columns->rows);
+    codec_get_ints(&p.blob, p.ints, ret_columns->rows);
+    codec_get_ints(&p.blob, ret_columns->report_us, ret_columns->rows);
     for (uint32_t i = 0; i < columns && !p.blob.is_bad; i++) {
         if (!pick_column(&p, p.column[i]))
             return err_default(err, DET_NOMEM);

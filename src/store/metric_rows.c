@@ -8,6 +8,7 @@
 #include "store/blob.h"
 #include "store/data.h"
 #include "store/db.h"
+#include "store/level.h"
 #include "store/metric.h"
 #include "store/store_impl.h"
 
@@ -287,9 +288,12 @@ det_status metric_block_behind(struct db *db, const struct metric_key *key,
     return block_get(db, BLOCK_NEXT, key, after, mem, ret_block, err);
 }
 
-det_status metric_block_drop(struct db *db, int64_t id, struct err *err)
+det_status metric_block_drop(struct db *db, const struct metric_key *key,
+                             const struct metric_block *block, struct err *err)
 {
-    return run_with_id(db, &metric_keep_sql[BLOCK_DROP], id, err);
+    det_status st = run_with_id(db, &metric_keep_sql[BLOCK_DROP], block->id, err);
+
+    return st ? st : level_block_drop(db, key, block->first, block->last, err);
 }
 
 det_status metric_block_put(struct db *db, const struct metric_key *key,
@@ -312,7 +316,8 @@ det_status metric_block_put(struct db *db, const struct metric_key *key,
     db_bind_i64(&q, rows->count);
     db_bind_blob(&q, head.data, head.len);
     db_bind_blob(&q, data.data, data.len);
-    return db_run(&q);
+    st = db_run(&q);
+    return st ? st : level_block_put(db, key, rows, mem, err);
 }
 
 /* ---- runs ------------------------------------------------------------------------ */

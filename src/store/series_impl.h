@@ -6,7 +6,7 @@
 #ifndef STORE_SERIES_IMPL_H
 #define STORE_SERIES_IMPL_H
 
-#include "store/metric.h"
+#include "store/level.h"
 #include "store/series_pen.h"
 
 /* The metrics of one group: read together. */
@@ -16,8 +16,9 @@ struct series_lot {
     const char **name; /* sorted */
     uint32_t *chart;   /* where each was in the question */
     struct series_grid grid;
-    bool has_span;                   /* grid.from and grid.to */
-    uint32_t lines;                  /* that each of its charts has, at most */
+    bool has_span;  /* grid.from and grid.to */
+    bool is_sparse; /* few values among many rows: only rows are read, no sums */
+    uint32_t lines; /* that each of its charts has, at most */
     VEC(struct series_pen *) * pens; /* of each name */
 };
 
@@ -27,19 +28,25 @@ struct series_run {
     struct series_lot *lot;
     struct series_pen **main;     /* one a name; shared by the runs of the trial */
     struct series_pen **archived; /* NULL: what was taken back is not wanted */
+    struct level_pages pages;     /* that cover its blocks */
+    int64_t tail_rows;
+    int64_t rows; /* all of them */
 };
 
-/* The smallest and the largest x of a run; *ret_has: there is any. */
+/* The smallest and the largest x of a stretch. */
 struct series_span {
     double from;
     double to;
     bool has;
 };
 
-/* series_read.c: hands the run's values between the bounds to its pens. */
-det_status series_read_span(struct db *db, const struct series_ask *ask,
-                            const struct metric_run *run, struct series_span *ret_span,
-                            struct series_end *end, struct err *err);
+/* series_read.c.  What there is of a run: its pages and tail into `run`, what lies
+ * where to the others. */
+det_status series_look_at_run(struct db *db, const struct series_ask *ask,
+                              struct arena *mem, struct series_run *run,
+                              struct series_span *ret_span, struct series_end *end,
+                              struct err *err);
+/* Hands the run's values between the bounds to its pens. */
 det_status series_read_run(struct db *db, const struct series_ask *ask,
                            const struct series_run *run, struct err *err);
 

@@ -21,26 +21,29 @@
 
 /* ---- pixels ---------------------------------------------------------------------- */
 
-static double width_of(const struct series_grid *grid)
+void series_grid_init(struct series_grid *grid)
 {
-    double width = (grid->to - grid->from) / grid->pixels;
-
-    return width > 0 ? width : 1;
+    grid->width = (grid->to - grid->from) / grid->pixels;
+    if (!(grid->width > 0))
+        grid->width = 1;
 }
 
 static uint32_t pixel_of(const struct series_grid *grid, double x)
 {
-    double at = (x - grid->from) / width_of(grid);
+    double at = (x - grid->from) / grid->width;
 
     if (!(at > 0))
         return 0;
     return at >= grid->pixels ? grid->pixels - 1 : (uint32_t)at;
 }
 
-bool series_fits(const struct series_grid *grid, double from, double to)
+bool series_place_of(const struct series_grid *grid, double from, double to,
+                     struct series_place *ret_place)
 {
-    return (to - from) * 2 <= width_of(grid) ||
-           pixel_of(grid, from) == pixel_of(grid, to);
+    double middle = from + (to - from) / 2;
+
+    *ret_place = (struct series_place){from, to, pixel_of(grid, middle)};
+    return (to - from) * 2 <= grid->width || pixel_of(grid, from) == pixel_of(grid, to);
 }
 
 static uint8_t odd_kind(double y)
@@ -138,30 +141,46 @@ bool series_pen_add(struct series_pen *pen, double x, double y)
     return true;
 }
 
-bool series_pen_add_sum(struct series_pen *pen, const struct series_sum *sum)
+static bool add_odd_sum(struct series_pen *pen, const struct series_place *place,
+                        uint8_t odd)
 {
-    double middle = sum->from + (sum->to - sum->from) / 2;
+    double middle = place->from + (place->to - place->from) / 2;
+
+    pen->pixel[place->pixel].odd |= odd;
+    for (uint8_t kind = ODD_NAN; kind <= ODD_DOWN; kind = (uint8_t)(kind << 1)) {
+        if (odd & kind && !add_odd(pen, middle, odd_value(kind)))
+            return false;
+    }
+    return true;
+}
+
+bool series_pen_add_sum(struct series_pen *pen, const struct series_place *place,
+                        const struct series_sum *sum)
+{
+    bool is_low_first = sum->low_at <= sum->high_at;
     struct series_pixel *pixel;
 
     if (!sum->count)
         return true;
-    if (!spill(pen))
+    if (!spill(pen) || (sum->odd && !add_odd_sum(pen, place, sum->odd)))
         return false;
     pen->line.reports += sum->count;
-    pixel = &pen->pixel[pixel_of(pen->grid, middle)];
-    pixel->odd |= sum->odd;
-    for (uint8_t kind = ODD_NAN; kind <= ODD_DOWN; kind = (uint8_t)(kind << 1)) {
-        if (sum->odd & kind && !add_odd(pen, middle, odd_value(kind)))
-            return false;
-    }
+    pixel = &pen->pixel[place->pixel];
     if (!sum->has)
         return true;
     if (!pixel->has)
         *pixel = (struct series_pixel){sum->low,         sum->high, (double)INFINITY,
                                        (double)INFINITY, true,      pixel->odd};
-    take_low(pixel, sum->is_low_first ? sum->from : sum->to, sum->low);
-    take_high(pixel, sum->is_low_first ? sum->to : sum->from, sum->high);
+    take_low(pixel, is_low_first ? place->from : place->to, sum->low);
+    take_high(pixel, is_low_first ? place->to : place->from, sum->high);
     return true;
+}
+
+void series_pen_clear(struct series_pen *pen)
+{
+    series_pen_done(pen);
+    pen->line.reports = 0;
+    pen->has_ends = false;
 }
 
 void series_pen_done(struct series_pen *pen)
@@ -288,15 +307,6 @@ static det_status draw_exact(struct series_pen *const *pen, uint32_t count,
     return DET_OK;
 }
 
-static bool is_empty(struct series_pen *const *pen, uint32_t count, uint32_t pixel)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (pen[i]->pixel[pixel].has || pen[i]->pixel[pixel].odd)
-            return false;
-    }
-    return true;
-}
-
 static void fill_pixel(const struct series_pixel *pixel, double y[2])
 {
     bool is_low_first = pixel->low_at <= pixel->high_at;
@@ -311,18 +321,25 @@ static void fill_pixel(const struct series_pixel *pixel, double y[2])
         y[1] = is_low_first ? pixel->high : pixel->low;
 }
 
-/* Where pixels that hold anything are; their number. */
+/* The pixels that hold anything, in order, in place of a mark for each; their number.
+ */
 static uint32_t used_pixels(struct series_pen *const *pen, uint32_t count,
-                            uint32_t *ret_used)
+                            uint32_t *used)
 {
-    const struct series_grid *grid = pen[0]->grid;
-    uint32_t used = 0;
+    uint32_t pixels = pen[0]->grid->pixels;
+    uint32_t used_count = 0;
 
-    for (uint32_t i = 0; i < grid->pixels; i++) {
-        if (!is_empty(pen, count, i))
-            ret_used[used++] = i;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct series_pixel *pixel = pen[i]->pixel;
+
+        for (uint32_t k = 0; k < pixels; k++)
+            used[k] |= pixel[k].has | pixel[k].odd;
     }
-    return used;
+    for (uint32_t k = 0; k < pixels; k++) {
+        if (used[k])
+            used[used_count++] = k;
+    }
+    return used_count;
 }
 
 static bool fill_places(struct series_pen *const *pen, const uint32_t *used,
@@ -330,7 +347,7 @@ static bool fill_places(struct series_pen *const *pen, const uint32_t *used,
                         struct series_chart *chart)
 {
     const struct series_grid *grid = pen[0]->grid;
-    double width = width_of(grid);
+    double width = grid->width;
     uint32_t at = 0;
 
     chart->x_count = used_count * 2 + 2;

@@ -22,6 +22,7 @@ enum series_odd_kind { ODD_NAN = 1, ODD_UP = 2, ODD_DOWN = 4 };
 struct series_grid {
     double from; /* the first and the last x there is */
     double to;
+    double width; /* of a pixel */
     uint32_t pixels;
     uint32_t room; /* values that a line keeps as they come */
 };
@@ -44,26 +45,38 @@ struct series_pen {
     VEC(struct series_point) odd;
 };
 
-/* A stretch of values of which only this is known. */
+/* Values of a stretch of which only this is known. */
 struct series_sum {
-    double from; /* x */
-    double to;
-    uint64_t count;
-    double low; /* finite; only when `has` */
+    uint32_t count;
+    uint32_t low_at; /* only the order of the two means anything */
+    uint32_t high_at;
+    uint8_t odd; /* bit set of enum series_odd_kind */
+    bool has;    /* low and high: there is a finite value */
+    double low;
     double high;
-    bool has;
-    bool is_low_first;
-    uint8_t odd;
+};
+
+/* ... and where it lies: the same for all lines of a chart that have it. */
+struct series_place {
+    double from;
+    double to;
+    uint32_t pixel;
 };
 
 /* False: out of memory. */
 bool series_pen_add(struct series_pen *pen, double x, double y);
-/* At most half a pixel wide, or within one pixel (series_fits()). */
-bool series_pen_add_sum(struct series_pen *pen, const struct series_sum *sum);
-/* The first or the last value of such sums: does not count. */
+/* The first or the last value of sums: does not count. */
 void series_pen_mark(struct series_pen *pen, double x, double y);
-bool series_fits(const struct series_grid *grid, double from, double to);
+bool series_pen_add_sum(struct series_pen *pen, const struct series_place *place,
+                        const struct series_sum *sum);
+/* False: it is wider than half a pixel, and not within one. */
+bool series_place_of(const struct series_grid *grid, double from, double to,
+                     struct series_place *ret_place);
+void series_pen_clear(struct series_pen *pen); /* as it began */
 void series_pen_done(struct series_pen *pen);
+
+/* `from`, `to`, `pixels` and `room` are set: sets the rest. */
+void series_grid_init(struct series_grid *grid);
 
 /* Draws all lines of a chart; empty ones are left out.  Into `mem`. */
 det_status series_draw(struct series_pen *const *pen, uint32_t count, struct arena *mem,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series_read.c - the values of one run, from its blocks and its tail to its pens. */
+/* series_read.c - the values of one run go to its pens: from sums where they are fine
+ * enough for the screen, else from the rows of blocks, and always from the tail. */
 #include <math.h>
 #include <string.h>
 
@@ -7,32 +8,24 @@
 #include "base/compiler.h"
 #include "data/json.h"
 #include "store/db.h"
+#include "store/level.h"
 #include "store/series_impl.h"
 #include "store/store_impl.h"
 
 enum { READ_BYTES = 256 << 20, TAIL_PAGE = 1024 };
 
-enum { RUN_SPAN, RUN_ROWS, RUN_BLOCKS, TAIL_TIME };
+enum { BLOCK_DATA, TAIL, TOP };
 
 #define OF_KEY "trial_id = $1 AND group_id = $2 AND run_id = $3"
 
 static const struct sql series_sql[] = {
-    SQL(RUN_SPAN,
-        "SELECT (SELECT first_steps FROM metric_blocks WHERE " OF_KEY
-        "  ORDER BY first_steps, first_nth LIMIT 1),"
-        " (SELECT steps FROM metric_tail WHERE " OF_KEY
-        "  AND steps >= 0 ORDER BY steps LIMIT 1),"
-        " (SELECT last_steps FROM metric_blocks WHERE " OF_KEY
-        "  AND first_steps < $4 ORDER BY first_steps DESC, first_nth DESC LIMIT 1),"
-        " (SELECT MAX(steps) FROM metric_tail WHERE " OF_KEY " AND steps < $4)"),
-    SQL(RUN_ROWS, "SELECT (SELECT COALESCE(SUM(count), 0) FROM metric_blocks"
-                  "  WHERE " OF_KEY "), (SELECT COUNT(*) FROM metric_tail"
-                  "  WHERE " OF_KEY ")"),
-    SQL(RUN_BLOCKS, "SELECT data FROM metric_blocks WHERE " OF_KEY
-                    "  AND first_steps >= $4 AND first_steps <= $5"
-                    " ORDER BY first_steps, first_nth"),
-    SQL(TAIL_TIME, "SELECT MIN(report_us), MAX(report_us) FROM metric_tail"
-                   " WHERE " OF_KEY),
+    SQL(BLOCK_DATA, "SELECT data FROM metric_blocks WHERE id = $1"),
+    SQL(TAIL, "SELECT COUNT(*), MIN(CASE WHEN steps < $4 THEN report_us END),"
+              "  MAX(CASE WHEN steps < $4 THEN report_us END),"
+              "  MIN(CASE WHEN steps >= 0 AND steps < $4 THEN steps END),"
+              "  MAX(CASE WHEN steps >= 0 AND steps < $4 THEN steps END)"
+              " FROM metric_tail WHERE " OF_KEY),
+    SQL(TOP, "SELECT MAX(level) FROM metric_levels WHERE " OF_KEY),
 };
 const struct sql_table series_sql_table = SQL_TABLE(series_sql);
 
@@ -98,37 +91,188 @@ static det_status read_columns(const struct reading *r,
     return DET_OK;
 }
 
-static det_status read_blocks(struct db *db, const struct reading *r, struct err *err)
+static det_status read_block(struct db *db, const struct reading *r, int64_t id,
+                             struct err *err)
 {
     CLEANUP(arena_done) struct arena scratch = ARENA_INIT(READ_BYTES);
     CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &series_sql[RUN_BLOCKS], err);
+    struct db_query q = db_query(db, &series_sql[BLOCK_DATA], err);
     const struct series_lot *lot = r->run->lot;
-    struct metric_block first = {0};
-    int64_t from = INT64_MIN, to = INT64_MAX;
-    det_status st = DET_OK;
+    struct metric_columns columns = {0};
+    const void *data;
+    size_t len;
+    det_status st;
 
-    if (r->ask->axis == SERIES_STEPS) {
-        from = whole(r->ask->from);
-        to = whole(r->ask->to);
-        st = metric_block_upto(db, &r->run->run->key, (struct metric_place){from, 0},
-                               NULL, &first, err);
-    }
-    bind_key(&q, &r->run->run->key);
-    db_bind_i64(&q, first.id ? first.first.steps : from);
-    db_bind_i64(&q, to);
-    while (!st && db_next(&q)) {
-        struct metric_columns columns = {0};
-        size_t len;
-        const void *data = db_col_blob(&q, &len);
+    db_bind_i64(&q, id);
+    if (!db_next(&q))
+        return q.status ? q.status
+                        : err_set(err, DET_CORRUPT, "a block of metrics vanished");
+    data = db_col_blob(&q, &len);
+    st =
+        metric_block_columns(data, len, lot->name, lot->count, &scratch, &columns, err);
+    return st ? st : read_columns(r, &columns, err);
+}
 
-        arena_clear(&scratch);
-        st = metric_block_columns(data, len, lot->name, lot->count, &scratch, &columns,
-                                  err);
-        if (!st)
-            st = read_columns(r, &columns, err);
+/* ---- sums ------------------------------------------------------------------------ */
+
+/* How a stretch lies to the bounds and the cut. */
+enum lies { OUTSIDE, PARTLY, INSIDE };
+
+static struct series_span span_of(const struct reading *r, int64_t first_steps,
+                                  int64_t last_steps, int64_t min_us, int64_t max_us)
+{
+    if (r->ask->axis == SERIES_TIME)
+        return (struct series_span){(double)min_us / 1e6, (double)max_us / 1e6, true};
+    return (struct series_span){(double)first_steps, (double)last_steps,
+                                last_steps >= 0};
+}
+
+static enum lies page_lies(const struct reading *r, const struct level_page *page)
+{
+    const struct series_ask *ask = r->ask;
+    int64_t cut = r->run->run->cut;
+    struct series_span span =
+        span_of(r, page->first.steps, page->last.steps, page->min_us, page->max_us);
+
+    if (!span.has || span.from > ask->to || span.to < ask->from ||
+        (page->first.steps >= cut && !r->run->archived))
+        return OUTSIDE;
+    if (span.from < ask->from || span.to > ask->to ||
+        (page->first.steps < cut && page->last.steps >= cut) ||
+        (ask->axis == SERIES_STEPS && page->first.steps < 0))
+        return PARTLY;
+    return INSIDE;
+}
+
+/* False: surely not; true: worth looking. */
+static bool may_fit(const struct reading *r, const struct level_page *page)
+{
+    static const int64_t node_rows[LEVELS] = {32, 128, 1024, 8192};
+    const struct series_grid *grid = &r->run->lot->grid;
+    struct series_span span =
+        span_of(r, page->first.steps, page->last.steps, page->min_us, page->max_us);
+    double node = (span.to - span.from) * (double)node_rows[page->level] /
+                  (double)MAX(page->count, INT64_C(1));
+
+    return node * grid->pixels <= grid->to - grid->from;
+}
+
+/* Where the nodes lie; *ret_places NULL: some are too wide. */
+static det_status place_nodes(const struct reading *r, const struct level *level,
+                              struct arena *mem, struct series_place **ret_places,
+                              struct err *err)
+{
+    struct series_place *place = arena_array(mem, struct series_place, level->nodes);
+
+    *ret_places = NULL;
+    if (!place)
+        return err_default(err, DET_NOMEM);
+    for (uint32_t i = 0; i < level->nodes; i++) {
+        const struct level_node *node = &level->node[i];
+        struct series_span span =
+            span_of(r, node->first_steps, node->last_steps, node->min_us, node->max_us);
+
+        if (!series_place_of(&r->run->lot->grid, span.from, span.to, &place[i]))
+            return DET_OK;
     }
-    return st ? st : q.status;
+    *ret_places = place;
+    return DET_OK;
+}
+
+static void mark(const struct reading *r, struct series_pen *pen,
+                 const struct level_end *end)
+{
+    double x;
+
+    if (place_of(r, end->steps, end->report_us, &x))
+        series_pen_mark(pen, x, end->value);
+}
+
+/* The whole page lies on one side of the cut: each of its columns has one pen. */
+static det_status add_sums(const struct reading *r, const struct level *level,
+                           const struct series_place *place, struct err *err)
+{
+    int first = r->ask->axis == SERIES_TIME ? LEVEL_EARLIEST : LEVEL_FIRST;
+
+    for (uint32_t k = 0; k < level->columns; k++) {
+        const struct level_column *column = &level->column[k];
+        struct series_pen *pen = pen_of(r, level->node[0].first_steps, k);
+
+        if (!column->sum || !pen)
+            continue;
+        mark(r, pen, &column->end[first]);
+        mark(r, pen, &column->end[first + 1]);
+        for (uint32_t i = 0; i < level->nodes; i++) {
+            if (!series_pen_add_sum(pen, &place[i], &column->sum[i]))
+                return err_default(err, DET_NOMEM);
+        }
+    }
+    return DET_OK;
+}
+
+static bool is_empty(const struct level *level)
+{
+    for (uint32_t k = 0; k < level->columns; k++) {
+        if (level->column[k].sum)
+            return false;
+    }
+    return true;
+}
+
+/* *ret_did: nothing of this page is left to be read. */
+static det_status read_sums(struct db *db, const struct reading *r,
+                            const struct level_page *page, enum lies lies,
+                            bool *ret_did, struct err *err)
+{
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(READ_BYTES);
+    const struct series_lot *lot = r->run->lot;
+    bool takes_sums = lies == INSIDE && !lot->is_sparse &&
+                      r->run->rows > lot->grid.room && may_fit(r, page);
+    struct series_place *place = NULL;
+    struct level level = {0};
+    det_status st;
+
+    *ret_did = false;
+    if (!page->id || (!takes_sums && !lot->is_sparse))
+        return DET_OK;
+    st = level_page_load(db, page, lot->name, lot->count, &scratch, &level, err);
+    if (st)
+        return st;
+    *ret_did = is_empty(&level);
+    if (*ret_did || !takes_sums)
+        return DET_OK;
+    st = place_nodes(r, &level, &scratch, &place, err);
+    if (st || !place)
+        return st;
+    *ret_did = true;
+    return add_sums(r, &level, place, err);
+}
+
+/* A page by its sums where they are fine enough, else by the pages below it; at the
+ * bottom are rows. */
+static det_status read_page(struct db *db, const struct reading *r,
+                            const struct level_page *page, struct err *err)
+{
+    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(READ_BYTES);
+    struct level_range range = {page->first, page->last};
+    enum lies lies = page_lies(r, page);
+    struct level_pages below = {0};
+    bool did = false;
+    det_status st;
+
+    if (lies == OUTSIDE)
+        return DET_OK;
+    st = read_sums(db, r, page, lies, &did, err);
+    if (st || did)
+        return st;
+    if (!page->level)
+        return read_block(db, r, page->block, err);
+    range.to.nth++;
+    st = level_pages_load(db, &r->run->run->key, page->level - 1, range, &scratch,
+                          &below, err);
+    for (uint32_t i = 0; i < below.count && !st; i++)
+        st = read_page(db, r, &below.at[i], err);
+    return st;
 }
 
 /* ---- the tail -------------------------------------------------------------------- */
@@ -230,126 +374,108 @@ det_status series_read_run(struct db *db, const struct series_ask *ask,
                            const struct series_run *run, struct err *err)
 {
     struct reading r = {ask, run};
-    det_status st = read_blocks(db, &r, err);
+    det_status st = DET_OK;
 
-    return st ? st : read_tail(db, &r, err);
+    for (uint32_t i = 0; i < run->pages.count && !st; i++)
+        st = read_page(db, &r, &run->pages.at[i], err);
+    if (!st && run->tail_rows)
+        st = read_tail(db, &r, err);
+    return st;
 }
 
 /* ---- where a run begins and ends ------------------------------------------------- */
 
-static void add_place(struct db_query *q, struct series_span *span)
+static void widen(struct series_span *span, double from, double to)
 {
-    double x;
+    span->from = span->has ? fmin(span->from, from) : from;
+    span->to = span->has ? fmax(span->to, to) : to;
+    span->has = true;
+}
 
-    if (db_col_is_null(q)) {
-        q->column++;
+/* What there is of a run: steps below the cut, or all of them. */
+struct extent {
+    const struct metric_run *run;
+    int64_t below;
+    struct series_span steps;
+    struct series_span time;
+    int64_t rows;
+};
+
+static void add_page(struct extent *extent, const struct level_page *page)
+{
+    extent->rows += page->count;
+    if (page->first.steps >= extent->below)
         return;
-    }
-    x = (double)MAX(db_col_i64(q), INT64_C(0));
-    span->from = span->has ? fmin(span->from, x) : x;
-    span->to = span->has ? fmax(span->to, x) : x;
-    span->has = true;
+    widen(&extent->time, (double)page->min_us / 1e6, (double)page->max_us / 1e6);
+    if (page->last.steps >= 0)
+        widen(&extent->steps, (double)MAX(page->first.steps, INT64_C(0)),
+              (double)MIN(page->last.steps, extent->below - 1));
 }
 
-static det_status span_of_steps(struct db *db, const struct metric_run *run,
-                                int64_t below, struct series_span *ret_span,
-                                struct err *err)
+static det_status add_tail(struct db *db, struct series_run *run, struct extent *extent,
+                           struct err *err)
 {
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &series_sql[RUN_SPAN], err);
+    CLEANUP(db_query_done) struct db_query q = db_query(db, &series_sql[TAIL], err);
 
-    bind_key(&q, &run->key);
-    db_bind_i64(&q, below);
-    if (db_next(&q)) {
-        for (int i = 0; i < 4; i++)
-            add_place(&q, ret_span);
+    bind_key(&q, &extent->run->key);
+    db_bind_i64(&q, extent->below);
+    if (!db_next(&q))
+        return q.status;
+    run->tail_rows = db_col_i64(&q);
+    extent->rows += run->tail_rows;
+    if (!db_col_is_null(&q)) {
+        double from = (double)db_col_i64(&q) / 1e6;
+
+        widen(&extent->time, from, (double)db_col_i64(&q) / 1e6);
+    } else {
+        q.column += 2;
     }
-    if (ret_span->has)
-        ret_span->to = fmin(ret_span->to, (double)below - 1);
+    if (!db_col_is_null(&q)) {
+        double from = (double)db_col_i64(&q);
+
+        widen(&extent->steps, from, (double)db_col_i64(&q));
+    }
     return q.status;
 }
 
-static void add_time(struct series_span *span, int64_t us)
+/* A level above that of which there could be a page is not looked for. */
+static int top_of(struct db *db, const struct metric_key *key, int *ret_top,
+                  struct err *err)
 {
-    double x = (double)us / 1e6;
-
-    span->from = span->has ? fmin(span->from, x) : x;
-    span->to = span->has ? fmax(span->to, x) : x;
-    span->has = true;
-}
-
-static det_status times_of_blocks(struct db *db, const struct metric_key *key,
-                                  struct series_span *span, struct err *err)
-{
-    CLEANUP(arena_done) struct arena scratch = ARENA_INIT(READ_BYTES);
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &series_sql[RUN_BLOCKS], err);
-    det_status st = DET_OK;
+    CLEANUP(db_query_done) struct db_query q = db_query(db, &series_sql[TOP], err);
 
     bind_key(&q, key);
-    db_bind_i64(&q, INT64_MIN);
-    db_bind_i64(&q, INT64_MAX);
-    while (!st && db_next(&q)) {
-        struct metric_columns columns = {0};
-        size_t len;
-        const void *data = db_col_blob(&q, &len);
-
-        arena_clear(&scratch);
-        st = metric_block_columns(data, len, NULL, 0, &scratch, &columns, err);
-        for (uint32_t i = 0; !st && i < columns.rows; i++)
-            add_time(span, columns.report_us[i]);
-    }
-    return st ? st : q.status;
-}
-
-static det_status span_of_time(struct db *db, const struct metric_key *key,
-                               struct series_span *ret_span, struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &series_sql[TAIL_TIME], err);
-
-    bind_key(&q, key);
-    if (db_next(&q) && !db_col_is_null(&q)) {
-        add_time(ret_span, db_col_i64(&q));
-        add_time(ret_span, db_col_i64(&q));
-    }
-    return q.status ? q.status : times_of_blocks(db, key, ret_span, err);
-}
-
-static det_status count_rows(struct db *db, const struct metric_key *key,
-                             uint64_t *ret_count, struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &series_sql[RUN_ROWS], err);
-
-    bind_key(&q, key);
-    if (db_next(&q))
-        *ret_count = (uint64_t)db_col_i64(&q) + (uint64_t)db_col_i64(&q);
+    *ret_top = db_next(&q) && !db_col_is_null(&q) ? (int)db_col_i64(&q) : 0;
+    *ret_top = MAX(MIN(*ret_top, LEVELS - 1), 0);
     return q.status;
 }
 
-det_status series_read_span(struct db *db, const struct series_ask *ask,
-                            const struct metric_run *run, struct series_span *ret_span,
-                            struct series_end *end, struct err *err)
+det_status series_look_at_run(struct db *db, const struct series_ask *ask,
+                              struct arena *mem, struct series_run *run,
+                              struct series_span *ret_span, struct series_end *end,
+                              struct err *err)
 {
-    int64_t below = ask->with_archived ? METRIC_UNCUT : run->cut;
-    struct series_span steps = {0};
-    struct series_span time = {0};
-    uint64_t rows = 0;
-    det_status st = span_of_steps(db, run, below, &steps, err);
+    struct extent extent = {.run = run->run,
+                            .below = ask->with_archived ? METRIC_UNCUT : run->run->cut};
+    int top = 0;
+    det_status st = top_of(db, &run->run->key, &top, err);
 
     if (!st)
-        st = span_of_time(db, &run->key, &time, err);
+        st = level_pages_load(db, &run->run->key, top, LEVEL_EVERYTHING, mem,
+                              &run->pages, err);
+    for (uint32_t i = 0; i < run->pages.count && !st; i++)
+        add_page(&extent, &run->pages.at[i]);
     if (!st)
-        st = count_rows(db, &run->key, &rows, err);
+        st = add_tail(db, run, &extent, err);
     if (st)
         return st;
-    end->run_id = MAX(end->run_id, run->key.run_id);
-    end->reports += rows;
-    if (steps.has)
-        end->last_steps = MAX(end->last_steps, (int64_t)steps.to);
-    if (time.has)
-        end->last_us = MAX(end->last_us, (int64_t)(time.to * 1e6));
-    *ret_span = ask->axis == SERIES_STEPS ? steps : time;
+    run->rows = extent.rows;
+    end->run_id = MAX(end->run_id, run->run->key.run_id);
+    end->reports += (uint64_t)extent.rows;
+    if (extent.steps.has)
+        end->last_steps = MAX(end->last_steps, (int64_t)extent.steps.to);
+    if (extent.time.has)
+        end->last_us = MAX(end->last_us, (int64_t)(extent.time.to * 1e6));
+    *ret_span = ask->axis == SERIES_STEPS ? extent.steps : extent.time;
     return DET_OK;
 }

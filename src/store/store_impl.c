@@ -49,6 +49,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(metric_compact_sql_table)                                                        \
     X(metric_summary_sql_table)                                                        \
     X(metric_name_sql_table)                                                           \
+    X(level_sql_table)                                                                 \
     X(series_sql_table)                                                                \
     X(trial_table_sql_table)                                                           \
     X(log_sql_table)                                                                   \

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "store/data.h"
 #include "store/data_cache.h"
+#include "store/level.h"
 #include "store/metric.h"
 #include "store/store_impl.h"
 
@@ -21,6 +22,7 @@ enum {
     TAIL_DROP,
     DELETE_TAIL,
     DELETE_BLOCKS,
+    DELETE_LEVELS,
     DELETE_SHAPES,
     DELETE_RUNS
 };
@@ -36,6 +38,9 @@ static const struct sql metric_compact_sql[] = {
     SQL(DELETE_TAIL, "DELETE FROM metric_tail WHERE trial_id = $1"),
     SQL(DELETE_BLOCKS,
         "DELETE FROM metric_blocks WHERE id IN (SELECT id FROM metric_blocks"
+        "  WHERE trial_id = $1 LIMIT 64)"),
+    SQL(DELETE_LEVELS,
+        "DELETE FROM metric_levels WHERE id IN (SELECT id FROM metric_levels"
         "  WHERE trial_id = $1 LIMIT 64)"),
     SQL(DELETE_SHAPES, "DELETE FROM metric_shapes WHERE trial_id = $1"),
     SQL(DELETE_RUNS, "DELETE FROM metric_runs WHERE trial_id = $1"),
@@ -181,11 +186,13 @@ static det_status pack(struct db *db, const struct metric_key *key, bool is_shor
     st = merge_rows(stretch.block.id ? &stretch.block.rows : &(struct metric_rows){0},
                     &stretch.rows, &mem, &all, err);
     if (!st && stretch.block.id)
-        st = metric_block_drop(db, stretch.block.id, err);
+        st = metric_block_drop(db, key, &stretch.block, err);
     if (!st)
         st = drop_tail(db, key, &stretch.rows, err);
     if (!st)
         st = put_blocks(db, key, &all, &mem, err);
+    if (!st)
+        st = level_grow(db, key, err);
     if (st)
         return st;
     *ret_did = true;
@@ -219,7 +226,7 @@ det_status metric_block_unpack(struct db *db, const struct metric_key *key,
 
     if (st || !block.id || !holds(&block.rows, place))
         return st;
-    st = metric_block_drop(db, block.id, err);
+    st = metric_block_drop(db, key, &block, err);
     for (uint32_t i = 0; i < block.rows.count && !st; i++)
         st = metric_tail_put(db, key, group, &block.rows.row[i], mem, err);
     return st;
@@ -274,6 +281,8 @@ det_status store_metric_compact(struct db *db, bool everything, bool *ret_did,
     if (!st && everything)
         st = pack_any(db, ret_did, err);
     if (!st && !*ret_did)
+        st = level_fill_step(db, ret_did, err);
+    if (!st && !*ret_did)
         st = db_shrink(db, everything, ret_did, err);
     return st;
 }
@@ -285,6 +294,9 @@ det_status metric_delete_step(struct db *db, int64_t trial_id, bool *ret_more,
     det_status st = run_with_id(db, &metric_compact_sql[DELETE_BLOCKS], trial_id, err);
 
     *ret_more = !st && db_changes(db) > 0;
+    if (!st)
+        st = run_with_id(db, &metric_compact_sql[DELETE_LEVELS], trial_id, err);
+    *ret_more = *ret_more || (!st && db_changes(db) > 0);
     data_cache_drop_trial(db, trial_id);
     for (size_t i = 0; i < ARRAY_LEN(small) && !st && !*ret_more; i++)
         st = run_with_id(db, &metric_compact_sql[small[i]], trial_id, err);

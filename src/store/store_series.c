@@ -159,12 +159,77 @@ static det_status add_trial(struct drawing *d, int64_t trial_id, struct series_e
 
         if (!run.lot)
             continue;
-        st = series_read_span(d->db, d->ask, run.run, &span, end, err);
+        st = series_look_at_run(d->db, d->ask, d->mem, &run, &span, end, err);
         if (st)
             break;
         widen(run.lot, &span);
         if (!give_pens(d, &run, first) || !vec_push(&d->runs, run))
             st = err_default(err, DET_NOMEM);
+    }
+    return st;
+}
+
+/* ---- metrics that few reports have ----------------------------------------------- */
+
+/* Sums were drawn though all values would have had room. */
+static bool is_sparse(const struct series_lot *lot, uint32_t name)
+{
+    bool has_pixels = false;
+
+    for (size_t i = 0; i < lot->pens[name].count; i++) {
+        const struct series_pen *pen = lot->pens[name].at[i];
+
+        if (pen->line.reports > lot->grid.room)
+            return false;
+        has_pixels |= pen->pixel != NULL;
+    }
+    return has_pixels;
+}
+
+/* The pens of some of the names. */
+static struct series_pen **some_pens(struct drawing *d, struct series_pen **pens,
+                                     const uint32_t *name, uint32_t count)
+{
+    struct series_pen **some = arena_array(d->mem, struct series_pen *, count + 1);
+
+    for (uint32_t i = 0; some && i < count; i++)
+        some[i] = pens[name[i]];
+    return some;
+}
+
+/* Reads such metrics again, now only rows; blocks without them are passed over. */
+static det_status read_sparse(struct drawing *d, struct series_lot *lot,
+                              struct err *err)
+{
+    struct series_lot sub = *lot;
+    uint32_t *name = arena_array(d->mem, uint32_t, lot->count);
+    det_status st = DET_OK;
+
+    sub.is_sparse = true;
+    sub.count = 0;
+    sub.name = arena_array(d->mem, const char *, lot->count);
+    if (!name || !sub.name)
+        return err_default(err, DET_NOMEM);
+    for (uint32_t i = 0; i < lot->count; i++) {
+        if (!is_sparse(lot, i))
+            continue;
+        name[sub.count] = i;
+        sub.name[sub.count++] = lot->name[i];
+        for (size_t k = 0; k < lot->pens[i].count; k++)
+            series_pen_clear(lot->pens[i].at[k]);
+    }
+    for (size_t i = 0; sub.count && i < d->runs.count && !st; i++) {
+        struct series_run run = d->runs.at[i];
+
+        if (run.lot != lot)
+            continue;
+        run.lot = &sub;
+        run.main = some_pens(d, run.main, name, sub.count);
+        if (run.archived)
+            run.archived = some_pens(d, run.archived, name, sub.count);
+        if (!run.main || (d->runs.at[i].archived && !run.archived))
+            return err_default(err, DET_NOMEM);
+        st = series_read_run(d->db, d->ask, &run, err);
     }
     return st;
 }
@@ -184,6 +249,7 @@ static void set_grids(struct drawing *d)
         grid->room = grid->pixels * 2;
         grid->from = fmax(grid->from, d->ask->from);
         grid->to = fmin(grid->to, d->ask->to);
+        series_grid_init(grid);
     }
 }
 
@@ -238,6 +304,8 @@ static det_status draw(struct drawing *d, struct series *series, struct err *err
     set_grids(d);
     for (size_t i = 0; i < d->runs.count && !st; i++)
         st = series_read_run(d->db, ask, &d->runs.at[i], err);
+    for (uint32_t i = 0; i < d->lots && !st; i++)
+        st = read_sparse(d, &d->lot[i], err);
     return st ? st : draw_all(d, series, err);
 }
 

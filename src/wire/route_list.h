@@ -70,6 +70,7 @@ ROUTE(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, none, none, "nothing",
 ROUTE(trial_logs, GET, "/api/v1/trials/{id}/logs", USER, logs_query, none, "stream of lines", "A trial's logs")
 ROUTE(trial_logs_fields, GET, "/api/v1/trials/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
 ROUTE(trial_workloads, GET, "/api/v1/trials/{id}/workloads", USER, workloads_query, none, "workloads", "Training, validations and checkpoints in order")
+ROUTE(get_trial_profile, GET, "/api/v1/det/trials/{id}/profile", USER, none, none, "agents: curves, timings, the cause of time lost", "What the machine did while a trial ran, and where its time went")
 ROUTE(list_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, checkpoints_query, none, "checkpoints", "List a trial's checkpoints")
 ROUTE(retain_trial_logs, PUT, "/api/v1/trials/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
 ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none, "trials with points", "Metrics of trials, downsampled")

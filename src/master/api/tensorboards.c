@@ -199,11 +199,11 @@ static det_status list_rows(struct request *req, struct job_view **ret_rows,
                             uint32_t *ret_count)
 {
     const struct tensorboards_query *in = req->query;
+    struct page whole = {0};
     uint32_t count = 0;
     uint32_t kept = 0;
-    struct page all = {0};
     det_status st =
-        store_job_list(req->db, in->all, &all, &req->mem, ret_rows, &count, req->err);
+        store_job_list(req->db, in->all, &whole, &req->mem, ret_rows, &count, req->err);
 
     for (uint32_t i = 0; !st && i < count; i++)
         if (is_wanted(in, &(*ret_rows)[i]))
