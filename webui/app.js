@@ -18,7 +18,7 @@ import {ApiError, whenSignedOut} from "./api.js";
 import {fill, h} from "./dom.js";
 import {follow} from "./live.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
-import {applyTheme, resume, session} from "./session.js";
+import {applyTheme, mayChange, resume, session} from "./session.js";
 import {dialog, errorBox, facts, icon, spinner} from "./widgets.js";
 
 const ROUTES = [
@@ -36,11 +36,11 @@ const ROUTES = [
     ["/settings", "settings"],
 ];
 
-const PLACES = [ // [address, label]; workspaces, models and users will stand here, too
+const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will stand here, too
     ["/", "Home"],
     ["/experiments", "Experiments"],
-    ["/tasks", "Tasks"],
-    ["/cluster", "Cluster"],
+    ["/tasks", "Tasks", true],
+    ["/cluster", "Cluster", true],
 ];
 
 const main = h("main", {id: "main", tabindex: -1});
@@ -54,10 +54,11 @@ let isSignedIn = false;
 
 function drawFrame() {
     const here = location.pathname.slice(BASE.length) || "/";
-    fill(nav, PLACES.map(([address, label]) => link(address, {
+    fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
-    fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
+    if (!mayChange()) fill(person, h("span", {class: "chip", title: "Nothing can be changed or started here"}, "local runs, only shown"));
+    else fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
         h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
 
