@@ -67,7 +67,6 @@ class Trial(BrowserTest):
         self.looks(page, "trial-metrics")
 
     def test_metrics_arrive_while_it_trains(self):
-        self.needs_changes()
         go, end = self.world.hold("trial-live"), self.world.hold("trial-live-end")
         made = self.world.create("live", LIVE % (go, end))
         self.world.wait(made, "RUNNING")
@@ -129,7 +128,6 @@ class Trial(BrowserTest):
         expect(again.get_by_role("dialog").get_by_text("weights.txt")).to_be_visible()
 
     def test_a_running_trial_is_killed(self):
-        self.needs_changes()
         never = self.world.hold("trial-never")
         made = self.world.create("to be killed", LIVE % (never, never))
         self.world.wait(made, "RUNNING")
