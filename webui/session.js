@@ -17,14 +17,13 @@ const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.h
 // True when somebody is signed in afterwards.  On one's own machine the first user has no
 // password until somebody sets one, so that there is nothing to type.
 export async function resume() {
-    session.master = await get("/api/v1/master");
-    document.documentElement.toggleAttribute("data-read-only", !mayChange());
-    try {
-        ({user: session.user, mayAdminister: session.mayAdminister} = await get("/api/v1/me"));
-        return true;
-    } catch (error) {
+    const me = get("/api/v1/me").catch((error) => { // both at once: the first page waits for them
         if (error.status !== 401) throw error;
-    }
+        return {user: null};
+    });
+    [session.master, {user: session.user, mayAdminister: session.mayAdminister}] = await Promise.all([get("/api/v1/master"), me]);
+    document.documentElement.toggleAttribute("data-read-only", !mayChange());
+    if (session.user) return true;
     if (!isLoopback() || localStorage.getItem(LEFT)) return false;
     try {
         await signIn("determined", "");

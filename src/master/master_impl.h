@@ -46,6 +46,7 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
+    struct task warming; /* the table of experiments, when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
     struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;

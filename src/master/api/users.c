@@ -62,7 +62,8 @@ static void set_cookie(struct request *req, const char *token, int seconds)
     char value[COOKIE_SIZE];
 
     snprintf(value, sizeof(value),
-             "auth=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d", token, seconds);
+             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
+             auth_cookie(req->master->auth), token, seconds);
     request_header(req, "Set-Cookie", value);
 }
 
