@@ -101,6 +101,14 @@ class Local(BrowserTest):
         self.nothing_changes(page)
         self.assertEqual([cookie["value"] for cookie in context.cookies()], ["s1.0123456789abcdef"])
 
+    def test_every_page_of_a_run_only_shows(self):
+        page = self.at("/det/experiments/1")
+        for address in ("/experiments/1/notes", "/trials/1", "/trials/1/checkpoints", "/settings"):
+            self.nothing_changes(page)
+            page.goto(self.world.url + "/det" + address)
+            self.filled(page)
+        self.nothing_changes(page)
+
     def test_metrics_logs_and_the_end_are_followed_live(self):
         page = self.at("/det/experiments")
         go = self.shown.folder + "/go"
