@@ -8,6 +8,7 @@
 //       format: number, isTime: false,            how values look; whether x is unix seconds
 //       isLogX, isLogY, smoothing,                0 … 0.99
 //       isStacked, height, sync: "key",           charts of one key share a cursor
+//       yBounds: [0, 100],                        a y axis that does not follow the values
 //       onRange: (range) => …,                    [from, to] was chosen, null: all again; who gives it asks the server
 //       onPick: (line) => …, xOf: (x) => …,       a line was chosen; x is shown through a function that grows
 //   });
@@ -170,7 +171,7 @@ export function lineChart(node, options) {
             const isOn = !hidden.has(keyOf(line));
             const isSmooth = Boolean(prepared.smoothed);
             const strength = (line.archived ? 0.45 : 1) * (data.lines.length > 200 ? 0.6 : 1);
-            const points = {show: !isMany() && !settings.isStacked && prepared.count * 12 < width(), size: 5, width: 1, fill: () => colourOf(line), stroke: () => colourOf(line)};
+            const points = {show: !isMany() && !line.archived && !settings.isStacked && prepared.count * 12 < width(), size: 5, width: 1, fill: () => colourOf(line), stroke: () => colourOf(line)};
             const one = (y, width, alpha, extra) => out.push({at: i, y, isOn, spec: {
                 scale: "y", show: isOn, width, points: {show: false}, dash: line.archived ? [5, 4] : undefined,
                 alpha, stroke: () => colourOf(line), ...extra,
@@ -196,7 +197,7 @@ export function lineChart(node, options) {
             series: [{}, ...list.map((one) => one.spec)],
             scales: {
                 x: {time: isTime, distr: isLogX ? 3 : 1, range: (self, min, max) => range || xRange(min, max, isLogX)},
-                y: {distr: isLogY ? 3 : 1, range: (self, min, max) => yRange(min, max, {isLog: isLogY, isStacked})},
+                y: {distr: isLogY ? 3 : 1, range: (self, min, max) => settings.yBounds && !isLogY ? settings.yBounds : yRange(min, max, {isLog: isLogY, isStacked})},
             },
             axes: [
                 axis({size: 26, space: 80, values: (self, splits) => splits.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
@@ -218,6 +219,7 @@ export function lineChart(node, options) {
         u?.destroy();
         fill(plot, tip);
         u = new uPlot(specOf(list), [shown.x, ...list.map((one) => one.y)], plot);
+        onlyOne();
         u.root.querySelector(".u-wrap").append(veil);
         const over = u.root.querySelector(".u-over");
         over.addEventListener("mouseenter", () => {
@@ -230,6 +232,14 @@ export function lineChart(node, options) {
         });
         over.addEventListener("dblclick", () => chooseRange(null));
         over.addEventListener("click", () => pointed >= 0 && isHere && settings.onPick?.(shown.lines[pointed].line));
+    }
+
+    // Of a single x the library makes an axis of its own, of days.
+    function onlyOne() {
+        if (shown.x.length !== 1 || range) return;
+        const [x] = shown.x;
+        const air = settings.isTime ? 30 : 0.5;
+        u.setScale("x", settings.isLogX ? {min: x / 2, max: x * 2} : {min: x - air, max: x + air});
     }
 
     // Settings or lines changed: uPlot is made anew; only numbers changed: it gets them.
@@ -255,6 +265,7 @@ export function lineChart(node, options) {
                 u.setData([shown.x, ...list.map((one) => one.y)], !range);
                 if (range) u.setScale("x", {min: range[0], max: range[1]});
             });
+            onlyOne();
         }
         drawWords();
         point(pointed < shown.lines.length ? pointed : -1);
@@ -294,7 +305,7 @@ export function lineChart(node, options) {
     }
 
     function drawNotes() {
-        const lost = data.lines.filter((line) => line.archived).length;
+        const lost = (shown?.lines || []).filter((one) => one.line.archived && one.count).length;
         const notes = [
             shown?.strange && `${plural(shown.strange, "value is", "values are")} not a number or infinite (marked × at the edge).`,
             shown?.dropped && `${plural(shown.dropped, "value")} at or below zero cannot be shown on a logarithmic axis.`,
@@ -327,6 +338,7 @@ export function lineChart(node, options) {
             if (hidden.has(keyOf(prepared.line))) continue;
             ctx.strokeStyle = ctx.fillStyle = colourOf(prepared.line);
             ctx.lineWidth = 1.5 * ratio;
+            ctx.globalAlpha = prepared.line.archived ? 0.45 : 1;
             const y = prepared.smoothed || prepared.y;
             for (const i of prepared.alone) {
                 ctx.beginPath();

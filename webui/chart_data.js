@@ -148,7 +148,7 @@ export function yRange(min, max, {isLog, isStacked}) {
         return [10 ** (Math.log10(min) - air), 10 ** (Math.log10(max) + air)];
     }
     if (isStacked) return [0, max === 0 ? 1 : max * 1.04];
-    if (min === max) return min === 0 ? [-1, 1] : [min - Math.abs(min) * 0.1, max + Math.abs(max) * 0.1];
+    if (min === max) return min === 0 ? [0, 1] : [min - Math.abs(min) * 0.1, max + Math.abs(max) * 0.1];
     const air = (max - min) * 0.06;
     const low = min >= 0 && min < (max - min) * 0.35 ? 0 : min - air; // near zero: from zero on
     return [low, max + air];

@@ -81,7 +81,7 @@ export function seriesFeed(options) {
         const mine = call = new AbortController();
         for (const place of list) place.isStale = false;
         try {
-            const [from, to] = list[0].range || [];
+            const [from, to] = list[0].range || settings.range || [];
             const answer = await fetchSeries({...settings, from, to, metrics: [...new Set(list.map((place) => place.metric))]}, {signal: mine.signal});
             if (mine.signal.aborted) return;
             const byName = new Map(answer.charts.map((chart) => [chart.key, chart]));

@@ -2,14 +2,14 @@
 // table.js - tables that sort, select and open, by mouse and keyboard.
 //
 //   const table = dataTable({
-//       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, sortable: true, isNumber: false}],
+//       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, sortable: true, isNumber: false, isQuiet: false}],
 //       key: (row) => row.id, href: (row) => "/experiments/3", sort: "-id", onSort: (sort) => …,
 //       selection: new Set(), onSelect: (set) => …,
 //   });
 //   table.node; table.rows(rows); table.columns(columns); table.sort("-id")
 //
 // rows() may be called as often as data changes: rows keep their place, focus and selection; a
-// cell whose text has changed is shown so for a moment.
+// cell whose text has changed is shown so for a moment, unless its column is quiet.
 
 import {fill, h} from "./dom.js";
 import {BASE, go} from "./router.js";
@@ -97,7 +97,8 @@ export function dataTable(options) {
             const old = line.children[i];
             if (!old) line.append(cell);
             else if (old.innerHTML !== cell.innerHTML && !old.contains(document.activeElement)) {
-                if (old.textContent !== cell.textContent) cell.classList.add("changed");
+                const isQuiet = columns[i - (selection ? 1 : 0)]?.isQuiet;
+                if (old.textContent !== cell.textContent && !isQuiet) cell.classList.add("changed");
                 old.replaceWith(cell);
             }
         });

@@ -412,25 +412,32 @@ static det_status ask_stored(struct bring *b)
     return post_batch(b, &body);
 }
 
-static det_status bring_reports(struct bring *b)
+/* NULL in *ret_reader: it was killed before it could report, or has not yet. */
+static det_status open_reports(struct bring *b, struct ring_reader **ret_reader)
 {
     struct ring_config config = {
         .io = io_system(),
         .dir = arena_printf(&b->cli->mem, "%s/reports", b->run->path),
         .only_looks = true};
-    CLEANUP(buf_done) struct buf records = BUF_INIT;
-    struct ring_reader *reader;
-    struct ring_batch batch;
     struct io_stat stat;
-    det_status st;
 
+    *ret_reader = NULL;
     if (!config.dir)
         return cli_nomem(b->cli);
     if (io_stat(io_system(), config.dir, &stat, NULL))
-        return DET_OK; /* it was killed before it could report */
-    st = ring_reader_open(&config, &reader, b->cli->err);
-    if (st)
-        return err_prefix(b->cli->err, "the reports in '%s'", b->run->path);
+        return DET_OK;
+    if (!ring_reader_open(&config, ret_reader, b->cli->err))
+        return DET_OK;
+    return err_prefix(b->cli->err, "the reports in '%s'", b->run->path);
+}
+
+/* What is there and was not read before. */
+static det_status drain(struct bring *b, struct ring_reader *reader)
+{
+    CLEANUP(buf_done) struct buf records = BUF_INIT;
+    struct ring_batch batch;
+    det_status st = DET_OK;
+
     for (bool is_over = false; !st && !is_over;) {
         buf_clear(&records);
         st = ring_read(reader, BATCH_BYTES, &records, &batch, b->cli->err);
@@ -440,6 +447,17 @@ static det_status bring_reports(struct bring *b)
         b->to.lost += batch.damaged;
         st = send_batch(b, &records, &batch);
     }
+    return st;
+}
+
+static det_status bring_reports(struct bring *b)
+{
+    struct ring_reader *reader;
+    det_status st = open_reports(b, &reader);
+
+    if (st || !reader)
+        return st;
+    st = drain(b, reader);
     ring_reader_close(reader);
     return st;
 }
@@ -485,6 +503,19 @@ static det_status bring_state(struct bring *b)
                     b->to.trial_id);
 }
 
+static det_status bring_data(struct bring *b)
+{
+    det_status st = find_roots(b);
+
+    if (!st)
+        st = ask_stored(b);
+    if (!st)
+        st = bring_reports(b);
+    if (!st && !(b->flags & BRING_OUTLINE))
+        st = bring_output(b);
+    return st;
+}
+
 det_status bring_run(struct cli *cli, const struct offline_run *run, unsigned flags,
                      struct brought *ret_brought)
 {
@@ -493,18 +524,54 @@ det_status bring_run(struct cli *cli, const struct offline_run *run, unsigned fl
 
     if (!st)
         st = find_trial(&b);
-    if (!st)
-        st = find_roots(&b);
-    if (!st)
-        st = ask_stored(&b);
-    if (!st)
-        st = bring_reports(&b);
-    if (!st && !(flags & BRING_OUTLINE))
-        st = bring_output(&b);
+    if (!st && !(flags & BRING_NAMES))
+        st = bring_data(&b);
     if (!st)
         st = bring_notes(&b);
     if (!st)
         st = bring_state(&b);
     *ret_brought = b.to;
     return st;
+}
+
+/* ---- a run under way ------------------------------------------------------------- */
+
+det_status bring_follow(struct cli *cli, const struct offline_run *run,
+                        struct bring_follow *f, bool *ret_did)
+{
+    struct bring b = {.cli = cli,
+                      .run = run,
+                      .flags = BRING_IN_PLACE,
+                      .to.trial_id = f->trial_id,
+                      .stored = f->stored,
+                      .knows_output = f->knows_output};
+    det_status st = f->reader ? DET_OK : open_reports(&b, &f->reader);
+
+    memcpy(b.output, f->output, sizeof(b.output));
+    if (!st && !f->is_known)
+        st = ask_stored(&b);
+    f->is_known = f->is_known || !st;
+    if (!st && f->reader)
+        st = drain(&b, f->reader);
+    if (!st)
+        st = bring_output(&b);
+    f->stored = b.stored;
+    f->knows_output = b.knows_output;
+    memcpy(f->output, b.output, sizeof(f->output));
+    *ret_did = b.to.reports || b.to.output_bytes;
+    return st;
+}
+
+void bring_follow_end(struct bring_follow *f)
+{
+    ring_reader_close(f->reader);
+    *f = (struct bring_follow){0};
+}
+
+det_status bring_end(struct cli *cli, const struct offline_run *run, int64_t trial_id)
+{
+    struct bring b = {.cli = cli, .run = run, .to.trial_id = trial_id};
+    det_status st = bring_notes(&b);
+
+    return st ? st : bring_state(&b);
 }

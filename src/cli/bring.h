@@ -3,6 +3,7 @@
 #ifndef CLI_BRING_H
 #define CLI_BRING_H
 
+#include "agent/task/ship.h"
 #include "cli/ctx.h"
 #include "cli/offline.h"
 
@@ -15,6 +16,8 @@ struct bring {
     const char *from_root;     /* of checkpoints */
     const char *to_root;       /* NULL: no directory */
     uint64_t stored;           /* the number of the last report that the master has */
+    uint64_t output[SHIP_STREAMS]; /* how far it has each stream, once ... */
+    bool knows_output;
 };
 
 /* bring_output.c: what it printed. */

@@ -165,14 +165,18 @@ static int64_t first_us(const struct stream *s)
 
 static det_status open_stream(struct stream *s, const char *folder)
 {
-    struct spool_config config = {
-        .io = io_system(), .dir = folder, .name = s->name, .only_looks = true};
+    struct spool_config config = {.io = io_system(),
+                                  .dir = folder,
+                                  .name = s->name,
+                                  .only_looks = true,
+                                  .from = s->until};
     int64_t until = 0;
     size_t none;
     det_status st = spool_open(&config, &s->spool, s->bring->cli->err);
 
-    if (!st && spool_end_offset(s->spool))
-        st = post(s, false, 0, &none, &until); /* asks where the master is */
+    if (st || s->bring->knows_output || !spool_end_offset(s->spool))
+        return st;
+    st = post(s, false, 0, &none, &until); /* asks where the master is */
     s->until = (uint64_t)until;
     return st;
 }
@@ -219,6 +223,7 @@ static det_status send_all(struct bring *b, struct stream s[SHIP_STREAMS])
             return st;
         next->is_stuck = !sent; /* a line that has no end yet */
         forget(next, sent);
+        next->until = MAX(next->until, next->offset);
         b->to.output_bytes += sent;
     }
 }
@@ -235,13 +240,17 @@ det_status bring_output(struct bring *b)
     if (io_stat(io_system(), folder, &stat, NULL))
         return DET_OK; /* nobody recorded it */
     for (int i = 0; i < SHIP_STREAMS; i++)
-        s[i] =
-            (struct stream){.bring = b, .name = ship_streams[i], .pending = BUF_INIT};
+        s[i] = (struct stream){.bring = b,
+                               .name = ship_streams[i],
+                               .pending = BUF_INIT,
+                               .until = b->output[i]};
     for (int i = 0; i < SHIP_STREAMS && !st; i++)
         st = open_stream(&s[i], folder);
     if (!st)
         st = send_all(b, s);
+    b->knows_output = !st;
     for (int i = 0; i < SHIP_STREAMS; i++) {
+        b->output[i] = st ? 0 : s[i].until;
         spool_close(s[i].spool);
         buf_done(&s[i].pending);
         vec_done(&s[i].marks);

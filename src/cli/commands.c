@@ -213,6 +213,13 @@ static const struct cli_opt import_opts[] = {
     END,
 };
 
+static const struct cli_opt ui_opts[] = {
+    NUMBER(0, "port", ui_options, port, "PORT", 0, 65535,
+           "listen on this port of 127.0.0.1 (default: a free one)"),
+    FLAG(0, "no-browser", ui_options, no_browser, "only print the address"),
+    END,
+};
+
 static const struct cli_opt retention_opts[] = {
     NUMBER(0, "days", retention_options, days, "N", 0, DAYS_MOST,
            "drop log lines after N days"),
@@ -397,6 +404,25 @@ static const struct cli_opt enter_opts[] = {
     END,
 };
 
+static const struct cli_opt tensorboard_start_opts[] = {
+    TEXTS('t', "trial-ids", tensorboard_start_options, trial_ids, "ID",
+          "single trials, with or without experiments"),
+    TEXT(0, "name", tensorboard_start_options, name, "NAME", "shown in lists"),
+    NUMBER(0, "timeout", tensorboard_start_options, timeout, "SECONDS", 0, 2147483647,
+           "ends when nobody looks for so long; 0: never (default: the master's)"),
+    FLAG('d', "detach", tensorboard_start_options, detach,
+         "do not wait until it can be looked at"),
+    FLAG(0, "no-browser", tensorboard_start_options, no_browser,
+         "print its address only"),
+    END,
+};
+
+static const struct cli_opt tensorboard_open_opts[] = {
+    FLAG(0, "no-browser", tensorboard_open_options, no_browser,
+         "print its address only"),
+    END,
+};
+
 static const struct cli_opt launch_opts[] = {
     NUMBER('n', "ranks", launch_options, ranks, "N", 1, 65536,
            "how many; inside a task without it: as many as it has slots"),
@@ -445,12 +471,14 @@ const struct cli_noun cli_nouns[] = {
     {"slot", NULL, "The slots of agents"},
     {"job", NULL, "Programs that train nothing, and the queue"},
     {"task", NULL, "What runs or waits; jobs by their task"},
+    {"tensorboard", "tb", "TensorBoard on experiments, as a task"},
     {"master", NULL, "The master itself"},
     {"user", NULL, "People: log in and out, accounts"},
     {"config", NULL, "Configuration files: check, explain, defaults"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
     {"import", NULL, NULL},
+    {"ui", NULL, NULL},
     {"preview-search", NULL, NULL},
     {"resume-proof", NULL, NULL},
     {"report", NULL, NULL},
@@ -686,6 +714,14 @@ const struct cli_command cli_commands[] = {
                     "which must be visible here, and compared with their manifests.  "
                     "What is there already is not brought again: an import that was "
                     "interrupted is repeated, and a run that went on brings the rest."),
+    COMMAND("ui", NULL, "[DIR]", run_ui, 0,
+            "Show runs without a master in the browser", OPTS(ui_opts, ui_options),
+            .help = "DIR is the folder of a run, or one with such folders in it "
+                    "(default: where runs usually lie).  They are shown in the same "
+                    "pages as a master's, live, and nothing can be changed there; no "
+                    "master is asked or started, and only you can look.  Ctrl-C ends "
+                    "it.  Without DIR and without any run, the pages of the master "
+                    "that runs here are opened."),
     COMMAND("preview-search", NULL, "CONFIG", run_preview_search, CLI_LISTS,
             "Show what a search would run, without running it"),
     COMMAND("resume-proof", NULL, "CONFIG [CONTEXT]", run_resume_proof,
@@ -797,6 +833,8 @@ const struct cli_command cli_commands[] = {
             "Keep what a run without a master prints"),
     COMMAND("internal", "config", "FILE", run_internal_config, CLI_HIDDEN,
             "Print the complete configuration of FILE as JSON"),
+    COMMAND("internal", "tensorboard", "", run_internal_tensorboard, CLI_HIDDEN,
+            "What runs inside of a TensorBoard's task"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

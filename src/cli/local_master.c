@@ -44,10 +44,18 @@ static void on_fatal(void *arg, const char *sentence)
     (void)sentence; /* a disk in memory does not fail but by memory, which is said */
 }
 
-static det_status start(struct local_master *local, struct err *err)
+det_status local_master_config(struct arena *mem, struct json **ret_tree,
+                               struct err *err)
 {
     static const char yaml[] = "launch_error: false\n";
-    struct config_report report = CONFIG_REPORT(&local->mem, NULL);
+    struct config_report report = CONFIG_REPORT(mem, NULL);
+
+    return config_load(CONFIG_MASTER, yaml, sizeof(yaml) - 1, NULL, &report, ret_tree,
+                       err);
+}
+
+static det_status start(struct local_master *local, struct err *err)
+{
     struct master_config config = {.io = local->io,
                                    .exec = local->exec,
                                    .net = local->net,
@@ -56,8 +64,7 @@ static det_status start(struct local_master *local, struct err *err)
                                    .port = PORT,
                                    .on_fatal = on_fatal};
     struct json *tree;
-    det_status st =
-        config_load(CONFIG_MASTER, yaml, sizeof(yaml) - 1, NULL, &report, &tree, err);
+    det_status st = local_master_config(&local->mem, &tree, err);
 
     config.tree = tree;
     if (!st)

@@ -20,6 +20,7 @@ struct arena;
 struct cli;
 struct json;
 struct local_master;
+struct ring_reader;
 
 /* ---- folders --------------------------------------------------------------------- */
 
@@ -72,6 +73,7 @@ const struct offline_run *offline_run_named(const struct offline_runs *runs,
 enum bring_flag {
     BRING_OUTLINE = 1,  /* what lists show: neither training metrics nor output */
     BRING_IN_PLACE = 2, /* checkpoints stay where they are, unread */
+    BRING_NAMES = 4,    /* neither reports nor output: those follow later */
 };
 
 struct brought {
@@ -90,12 +92,32 @@ struct brought {
 det_status bring_run(struct cli *cli, const struct offline_run *run, unsigned flags,
                      struct brought *ret_brought);
 
+/* A run that the master has, followed while it goes on: each call brings what it has
+ * reported and printed since, and costs little where that is nothing.  Starts as
+ * {.trial_id = ...}; bring_follow_end() frees what it holds. */
+struct bring_follow {
+    int64_t trial_id;
+    bool is_known;   /* `stored` is */
+    uint64_t stored; /* the last report that the master has */
+    struct ring_reader *reader;
+    bool knows_output;
+    uint64_t output[2]; /* how far the master has each stream */
+};
+det_status bring_follow(struct cli *cli, const struct offline_run *run,
+                        struct bring_follow *f, bool *ret_did);
+void bring_follow_end(struct bring_follow *f);
+/* How it is now, and its notes. */
+det_status bring_end(struct cli *cli, const struct offline_run *run, int64_t trial_id);
+
 /* What it has printed since, of a run that the master has. */
 det_status bring_more_output(struct cli *cli, const struct offline_run *run,
                              int64_t trial_id, uint64_t *ret_bytes);
 
 /* ---- a master of this command's own ---------------------------------------------- */
 
+/* The configuration of a master that runs nothing; in `mem`. */
+det_status local_master_config(struct arena *mem, struct json **ret_tree,
+                               struct err *err);
 /* Opens cli->client to it.  Called by cli_connect() where --local was given. */
 det_status local_master_open(struct cli *cli);
 void local_master_close(struct local_master *local); /* NULL does nothing */

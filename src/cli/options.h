@@ -160,6 +160,18 @@ struct checkpoint_save_options {
     bool wait;
 };
 
+struct tensorboard_start_options {
+    struct field_strs trial_ids;
+    const char *name;
+    int64_t timeout; /* seconds; CLI_UNSET: the master's */
+    bool detach;
+    bool no_browser;
+};
+
+struct tensorboard_open_options {
+    bool no_browser;
+};
+
 struct env_list_options {
     const char *data_dir;
 };
@@ -184,6 +196,11 @@ struct launch_torch_options {
     int64_t node_rank;
     const char *address;
     int64_t port;
+};
+
+struct ui_options {
+    int64_t port; /* 0: a free one */
+    bool no_browser;
 };
 
 struct launch_tensorflow_options {

@@ -9,7 +9,7 @@
  *     step        80.1 %  ████████████████  12.3 ms each
  *     data wait   12.0 %  ██▍               1.8 ms each
  */
-#include "cli/profile.h"
+#include "model/profile.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,9 +22,6 @@
 #include "cli/table.h"
 
 enum { REPORT_TREE = 64 << 20, BAR = 20 };
-
-/* Beyond it a trial is told to look at how it loads its data. */
-static const double much_waiting = 25;
 
 /* ---- reading --------------------------------------------------------------------- */
 
@@ -48,7 +45,7 @@ static int on_line(void *arg, const char *text, size_t len)
         return 1;
     json_each(report, json_path(tree, "result.metrics")) {
         reading->status = profile_add(reading->profile, reading->group,
-                                      json_path(report, "metrics.avg_metrics"), err);
+                                      json_path(report, "metrics.avg_metrics"), 0, err);
         if (reading->status)
             return 1;
     }
@@ -193,7 +190,8 @@ static size_t put_times(struct cli *cli, const struct profile *profile, size_t a
 {
     const char *agent = profile->lines.at[at]->agent;
     double all = profile_seconds(profile, agent);
-    double rest = all, waiting = 0;
+    struct profile_cause cause;
+    double rest = all;
 
     if (all > 0)
         cli_put(cli, "\nwhere the time on %s went (%s):\n", agent,
@@ -206,8 +204,6 @@ static size_t put_times(struct cli *cli, const struct profile *profile, size_t a
         if (!(all > 0) || strcmp(line->group, "timing") != 0)
             continue;
         rest -= line->seconds;
-        if (!strcmp(line->name, "data"))
-            waiting = 100 * line->seconds / all;
         each =
             arena_printf(&cli->mem, "%" PRIu64 " times %.3g ms", line->events,
                          line->events ? 1e3 * line->seconds / (double)line->events : 0);
@@ -216,12 +212,9 @@ static size_t put_times(struct cli *cli, const struct profile *profile, size_t a
     }
     if (all > 0 && rest > 0)
         put_bar(cli, "other", 100 * rest / all, "");
-    if (waiting >= much_waiting)
-        cli_put(
-            cli,
-            "hint: %.0f %% of the time went into waiting for data: let more workers "
-            "load it, or load it ahead\n",
-            waiting);
+    profile_find_cause(profile, agent, &cause);
+    if (cause.is_trouble)
+        cli_put(cli, "hint: %s\n", cause.text);
     return at;
 }
 

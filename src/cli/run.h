@@ -107,6 +107,16 @@ RUN(completion);
 RUN(version);
 RUN(internal_config);
 RUN(internal_man);
+/* ui.c */
+RUN(ui);
+/* board.c, board_task.c */
+RUN(tensorboard_start);
+RUN(tensorboard_list);
+RUN(tensorboard_open);
+RUN(tensorboard_logs);
+RUN(tensorboard_kill);
+RUN(tensorboard_config);
+RUN(internal_tensorboard);
 /* launch.c, launch_rank.c, launch_tensorflow.c, launch_torch.c */
 RUN(launch_mpi);
 RUN(launch_torch);

@@ -54,3 +54,25 @@ COMMAND("job", "run", "CONFIG [CONTEXT]", run_job_run, CLI_CALLS,
     COMMAND("task", "enter", "COMMAND...", NULL, CLI_ROLE | CLI_HIDDEN,
             "Make the task's environment and become COMMAND",
             OPTS(enter_opts, enter_options)),
+
+    COMMAND(
+        "tensorboard", "start", "[EXPERIMENT...]", run_tensorboard_start, CLI_CALLS,
+        "Run TensorBoard on experiments or trials, and open it",
+        OPTS(tensorboard_start_opts, tensorboard_start_options),
+        .help =
+            "TensorBoard runs as a task that needs no slots, and is reached through "
+            "the master's address.  It shows the event files of the trials, or, "
+            "for trials that have written none, the metrics that they have "
+            "reported.  It ends when nobody has looked for a while."),
+    COMMAND("tensorboard", "list", "", run_tensorboard_list, CLI_CALLS | CLI_LISTS,
+            "List TensorBoards", OPTS(task_list_opts, task_list_options), ALIAS("ls")),
+    COMMAND("tensorboard", "open", "ID", run_tensorboard_open, CLI_CALLS,
+            "Open a TensorBoard that runs, or is starting",
+            OPTS(tensorboard_open_opts, tensorboard_open_options),
+            .help = "Of its id the first few digits will do."),
+    COMMAND("tensorboard", "logs", "ID", run_tensorboard_logs, CLI_CALLS | CLI_SHOWS,
+            "Print a TensorBoard's logs", OPTS(log_opts, log_options)),
+    COMMAND("tensorboard", "config", "ID", run_tensorboard_config,
+            CLI_CALLS | CLI_SHOWS, "Print a TensorBoard's complete configuration"),
+    COMMAND("tensorboard", "kill", "ID...", run_tensorboard_kill, CLI_CALLS,
+            "Kill TensorBoards"),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/ctx.h"
-#include "cli/profile.h"
+#include "model/profile.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/table.h"

@@ -78,6 +78,8 @@ struct core_effect {
             const char *name;
             const char *config;
             const char *forked_from;
+            const char *type;
+            const char *sources;
             const void *files;
             uint64_t files_len;
         } job;                        /* ADD_JOB; PUT_JOB: the row */

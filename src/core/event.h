@@ -184,6 +184,8 @@ struct core_event {
             const char *name; /* from here on they only travel to the row */
             const char *config;
             const char *forked_from; /* task id, or NULL */
+            const char *type;        /* "TENSORBOARD"; NULL: any program */
+            const char *sources;     /* JSON: what it shows; NULL: nothing */
             const void *files;
             uint64_t files_len;
         } job_submitted;

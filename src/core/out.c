@@ -180,6 +180,8 @@ static void fill_job(struct core *core, struct core_effect *effect,
     effect->job.name = core->event->job_submitted.name;
     effect->job.config = core->event->job_submitted.config;
     effect->job.forked_from = core->event->job_submitted.forked_from;
+    effect->job.type = core->event->job_submitted.type;
+    effect->job.sources = core->event->job_submitted.sources;
     effect->job.files = core->event->job_submitted.files;
     effect->job.files_len = core->event->job_submitted.files_len;
 }

@@ -17,8 +17,8 @@ enum { CHUNK = 1 << 20, CLUSTER_CHARS = 8 };
 /* ---- where ----------------------------------------------------------------------- */
 
 /* A task runs on the host itself, so that the host's paths are its own. */
-static det_status configured(const struct json *storage, struct arena *mem,
-                             const char **ret_root, struct err *err)
+det_status storage_root(const struct json *storage, struct arena *mem,
+                        const char **ret_root, struct err *err)
 {
     const char *type = json_str(json_get(storage, "type"), "");
     const char *host = json_str(json_get(storage, "host_path"), NULL);
@@ -244,10 +244,10 @@ det_status storage_open(const det_context *context, struct arena *mem,
     if (context->info.directory && !context->storage)
         root = arena_printf(mem, "%s/checkpoints", context->info.directory);
     else
-        st = configured(context->storage
-                            ? context->storage
-                            : json_get(context->config, "checkpoint_storage"),
-                        mem, &root, err);
+        st = storage_root(context->storage
+                              ? context->storage
+                              : json_get(context->config, "checkpoint_storage"),
+                          mem, &root, err);
     if (!st && !root)
         st = err_default(err, DET_NOMEM);
     if (!st)

@@ -25,6 +25,7 @@
 
 struct arena;
 struct io;
+struct json;
 struct storage_ops;
 
 struct storage {
@@ -68,6 +69,10 @@ det_status storage_open(const det_context *context, struct arena *mem,
 /* The directory that it is, whether it is there or not; for others than checkpoints. */
 det_status storage_place(const det_context *context, struct arena *mem,
                          const char **ret_root, struct err *err);
+
+/* The same from a configuration's `checkpoint_storage`, outside of any context. */
+det_status storage_root(const struct json *storage, struct arena *mem,
+                        const char **ret_root, struct err *err);
 
 /* Copies a file; bytes are shared where the file system can. */
 det_status storage_copy(struct io *io, const char *from, const char *to,

@@ -167,6 +167,8 @@ static det_status write_job_row(struct db *db, const struct core_effect *effect,
         .name = effect->job.name,
         .config = effect->job.config,
         .forked_from = effect->job.forked_from,
+        .type = effect->job.type,
+        .sources = effect->job.sources,
         .files = effect->job.files,
         .files_len = effect->job.files_len,
     };

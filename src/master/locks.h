@@ -14,11 +14,13 @@
  *      1    gathers  (gather.c)       meetings and who sits in them
  *      1    known    (known.c)        callers that were looked up before
  *      1    pacer    (pacer.c)        whether changes are noted and their readers woken
+ *      1    proxies  (proxies.c)     when programs behind us were last talked to
  *      1    policies (policies.c)     compiled log policies, and who uses them
  *      1    store    (store.c)        the writer's queue, idle readers
  *      2    changes  (changes.c)      what has changed lately
  *      2    heart    (heart.c)        the queue of events, whether the lane is posted
  *      2    waits    (wait.c)         who waits for which key
+ *      2    relay    (net/relay.c)    a request that was handed on: its rings
  *      3    server   (server_http.c)  exchanges and their phases
  *      4    watcher  (net/gone.c)     sockets whose clients may leave
  *      5    executor (exec_threads.c) queues of lanes, due times, gates
@@ -31,6 +33,7 @@
  *    changes -> executor             something was noted: readers are woken soon
  *    waits -> server -> watcher      a long poll parks and watches its client
  *    waits -> server                 a stream is woken
+ *    relay -> server                 likewise, by the program behind it
  *    waits -> executor               a waiter is woken
  *
  * Functions of others run under a lock in one place only: wake() and parked() of a

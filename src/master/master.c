@@ -22,10 +22,12 @@
 #include "master/master_impl.h"
 #include "master/pacer.h"
 #include "master/policies.h"
+#include "master/proxies.h"
 #include "master/request.h"
 #include "master/rm/agents.h"
 #include "master/tell.h"
 #include "net/net.h"
+#include "store/roster.h"
 #include "store/store.h"
 #include "store/views.h"
 
@@ -419,11 +421,17 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
     return net_serve(master->net, &config, &master->server, err);
 }
 
+static void warm(struct task *task)
+{
+    store_roster_warm(CONTAINER_OF(task, struct master, warming)->store);
+}
+
 /* What handlers need. */
 static det_status build_tools(struct master *master, struct err *err)
 {
     det_status st = lane_new(master->exec, "worker", WORKERS, &master->workers, err);
 
+    master->warming = (struct task)TASK_INIT(warm);
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
@@ -440,6 +448,8 @@ static det_status build_tools(struct master *master, struct err *err)
         st = policies_new(&master->policies, err);
     if (!st)
         st = gathers_new(&master->gathers, err);
+    if (!st)
+        st = proxies_new(&master->proxies, err);
     if (!st)
         st = agents_new(master, &master->agents, err);
     return st;
@@ -486,6 +496,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         return err_default(err, DET_NOMEM);
     master->mem = (struct arena)ARENA_INIT(MASTER_MEMORY);
     master->io = config->io;
+    master->storage = config->storage ? config->storage : config->io;
     master->exec = config->exec;
     master->net = config->net;
     master->config = config->tree;
@@ -506,6 +517,11 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->is_loopback = guard_is_loopback(master->host);
     *ret_master = master;
     return DET_OK;
+}
+
+void master_set_read_only(struct master *master)
+{
+    master->is_read_only = true;
 }
 
 void master_stop(struct master *master)
@@ -532,6 +548,7 @@ void master_free(struct master *master)
     heart_free(master->heart);
     agents_free(master->agents);
     gathers_free(master->gathers);
+    proxies_free(master->proxies);
     policies_free(master->policies);
     pacer_free(master->pacer);
     waits_free(master->waits);

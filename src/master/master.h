@@ -29,6 +29,7 @@ struct net;
 
 struct master_config {
     struct io *io;
+    struct io *storage; /* where checkpoints lie; NULL: `io` */
     struct exec *exec;
     struct net *net;
     const char
@@ -48,6 +49,10 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
  * `host` is not loopback and the users still have blank passwords.  DET_EXISTS: the
  * port is taken.  After a failure it is only good for being taken down, as below. */
 det_status master_start(struct master *master, struct err *err);
+/* From now on it only shows: whoever has opened a session before may do everything, and
+ * nobody opens another; all others on this machine whose sockets belong to the user
+ * that runs it, or to root, may look at everything without one, and change nothing. */
+void master_set_read_only(struct master *master);
 /* In this order: master_stop() while the executor runs (takes no more calls, answers
  * those that wait, lets the others end), then exec_free(), then master_free(). */
 void master_stop(struct master *master);

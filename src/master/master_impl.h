@@ -20,12 +20,14 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct policies;
+struct proxies;
 struct store;
 struct waits;
 
 struct master {
     struct arena mem; /* what lives as long as the master */
     struct io *io;
+    struct io *storage; /* checkpoints are read there */
     struct exec *exec;
     struct net *net;
     const struct json *config;
@@ -44,6 +46,7 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
+    struct task warming; /* the table of experiments, when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
     struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;
@@ -54,11 +57,13 @@ struct master {
     struct agents *agents;
     struct gathers *gathers;
     struct policies *policies;
+    struct proxies *proxies;
     struct heart *heart;
     struct janitor *janitor;
     struct collector *collector;
     struct net_server *server;
-    bool is_loopback; /* it listens on this machine only */
+    bool is_loopback;          /* it listens on this machine only */
+    _Atomic bool is_read_only; /* see master_set_read_only() */
 
     _Atomic bool is_ready; /* until then requests are turned away */
     _Atomic int64_t open_requests;

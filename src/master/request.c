@@ -18,6 +18,7 @@
 #include "master/api/api.h"
 #include "master/auth.h"
 #include "master/guard.h"
+#include "master/proxies.h"
 #include "model/field.h"
 #include "wire/bodies.h"
 
@@ -301,6 +302,9 @@ static void hand_on(struct request *req)
                           req->content_type ? req->content_type : "application/json",
                           &stream);
         break;
+    case NEXT_RELAY:
+        net_relay(req->x, req->relay);
+        break;
     }
 }
 
@@ -558,7 +562,8 @@ static bool to_route_method(enum net_method method, enum route_method *ret_metho
 {
     static const int of[] = {
         [NET_GET] = ROUTE_GET,     [NET_POST] = ROUTE_POST,     [NET_PUT] = ROUTE_PUT,
-        [NET_PATCH] = ROUTE_PATCH, [NET_DELETE] = ROUTE_DELETE, [NET_HEAD] = ROUTE_GET};
+        [NET_PATCH] = ROUTE_PATCH, [NET_DELETE] = ROUTE_DELETE, [NET_HEAD] = ROUTE_GET,
+        [NET_OPTIONS] = ROUTE_ANY};
 
     if ((size_t)method >= ARRAY_LEN(of))
         return false;
@@ -582,6 +587,21 @@ static det_status find_route(struct request *req)
     return DET_OK;
 }
 
+static void relay_done(void *arg)
+{
+    request_free(arg);
+}
+
+det_status request_relay(struct request *req, struct net_relay *to)
+{
+    to->lane = req->master->workers;
+    to->done = relay_done;
+    to->arg = req;
+    req->relay = to;
+    req->next = NEXT_RELAY;
+    return DET_OK;
+}
+
 /* Most requests are small, and cost no more than one look at their length. */
 size_t request_body_limit(void *arg, const struct net_exchange *x)
 {
@@ -599,6 +619,8 @@ size_t request_body_limit(void *arg, const struct net_exchange *x)
         route_find(method, net_request_path(x), &mem, &match, NULL) ||
         match.route->auth == ROUTE_OPEN || !auth_is_ours(master->auth, x))
         return OPEN_BODY;
+    if (match.route->id == ROUTE_ID_proxy)
+        return NET_BODY_LATER;
     return body_limit(match.route);
 }
 
@@ -623,6 +645,8 @@ static det_status handle(struct request *req)
         st = find_route(req);
     if (!st)
         st = auth_check(req);
+    if (st == DET_UNAUTHENTICATED && req->route->id == ROUTE_ID_proxy)
+        return proxy_sign_in(req);
     if (!st)
         st = check_problem(req);
     if (st)
@@ -634,7 +658,7 @@ static det_status handle(struct request *req)
     req->query = query;
     st = route_read_query(req->route, net_request_query(req->x), &req->mem, query,
                           req->err);
-    if (!st && req->route->method != ROUTE_GET)
+    if (!st && req->route->method != ROUTE_GET && req->route->method != ROUTE_ANY)
         st = read_body(req);
     return st ? st : api_handlers[req->route->id](req);
 }

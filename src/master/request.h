@@ -11,7 +11,8 @@
  *   request_event()  an event to the heart; request_events() several at once;
  *   request_move()   another lane;
  *   request_wait()   until a key is woken or a deadline passes;
- *   request_stream() a reply in pieces.
+ *   request_stream() a reply in pieces;
+ *   request_relay()  whatever another server answers.
  *
  * A handler that returns an error has its sentence sent as the reply.  `req->err` and
  * `req->db` are there while a handler runs, not in between; what must survive goes into
@@ -50,6 +51,7 @@ enum request_next {
     NEXT_MOVE,
     NEXT_WAIT,
     NEXT_STREAM,
+    NEXT_RELAY,
 };
 
 /* Who calls. */
@@ -103,12 +105,14 @@ struct request {
     bool is_committed;        /* what was asked for has happened */
     uint32_t tries;           /* to make an answer, after that */
     request_next_fn *stream;  /* STREAM */
+    struct net_relay *relay;  /* RELAY */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
     void *state;              /* the handler's own, in `mem`, between its parts */
     /* Called after each job of request_write() that was committed, on the writer lane:
      * must be short; NULL: nobody cares */
     void (*committed)(struct request *req);
-    int64_t experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
+    int64_t
+        experiment_id; /* that the trial in the path is of, for tell.h; 0: unknown */
     void (*ended)(
         struct request *req); /* called once, last of all; NULL: nobody cares */
 };
@@ -150,6 +154,9 @@ det_status request_stream(struct request *req, request_next_fn *next);
  * and an error breaks the connection, so that nobody takes a part for the whole. */
 det_status request_stream_on(struct request *req, struct lane *lane,
                              request_next_fn *next);
+/* Hands the exchange on.  `to` lies in `req->mem`; its lane, done() and arg, which is
+ * the request, are filled in here. */
+det_status request_relay(struct request *req, struct net_relay *to);
 /* Inside a request_next_fn: be called again once `key` is woken since `mark`. */
 enum net_more request_stream_wait(struct request *req, const char *key, uint64_t mark);
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "net/net_memory.h"
 
-enum { LEAST_DELAY_US = 20, DELAY_RANGE_US = 2000 };
+enum { LEAST_DELAY_US = 20, DELAY_RANGE_US = 2000, HEAD_ROOM = 256 };
 
 /* ---- the wire -------------------------------------------------------------------- */
 
@@ -321,8 +321,10 @@ struct memory_exchange *memory_exchange_new(const struct memory_client *client,
     net_exchange_set_uri(&x->base, x->uri);
     x->base.headers = headers_new(client, call);
     buf_add(&x->base.body, call->body, call->body_len);
-    if (!x->base.headers || x->base.body.status) {
+    /* what was done can then be said, as the real server can with most answers */
+    if (!x->base.headers || x->base.body.status || !buf_room(&x->head, HEAD_ROOM)) {
         net_exchange_done(&x->base);
+        buf_done(&x->head);
         mem_free(x);
         return NULL;
     }

@@ -296,10 +296,9 @@ static void step_tunnel(struct relay *relay)
 {
     int up = relay->upstream.fd;
     int client = relay->client.fd;
-    bool is_well = pull(&relay->up, client, &relay->is_up_ended) &&
-                   push(&relay->up, up) &&
-                   pull(&relay->down, up, &relay->is_down_ended) &&
-                   push(&relay->down, client);
+    bool is_well =
+        pull(&relay->up, client, &relay->is_up_ended) && push(&relay->up, up) &&
+        pull(&relay->down, up, &relay->is_down_ended) && push(&relay->down, client);
 
     if (!is_well) {
         fail(relay, DET_UNREACHABLE, "the connection broke");
@@ -334,9 +333,8 @@ static void send_request(struct relay *relay)
     struct buf *opening = &relay->opening;
 
     while (relay->opened < opening->len) {
-        ssize_t n =
-            send(relay->upstream.fd, opening->data + relay->opened,
-                 opening->len - relay->opened, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(relay->upstream.fd, opening->data + relay->opened,
+                         opening->len - relay->opened, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && is_later(errno))
             return;
@@ -433,8 +431,8 @@ static void want(struct relay *relay, struct relay_end *end, uint32_t events)
 static void want_next(struct relay *relay)
 {
     bool may_read = !relay->is_down_ended && ring_room(&relay->down);
-    bool must_write = !relay->is_connected || relay->opened < relay->opening.len ||
-                      relay->up.len;
+    bool must_write =
+        !relay->is_connected || relay->opened < relay->opening.len || relay->up.len;
     bool is_switching = relay->reply.status == 101 && !relay->is_tunnel;
     uint32_t up = 0;
     uint32_t client = 0;

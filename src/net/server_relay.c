@@ -6,8 +6,9 @@
  *   on_access: pieces of the body --relay_put()-->  sent on
  *                                       on_head() <-- the reply's head
  *   a stream (server_stream.c) whose next() is relay_take()
- *                                       on_down() <-- more of its body: wakes the stream
- *   or: 101, on_upgraded() --relay_switch()-->      a tunnel, until both have closed
+ *                                       on_down() <-- more of its body: wakes the
+ * stream or: 101, on_upgraded() --relay_switch()-->      a tunnel, until both have
+ * closed
  *
  * libmicrohttpd lends the socket only with a 101 that it has sent itself; for all else
  * it stays the one that reads requests and writes replies, with its own chunks and
@@ -62,9 +63,15 @@ void http_relay_drop(struct http_relay *relay)
 static bool is_of_connection(const char *name)
 {
     static const char *const names[] = {
-        "Connection",          "Keep-Alive", "Proxy-Authenticate",
-        "Proxy-Authorization", "TE",         "Trailer",
-        "Transfer-Encoding",   "Upgrade",    "Content-Length",
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Authenticate",
+        "Proxy-Authorization",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+        "Content-Length",
         NET_MARK,
     };
 
@@ -85,8 +92,8 @@ static bool add_line(struct http_relay *relay, struct MHD_Response *response,
     bool is_ok = true;
 
     *colon = '\0';
-    if (!is_of_connection(line) &&
-        relay->to.header(relay->to.arg, line, value, &out) && out.len)
+    if (!is_of_connection(line) && relay->to.header(relay->to.arg, line, value, &out) &&
+        out.len)
         is_ok = !out.status &&
                 mhd->add_response_header(response, line, out.data) == MHD_YES;
     return is_ok && !out.status;
@@ -310,8 +317,8 @@ static void write_opening(struct http_relay *relay)
     const char *length = net_request_header(&x->base, "Content-Length");
     const struct buf *body = &x->base.body;
     struct buf *out = &relay->base.opening;
-    bool has_body = body->len || (x->base.method != NET_GET &&
-                                  x->base.method != NET_HEAD && length);
+    bool has_body = body->len ||
+                    (x->base.method != NET_GET && x->base.method != NET_HEAD && length);
 
     buf_printf(out, "%s %s HTTP/1.1\r\n", net_method_name(x->base.method),
                relay->to.target);

@@ -15,14 +15,14 @@
  * WAITING  suspended; nobody works.  Left by net_stream_wake(), or when the stream
  * breaks.
  *
- * When a piece with NET_WAIT was sent, http_stream_read() goes to WAITING straight away.  A wake
- * at any other moment is remembered in `is_woken`, which the task clears before next()
- * looks, so that none is lost.  Every move is made under the server's lock; who moves
- * to SENDING resumes the connection, after giving the lock back.
+ * When a piece with NET_WAIT was sent, http_stream_read() goes to WAITING straight
+ * away.  A wake at any other moment is remembered in `is_woken`, which the task clears
+ * before next() looks, so that none is lost.  Every move is made under the server's
+ * lock; who moves to SENDING resumes the connection, after giving the lock back.
  *
  * The watcher has the socket from the first to the last byte.  A broken stream is
- * resumed, http_stream_read() says so to libmicrohttpd, the connection closes without the last
- * chunk, and the client knows that something is missing. */
+ * resumed, http_stream_read() says so to libmicrohttpd, the connection closes without
+ * the last chunk, and the client knows that something is missing. */
 #include <assert.h>
 #include <string.h>
 #include <sys/types.h>
@@ -225,7 +225,8 @@ void http_answer_stream(struct net_exchange *base, const char *content_type,
 {
     struct http_exchange *x = (struct http_exchange *)base;
 
-    http_stream_start(x, stream_response(x, content_type, stream->headers), 200, stream);
+    http_stream_start(x, stream_response(x, content_type, stream->headers), 200,
+                      stream);
 }
 
 void http_stream_wake(struct net_exchange *base)

@@ -214,6 +214,14 @@ det_status store_log_read(struct db *db, const struct log_query *query,
                           struct arena *mem, struct log_page *ret_page,
                           struct err *err);
 
+/* Whose log it is, also before its first run; DET_NOT_FOUND: there is no such task. */
+struct log_owner {
+    int64_t trial_id; /* 0: none */
+    int64_t experiment_id;
+    int64_t job_id;
+};
+det_status store_log_owner(struct db *db, const char *task_id,
+                           struct log_owner *ret_owner, struct err *err);
 /* The numbers of the lines that are there: 1 and 0 for none. */
 struct log_span {
     int64_t first;

@@ -16,10 +16,16 @@ struct page;
 
 /* ---- the heart's rows (inside a job of the writer) ------------------------------- */
 
+/* What a job is to the people who see it; to the heart all are alike. */
+#define JOB_GENERIC     "GENERIC"
+#define JOB_TENSORBOARD "TENSORBOARD"
+
 struct job_texts {
     const char *name;
     const char *config;      /* complete, JSON */
     const char *forked_from; /* a task id; NULL: none */
+    const char *type;        /* JOB_TENSORBOARD; NULL: JOB_GENERIC */
+    const char *sources;     /* JSON; NULL: none */
     const void *files;
     uint64_t files_len;
 };
@@ -35,6 +41,8 @@ struct job_view {
     const char *forked_from; /* NULL: none */
     int64_t files_size;
     const char *username; /* its owner's; "": he is gone */
+    const char *type;     /* JOB_GENERIC, JOB_TENSORBOARD */
+    const char *sources;  /* JSON: {"experimentIds":[..],"trialIds":[..]}; NULL: none */
     const char *config;
 };
 

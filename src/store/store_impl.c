@@ -34,6 +34,7 @@ static const struct sql_table impl_sql_table = SQL_TABLE(impl_sql);
     X(record_sql_table)                                                                \
     X(setting_sql_table)                                                               \
     X(job_sql_table)                                                                   \
+    X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(journal_sql_table)                                                               \
     X(alive_sql_table)                                                                 \

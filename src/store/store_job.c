@@ -14,7 +14,7 @@
     " j.submitted_us, j.start_us, j.end_us, j.run_id"
 #define JOB_VIEW(config)                                                               \
     "SELECT " JOB_COLUMNS ", j.name, j.forked_from, j.files_size,"                     \
-    " COALESCE(u.username, ''), " config                                               \
+    " COALESCE(u.username, ''), j.type, j.sources, " config                                               \
     "  FROM jobs j LEFT JOIN users u ON u.id = j.owner_id"
 #define JOB_WITH_CONFIG JOB_VIEW("c.config") " LEFT JOIN job_configs c ON c.id = j.id"
 #define IS_ALIVE        "j.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
@@ -39,9 +39,10 @@ static const struct sql job_sql[] = {
     SQL(JOB_ADD,
         "INSERT INTO jobs (id, state, task_id, owner_id, resource_pool, priority,"
         "  weight, slots, is_single_node, is_pausable, preemption_timeout_us,"
-        "  submitted_us, start_us, end_us, run_id, name, forked_from, files_size)"
+        "  submitted_us, start_us, end_us, run_id, name, forked_from, files_size, type,"
+        "  sources)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"
-        "  $16, $17, $18)"),
+        "  $16, $17, $18, $19, $20)"),
     SQL(JOB_ADD_CONFIG, "INSERT INTO job_configs (id, config) VALUES ($1, $2)"),
     SQL(JOB_ADD_FILES, "INSERT INTO job_files (id, files) VALUES ($1, $2)"),
     SQL(JOB_PUT,
@@ -74,6 +75,8 @@ static det_status add_row(struct db *db, const struct job *row,
     db_bind_str(&q, texts->name ? texts->name : "");
     db_bind_str(&q, texts->forked_from);
     db_bind_i64(&q, (int64_t)texts->files_len);
+    db_bind_str(&q, texts->type ? texts->type : JOB_GENERIC);
+    db_bind_str(&q, texts->sources);
     return db_run(&q);
 }
 
@@ -123,6 +126,8 @@ static const struct field job_view_fields[] = {
     FIELD(STR, job_view, forked_from, "the task it was made from"),
     FIELD(I64, job_view, files_size, "bytes of its files"),
     FIELD(STR, job_view, username, "its owner's name"),
+    FIELD(STR, job_view, type, "what it is"),
+    FIELD(JSON, job_view, sources, "what it shows"),
     FIELD(JSON, job_view, config, "the complete configuration"),
     FIELD_END,
 };

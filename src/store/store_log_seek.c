@@ -14,7 +14,7 @@
 #include "store/log_chunk.h"
 #include "store/store_impl.h"
 
-enum { SEEK_FIRST, SEEK_LAST, SEEK_PROBE };
+enum { SEEK_FIRST, SEEK_LAST, SEEK_PROBE, SEEK_OWNER };
 
 static const struct sql log_seek_sql[] = {
     SQL(SEEK_FIRST, "SELECT c.id FROM log_tasks t JOIN log_chunks c"
@@ -24,6 +24,10 @@ static const struct sql log_seek_sql[] = {
                    " ORDER BY id DESC LIMIT 1"),
     SQL(SEEK_PROBE, "SELECT id, last_line, to_us FROM log_chunks"
                     " WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT 1"),
+    SQL(SEEK_OWNER, "SELECT id, experiment_id, 0 FROM trials WHERE task_id = $1"
+                    " UNION ALL SELECT 0, 0, id FROM jobs WHERE task_id = $1"
+                    " UNION ALL SELECT trial_id, experiment_id, job_id FROM allocations"
+                    "  WHERE task_id = $1 LIMIT 1"),
 };
 const struct sql_table log_seek_sql_table = SQL_TABLE(log_seek_sql);
 
@@ -110,4 +114,20 @@ det_status store_log_at(struct db *db, const char *task_id, int64_t time_us,
     if (!st)
         *ret_line = page.count ? page.line[0].id : page.next + 1;
     return st;
+}
+
+det_status store_log_owner(struct db *db, const char *task_id,
+                           struct log_owner *ret_owner, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &log_seek_sql[SEEK_OWNER], err);
+
+    db_bind_str(&q, task_id);
+    if (!db_next(&q))
+        return q.status ? q.status
+                        : err_set(err, DET_NOT_FOUND, "task '%s' not found", task_id);
+    ret_owner->trial_id = db_col_i64(&q);
+    ret_owner->experiment_id = db_col_i64(&q);
+    ret_owner->job_id = db_col_i64(&q);
+    return q.status;
 }

@@ -13,7 +13,7 @@ enum { QUEUE_LIST, QUEUE_FIND };
 
 static const struct sql queue_sql[] = {
     SQL(QUEUE_LIST,
-        "SELECT e.id AS experiment, 0 AS job, e.job_id, e.name,"
+        "SELECT e.id AS experiment, 0 AS job, 'EXPERIMENT', e.job_id, e.name,"
         "  COALESCE(u.username, ''), e.owner_id, e.resource_pool,"
         "  e.submitted_us AS submitted_us, e.priority AS priority, e.weight,"
         "  e.progress, SUM(a.slots),"
@@ -22,7 +22,8 @@ static const struct sql queue_sql[] = {
         "  FROM allocations a JOIN experiments e ON e.id = a.experiment_id"
         "  LEFT JOIN users u ON u.id = e.owner_id"
         " WHERE a.state <> 'TERMINATED' GROUP BY e.id, u.username"
-        " UNION ALL SELECT 0, j.id, j.task_id, j.name, COALESCE(u.username, ''),"
+        " UNION ALL SELECT 0, j.id, j.type, j.task_id, j.name, COALESCE(u.username, "
+        "''),"
         "  j.owner_id, j.resource_pool, j.submitted_us, j.priority, j.weight, 0.0,"
         "  a.slots, CASE WHEN a.state = 'PENDING' THEN 0 ELSE a.slots END,"
         "  CASE WHEN a.state = 'PENDING' THEN 0 ELSE 1 END, j.is_pausable"
@@ -41,6 +42,7 @@ const struct sql_table queue_sql_table = SQL_TABLE(queue_sql);
 static const struct field queue_fields[] = {
     FIELD(I64, queue_view, experiment_id, "the experiment's number"),
     FIELD(I64, queue_view, job, "the job's number"),
+    FIELD(STR, queue_view, type, "what it is"),
     FIELD(STR, queue_view, job_id, "its name in the queue"),
     FIELD(STR, queue_view, name, "its name"),
     FIELD(STR, queue_view, username, "its owner's name"),

@@ -203,6 +203,7 @@ det_status store_agent_list(struct db *db, struct arena *mem, struct agent **ret
 struct queue_view {
     int64_t experiment_id; /* 0: it is a job */
     int64_t job;           /* its number; 0: it is an experiment */
+    const char *type;      /* "EXPERIMENT", or a job's: JOB_GENERIC, JOB_TENSORBOARD */
     const char *job_id;    /* of a job: its task's id */
     const char *name;
     const char *username;

@@ -166,6 +166,27 @@ const struct field kill_task_body_fields[] = {
     FIELD_END,
 };
 
+const struct field launch_tensorboard_body_fields[] = {
+    FIELD(TREE, launch_tensorboard_body, config, "as of a job, without an entrypoint"),
+    FIELD(I64S, launch_tensorboard_body, experiment_ids, "with all their trials"),
+    FIELD(I64S, launch_tensorboard_body, trial_ids, "single trials"),
+    FIELD(TREE, launch_tensorboard_body, files, "files: path, type, content"),
+    FIELD(TREE, launch_tensorboard_body, filters, "not built yet"),
+    FIELD(STR, launch_tensorboard_body, template_name, "not built yet"),
+    FIELD(I64, launch_tensorboard_body, workspace_id, "there is one: 1"),
+    FIELD_END,
+};
+
+const struct field kill_tensorboard_body_fields[] = {
+    FIELD(STR, kill_tensorboard_body, tensorboard_id, "as in the path"),
+    FIELD_END,
+};
+
+const struct field proxy_body_fields[] = {
+    FIELD_REQUIRED(I64, proxy_body, port, "1 to 65535"),
+    FIELD_END,
+};
+
 const struct field retain_logs_body_fields[] = {
     FIELD_REQUIRED(I64, retain_logs_body, num_days, "-1: for ever"),
     FIELD_END,

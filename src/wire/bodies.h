@@ -174,6 +174,27 @@ struct kill_task_body {
 };
 extern const struct field kill_task_body_fields[];
 
+struct launch_tensorboard_body {
+    const struct json *config;
+    struct field_i64s experiment_ids;
+    struct field_i64s trial_ids;
+    const struct json *files;
+    const struct json *filters;
+    const char *template_name;
+    int64_t workspace_id;
+};
+extern const struct field launch_tensorboard_body_fields[];
+
+struct kill_tensorboard_body {
+    const char *tensorboard_id;
+};
+extern const struct field kill_tensorboard_body_fields[];
+
+struct proxy_body {
+    int64_t port;
+};
+extern const struct field proxy_body_fields[];
+
 struct retain_logs_body {
     int64_t num_days;
 };

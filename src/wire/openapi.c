@@ -129,7 +129,7 @@ static void write_body(struct json_writer *w, const struct route *route)
 
 static void write_operation(struct json_writer *w, const struct route *route)
 {
-    static const char *const lower[] = {"get", "post", "put", "patch", "delete"};
+    static const char *const lower[] = {"get", "post", "put", "patch", "delete", "get"};
 
     jw_object(w, lower[route->method]);
     jw_str(w, "operationId", route->name);

@@ -55,6 +55,7 @@ const struct field checkpoints_query_fields[] = {
 const struct field trials_table_query_fields[] = {
     FIELD(STR, trials_table_query, metric,
           "a validation metric: validation.NAME; else the searcher's"),
+    FIELD(BOOL, trials_table_query, without_importance, "only the trials"),
     FIELD_END,
 };
 
@@ -194,6 +195,16 @@ const struct field generic_tasks_query_fields[] = {
     FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
     FIELD(I64, generic_tasks_query, offset, "skip that many; negative: from the end"),
     FIELD(I64, generic_tasks_query, limit, "at most that many; 0: all"),
+    FIELD_END,
+};
+
+const struct field tensorboards_query_fields[] = {
+    PAGE_FIELDS(tensorboards_query),
+    FIELD(STR, tensorboards_query, sort_by, "SORT_BY_START_TIME, SORT_BY_DESCRIPTION"),
+    FIELD(STRS, tensorboards_query, users, "only of these owners"),
+    FIELD(I64S, tensorboards_query, user_ids, "only of these owners, by number"),
+    FIELD(I64, tensorboards_query, workspace_id, "there is one: 1"),
+    FIELD(BOOL, tensorboards_query, all, "also those that have ended"),
     FIELD_END,
 };
 

@@ -58,6 +58,7 @@ extern const struct field checkpoints_query_fields[];
 
 struct trials_table_query {
     const char *metric;
+    bool without_importance;
 };
 extern const struct field trials_table_query_fields[];
 
@@ -199,6 +200,18 @@ struct generic_tasks_query {
     int64_t limit;
 };
 extern const struct field generic_tasks_query_fields[];
+
+struct tensorboards_query {
+    int64_t offset;
+    int64_t limit;
+    const char *order_by;
+    const char *sort_by;
+    struct field_strs users;
+    struct field_i64s user_ids;
+    int64_t workspace_id;
+    bool all;
+};
+extern const struct field tensorboards_query_fields[];
 
 struct jobs_query {
     int64_t offset;

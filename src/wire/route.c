@@ -27,8 +27,8 @@ const struct route routes[ROUTE_COUNT] = {
 #undef ROUTE
 };
 
-const char *const route_method_names[] = {"GET",   "POST",   "PUT",
-                                          "PATCH", "DELETE", NULL};
+const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
+                                          "DELETE", "ANY",  NULL};
 const char *const route_auth_names[] = {"anybody", "user",  "task",
                                         "admin",   "agent", NULL};
 
@@ -133,6 +133,11 @@ static bool may_match(const char *pattern, const char *path)
     return *pattern == '{' || *pattern == *path || *path == '/' || !*path;
 }
 
+static bool takes(const struct route *route, enum route_method method)
+{
+    return route->method == method || route->method == ROUTE_ANY;
+}
+
 det_status route_find(enum route_method method, const char *path, struct arena *mem,
                       struct route_match *ret_match, struct err *err)
 {
@@ -147,7 +152,7 @@ det_status route_find(enum route_method method, const char *path, struct arena *
             !match_path(routes[i].path, path, &found))
             continue;
         is_known = true;
-        if (routes[i].method != method || (best && !is_better(&found, &best_found)))
+        if (!takes(&routes[i], method) || (best && !is_better(&found, &best_found)))
             continue;
         best = &routes[i];
         best_found = found;

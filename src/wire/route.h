@@ -20,7 +20,14 @@ struct arena;
 struct buf;
 struct field;
 
-enum route_method { ROUTE_GET, ROUTE_POST, ROUTE_PUT, ROUTE_PATCH, ROUTE_DELETE };
+enum route_method {
+    ROUTE_GET,
+    ROUTE_POST,
+    ROUTE_PUT,
+    ROUTE_PATCH,
+    ROUTE_DELETE,
+    ROUTE_ANY, /* also those that no other row has */
+};
 
 enum route_auth {
     ROUTE_OPEN,  /* anybody who reaches the port */

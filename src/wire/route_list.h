@@ -70,6 +70,7 @@ ROUTE(kill_trial, POST, "/api/v1/trials/{id}/kill", USER, none, none, "nothing",
 ROUTE(trial_logs, GET, "/api/v1/trials/{id}/logs", USER, logs_query, none, "stream of lines", "A trial's logs")
 ROUTE(trial_logs_fields, GET, "/api/v1/trials/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
 ROUTE(trial_workloads, GET, "/api/v1/trials/{id}/workloads", USER, workloads_query, none, "workloads", "Training, validations and checkpoints in order")
+ROUTE(get_trial_profile, GET, "/api/v1/det/trials/{id}/profile", USER, none, none, "agents: curves, timings, the cause of time lost", "What the machine did while a trial ran, and where its time went")
 ROUTE(list_trial_checkpoints, GET, "/api/v1/trials/{id}/checkpoints", USER, checkpoints_query, none, "checkpoints", "List a trial's checkpoints")
 ROUTE(retain_trial_logs, PUT, "/api/v1/trials/{id}/retain_logs", USER, none, retain_logs_body, "nothing", "How many days its logs are kept")
 ROUTE(trial_series, GET, "/api/v1/trials/time-series", USER, series_query, none, "trials with points", "Metrics of trials, downsampled")
@@ -121,6 +122,15 @@ ROUTE(unpause_task, POST, "/api/v1/tasks/{id}/unpause", USER, none, none, "nothi
 ROUTE(get_task_config, GET, "/api/v1/tasks/{id}/config", USER, none, none, "config", "A job's complete configuration, YAML")
 ROUTE(task_logs, GET, "/api/v1/tasks/{id}/logs", USER, logs_query, none, "stream of lines", "A task's logs")
 ROUTE(task_logs_fields, GET, "/api/v1/tasks/{id}/logs/fields", USER, none, none, "stream of fields", "Values to filter its logs by")
+
+/* programs behind the master's address */
+ROUTE(launch_tensorboard, POST, "/api/v1/tensorboards", USER, none, launch_tensorboard_body, "tensorboard, config, warnings", "Run TensorBoard on experiments or trials")
+ROUTE(list_tensorboards, GET, "/api/v1/tensorboards", USER, tensorboards_query, none, "tensorboards", "List TensorBoards, the newest first")
+ROUTE(get_tensorboard, GET, "/api/v1/tensorboards/{id}", USER, none, none, "tensorboard, config", "Show a TensorBoard")
+ROUTE(kill_tensorboard, POST, "/api/v1/tensorboards/{id}/kill", USER, none, kill_tensorboard_body, "tensorboard", "Kill a TensorBoard")
+ROUTE(proxy, ANY, "/proxy/{service}/{path...}", USER, none, none, "what the program answers", "Talk to a task's program, HTTP or WebSocket, with any method")
+ROUTE(register_proxy, POST, "/api/v1/det/allocations/{id}/proxy", TASK, none, proxy_body, "nothing", "A task's program listens on this port of its machine")
+ROUTE(look_at_proxy, GET, "/api/v1/det/allocations/{id}/proxy", TASK, none, none, "idleSeconds", "How long nobody has talked to a task's program")
 
 /* agents, slots, queue */
 ROUTE(list_agents, GET, "/api/v1/agents", USER, list_query, none, "agents", "List agents")

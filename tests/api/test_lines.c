@@ -59,7 +59,7 @@ static void find_base(struct bed *bed)
 TEST(lines_are_had_by_number_from_either_end)
 {
     static const struct step steps[] = {
-        GET("none yet", LINES, 200, "at=1; isEnd=true"),
+        GET("none yet", LINES, 200, "at=1; isEnd=true; trialId=1; experimentId=1"),
         DO(find_base),
         DO(post_thousand),
         GET("from the first of ours", LINES "?from=${n1}&count=3", 200,
@@ -214,6 +214,30 @@ TEST(a_search_streams_its_hits_and_says_how_far_it_is)
     struct agent agent = {0};
 
     (void)one_running(bed, &agent);
+    bed_play(bed, steps);
+}
+
+TEST(a_task_that_never_ran_has_an_empty_log)
+{
+    static const struct step steps[] = {
+        POST("create", "/api/v1/experiments",
+             "{'config': $[single], 'unmanaged': true}", 200, NULL),
+        POST("trial", "/api/v1/trials",
+             "{'experimentId': ${create.experiment.id}, 'unmanaged': true}", 200, NULL),
+        GET("lines", "/api/v1/det/tasks/${trial.trial.taskId}/lines", 200,
+            "first=1; last=0; lines#0; isEnd=true; trialId=${trial.trial.id}"),
+        GET("the last", "/api/v1/det/tasks/${trial.trial.taskId}/lines?before=true",
+            200, "at=1; lines#0; isEnd=true"),
+        GET("of a time",
+            "/api/v1/det/tasks/${trial.trial.taskId}/lines?time=2024-01-01T00:00:00Z",
+            200, "at=1; lines#0; isEnd=true"),
+        GET("search", "/api/v1/det/tasks/${trial.trial.taskId}/search?text=x", 200,
+            "lines.1.hits=0"),
+        GET("fields", "/api/v1/tasks/${trial.trial.taskId}/logs/fields", 200,
+            "result.rankIds#0"),
+        END_STEPS};
+    BED(bed, NULL);
+
     bed_play(bed, steps);
 }
 

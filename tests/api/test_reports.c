@@ -441,3 +441,58 @@ TEST(a_task_cannot_take_over_the_checkpoint_of_another)
     share_speak(&second);
     bed_play(bed, steps);
 }
+
+/* More than a page of them; the reports of a profiler have no steps. */
+TEST(a_trials_profile_is_added_up_and_names_the_cause_of_time_lost)
+{
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+    static const struct step steps[] = {
+        GET("profile", "/api/v1/det/trials/${share.trial}/profile", 200,
+            "agents#1; agents.0.agent=a1; agents.0.seconds=5100; "
+            "agents.0.cause.kind=data; agents.0.cause.isTrouble=true; "
+            "agents.0.cause.text~60 % of the time went into waiting for data; "
+            "agents.0.lines#3; agents.0.lines.0.name=data; "
+            "agents.0.lines.0.count=1530; "
+            "agents.0.lines.0.reports=510; agents.0.lines.1.name=step; "
+            "agents.0.lines.2.name=cpu_util_simple; agents.0.lines.2.mean=50"),
+        GET("unknown", "/api/v1/det/trials/77/profile", 404, NULL),
+        GET("no number", "/api/v1/det/trials/x/profile", 400, NULL), END_STEPS};
+    static const struct step none[] = {GET("nothing yet",
+                                           "/api/v1/det/trials/${share.trial}/profile",
+                                           200, "agents#0"),
+                                       END_STEPS};
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_speak(&share);
+    bed_play(bed, none);
+    for (int i = 0; i < 510; i++) {
+        const char *body =
+            arena_printf(&bed->mem,
+                         "{\"metrics\":{\"trialId\":%d,\"trialRunId\":%d,\"metrics\":{"
+                         "\"avgMetrics\":"
+                         "{\"a1\":{\"seconds\":10,\"data\":{\"seconds\":6,\"count\":3},"
+                         "\"step\":{\"seconds\":4}}}}},\"group\":\"timing\"}",
+                         (int)share.trial, (int)share.run);
+
+        CHECK_EQ(bed_call(bed, TASK, NET_POST,
+                          bed_fill(bed, "/api/v1/trials/${share.trial}/metrics", false),
+                          body)
+                     .status,
+                 200);
+    }
+    CHECK_EQ(bed_call(bed, TASK, NET_POST,
+                      bed_fill(bed, "/api/v1/trials/${share.trial}/metrics", false),
+                      arena_printf(&bed->mem,
+                                   "{\"metrics\":{\"trialId\":%d,\"trialRunId\":%d,"
+                                   "\"metrics\":{\"avgMetrics\":{\"a1\":"
+                                   "{\"cpu_util_simple\":50}}}},\"group\":\"cpu\"}",
+                                   (int)share.trial, (int)share.run))
+                 .status,
+             200);
+    bed_play(bed, steps);
+    share_exit(&share, "CLEAN", 0);
+}

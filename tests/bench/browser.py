@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
-LIMIT_MS = 300_000
+LIMIT_MS = int(os.environ.get("BROWSER_LIMIT_MS", 300_000))
 WATCH = """([until, since]) => new Promise((done, fail) => {
     const holds = new Function("return (" + until + ")");
     const end = performance.now() + %d;

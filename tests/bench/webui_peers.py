@@ -52,7 +52,7 @@ def fill_mlflow(server, database, runs, steps):
 def mlflow_chart_address(server, ids):
     query = {"runs": ids, "metric": "m0", "experiments": ["0"], "plot_metric_keys": METRICS, "plot_layout": {"autosize": True},
              "x_axis": "step", "y_axis_scale": "linear", "line_smoothness": 1, "show_point": False, "deselected_curves": [], "last_linear_y_axis_range": []}
-    text = "&".join(f"{key}={urllib.parse.quote(json.dumps(v))}" for key, v in query.items())
+    text = "&".join(f"{key}={urllib.parse.quote(v if key in ('x_axis', 'y_axis_scale') else json.dumps(v))}" for key, v in query.items())
     return f"http://127.0.0.1:{server.port}/#/metric?{text}"
 
 

@@ -49,7 +49,6 @@ class Stage:
         self.playwright = sync_playwright().start()
         self.browser = self.playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
         expect.set_options(timeout=TIMEOUT_MS)
-        self.has_changes = "/api/v1/det/changes" in world.api("GET", "/docs/openapi.json")["paths"]
         with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
             self.look = file.read()
 
@@ -65,7 +64,7 @@ class BrowserTest(unittest.TestCase):
     def setUp(self):
         self.world = stage.world
         self.trouble = []
-        self.allowed = [] if stage.has_changes else [r"/api/v1/det/changes"]
+        self.allowed = []
         self.contexts = []
 
     def tearDown(self):
@@ -76,10 +75,6 @@ class BrowserTest(unittest.TestCase):
             context.close()
         left = [text for text in self.trouble if not any(re.search(part, text) for part in self.allowed)]
         self.assertEqual(left, [], "the browser complained")
-
-    def needs_changes(self):
-        if not stage.has_changes:
-            self.skipTest("this master has no stream of changes")
 
     def allow(self, part):
         """A complaint that this test brings about, as a regular expression."""

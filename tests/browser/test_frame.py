@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frame around the pages: how it is sent, where it leads, what it does when things break."""
+import re
+
 from harness import PHONE, BrowserTest, expect
 from world import World
 
@@ -69,6 +71,18 @@ class Frame(BrowserTest):
         page.keyboard.press("Enter")
         expect(page).to_have_url(self.world.url + "/det/")
 
+    def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
+        page = self.page_at("/det/")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        self.contrast(page)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("link", name="search", exact=True).first.click()
+        self.filled(page)
+        expect(page.get_by_role("main")).to_be_focused()
+        expect(page).to_have_title(re.compile("."))
+
     def test_all_places_are_within_reach_on_a_phone(self):
         page = self.page_at("/det/", viewport=PHONE, has_touch=True, is_mobile=True)
         for name in ("Experiments", "Tasks", "Cluster"):
@@ -112,7 +126,6 @@ class MasterGoesAway(BrowserTest):
         self.allow(r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503")
 
     def test_a_page_that_is_open_says_so_and_goes_on_when_it_is_back(self):
-        self.needs_changes()
         page = self.page_at("/det/?of=everyone")
         away = page.get_by_text("The master cannot be reached")
         expect(away).to_be_hidden()
@@ -123,10 +136,9 @@ class MasterGoesAway(BrowserTest):
         self.world.revive()
         expect(away).to_be_hidden()
         self.world.create("after the restart", "#!/bin/sh\n")
-        expect(page.get_by_role("link", name="after the restart")).to_be_visible()
+        expect(page.get_by_role("link", name="after the restart").first).to_be_visible()
 
     def test_a_page_that_is_opened_meanwhile_appears_when_it_is_back(self):
-        self.needs_changes()
         page = self.page_at("/det/settings")
         self.world.kill_master()
         page.get_by_role("link", name="Home", exact=True).click()

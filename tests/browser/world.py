@@ -154,13 +154,18 @@ class World:
         return done.stdout
 
     def api(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
+        return json.loads(self.send(method, path, None if body is None else json.dumps(body).encode()) or b"{}")
+
+    def fetch(self, path):
+        return self.send("GET", path)
+
+    def send(self, method, path, data=None):
         call = urllib.request.Request(self.url + path, data, method=method)
         if self.token and not path.endswith("/auth/login"):
             call.add_header("Authorization", "Bearer " + self.token)
         try:
             with urllib.request.urlopen(call, timeout=30) as reply:
-                return json.loads(reply.read() or b"{}")
+                return reply.read()
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.code}: {error.read().decode()}") from error
 
@@ -175,6 +180,13 @@ class World:
                     "searcher": {"name": "single", "metric": "loss"}, **(config or {})}
         said = self.det("experiment", "create", "-", folder, *(["--paused"] if paused else []), stdin=json.dumps(settings))
         return int(said.split("Created experiment ")[1].split()[0])
+
+    def remove(self, ids):
+        """Ends and deletes them."""
+        act = lambda name: self.api("POST", "/api/v1/det/experiments/actions", {"action": name, "ids": ids})["results"]
+        act("kill")
+        until(lambda: not any(one["error"] for one in act("delete") if "not found" not in one["error"]
+                              and "DELETING" not in one["error"]), "they can be deleted")
 
     def experiment(self, id_):
         return self.api("GET", f"/api/v1/experiments/{id_}")["experiment"]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training program for 3009-without-a-master.sh: 100 batches, a checkpoint at 50 and
- * at 100.  `hang` waits to be killed at the end, `fail` exits with 3. */
+/* A training program for 3009-without-a-master.sh and the pages of det ui: 100 batches,
+ * a checkpoint at 50 and at 100.  `hang` waits to be killed at the end, `fail` exits
+ * with 3, `wait FILE` goes on with one more batch once the file is there. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,12 @@ static int save(det_context *det, int64_t steps)
     return det_checkpoint_begin(det, steps, NULL, &checkpoint) ||
            det_checkpoint_put(checkpoint, "weights", "abc", 3) ||
            det_checkpoint_commit(checkpoint);
+}
+
+static void await(const char *path)
+{
+    while (access(path, F_OK))
+        usleep(10000);
 }
 
 int main(int argc, char **argv)
@@ -44,6 +51,16 @@ int main(int argc, char **argv)
             return 2;
     }
     fprintf(stderr, "WARNING: nearly done\n");
+    if (!strcmp(how, "wait")) {
+        det_metric metric = {"loss", 0.001};
+
+        printf("waits\n");
+        fflush(stdout);
+        await(argv[2]);
+        printf("goes on\n");
+        if (det_report_training(det, at + 101, &metric, 1) != DET_OK)
+            return 2;
+    }
     printf("the last words, without an end");
     if (!strcmp(how, "hang")) {
         fflush(stdout);

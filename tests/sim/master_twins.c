@@ -381,10 +381,34 @@ TEST(the_power_may_go_at_any_step_of_the_first_start)
 /* ---- memory -------------------------------------------------------------------------
  */
 
+/* A call whose success comes with this header; without it: -1. */
+static int call_with(struct twin *t, enum net_method method, const char *path,
+                     const char *body, const char *header)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    CLEANUP(buf_done) struct buf headers = BUF_INIT;
+    struct net_call what = {.method = method,
+                            .path = path,
+                            .body = body,
+                            .body_len = body ? strlen(body) : 0,
+                            .timeout_ms = t->timeout_ms};
+    struct net_reply reply = {.body = &out, .headers = &headers};
+
+    if (net_call(t->client, &what, &reply, NULL))
+        return 0;
+    return reply.status == 200 && !strstr(headers.data, header) ? -1 : reply.status;
+}
+
 static int login_again(struct twin *t)
 {
-    return call(t, NULL, NET_POST, "/api/v1/auth/login",
-                "{\"username\":\"admin\",\"password\":\"\"}", NULL);
+    return call_with(t, NET_POST, "/api/v1/auth/login",
+                     "{\"username\":\"admin\",\"password\":\"\"}",
+                     "Set-Cookie: auth_");
+}
+
+static int show_webui(struct twin *t)
+{
+    return call_with(t, NET_GET, "/det/", NULL, "X-Frame-Options: DENY\n");
 }
 
 static int list(struct twin *t)
@@ -476,6 +500,7 @@ TEST(memory_may_run_out_anywhere)
     sweep(&t, "activate", activate_it);
     sweep(&t, "logs", read_logs);
     sweep(&t, "openapi", show_openapi);
+    sweep(&t, "WebUI", show_webui);
 }
 
 TEST(memory_may_run_out_while_an_experiment_is_made)

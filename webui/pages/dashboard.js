@@ -2,7 +2,7 @@
 // dashboard.js - what goes on: recent experiments, what runs and waits, how full the cluster is.
 import {get} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {ago, number, plural, stateName, time, took} from "../format.js";
+import {ago, isOver, number, percent, plural, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {session} from "../session.js";
 import {dataTable} from "../table.js";
@@ -61,13 +61,14 @@ function drawRunning(node, jobs, total) {
 
 const COLUMNS = [
     {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
-        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.numTrials, "trial")}`)]},
+        e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
+        !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
     {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
-    {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestTrialSearcherMetric === null ? h("span", {class: "dim"}, "–")
-        : [number(e.bestTrialSearcherMetric), h("small", {class: "dim"}, e.searcherMetric)]},
-    {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.displayName || e.username},
+    {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
+        : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},
+    {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.username},
     {id: "started", label: "Started", isNumber: true, class: "phone-off", cell: (e) => h("time", {datetime: e.startTime, title: time(e.startTime)}, ago(e.startTime))},
 ];
 
@@ -102,10 +103,12 @@ function firstSteps() {
 
 function recent(query, refresh) {
     let isMine = query.of !== "everyone";
-    const table = dataTable({label: "Recent experiments", columns: COLUMNS, href: (e) => `/experiments/${e.id}`});
+    const columns = () => COLUMNS.filter((column) => column.id !== "owner" || !isMine);
+    const table = dataTable({label: "Recent experiments", columns: columns(), href: (e) => `/experiments/${e.id}`});
     const choose = (mine, label) => h("button", {type: "button", class: "button", "aria-pressed": String(mine === isMine), onclick: (event) => {
         isMine = mine;
         setQuery({of: mine ? null : "everyone"});
+        table.columns(columns());
         for (const one of event.target.parentNode.children) one.setAttribute("aria-pressed", String(one === event.target));
         refresh();
     }}, label);
@@ -114,7 +117,7 @@ function recent(query, refresh) {
         h("div", {class: "bar"}, h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
     return {
         node,
-        query: () => ({limit: RECENT, orderBy: "ORDER_BY_DESC", sortBy: "SORT_BY_ID", excludeConfig: true, archived: false, userIds: isMine ? session.user.id : null}),
+        query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),
         draw(experiments) {
             table.rows(experiments);
             if (!experiments.length) fill(place, empty(h("p", isMine ? "You have no experiments yet." : "There are none.")));
@@ -134,12 +137,12 @@ export async function page({root, query, title, live, onLeave, signal}) {
 
     const refresh = paced(async () => {
         const [experiments, pools, jobs] = await Promise.all([
-            get("/api/v1/experiments", list.query(), {signal}),
+            get("/api/v1/det/experiments", list.query(), {signal}),
             get("/api/v1/resource-pools", {}, {signal}),
             get("/api/v1/job-queues-v2", {limit: RUNNING}, {signal}),
         ]);
         shown = experiments.experiments;
-        const isNew = !shown.length && !(await get("/api/v1/experiments", {limit: 1, excludeConfig: true}, {signal})).experiments.length;
+        const isNew = !experiments.all; // nobody has made any
         if (isNew !== !!main.querySelector(".first")) fill(main, isNew ? firstSteps() : list.node);
         list.draw(shown);
         drawCluster(cluster, pools.resourcePools);

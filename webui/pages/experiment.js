@@ -1,7 +1,396 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// experiment.js - one experiment: what it is above, its views below.
+//
+//   changes --> read again (the row; the table of trials where a view shows it) --> the view updates
+//
+// A view is {update(state), destroy()}; it is made when its tab is opened and told when something
+// changed.  Changing the tab changes the address, not the page, so that the keyboard stays where it is.
 
-export async function page({root, title}) {
-    title("experiment");
-    fill(root, h("h1", "experiment"));
+import {del, get, isAbort, patch, post, put} from "../api.js";
+import {fill, h} from "../dom.js";
+import {ago, bytes, duration, isOver, number, plural, stateName, time} from "../format.js";
+import {BASE, go, link} from "../router.js";
+import {style} from "../style.js";
+import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
+
+const TABS = [["overview", "Overview"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
+    ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
+const TABLE_EVERY_MS = 700; // at most so often while trials report
+
+// ---- words ----
+
+// The searcher in one sentence.
+export function searcherSentence(searcher, smallerIsBetter = true) {
+    if (!searcher) return "";
+    const metric = searcher.metric || "the validation metric";
+    const aim = `${smallerIsBetter ? "the smallest" : "the largest"} ${metric}`;
+    const lanes = searcher.max_concurrent_trials ? `, ${searcher.max_concurrent_trials} at a time` : "";
+    switch (searcher.name) {
+    case "single": return `One trial, judged by ${metric} (${smallerIsBetter ? "smaller" : "larger"} is better).`;
+    case "random": return `A random search of ${plural(searcher.max_trials, "trial")}${lanes}, for ${aim}.`;
+    case "grid": return `A grid search over all combinations${lanes}, for ${aim}.`;
+    case "adaptive_asha": case "async_halving": return `An adaptive search of up to ${plural(searcher.max_trials, "trial")}${lanes}, which stops what falls behind, for ${aim}.`;
+    default: return `A ${searcher.name} search${lanes}, for ${aim}.`;
+    }
+}
+
+// ---- text that is changed in place ----
+
+function editable({label, tag = "span", placeholder = "", className, save}) {
+    const text = h(tag, {class: ["text", className]});
+    const open = button("", () => edit(), {kind: "plain edit-button changes", icon: "edit", "aria-label": `Change the ${label}`, title: `Change the ${label}`});
+    const node = h("div", {class: "editable"}, text, open);
+    let now = "";
+    let isOpen = false;
+
+    function show() {
+        fill(text, now || h("span", {class: "dim"}, placeholder));
+        fill(node, text, open);
+    }
+    function close() {
+        isOpen = false;
+        show();
+        open.focus();
+    }
+    function edit() {
+        isOpen = true;
+        const input = h("input", {type: "text", value: now, "aria-label": label[0].toUpperCase() + label.slice(1), class: "edit-input"});
+        const done = async () => {
+            if (input.value === now) return close();
+            input.disabled = true;
+            try {
+                await save(input.value);
+                now = input.value;
+                close();
+            } catch (error) {
+                toastError(error);
+                input.disabled = false;
+                input.focus();
+            }
+        };
+        fill(node, h("form", {class: "bar grow", onsubmit: (event) => {
+            event.preventDefault();
+            void done();
+        }}, input, h("button", {type: "submit", class: "button primary"}, "Save"), button("Cancel", close)));
+        input.addEventListener("keydown", (event) => event.key === "Escape" && close());
+        input.focus();
+        input.select();
+    }
+    return {
+        node,
+        update(value) {
+            now = value || "";
+            if (!isOpen) show();
+        },
+    };
+}
+
+function labelEditor(id, isChanged) {
+    const node = h("div", {class: "bar labels"});
+    let now = "";
+    const change = async (work) => {
+        try {
+            draw((await work()).labels);
+            isChanged();
+        } catch (error) {
+            toastError(error);
+        }
+    };
+    const pathOf = (label) => `/api/v1/experiments/${id}/labels/${encodeURIComponent(label)}`;
+    function add() {
+        const input = h("input", {type: "text", "aria-label": "New label", size: 14, maxlength: 200});
+        const form = h("form", {class: "bar", onsubmit: (event) => {
+            event.preventDefault();
+            const label = input.value.trim();
+            if (label) void change(() => put(pathOf(label)));
+            else draw();
+        }}, input, h("button", {type: "submit", class: "button"}, "Add"));
+        input.addEventListener("keydown", (event) => event.key === "Escape" && draw());
+        node.lastChild.replaceWith(form);
+        input.focus();
+    }
+    let labels = [];
+    function draw(list = labels) {
+        const isFocused = node.contains(document.activeElement);
+        labels = list;
+        fill(node, labels.map((label) => chip(label, () => change(() => del(pathOf(label))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
+        if (isFocused) node.lastChild.focus();
+    }
+    return {
+        node,
+        update(list) {
+            const text = JSON.stringify(list);
+            if (text === now && node.firstChild) return;
+            now = text;
+            if (!node.querySelector("form")) draw(list);
+            else labels = list;
+        },
+    };
+}
+
+// ---- actions ----
+
+function actions(id, state, reload) {
+    const act = (name, words) => async () => {
+        try {
+            await post(`/api/v1/experiments/${id}/${name}`);
+            toast(words, "good");
+            await reload();
+        } catch (error) {
+            toastError(error);
+        }
+    };
+    const erase = async () => {
+        const {experiment} = state;
+        const text = `Experiment ${id}, its ${plural(experiment.numTrials, "trial")}, their metrics and logs, and ${plural(experiment.checkpointCount, "checkpoint")} (${bytes(experiment.checkpointSize)}) are removed for good.`;
+        if (!await confirm(`Delete experiment ${id}?`, text, "Delete", "danger")) return;
+        try {
+            await del(`/api/v1/experiments/${id}`);
+            toast(`Experiment ${id} is being deleted.`);
+            go("/experiments");
+        } catch (error) {
+            toastError(error);
+        }
+    };
+    const kill = async () => {
+        if (await confirm(`Kill experiment ${id}?`, "Its trials are stopped at once, without a last checkpoint.", "Kill", "danger")) await act("kill", "Killed.")();
+    };
+    const fork = async () => (await import("./experiment_fork.js")).forkDialog(state.experiment, state.config);
+    const goOn = async () => {
+        if (await (await import("./experiment_fork.js")).continueDialog(state.experiment)) await reload();
+    };
+    const board = async () => {
+        const {openTensorBoard} = await import("../tensorboard.js");
+        await openTensorBoard({experimentIds: [id]});
+    };
+    return {act, erase, kill, fork, goOn, board};
+}
+
+function actionBar(id, state, reload) {
+    const todo = actions(id, state, reload);
+    const node = h("div", {class: "bar actions"});
+    let shown = "";
+    function draw() {
+        const {experiment} = state;
+        const name = stateName(experiment.state);
+        const over = isOver(experiment.state);
+        const isStopping = name.startsWith("STOPPING") || name === "DELETING";
+        const now = [name, experiment.archived, experiment.unmanaged].join();
+        if (now === shown) return;
+        const had = document.activeElement?.closest?.(".actions") === node ? document.activeElement.textContent : null;
+        shown = now;
+        fill(node,
+            !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary changes"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause", kind: "changes"})),
+            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.goOn().catch(toastError), {icon: "play", kind: "changes"}),
+            !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy", kind: "changes"}),
+            workButton("TensorBoard", todo.board, {kind: "changes"}),
+            menu("More", [
+                ["Compare", () => go(`/compare?experiments=${id}`)],
+                !over && ["Cancel", todo.act("cancel", "Cancelling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
+                !over && ["Kill", todo.kill, {kind: "danger changes"}],
+                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
+                over && ["Delete", todo.erase, {kind: "danger changes"}],
+            ]));
+        if (had) [...node.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
+    }
+    return {node, draw};
+}
+
+// ---- the head ----
+
+function header(id, state, reload) {
+    const place = {badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
+    const name = editable({label: "name", tag: "h1", save: async (text) => {
+        await patch(`/api/v1/experiments/${id}`, {name: text});
+        await reload();
+    }});
+    const description = editable({label: "description", tag: "p", placeholder: "No description", save: async (text) => {
+        await patch(`/api/v1/experiments/${id}`, {description: text});
+        await reload();
+    }});
+    const labels = labelEditor(id, reload);
+    const bar = actionBar(id, state, reload);
+    const node = h("header", {class: "experiment-head"},
+        h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
+        place.line, place.searcher, place.best, h("div", {class: "bar"}, place.progress, labels.node));
+
+    function tick() {
+        const {experiment} = state;
+        const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
+        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `began ${ago(experiment.startTime)}`), " · ",
+            `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
+            state.jobSummary && state.jobSummary.state === "STATE_QUEUED" && ` · ${state.jobSummary.jobsAhead ? plural(state.jobSummary.jobsAhead, "job") + " before it in the queue" : "next in the queue"}`);
+    }
+
+    function draw() {
+        const {experiment, config} = state;
+        fill(place.badge, badge(experiment.state));
+        fill(place.archived, experiment.archived && h("span", {class: "chip"}, "archived"), experiment.unmanaged && h("span", {class: "chip", title: "Recorded elsewhere: nothing here runs it"}, "unmanaged"));
+        name.update(experiment.name);
+        description.update(experiment.description);
+        labels.update(experiment.labels || []);
+        fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
+        fill(place.best, experiment.bestTrialId ? [icon("star"), " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
+            h("b", `${experiment.searcherMetric || "metric"} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, "No validation yet."));
+        fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
+        bar.draw();
+        tick();
+    }
+    return {node, draw, tick};
+}
+
+// ---- views ----
+
+async function makeView(tab, place, tools) {
+    if (tab === "search") return (await import("./experiment_search.js")).searchTab(place, tools);
+    if (tab === "overview") return (await import("./experiment_overview.js")).overviewTab(place, tools);
+    if (tab === "configuration" || tab === "code") return (await import("./experiment_files.js"))[tab === "code" ? "codeTab" : "configurationTab"](place, tools);
+    if (tab === "notes" || tab === "lineage") return (await import("./experiment_notes.js"))[tab === "notes" ? "notesTab" : "lineageTab"](place, tools);
+    return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
+}
+
+const NEEDS_TABLE = new Set(["overview", "trials", "search"]);
+
+// Somebody, somewhere, has removed it.
+function showGone(root, id, title) {
+    title(`Experiment ${id} was deleted`);
+    for (const open of document.querySelectorAll("dialog")) open.close();
+    fill(root, h("h1", `Experiment ${id} is gone`), h("p", "Somebody deleted it while you looked at it. Its trials, metrics, logs and checkpoints went with it."), h("p", link("/experiments", {}, "Look at the other experiments"), "."));
+    root.dataset.gone = "";
+}
+
+// Calls fn at most every `ms`, and once more after the last call; calls never overlap.
+function paced(fn, ms) {
+    let isBusy = false;
+    let isWanted = false;
+    const run = async () => {
+        if (isBusy) {
+            isWanted = true;
+            return;
+        }
+        isBusy = true;
+        isWanted = false;
+        try {
+            await fn();
+        } finally {
+            setTimeout(() => {
+                isBusy = false;
+                if (isWanted) void run();
+            }, ms);
+        }
+    };
+    return run;
+}
+
+export async function page(ctx) {
+    const {params, root, signal, title} = ctx;
+    const id = Number(params.id);
+    if (!Number.isInteger(id) || id < 1) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
+    const state = {experiment: null, config: null, jobSummary: null, table: null};
+    let isGone = false;
+    let view = null;
+    let tab = TABS.some(([name]) => name === params.tab) ? params.tab : "overview";
+    const viewPlace = h("div", {class: "view"});
+    const tabPlace = h("div");
+
+    const gone = () => {
+        if (isGone) return;
+        isGone = true;
+        view?.destroy?.();
+        showGone(root, id, title);
+    };
+    // What fails because it is gone is no error.
+    async function careful(work) {
+        try {
+            return await work();
+        } catch (error) {
+            if (isGone || isAbort(error)) return null;
+            if (error.status === 404) return gone();
+            throw error;
+        }
+    }
+    async function read() {
+        const reply = await get(`/api/v1/experiments/${id}`, null, {signal});
+        state.experiment = reply.experiment;
+        state.config = reply.config;
+        state.jobSummary = reply.jobSummary;
+    }
+    async function readTable() {
+        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal});
+    }
+    const reload = () => careful(async () => {
+        await read();
+        if (isGone) return;
+        head.draw();
+        drawTabs();
+        view?.updateExperiment?.(state);
+    });
+    const reloadTable = paced(() => careful(async () => {
+        if (isGone || !NEEDS_TABLE.has(tab)) return;
+        await readTable();
+        if (!isGone && NEEDS_TABLE.has(tab)) view?.update?.(state.table);
+    }), TABLE_EVERY_MS);
+    const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, careful};
+
+    await Promise.all([read(), style(new URL("./experiment.css", import.meta.url))]);
+    const head = header(id, state, reload);
+
+    function drawTabs() {
+        const {experiment} = state;
+        const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount, lineage: null};
+        const node = tabs(TABS.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
+        const focused = tabPlace.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+        node.addEventListener("click", (event) => {
+            const anchor = event.target.closest("a");
+            if (!anchor || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+            event.preventDefault();
+            event.stopPropagation();
+            void open(anchor.getAttribute("href").split("/").pop(), true);
+        }, true);
+        fill(tabPlace, node);
+        if (focused) tabPlace.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+    }
+
+    async function open(name, isMove) {
+        tab = name;
+        if (isMove) history.pushState(null, "", `${BASE}/experiments/${id}/${name}`);
+        view?.destroy?.();
+        view = null;
+        tools.metric = undefined;
+        const place = h("div", {class: `tab-${name}`});
+        title(`${TABS.find(([one]) => one === name)[1]} · ${state.experiment.name}`);
+        drawTabs();
+        try {
+            await careful(async () => {
+                if (NEEDS_TABLE.has(name)) await readTable();
+                if (tab !== name || isGone) return;
+                const made = await makeView(name, place, tools);
+                if (tab !== name || isGone) return made?.destroy?.();
+                fill(viewPlace, place);
+                view = made;
+                if (NEEDS_TABLE.has(name)) view.update?.(state.table);
+                viewPlace.dataset.tab = name;
+            });
+        } catch (error) {
+            if (tab === name) fill(viewPlace, errorBox(error));
+        }
+    }
+
+    head.draw();
+    fill(root, head.node, tabPlace, viewPlace);
+    await open(tab, false);
+    const clock = setInterval(() => isGone || head.tick(), 1000);
+    ctx.onLeave(() => {
+        clearInterval(clock);
+        view?.destroy?.();
+        isGone = true;
+    });
+    ctx.live({kinds: "experiments,trials,metrics,checkpoints", experiment: id}, async (changes) => {
+        if (changes.deleted?.includes(id)) return gone();
+        if (isGone) return;
+        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints) await reload();
+        if (changes.reset || changes.trials || changes.metrics || changes.experiments) void reloadTable();
+        if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
+        if (changes.reset || changes.metrics) view?.updateMetrics?.();
+    });
 }

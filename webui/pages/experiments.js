@@ -1,7 +1,386 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// experiments.js - the table of experiments.
+//
+// The master searches, filters, sorts and counts; the page shows one page of what it found, so
+// that a hundred thousand cost it no more than a hundred.  What is asked for stands in the
+// address; what is selected stays selected over pages, filters and changes.
 
-export async function page({root, title}) {
-    title("experiments");
-    fill(root, h("h1", "experiments"));
+import {get, isAbort, post} from "../api.js";
+import {debounce, fill, h} from "../dom.js";
+import {checkMenu} from "../filters.js";
+import {bytes, duration, number, plural, time} from "../format.js";
+import {go, link, setQuery} from "../router.js";
+import {dataTable} from "../table.js";
+import {badge, button, chip, confirm, dialog, empty, errorBox, field, menu, progressBar, sentence, toast, toastError} from "../widgets.js";
+
+const ADDRESS = "/api/v1/det/experiments";
+const KEPT = "det.experiments.columns";
+const SIZES = ["25", "50", "100", "200"];
+const SIZE = "50";
+const SORT = "-id";
+const TYPING_MS = 120;
+const LIVE_MS = 1000;
+const AT_ONCE = 5000; // ids in one call
+const COMPARE_MOST = 100;
+
+// [id, also the name of the order; label; what of a row it needs; how it looks]
+const COLUMNS = [
+    {id: "id", label: "ID", needs: [], isNumber: true, sortable: true, cell: (row) => String(row.id)},
+    {id: "name", label: "Name", needs: ["name"], sortable: true, class: "cut", cell: nameCell},
+    {id: "state", label: "State", needs: ["state"], sortable: true, cell: (row) => [badge(row.state), row.archived && h("span", {class: "chip"}, "archived")]},
+    {id: "progress", label: "Progress", needs: ["progress"], sortable: true, cell: (row) => progressBar(row.progress, `Progress of experiment ${row.id}`)},
+    {id: "bestMetric", label: "Best metric", needs: ["bestMetric", "searcherMetric"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => row.bestMetric === null ? "" : h("span", {title: row.searcherMetric}, number(row.bestMetric))},
+    {id: "metric", label: "Metric", needs: ["searcherMetric"], class: "phone-off cut", cell: (row) => row.searcherMetric},
+    {id: "trials", label: "Trials", needs: ["trials"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.trials)},
+    {id: "owner", label: "User", needs: ["username"], sortable: true, class: "phone-off", cell: (row) => row.username},
+    {id: "start", label: "Started", needs: ["startTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.startTime).slice(0, 16)},
+    {id: "end", label: "Ended", needs: ["endTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.endTime).slice(0, 16)},
+    {id: "duration", label: "Duration", needs: ["duration"], isNumber: true, sortable: true, isQuiet: true, class: "phone-off", cell: (row) => row.startTime === null ? "" : duration(row.duration)},
+    {id: "searcher", label: "Searcher", needs: ["searcherType"], sortable: true, class: "phone-off", cell: (row) => row.searcherType},
+    {id: "pool", label: "Pool", needs: ["resourcePool"], sortable: true, class: "phone-off", cell: (row) => row.resourcePool},
+    {id: "labels", label: "Labels", needs: ["labels"], class: "phone-off", cell: (row) => (row.labels || []).map((label) => chip(label))},
+    {id: "description", label: "Description", needs: ["description", "descriptionLength"], class: "phone-off cut", cell: (row) => h("span", {title: row.description}, row.description)},
+    {id: "checkpoints", label: "Checkpoints", needs: ["checkpoints"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.checkpoints)},
+    {id: "checkpointSize", label: "Checkpoint size", needs: ["checkpointSize"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => row.checkpointSize ? bytes(row.checkpointSize) : ""},
+    {id: "priority", label: "Priority", needs: ["priority"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.priority)},
+    {id: "parent", label: "Forked from", needs: ["parentId"], isNumber: true, class: "phone-off", cell: (row) => row.parentId ? link(`/experiments/${row.parentId}`, {}, String(row.parentId)) : ""},
+];
+const USUAL = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
+const ALWAYS = ["name", "state", "archived"];
+
+const STATES = ["RUNNING", "STARTING", "PULLING", "QUEUED", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
+
+// [name, label, done, question, kind]
+const ACTIONS = [
+    ["activate", "Activate", "activated"],
+    ["pause", "Pause", "paused"],
+    ["cancel", "Cancel", "canceled", "Their trials checkpoint and stop. They can be continued later."],
+    ["kill", "Kill", "killed", "Their trials are stopped at once: what came after the last checkpoint is lost.", "danger"],
+    ["archive", "Archive", "archived"],
+    ["unarchive", "Unarchive", "unarchived"],
+    ["delete", "Delete", "deleted", "Their metrics, logs and checkpoints go with them. This cannot be undone.", "danger"],
+];
+
+const KEYS = [
+    ["/", "search"], ["↓ or j, ↑ or k", "next and previous row"], ["Enter", "open the row"], ["Space", "select the row; with Shift all from the last one"],
+    ["a", "select all on this page"], ["n, p", "next and previous page"], ["c", "compare what is selected"], ["Esc", "select nothing"], ["?", "these keys"],
+];
+
+function nameCell(row) {
+    return link(`/experiments/${row.id}`, {tabindex: -1, class: !row.name && "dim", title: row.name || null}, row.name || "(no name)");
+}
+
+const list = (value) => value === undefined ? [] : [].concat(value);
+
+// What the address says.
+function viewFrom(query) {
+    let columns = query.columns ? query.columns.split(",") : null;
+    if (!columns) {
+        try {
+            columns = JSON.parse(localStorage.getItem(KEPT));
+        } catch { /* nobody kept any */ }
+    }
+    columns = (Array.isArray(columns) ? columns : USUAL).filter((id) => COLUMNS.some((column) => column.id === id));
+    return {
+        search: String(query.search || ""), states: list(query.states), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
+        archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: String(query.sort || SORT),
+        page: Math.max(1, Number.parseInt(query.page, 10) || 1), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : USUAL,
+    };
+}
+
+const FILTERS = ["search", "states", "users", "labels", "searcher", "pool"];
+const isFiltered = (view) => FILTERS.some((name) => view[name].length > 0);
+const filtersOf = (view) => ({...Object.fromEntries(FILTERS.map((name) => [name, view[name]])), archived: view.archived});
+
+function addressOf(view) {
+    const isUsual = view.columns.join() === USUAL.join();
+    return {...filtersOf(view), archived: view.archived === "no" ? "" : view.archived, sort: view.sort === SORT ? "" : view.sort,
+        page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isUsual ? "" : view.columns.join()};
+}
+
+export async function page({root, query, title, signal, live, onLeave}) {
+    title("Experiments");
+    const view = viewFrom(query);
+    const selection = new Set();
+    const known = new Map(); // what was seen of each: names for questions and sentences
+    let reply = {experiments: [], total: 0, all: 0, states: {}};
+    let asked = null; // the call that is on its way
+    let shownAt = 0;
+
+    // ---- asking
+
+    const neededColumns = () => [...new Set([...ALWAYS, ...COLUMNS.filter((column) => view.columns.includes(column.id)).flatMap((column) => column.needs),
+        ...(view.columns.includes("duration") ? ["startTime"] : [])])].join();
+    const question = () => ({...filtersOf(view), sort: view.sort, offset: (view.page - 1) * view.size, limit: view.size, columns: neededColumns()});
+
+    async function load() {
+        asked?.abort();
+        const mine = asked = new AbortController();
+        const give = () => mine.abort();
+        signal.addEventListener("abort", give);
+        try {
+            const found = await get(ADDRESS, question(), {signal: mine.signal});
+            if (mine !== asked) return;
+            reply = found;
+            const last = Math.max(1, Math.ceil(reply.total / view.size));
+            if (view.page > last) {
+                view.page = last;
+                setQuery(addressOf(view));
+                return await load();
+            }
+            draw();
+        } finally {
+            signal.removeEventListener("abort", give);
+        }
+    }
+    const reload = () => load().catch((error) => isAbort(error) || error.status === 401 || fill(notice, errorBox(error)));
+
+    // `push`: a step to come back to; typing is none.
+    function change(changes, {push = true} = {}) {
+        Object.assign(view, {page: 1}, changes);
+        setQuery(addressOf(view), {push});
+        for (const one of menus) one.paint();
+        drawChips();
+        return reload();
+    }
+
+    // ---- controls
+
+    const typed = debounce((text) => change({search: text}, {push: false}), TYPING_MS);
+    const box = h("input", {type: "search", "aria-label": "Search experiments by id, name, description or label", placeholder: "Search id, name, description, label", value: view.search, autocomplete: "off", spellcheck: "false",
+        oninput: (event) => typed(event.target.value.trim()),
+        onkeydown: (event) => {
+            if (event.key === "Enter") typed.now(event.target.value.trim());
+            else if (event.key === "ArrowDown") table.focusFirst();
+            else return;
+            event.preventDefault();
+        }});
+
+    let values = null; // what can be filtered by: asked for when a menu first opens, and again after changes
+    const valuesOf = async (name) => {
+        values ||= get(ADDRESS, {limit: 0, archived: "both", values: true}, {signal});
+        try {
+            return (await values).values[name].filter((one) => one.name).map((one) => ({value: one.name, count: one.count}));
+        } catch (error) {
+            values = null;
+            throw error;
+        }
+    };
+    const filter = (label, name, options) => checkMenu(label, {options, chosen: () => view[name], onChange: (chosen) => change({[name]: chosen})});
+    const stateOptions = () => STATES.filter((state) => reply.states[state] || view.states.includes(state) || ["RUNNING", "QUEUED", "PAUSED", "COMPLETED", "CANCELED", "ERROR"].includes(state))
+        .map((state) => ({value: state, label: badge(state), count: reply.states[state] || 0}));
+    const menus = [
+        filter("State", "states", stateOptions), filter("User", "users", () => valuesOf("users")), filter("Label", "labels", () => valuesOf("labels")),
+        filter("Searcher", "searcher", () => valuesOf("searchers")), filter("Pool", "pool", () => valuesOf("pools")),
+    ];
+    const archived = h("select", {"aria-label": "Archived experiments", value: view.archived, onchange: (event) => change({archived: event.target.value})},
+        h("option", {value: "no"}, "Not archived"), h("option", {value: "yes"}, "Archived"), h("option", {value: "both"}, "All, archived too"));
+
+    const keepColumns = (chosen) => {
+        view.columns = COLUMNS.map((column) => column.id).filter((id) => chosen.includes(id));
+        if (!view.columns.length) view.columns = ["id"];
+        localStorage.setItem(KEPT, JSON.stringify(view.columns));
+        setQuery(addressOf(view));
+        table.columns(shownColumns());
+        reload();
+    };
+    const columns = checkMenu("Columns", {isQuiet: true, options: () => COLUMNS.map((column) => ({value: column.id, label: column.label})), chosen: () => view.columns, onChange: keepColumns,
+        footer: (again) => button("As usual", () => {
+            keepColumns(USUAL);
+            again();
+        }, {kind: "plain"})});
+    const shownColumns = () => COLUMNS.filter((column) => view.columns.includes(column.id));
+
+    // ---- the table
+
+    const table = dataTable({label: "Experiments", columns: shownColumns(), href: (row) => `/experiments/${row.id}`, sort: view.sort, selection,
+        onSort: (sort) => change({sort}), onSelect: drawSelection});
+    const notice = h("div");
+    const chips = h("div", {class: "bar chips"});
+    const selected = h("div", {class: "bar selected-bar", role: "region", "aria-label": "Selected experiments", hidden: true});
+    const foot = h("div", {class: "bar paging"});
+    const counted = h("span", {class: "dim", role: "status"});
+
+    function drawChips() {
+        const rows = FILTERS.slice(1).flatMap((name) => view[name].map((value) => chip(value, () => change({[name]: view[name].filter((one) => one !== value)}))));
+        if (view.search) rows.unshift(chip(`“${view.search}”`, () => {
+            box.value = "";
+            change({search: ""});
+        }));
+        fill(chips, rows, rows.length > 0 && button("Clear filters", clearFilters, {kind: "plain"}));
+        chips.hidden = !rows.length;
+        archived.value = view.archived;
+    }
+    function clearFilters() {
+        box.value = "";
+        change({search: "", states: [], users: [], labels: [], searcher: [], pool: []});
+        box.focus();
+    }
+
+    function turn(by) {
+        const last = Math.max(1, Math.ceil(reply.total / view.size));
+        const to = Math.min(last, Math.max(1, view.page + by));
+        if (to === view.page) return;
+        change({page: to}).then(() => scrollTo({top: 0}));
+    }
+    let drawnFoot = "";
+    function drawFoot() {
+        const first = (view.page - 1) * view.size;
+        const last = Math.max(1, Math.ceil(reply.total / view.size));
+        if (drawnFoot === (drawnFoot = [view.page, view.size, reply.total].join())) return;
+        counted.textContent = reply.total ? `${number(first + 1)}–${number(Math.min(first + Number(view.size), reply.total))} of ${number(reply.total)}` : "";
+        const focused = foot.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+        fill(foot, counted, h("span", {class: "grow"}),
+            button("Previous", () => turn(-1), {icon: "left", disabled: view.page <= 1, "data-name": "previous", title: "p"}),
+            h("span", {class: "dim"}, `Page ${number(view.page)} of ${number(last)}`),
+            button("Next", () => turn(1), {icon: "right", disabled: view.page >= last, "data-name": "next", title: "n"}),
+            h("select", {"aria-label": "Rows on a page", value: view.size, "data-name": "size", onchange: (event) => change({size: event.target.value})}, SIZES.map((size) => h("option", {value: size}, `${size} rows`))));
+        foot.hidden = !reply.total;
+        if (focused) (foot.querySelector(`[data-name=${focused}]:not(:disabled)`) || foot.querySelector("button:not(:disabled)"))?.focus();
+    }
+
+    function nothing() {
+        if (reply.total) return null;
+        if (!reply.all) return empty(h("p", "There are no experiments yet."), h("p", "This makes one: ", h("code", "det experiment create config.yaml .")));
+        if (!isFiltered(view)) return empty(h("p", view.archived === "yes" ? "No experiment is archived." : "All experiments are archived."),
+            button("Show all of them", () => change({archived: "both"})));
+        return empty(h("p", "No experiment matches."), button("Clear filters", clearFilters));
+    }
+
+    function draw() {
+        for (const row of reply.experiments) known.set(row.id, row.name);
+        table.rows(reply.experiments);
+        const none = nothing();
+        fill(notice, none);
+        table.node.hidden = !!none;
+        drawChips();
+        drawFoot();
+        drawSelection();
+        shownAt = performance.now();
+        root.dataset.shown = String(1 + Number(root.dataset.shown || 0)); // tests and benches wait for this
+    }
+
+    // ---- what is selected
+
+    const nameOf = (id) => known.get(id) ? `${id} “${cut(known.get(id))}”` : String(id);
+    const cut = (text) => text.length > 60 ? text.slice(0, 60) + "…" : text;
+
+    async function act([action, label, done, warning, kind], more = {}, what = label) {
+        const ids = [...selection];
+        const many = plural(ids.length, "experiment");
+        const names = ids.slice(0, 8).map(nameOf).join(", ") + (ids.length > 8 ? ` and ${number(ids.length - 8)} more` : "");
+        const yes = await confirm(`${what} ${many}?`, [h("span", {class: "names"}, names + "."), warning && [h("br"), warning]], `${label} ${many}`, kind);
+        if (!yes) return;
+        const results = [];
+        for (let at = 0; at < ids.length; at += AT_ONCE) {
+            results.push(...(await post(`${ADDRESS}/actions`, {action, ids: ids.slice(at, at + AT_ONCE), ...more})).results);
+        }
+        tell(results, done);
+        values = null;
+        if (action === "delete") for (const one of results) one.error || selection.delete(one.id);
+        await reload();
+    }
+
+    function tell(results, done) {
+        const bad = results.filter((one) => one.error);
+        const good = results.length - bad.length;
+        if (good) toast(`${plural(good, "experiment")} ${done}.`, "good");
+        const reasons = new Map();
+        for (const one of bad) reasons.set(one.error, [...(reasons.get(one.error) || []), one.id]);
+        [...reasons].slice(0, 3).forEach(([error, ids]) => toast(`${plural(ids.length, "experiment")} not ${done} (${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}): ${sentence(error)}`, "bad"));
+        if (reasons.size > 3) toast(`${plural(reasons.size - 3, "more reason")} why experiments were not ${done}.`, "bad");
+    }
+
+    async function label(isAdding) {
+        const input = h("input", {required: true, autofocus: true, maxlength: 200});
+        const text = await dialog(isAdding ? "Add a label" : "Remove a label", (close) => h("form", {onsubmit: (event) => {
+            event.preventDefault();
+            close(input.value.trim());
+        }}, field("Label", input), h("footer", button("Cancel", () => close()), h("button", {type: "submit", class: "button primary"}, isAdding ? "Add" : "Remove"))));
+        if (!text) return;
+        if (isAdding) await act(["label", "Label", `labelled “${cut(text)}”`], {label: text}, `Add the label “${cut(text)}” to`);
+        else await act(["unlabel", "Remove label", `freed of “${cut(text)}”`], {label: text}, `Remove the label “${cut(text)}” from`);
+    }
+
+    const compare = () => go(`/compare?experiments=${[...selection].slice(0, COMPARE_MOST).join(",")}`);
+    const doing = (work) => () => Promise.resolve(work()).catch((error) => error.status === 401 || toastError(error));
+    async function selectAll() {
+        const found = await get(ADDRESS, {...filtersOf(view), columns: "id", limit: -1, sort: view.sort}, {signal});
+        for (const one of found.experiments) selection.add(one.id);
+        table.paintSelection();
+        drawSelection();
+    }
+    function selectNone() {
+        selection.clear();
+        table.paintSelection();
+        drawSelection();
+    }
+
+    let drawnCount = -1;
+    function drawSelection() {
+        const here = reply.experiments.filter((row) => selection.has(row.id)).length;
+        const isWhole = here === reply.experiments.length && selection.size < reply.total;
+        const state = selection.size * 2 + (isWhole ? 1 : 0);
+        selected.hidden = !selection.size;
+        if (state === drawnCount) return;
+        drawnCount = state;
+        const held = selected.contains(document.activeElement) ? document.activeElement.textContent : null;
+        fill(selected, h("strong", `${number(selection.size)} selected`), h("span", {class: "dim", hidden: here === selection.size}, `${number(selection.size - here)} of them not on this page`),
+            isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Select none", selectNone, {kind: "plain", title: "Esc"}),
+            h("span", {class: "grow"}),
+            button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
+            ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
+            menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
+                .concat([["Add a label …", doing(() => label(true))], ["Remove a label …", doing(() => label(false))]])));
+        for (const node of selected.querySelectorAll("button")) if (held && node.textContent === held && !node.disabled) node.focus();
+    }
+
+    // ---- keys
+
+    const help = () => dialog("Keys", () => h("dl", {class: "facts"}, KEYS.map(([keys, what]) => [h("dt", h("kbd", keys)), h("dd", what)])));
+    const keys = {
+        n: () => turn(1), p: () => turn(-1), "?": help, c: () => selection.size > 1 && selection.size <= COMPARE_MOST && compare(),
+        a: () => {
+            for (const row of reply.experiments) selection.add(row.id);
+            table.paintSelection();
+            drawSelection();
+        },
+        j: () => root.contains(document.activeElement?.closest("tbody")) || table.focusFirst(),
+        Escape: () => selection.size && selectNone(),
+    };
+    const onKey = (event) => {
+        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog, [popover]")) return;
+        if (!keys[event.key]) return;
+        keys[event.key]();
+        event.preventDefault();
+    };
+    document.addEventListener("keydown", onKey);
+    onLeave(() => document.removeEventListener("keydown", onKey));
+    onLeave(typed.cancel);
+
+    // ---- changes
+
+    let waiting = 0;
+    function soon() {
+        if (waiting || document.hidden) return;
+        waiting = setTimeout(() => {
+            waiting = 0;
+            reload();
+        }, Math.max(0, shownAt + LIVE_MS - performance.now()));
+    }
+    onLeave(() => clearTimeout(waiting));
+    document.addEventListener("visibilitychange", soon);
+    onLeave(() => document.removeEventListener("visibilitychange", soon));
+
+    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Keys", help, {kind: "plain phone-off", title: "?"})),
+        h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
+    await load();
+    live({kinds: ["experiments", "trials", "metrics", "queue"]}, (changes) => {
+        for (const id of changes.deleted || []) {
+            selection.delete(id);
+            known.delete(id);
+        }
+        values = null;
+        soon();
+    });
 }

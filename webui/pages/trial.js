@@ -1,7 +1,292 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// trial.js - one trial: its head, and the views below it.
+//
+//   overview, metrics (trial_metrics.js), hyperparameters, profiler (trial_profile.js),
+//   checkpoints (trial_checkpoints.js), logs (logview.js)
+//
+// The head is read again when the master says that the trial has changed, at most every other second: of a
+// trial with thousands of metrics the answer is large.
 
-export async function page({root, title}) {
-    title("trial");
-    fill(root, h("h1", "trial"));
+import {get, post} from "../api.js";
+import {fill, h} from "../dom.js";
+import {ago, bytes, duration, isOver, number, plural, stateName, time, took, value} from "../format.js";
+import {BASE, link} from "../router.js";
+import {style} from "../style.js";
+import {badge, button, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
+
+const READ_MS = 2000;
+const LIST = [["overview", "Overview"], ["metrics", "Metrics"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"], ["logs", "Logs"]];
+
+// Calls `fn` now, or `ms` after the last call: never two at a time, and always once more after the last.
+export function paced(fn, ms) {
+    let last = 0;
+    let timer = 0;
+    let isRunning = false;
+    let isWanted = false;
+    const run = async () => {
+        timer = 0;
+        isRunning = true;
+        isWanted = false;
+        try {
+            await fn();
+        } finally {
+            last = Date.now();
+            isRunning = false;
+            if (isWanted) call();
+        }
+    };
+    function call() {
+        isWanted = true;
+        if (!isRunning && !timer) timer = setTimeout(() => void run().catch(toastError), Math.max(0, last + ms - Date.now()));
+    }
+    call.cancel = () => clearTimeout(timer);
+    return call;
+}
+
+// {a: {b: 1}} -> [["a", null, 0], ["b", 1, 1]]: names with their depth.
+export function flatten(tree, depth = 0, path = "") {
+    return Object.entries(tree || {}).flatMap(([name, one]) => {
+        const here = path ? `${path}.${name}` : name;
+        const isMap = one !== null && typeof one === "object" && !Array.isArray(one) && Object.keys(one).length > 0;
+        return isMap ? [[name, undefined, depth, here], ...flatten(one, depth + 1, here)] : [[name, one, depth, here]];
+    });
+}
+
+const leaves = (hparams) => flatten(hparams).filter(([, one]) => one !== undefined);
+
+// "log 1e-4 … 0.1" for {type: "log", …}; "" for a constant.
+function rangeText(space) {
+    if (!space || typeof space !== "object" || !space.type || space.type === "const") return "";
+    if (space.type === "categorical") return `one of ${(space.vals || []).map(value).join(", ")}`;
+    if (space.type === "log") return `${number(Number(space.base) ** space.minval)} … ${number(Number(space.base) ** space.maxval)}, logarithmic`;
+    return `${value(space.minval)} … ${value(space.maxval)}`;
+}
+
+const at = (tree, path) => path.split(".").reduce((node, name) => node?.[name], tree);
+
+// ---- actions ----
+
+async function kill(trial) {
+    if (!await confirm(`Kill trial ${trial.id}?`, "Its processes end at once. What they did since the last checkpoint is lost.", "Kill", "danger")) return;
+    await post(`/api/v1/trials/${trial.id}/kill`);
+    toast(`Trial ${trial.id} is being killed.`);
+}
+
+// A new experiment that is this trial alone, from a checkpoint when one is named.
+export async function forkTrial({trial, experiment, config}, uuid) {
+    const {forkDialog} = await import("./experiment_fork.js");
+    const searcher = {name: "single", metric: config.searcher?.metric, smaller_is_better: config.searcher?.smaller_is_better};
+    if (config.searcher?.max_length !== undefined) searcher.max_length = config.searcher.max_length;
+    if (uuid) searcher.source_checkpoint_uuid = uuid;
+    for (const name of Object.keys(searcher)) if (searcher[name] === undefined || searcher[name] === null) delete searcher[name];
+    return forkDialog({...experiment, originalConfig: ""}, {...config, searcher, hyperparameters: trial.hparams});
+}
+
+function actions(state) {
+    const {trial, experiment} = state;
+    const isEnded = isOver(trial.state);
+    const best = trial.bestCheckpoint?.uuid;
+    const isSingle = experiment.searcherType === "single" || experiment.numTrials === 1;
+    return h("div", {class: "bar"},
+        menu("New from this", [
+            ["Fork: these hyperparameters, from the beginning", () => forkTrial(state).catch(toastError)],
+            ["Fork: from its best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "It has no checkpoint"}],
+            isSingle && ["Continue the experiment", async () => {
+                try {
+                    const {continueDialog} = await import("./experiment_fork.js");
+                    await continueDialog(experiment);
+                } catch (error) {
+                    toastError(error);
+                }
+            }, {disabled: !isOver(experiment.state), title: isOver(experiment.state) ? "" : "It still runs"}],
+        ]),
+        workButton("TensorBoard", async () => {
+            const {openTensorBoard} = await import("../tensorboard.js");
+            await openTensorBoard({trialIds: [trial.id]});
+        }, {title: "Start a TensorBoard with this trial"}),
+        !isEnded && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
+}
+
+// ---- head ----
+
+const tile = (name, shown, under) => h("div", {class: "tile"}, h("div", {class: "dim"}, name), h("div", {class: "tile-value num"}, shown), under && h("div", {class: "dim tile-under"}, under));
+
+function tiles({trial, experiment, config}) {
+    const metric = config.searcher?.metric;
+    const best = trial.searcherMetricValue ?? trial.bestValidation?.metrics?.avgMetrics?.[metric];
+    const steps = trial.bestValidation?.totalBatches;
+    return h("div", {class: "tiles"},
+        tile(metric ? `Best ${metric}` : "Best validation", best === undefined || best === null ? "–" : number(best), steps ? `at step ${number(steps)}` : ""),
+        tile("Steps", number(trial.totalBatchesProcessed || 0)),
+        tile(isOver(trial.state) ? "Took" : "Running for", took(trial.startTime, trial.endTime), trial.startTime && ago(trial.startTime)),
+        tile("Restarts", number(trial.restarts || 0), config.max_restarts ? `of ${config.max_restarts} allowed` : ""),
+        tile("Checkpoints", number(trial.checkpointCount || 0), bytes(trial.totalCheckpointSize)),
+        experiment.numTrials === 1 && !isOver(trial.state) && tile("Progress", progressBar(experiment.progress ?? 0)));
+}
+
+function shortHparams(trial) {
+    const all = leaves(trial.hparams);
+    if (!all.length) return null;
+    const shown = all.slice(0, 8);
+    return h("p", {class: "dim hparams-short"}, shown.map(([, one, , path]) => h("span", {class: "pair"}, `${path} `, h("b", {class: "num"}, value(one)))), all.length > shown.length && ` and ${all.length - shown.length} more`);
+}
+
+// Parts are drawn again only when what they say has changed: focus and open menus stay.
+function head(state, tab) {
+    const parts = {badge: h("span", {class: "bar"}), actions: h("div"), tiles: h("div"), tabs: h("div")};
+    const said = {};
+    const draw = (name, what, make) => {
+        const key = JSON.stringify(what);
+        if (said[name] === key) return;
+        said[name] = key;
+        fill(parts[name], make());
+    };
+    const {trial: {id}, experiment: {id: experimentId, name}, base} = state;
+    const node = h("header", {class: "trial-head"},
+        h("div", {class: "head"},
+            h("div",
+                h("p", {class: "crumb"}, link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), h("span", {class: "dim"}, ` · ${name}`)),
+                h("div", {class: "bar"}, h("h1", `Trial ${id}`), parts.badge)),
+            parts.actions),
+        shortHparams(state.trial), parts.tiles, parts.tabs);
+    const update = () => {
+        const {trial, experiment} = state;
+        draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && h("span", {class: "dim"}, trial.runnerState)]);
+        draw("actions", [trial.state, experiment.state, experiment.numTrials, trial.bestCheckpoint?.uuid], () => actions(state));
+        fill(parts.tiles, tiles(state));
+        draw("tabs", trial.checkpointCount, () => tabs(LIST.map(([one, label]) => [one, label, one === "checkpoints" ? trial.checkpointCount : undefined]), tab,
+            (one) => one === "overview" ? base : `${base}/${one}`));
+    };
+    update();
+    return {node, update};
+}
+
+// ---- overview ----
+
+// The bars of the trial's runs, one below the other on one axis of time.
+function drawRuns(node, runs, lost) {
+    if (!runs.length) return fill(node);
+    const list = [...runs].reverse().map((run, i) => ({...run, number: i + 1}));
+    const begin = Math.min(...list.map((run) => new Date(run.startTime || Date.now()).getTime()));
+    const end = Math.max(...list.map((run) => run.endTime ? new Date(run.endTime).getTime() : Date.now()));
+    const part = (iso) => `${Math.max(0, Math.min(100, (new Date(iso || Date.now()).getTime() - begin) / Math.max(1, end - begin) * 100))}%`;
+    fill(node, h("h2", list.length === 1 ? "Its run" : "Its runs"), h("ol", {class: "runs"}, list.map((run) => {
+        const kind = !run.endTime ? "busy" : run.statusCode ? "bad" : "good";
+        const gone = lost.get(run.number);
+        return h("li", h("div", {class: "run-words"}, h("b", `Run ${run.number}`), h("span", {class: "dim num"}, took(run.startTime, run.endTime)),
+            h("span", {class: kind === "bad" ? "bad-text" : "dim"}, run.endTime ? run.exitReason || "ended" : stateName(run.state).toLowerCase()),
+            gone && h("span", {class: "dim"}, `steps ${number(gone[0])} to ${number(gone[1])} were lost and done again`)),
+        h("div", {class: "run-track"}, h("span", {class: ["run-bar", kind], style: {left: part(run.startTime), right: `calc(100% - ${part(run.endTime)})`}})));
+    })));
+}
+
+async function overview(place, state, ctx) {
+    const {trial, config} = state;
+    const {metricsOverview} = await import("./trial_metrics.js");
+    const chartsNode = h("div");
+    const runsNode = h("section", {class: "card wide", "aria-label": "Runs"});
+    const about = h("section", {class: "card", "aria-label": "Facts"});
+    const validation = h("section", {class: "card", "aria-label": "Latest validation"});
+    fill(place, chartsNode, h("div", {class: "trial-cards"}, about, validation, runsNode));
+
+    function draw() {
+        const {trial: now} = state;
+        fill(about, h("h2", "Facts"), facts([
+            ["State", h("span", {}, badge(now.state))], ["Started", time(now.startTime)], ["Ended", time(now.endTime)], ["On slots for", duration(now.wallClockTime)],
+            ["Warm start", now.warmStartCheckpointUuid && h("code", now.warmStartCheckpointUuid)], ["Task", h("code", now.taskId)],
+            now.logPolicyMatched && ["Log policy", now.logPolicyMatched],
+            ["Best checkpoint", now.bestCheckpoint?.uuid && link(`${state.base}/checkpoints?checkpoint=${now.bestCheckpoint.uuid}`, {}, h("code", now.bestCheckpoint.uuid.slice(0, 8)))]]));
+        const latest = Object.entries(now.latestValidation?.metrics?.avgMetrics || {});
+        fill(validation, h("h2", "Latest validation"), latest.length
+            ? [h("p", {class: "dim"}, `at step ${number(now.latestValidation.totalBatches)}, ${ago(now.latestValidation.endTime)}`), facts(latest.slice(0, 20).map(([name, one]) => [name, h("span", {class: "num"}, value(one))]))]
+            : h("p", {class: "dim"}, "None was reported yet."));
+    }
+    const lost = new Map();
+    const readRuns = async () => {
+        const {task} = await get(`/api/v1/tasks/${encodeURIComponent(trial.taskId)}`, {}, {signal: ctx.signal});
+        drawRuns(runsNode, task.allocations || [], lost);
+    };
+    draw();
+    const charts = await metricsOverview(chartsNode, state, ctx, (archived) => {
+        for (const line of archived) if (line.first && line.last) lost.set(line.run, [line.first[0], line.last[0]]);
+        void readRuns().catch(() => {});
+    });
+    await readRuns();
+    return {
+        trial() {
+            draw();
+            void readRuns().catch(() => {});
+        },
+        metrics: charts.metrics, config,
+    };
+}
+
+// ---- hyperparameters ----
+
+function hyperparameters(place, state) {
+    const rows = flatten(state.trial.hparams);
+    const space = state.config.hyperparameters || {};
+    if (!rows.length) return fill(place, empty("This trial has no hyperparameters."));
+    fill(place, h("div", {class: "bar"}, copyButton(() => JSON.stringify(state.trial.hparams, null, 2), "Copy as JSON")),
+        h("div", {class: "table-place"}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Hyperparameters"),
+            h("thead", h("tr", h("th", {scope: "col"}, "Name"), h("th", {scope: "col"}, "Value"), h("th", {scope: "col"}, "Searched in"))),
+            h("tbody", rows.map(([name, one, depth, path]) => h("tr", h("th", {scope: "row", class: "hparam", style: {paddingLeft: `${0.75 + depth * 1.25}rem`}}, name),
+                h("td", {class: "num-left"}, one === undefined ? "" : value(one)), h("td", {class: "dim"}, rangeText(at(space, path)))))))));
+}
+
+// ---- the page ----
+
+async function read(id, ctx) {
+    const {trial} = await get(`/api/v1/trials/${id}`, {}, {signal: ctx.signal});
+    const {experiment, config} = await get(`/api/v1/experiments/${trial.experimentId}`, {}, {signal: ctx.signal});
+    return {trial, experiment, config: config || experiment.config || {}};
+}
+
+async function view(tab, place, state, ctx) {
+    if (tab === "overview") return overview(place, state, ctx);
+    if (tab === "metrics") return (await import("./trial_metrics.js")).metricsTab(place, state, ctx);
+    if (tab === "profiler") return (await import("./trial_profile.js")).profilerTab(place, state, ctx);
+    if (tab === "checkpoints") return (await import("./trial_checkpoints.js")).checkpointsTab(place, state, ctx);
+    if (tab === "hyperparameters") return hyperparameters(place, state);
+    const {logView} = await import("../logview.js");
+    await logView(place, {taskId: state.trial.taskId, ctx});
+    return {};
+}
+
+export async function page(ctx) {
+    const id = ctx.params.id;
+    const tab = LIST.some(([name]) => name === ctx.params.tab) ? ctx.params.tab : "overview";
+    const [state] = await Promise.all([read(id, ctx), style(new URL("trial.css", import.meta.url))]);
+    state.base = ctx.params.experiment ? `/experiments/${ctx.params.experiment}/trials/${id}` : `/trials/${id}`;
+    ctx.title(`Trial ${id} · ${state.experiment.name}`);
+    const top = head(state, tab);
+    const place = h("div", {class: "trial-view"});
+    fill(ctx.root, top.node, place);
+    top.node.querySelector(".tabs [aria-current]")?.scrollIntoView({block: "nearest", inline: "center"});
+
+    let shown = {};
+    const again = paced(async () => {
+        Object.assign(state, await read(id, ctx));
+        top.update();
+        shown?.trial?.();
+    }, READ_MS);
+    ctx.onLeave(again.cancel);
+    if (tab !== "logs") {
+        ctx.live({kinds: "experiments,trials,metrics,checkpoints", trial: id, experiment: state.experiment.id}, (changes) => {
+            if (changes.deleted?.includes(state.experiment.id)) {
+                fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
+                return;
+            }
+            if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
+            if (changes.reset || changes.metrics) shown?.metrics?.();
+            if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
+        });
+    }
+    try {
+        shown = await view(tab, place, state, ctx) || {};
+    } catch (error) {
+        if (error.name === "AbortError" || error.status === 401) throw error;
+        fill(place, errorBox(error));
+        if (error.status === undefined) throw error;
+    }
 }

@@ -265,6 +265,8 @@ int enter_run(const struct enter_options *options, const char *const *argv)
     if (st)
         return fail(&e, 1, is_final, &err);
     record(&e);
+    if (getenv("DET_TENSORBOARD")) /* it may want packages of its own */
+        (void)setenv("DET_TASK_ENVS", options->envs, 1);
     st = child_find(argv[0], (const char *const *)(uintptr_t)environ, &e.mem, &path,
                     &err);
     if (!st) {

@@ -233,15 +233,29 @@ static det_status adopt(struct spool *spool, uint64_t start, struct err *err)
     return DET_OK;
 }
 
-static det_status find_segments(struct spool *spool, struct err *err)
+/* Which of them has the byte `from`: the last that begins there or before; names are
+ * sorted. */
+static uint64_t segment_with(const struct spool *spool, const char **names,
+                             uint64_t from)
+{
+    uint64_t first = 0, start;
+
+    for (; *names; names++)
+        if (segment_name(spool, *names, &start) && start <= from)
+            first = start;
+    return first;
+}
+
+static det_status find_segments(struct spool *spool, uint64_t from, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     const char **names;
-    uint64_t start;
+    uint64_t start, first;
     det_status status = io_list(spool->io, spool->dir, &mem, &names, err);
 
+    first = status ? 0 : segment_with(spool, names, from);
     for (; !status && *names; names++)
-        if (segment_name(spool, *names, &start))
+        if (segment_name(spool, *names, &start) && start >= first)
             status = adopt(spool, start, err);
     if (!status && spool->segments.count) {
         spool->sent = spool->segments.at[0].start;
@@ -273,7 +287,7 @@ det_status spool_open(const struct spool_config *config, struct spool **ret_spoo
     else
         status = err_default(err, DET_NOMEM);
     if (!status)
-        status = find_segments(spool, err);
+        status = find_segments(spool, config->only_looks ? config->from : 0, err);
     if (status) {
         spool_close(spool);
         return status;

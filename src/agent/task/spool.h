@@ -43,6 +43,7 @@ struct spool_config {
     uint64_t limit_bytes;   /* 0: 1 GiB */
     uint64_t segment_bytes; /* 0: 16 MiB */
     bool only_looks;        /* nothing is removed; for reading what others write */
+    uint64_t from;          /* with it: begins with the segment that has this offset */
 };
 
 /* Goes on with what is there; what follows a damaged record is removed. */

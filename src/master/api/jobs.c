@@ -12,13 +12,15 @@
 static void show_job(struct json_writer *w, const struct queue_view *job)
 {
     char id[24];
+    char type[64];
 
     snprintf(id, sizeof(id), "%" PRId64, job->experiment_id);
+    snprintf(type, sizeof(type), "TYPE_%s", job->type);
     jw_object(w, NULL);
     jw_object(w, "full");
     jw_str(w, "jobId", job->job_id);
     jw_str(w, "entityId", job->job ? job->job_id : id);
-    jw_str(w, "type", job->job ? "TYPE_GENERIC" : "TYPE_EXPERIMENT");
+    jw_str(w, "type", type);
     jw_str(w, "name", job->name);
     jw_str(w, "username", job->username);
     jw_i64(w, "userId", job->owner_id);

@@ -120,9 +120,9 @@ static det_status read_streams(struct request *req, const struct field_strs *str
 }
 
 static det_status read_filters(struct request *req, const struct line_filters *in,
-                               struct log_query *query)
+                               struct log_owner *ret_owner, struct log_query *query)
 {
-    det_status st = api_check_task(req);
+    det_status st = store_log_owner(req->db, req->arg[0], ret_owner, req->err);
 
     query->task_id = req->arg[0];
     if (!st)
@@ -218,19 +218,28 @@ static det_status check_lines_query(struct request *req, const struct lines_quer
     return DET_OK;
 }
 
+static void show_owner(struct json_writer *w, const struct log_owner *owner)
+{
+    if (!owner->trial_id)
+        return;
+    jw_i64(w, "trialId", owner->trial_id);
+    jw_i64(w, "experimentId", owner->experiment_id);
+}
+
 det_status api_task_lines(struct request *req)
 {
     const struct lines_query *in = req->query;
     const struct line_filters filters = {&in->levels, &in->ranks, &in->streams};
     struct log_query query = {.limit = in->count ? (uint32_t)in->count : LINES_DEFAULT,
                               .cut_bytes = in->has_cut ? (uint32_t)in->cut : LINE_CUT};
+    struct log_owner owner;
     struct log_span span;
     struct log_page page;
     int64_t line = 0;
     det_status st = check_lines_query(req, in);
 
     if (!st)
-        st = read_filters(req, &filters, &query);
+        st = read_filters(req, &filters, &owner, &query);
     if (!st)
         st = store_log_span(req->db, req->arg[0], &span, req->err);
     if (!st)
@@ -244,6 +253,7 @@ det_status api_task_lines(struct request *req)
     for (uint32_t i = 0; i < page.count; i++) /* some may have come meanwhile */
         span.last = MAX(span.last, page.line[i].id);
     jw_object(&req->w, NULL);
+    show_owner(&req->w, &owner);
     jw_i64(&req->w, "first", span.first);
     jw_i64(&req->w, "last", span.last);
     jw_i64(&req->w, "at", line);
@@ -315,13 +325,14 @@ det_status api_task_search(struct request *req)
     const struct line_search_query *in = req->query;
     const struct line_filters filters = {&in->levels, &in->ranks, &in->streams};
     struct search_state *state = arena_new(&req->mem, struct search_state);
+    struct log_owner owner;
     struct log_span span;
     int64_t line;
     det_status st;
 
     if (!state)
         return DET_NOMEM;
-    st = read_filters(req, &filters, &state->query);
+    st = read_filters(req, &filters, &owner, &state->query);
     if (!st && (!in->text || !*in->text))
         st = err_set(req->err, DET_INVALID, "text is missing: what to look for");
     if (!st && in->limit < 0)
@@ -368,11 +379,12 @@ det_status api_task_text(struct request *req)
     const struct lines_query *in = req->query;
     const struct line_filters filters = {&in->levels, &in->ranks, &in->streams};
     struct log_query *query = arena_new(&req->mem, struct log_query);
+    struct log_owner owner;
     det_status st;
 
     if (!query)
         return DET_NOMEM;
-    st = read_filters(req, &filters, query);
+    st = read_filters(req, &filters, &owner, query);
     req->state = query;
     req->content_type = "text/plain; charset=utf-8";
     return st ? st : request_stream(req, next_text);

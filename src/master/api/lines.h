@@ -8,13 +8,10 @@
 #include "store/data.h"
 
 struct buf;
-struct request;
 
 /* "ERROR" or "LOG_LEVEL_ERROR"; LOG_SEVERITY_UNSPECIFIED for any other. */
 enum log_severity api_severity(const char *name);
 /* As people read it: time, container, rank, level and text, and a newline. */
 void api_line_text(struct buf *text, const struct log_line *line);
-/* DET_NOT_FOUND: the path names no task. */
-det_status api_check_task(struct request *req);
 
 #endif

@@ -581,16 +581,11 @@ static det_status trial_task(struct request *req, struct trial_view *ret_trial)
     return st ? st : store_trial_get(req->db, id, &req->mem, ret_trial, req->err);
 }
 
-det_status api_check_task(struct request *req)
+static det_status check_task(struct request *req)
 {
-    struct allocation *rows;
-    uint32_t count;
-    det_status st = store_allocations_of_task(req->db, req->arg[0], &req->mem, &rows,
-                                              &count, req->err);
+    struct log_owner owner;
 
-    if (!st && !count)
-        st = err_set(req->err, DET_NOT_FOUND, "task '%s' not found", req->arg[0]);
-    return st;
+    return store_log_owner(req->db, req->arg[0], &owner, req->err);
 }
 
 det_status api_trial_logs(struct request *req)
@@ -603,7 +598,7 @@ det_status api_trial_logs(struct request *req)
 
 det_status api_task_logs(struct request *req)
 {
-    det_status st = api_check_task(req);
+    det_status st = check_task(req);
 
     return st ? st : stream_logs(req, req->arg[0], 0);
 }
@@ -634,7 +629,7 @@ det_status api_trial_logs_fields(struct request *req)
 
 det_status api_task_logs_fields(struct request *req)
 {
-    det_status st = api_check_task(req);
+    det_status st = check_task(req);
 
     if (st)
         return st;

@@ -78,6 +78,7 @@ det_status api_get_master(struct request *req)
     jw_str(w, "clusterId", req->master->cluster_id);
     jw_str(w, "clusterName", req->master->cluster_name);
     jw_bool(w, "telemetryEnabled", false);
+    jw_bool(w, "isReadOnly", req->master->is_read_only);
     jw_str(w, "externalLoginUri", "");
     jw_str(w, "externalLogoutUri", "");
     jw_str(w, "branding", "determined");

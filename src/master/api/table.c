@@ -13,6 +13,7 @@
 
 #include "master/api/api.h"
 #include "master/api/show.h"
+#include "master/changes.h"
 #include "master/janitor.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
@@ -43,7 +44,7 @@ struct shown {
     const char *username;
     int64_t start_time;
     int64_t end_time;
-    int64_t duration;
+    double duration;
     int64_t trials;
     const char *searcher_type;
     const char *searcher_metric;
@@ -75,7 +76,7 @@ static const struct field shown_fields[] = {
     FIELD(STR, shown, username, "their name"),
     FIELD(TIME, shown, start_time, "when it began"),
     FIELD(TIME, shown, end_time, "when it ended"),
-    FIELD(I64, shown, duration, "seconds, until now or its end"),
+    FIELD(F64, shown, duration, "seconds, until now or its end"),
     FIELD(I64, shown, trials, "how many"),
     FIELD(STR, shown, searcher_type, "its search method"),
     FIELD(STR, shown, searcher_metric, "what the search looks at"),
@@ -119,7 +120,7 @@ static struct shown shown_of(const struct roster_view *view, int64_t now_us)
         .username = view->username,
         .start_time = view->start_us,
         .end_time = view->end_us,
-        .duration = view->start_us ? (end_us - view->start_us) / 1000000 : 0,
+        .duration = view->start_us ? (double)(end_us - view->start_us) / 1e6 : 0,
         .trials = view->trials,
         .searcher_type = view->searcher_type,
         .searcher_metric = view->searcher_metric,
@@ -455,9 +456,22 @@ static det_status write_changes(struct write_job *job, struct db *db, struct err
     return DET_OK;
 }
 
+/* Behind the commit: pages that show them look again. */
+static void tell_changed(struct request *req)
+{
+    const struct act *act = req->state;
+
+    for (size_t i = act->at; i < act->end; i++)
+        if (!act->errors[i])
+            changes_note(req->master->changes, CHANGE_EXPERIMENT, act->ids[i],
+                         act->ids[i]);
+}
+
 static det_status change_next(struct request *req)
 {
     struct act *act = req->state;
+
+    req->committed = tell_changed;
 
     act->at = act->end;
     act->end = MIN(act->count, act->at + ACT_AT_ONCE);
@@ -477,6 +491,17 @@ static det_status write_ends(struct write_job *job, struct db *db, struct err *e
         st = store_unmanaged_end(db, act->ids[act->unmanaged[i]],
                                  master_now_us(req->master), err);
     return st;
+}
+
+static void tell_ended(struct request *req)
+{
+    const struct act *act = req->state;
+
+    for (size_t i = 0; i < act->unmanaged_count; i++) {
+        int64_t id = act->ids[act->unmanaged[i]];
+
+        changes_note(req->master->changes, CHANGE_EXPERIMENT, id, id);
+    }
 }
 
 /* Sorts one out: it is refused, or the heart's, or the writer's. */
@@ -530,6 +555,7 @@ static det_status steer_next(struct request *req)
     size_t at = act->end;
     size_t end = MIN(act->count, at + ACT_AT_ONCE);
 
+    req->committed = tell_ended;
     act->item_count = act->unmanaged_count = 0;
     for (size_t i = at; i < end; i++) {
         det_status st = plan_one(req, i);

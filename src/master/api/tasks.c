@@ -8,6 +8,7 @@
 #include "master/api/api.h"
 #include "master/api/show.h"
 #include "store/jobs.h"
+#include "store/proxies.h"
 #include "store/views.h"
 
 /* What is alive, read once for all summaries. */
@@ -183,7 +184,9 @@ void api_show_job(struct json_writer *w, const char *key, const struct job_view 
              job_state_names[job->row.state]);
     jw_object(w, key);
     jw_str(w, "taskId", job->row.task_id);
-    jw_str(w, "taskType", "TASK_TYPE_GENERIC");
+    jw_str(w, "taskType",
+           strcmp(job->type, JOB_TENSORBOARD) ? "TASK_TYPE_GENERIC"
+                                              : "TASK_TYPE_TENSORBOARD");
     jw_str(w, "taskState", state);
     jw_time(w, "startTime", job->row.start_us);
     jw_time(w, "endTime", job->row.end_us);
@@ -200,12 +203,27 @@ void api_show_job(struct json_writer *w, const char *key, const struct job_view 
     jw_end_object(w);
 }
 
-static det_status show_job_task(struct request *req, const struct allocation *rows,
+/* One that is looked at is ready when it can be. */
+static det_status check_ready(struct request *req, struct allocation *rows,
+                              uint32_t count)
+{
+    struct proxy_row proxy;
+    det_status st =
+        store_proxy_of_task(req->db, req->arg[0], &req->mem, &proxy, req->err);
+
+    for (uint32_t i = 0; st == DET_NOT_FOUND && i < count; i++)
+        rows[i].is_ready = false;
+    return st == DET_NOT_FOUND ? DET_OK : st;
+}
+
+static det_status show_job_task(struct request *req, struct allocation *rows,
                                 uint32_t count)
 {
     struct job_view job;
     det_status st = store_job_by_id(req->db, rows[0].job_id, &req->mem, &job, req->err);
 
+    if (!st && !strcmp(job.type, JOB_TENSORBOARD))
+        st = check_ready(req, rows, count);
     if (!st)
         api_show_job(&req->w, "task", &job, rows, count);
     return st;

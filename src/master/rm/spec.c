@@ -156,8 +156,10 @@ static void write_trial(struct json_writer *w, const struct parts *p)
 /* Programs that train nothing find `data` in their configuration. */
 static void write_job(struct json_writer *w, const struct parts *p)
 {
-    jw_str(w, "DET_TASK_TYPE", "GENERIC");
+    jw_str(w, "DET_TASK_TYPE", p->job.type);
     jw_str(w, "DET_TASK_CONFIG", p->job.config);
+    if (p->job.sources)
+        jw_str(w, "DET_TENSORBOARD", p->job.sources);
     if (json_bool(json_get(p->tree, "debug"), false))
         jw_str(w, "DET_DEBUG", "true");
 }

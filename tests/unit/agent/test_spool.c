@@ -331,3 +331,26 @@ TEST(whoever_only_looks_removes_nothing_behind_damage)
     CHECK(count_files(&f) < files);
     done(&f);
 }
+
+TEST(whoever_looks_again_begins_with_the_segment_it_left_off_in)
+{
+    struct fixture f = fixture(0, 1);
+    struct fixture look = f;
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    put(&f, 1, "one\n");
+    put(&f, 1, "two\n");
+    put(&f, 1, "three\n");
+    look.config.only_looks = true;
+    look.config.from = 5; /* in the middle of the second */
+    open_spool(&look);
+    read_all(&look, &out);
+    CHECK_STR(out.data, "two\nthree\n");
+    CHECK_EQ(spool_end_offset(look.spool), 14);
+    spool_close(look.spool);
+    look.config.from = 14;
+    open_spool(&look);
+    CHECK_EQ(spool_end_offset(look.spool), 14);
+    spool_close(look.spool);
+    done(&f);
+}

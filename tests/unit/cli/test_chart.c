@@ -148,3 +148,15 @@ TEST(without_memory_nothing_is_drawn)
         CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
     }
 }
+
+TEST(a_curve_fits_into_a_line)
+{
+    static const double points[] = {0, 1, 50, 100, 1000, -5};
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    chart_spark(points, 6, 100, &out);
+    CHECK_STR(out.data, "▁▁▅██▁");
+    buf_clear(&out);
+    chart_spark(points, 2, 0, &out);
+    CHECK_STR(out.data, "▁▁");
+}

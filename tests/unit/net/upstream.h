@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* upstream.h - a small HTTP server in threads, for tests of what is handed on to it.
- * By the path it is asked for:
+ * By the path it is asked for (behind /proxy/TASK, where that is in front):
  *
  *   /echo     the request's head, as it came
  *   /count    reads the body to its end, and says how many bytes it had
@@ -177,6 +177,8 @@ static inline void upstream_answer(struct upstream *up, int fd, struct buf *in,
 {
     const char *path = strchr(in->data, '/');
 
+    if (!strncmp(path, "/proxy/", 7)) /* and the name of a task */
+        path = strchr(path + 7, '/');
 #define UPSTREAM_IS(text) (!strncmp(path, text, sizeof(text) - 1))
     if (UPSTREAM_IS("/count"))
         upstream_count(fd, in, head);

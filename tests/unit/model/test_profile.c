@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/profile.h"
+#include "model/profile.h"
 
 #include <string.h>
 
 #include "base/arena.h"
-#include "cli/chart.h"
 #include "data/json.h"
 #include "tests/support/test.h"
 
@@ -14,7 +13,7 @@ static void add(struct profile *profile, const char *group, const char *text)
     struct json *report;
 
     CHECK_OK(json_parse(text, strlen(text), &mem, &report, &test_err));
-    CHECK_OK(profile_add(profile, group, report, &test_err));
+    CHECK_OK(profile_add(profile, group, report, 0, &test_err));
 }
 
 static const struct profile_line *line(const struct profile *profile, size_t at,
@@ -98,23 +97,12 @@ TEST(a_curve_keeps_its_form_however_long_it_is)
     struct profile_curve curve = {0};
 
     for (int i = 0; i < 100000; i++)
-        profile_curve_add(&curve, i);
-    CHECK(curve.count > PROFILE_CURVE / 2 - 1 && curve.count <= PROFILE_CURVE);
+        profile_curve_add(&curve, PROFILE_CURVE_SHORT, i, 10 * i);
+    CHECK(curve.count >= PROFILE_CURVE_SHORT / 2 && curve.count <= PROFILE_CURVE_SHORT);
+    CHECK(curve.time_s[0] == 10 * curve.point[0]);
     for (uint32_t i = 1; i < curve.count; i++)
         CHECK(curve.point[i] > curve.point[i - 1]);
     CHECK(curve.point[0] < 5000 && curve.point[curve.count - 1] > 90000);
-}
-
-TEST(a_curve_fits_into_a_line)
-{
-    static const double points[] = {0, 1, 50, 100, 1000, -5};
-    CLEANUP(buf_done) struct buf out = BUF_INIT;
-
-    chart_spark(points, 6, 100, &out);
-    CHECK_STR(out.data, "▁▁▅██▁");
-    buf_clear(&out);
-    chart_spark(points, 2, 0, &out);
-    CHECK_STR(out.data, "▁▁");
 }
 
 TEST(without_memory_a_report_is_refused)
@@ -133,7 +121,65 @@ TEST(without_memory_a_report_is_refused)
         fault_state.left[FAULT_MEMORY] = 0;
         CHECK_OK(json_parse(text, strlen(text), &tree, &report, &test_err));
         fault_state.left[FAULT_MEMORY] = armed;
-        st = profile_add(&profile, "disk", report, &test_err);
+        st = profile_add(&profile, "disk", report, 0, &test_err);
         CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
     }
+}
+
+static const char *cause_of(const char *timings, struct profile_cause *ret_cause)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+
+    add(&profile, "timing", timings);
+    profile_sort(&profile);
+    profile_find_cause(&profile, "a", ret_cause);
+    return ret_cause->text;
+}
+
+TEST(what_costs_most_beyond_its_measure_is_the_cause)
+{
+    struct profile_cause cause;
+
+    CHECK_STR(
+        cause_of("{\"a\":{\"seconds\":100,\"data\":{\"seconds\":78,\"count\":4},"
+                 "\"step\":{\"seconds\":20},\"checkpoint\":{\"seconds\":2}}}",
+                 &cause),
+        "78 % of the time went into waiting for data: let more workers load it, or "
+        "load it ahead");
+    CHECK_STR(cause.kind, "data");
+    CHECK(cause.is_trouble && cause.share == 0.78);
+    CHECK_STR(
+        cause_of("{\"a\":{\"seconds\":100,\"data\":{\"seconds\":26},"
+                 "\"checkpoint\":{\"seconds\":30},\"step\":{\"seconds\":44}}}",
+                 &cause),
+        "30 % of the time went into checkpoints: save them less often, or less in "
+        "them");
+    CHECK_STR(cause_of("{\"a\":{\"seconds\":100,\"report\":{\"seconds\":9},"
+                       "\"step\":{\"seconds\":91}}}",
+                       &cause),
+              "9 % of the time went into reports: report less often");
+    CHECK_STR(cause_of("{\"a\":{\"seconds\":100,\"validate\":{\"seconds\":60},"
+                       "\"step\":{\"seconds\":40}}}",
+                       &cause),
+              "60 % of the time went into validation: validate less often, or on less "
+              "data");
+    CHECK_STR(cause_of("{\"a\":{\"seconds\":100,\"step\":{\"seconds\":30}}}", &cause),
+              "70 % of the time nobody has timed: it went into what the program does "
+              "between its steps");
+    CHECK_STR(cause.kind, "other");
+}
+
+TEST(where_nothing_stands_out_that_is_said)
+{
+    struct profile_cause cause;
+
+    CHECK_STR(
+        cause_of("{\"a\":{\"seconds\":100,\"step\":{\"seconds\":95},"
+                 "\"data\":{\"seconds\":3}}}",
+                 &cause),
+        "no time is lost that could be seen: 95 % of it went into training steps");
+    CHECK(!cause.is_trouble);
+    CHECK_STR(cause_of("{}", &cause), "");
+    CHECK_STR(cause.kind, "");
 }

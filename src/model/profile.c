@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "model/profile.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
-#include "cli/profile.h"
 #include "data/json.h"
 
 const char *const profile_groups[] = {"timing", "cpu",     "memory", "gpu",
@@ -29,21 +31,33 @@ void profile_done(struct profile *profile)
 
 /* ---- curves ---------------------------------------------------------------------- */
 
-void profile_curve_add(struct profile_curve *curve, double value)
+/* Two points become one, in both hands. */
+static void halve(struct profile_curve *curve)
 {
-    if (curve->count == PROFILE_CURVE) {
-        for (size_t i = 0; i < PROFILE_CURVE / 2; i++)
-            curve->point[i] = (curve->point[2 * i] + curve->point[2 * i + 1]) / 2;
-        curve->count = PROFILE_CURVE / 2;
-        curve->span *= 2;
+    uint32_t half = curve->count / 2;
+
+    for (uint32_t i = 0; i < half; i++) {
+        curve->point[i] = (curve->point[2 * i] + curve->point[2 * i + 1]) / 2;
+        curve->time_s[i] = (curve->time_s[2 * i] + curve->time_s[2 * i + 1]) / 2;
     }
+    curve->count = half;
+    curve->span *= 2;
+}
+
+void profile_curve_add(struct profile_curve *curve, uint32_t most, double value,
+                       double time_s)
+{
+    if (curve->count == most)
+        halve(curve);
     if (!curve->span)
         curve->span = 1;
     curve->sum += value;
+    curve->time_sum += time_s;
     if (++curve->in_sum < curve->span)
         return;
-    curve->point[curve->count++] = curve->sum / (double)curve->in_sum;
-    curve->sum = 0;
+    curve->point[curve->count] = curve->sum / (double)curve->in_sum;
+    curve->time_s[curve->count++] = curve->time_sum / (double)curve->in_sum;
+    curve->sum = curve->time_sum = 0;
     curve->in_sum = 0;
 }
 
@@ -55,6 +69,7 @@ struct place {
     const char *group;
     const char *outer;
     const char *inner;
+    double time_s;
 };
 
 /* The key is made where the last one was: only a new line takes memory. */
@@ -89,13 +104,16 @@ static struct profile_line *line_of(struct profile *profile, const struct place 
     return line;
 }
 
-static void line_add(struct profile_line *line, double value)
+static void line_add(const struct profile *profile, struct profile_line *line,
+                     double value, double time_s)
 {
+    uint32_t most = profile->curve_points ? profile->curve_points : PROFILE_CURVE_SHORT;
+
     line->last = value;
     line->max = line->count ? fmax(line->max, value) : value;
     line->sum += value;
     line->count++;
-    profile_curve_add(&line->curve, value);
+    profile_curve_add(&line->curve, most, value, time_s);
 }
 
 static det_status add_number(struct profile *profile, const struct place *place,
@@ -109,7 +127,7 @@ static det_status add_number(struct profile *profile, const struct place *place,
     line = line_of(profile, place);
     if (!line)
         return err_default(err, DET_NOMEM);
-    line_add(line, number);
+    line_add(profile, line, number, place->time_s);
     return DET_OK;
 }
 
@@ -148,7 +166,7 @@ static det_status add_seconds(struct profile *profile, const char *agent,
 }
 
 /* {"seconds": of all, "step": {"seconds": of these, "count": how many}, ...} */
-static det_status add_timings(struct profile *profile, const char *agent,
+static det_status add_timings(struct profile *profile, struct place place,
                               const struct json *values, struct err *err)
 {
     double all = 0, part;
@@ -156,36 +174,36 @@ static det_status add_timings(struct profile *profile, const char *agent,
 
     if (!json_number(json_get(values, "seconds"), &all) || !(all > 0) || !isfinite(all))
         return DET_OK;
-    st = add_seconds(profile, agent, all, err);
+    st = add_seconds(profile, place.agent, all, err);
     json_each(kind, values) {
-        struct place place = {agent, "timing", kind->key, NULL};
         struct profile_line *line;
 
         if (st || !json_number(json_get(kind, "seconds"), &part) || !isfinite(part))
             continue;
+        place.outer = kind->key;
         line = line_of(profile, &place);
         if (!line)
             return err_default(err, DET_NOMEM);
         line->seconds += part;
         line->events += (uint64_t)MAX(json_i64(json_get(kind, "count"), 0), 0);
         /* What began before the report before it may be longer than the interval. */
-        line_add(line, fmin(100 * part / all, 100));
+        line_add(profile, line, fmin(100 * part / all, 100), place.time_s);
     }
     return st;
 }
 
 det_status profile_add(struct profile *profile, const char *group,
-                       const struct json *report, struct err *err)
+                       const struct json *report, double time_s, struct err *err)
 {
     det_status st = DET_OK;
 
     json_each(agent, report) {
-        struct place place = {.agent = agent->key, .group = group};
+        struct place place = {.agent = agent->key, .group = group, .time_s = time_s};
 
         if (agent->kind != JSON_OBJECT)
             continue;
         if (!strcmp(group, "timing")) {
-            st = st ? st : add_timings(profile, agent->key, agent, err);
+            st = st ? st : add_timings(profile, place, agent, err);
             continue;
         }
         json_each(value, agent)
@@ -232,4 +250,69 @@ void profile_sort(struct profile *profile)
     if (profile->lines.count)
         qsort(profile->lines.at, profile->lines.count, sizeof(*profile->lines.at),
               by_place);
+}
+
+/* ---- why ------------------------------------------------------------------------- */
+
+/* What takes so much of the time, in percent, deserves a look.  To name another cause,
+ * add a row. */
+static const struct {
+    const char *kind;
+    double much;
+    const char *went; /* behind "N % of the time " */
+} causes[] = {
+    {"data", 25,
+     "went into waiting for data: let more workers load it, or load it ahead"},
+    {"checkpoint", 10, "went into checkpoints: save them less often, or less in them"},
+    {"report", 5, "went into reports: report less often"},
+    {"validate", 40, "went into validation: validate less often, or on less data"},
+    {"other", 40,
+     "nobody has timed: it went into what the program does between its steps"},
+};
+
+static void consider(const char *kind, double percent, double *most,
+                     struct profile_cause *cause)
+{
+    for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
+        if (strcmp(causes[i].kind, kind) != 0 || percent < causes[i].much ||
+            percent <= *most)
+            continue;
+        *most = percent;
+        cause->kind = causes[i].kind;
+        cause->is_trouble = true;
+        cause->share = percent / 100;
+        snprintf(cause->text, sizeof(cause->text), "%.0f %% of the time %s", percent,
+                 causes[i].went);
+    }
+}
+
+void profile_find_cause(const struct profile *profile, const char *agent,
+                        struct profile_cause *ret_cause)
+{
+    double all = profile_seconds(profile, agent);
+    double rest = all, step = 0, most = 0;
+
+    *ret_cause = (struct profile_cause){.kind = ""};
+    if (!(all > 0))
+        return;
+    for (size_t i = 0; i < profile->lines.count; i++) {
+        const struct profile_line *line = profile->lines.at[i];
+        double percent = fmin(100 * line->seconds / all, 100);
+
+        if (strcmp(line->agent, agent) != 0 || strcmp(line->group, "timing") != 0)
+            continue;
+        rest -= line->seconds;
+        if (!strcmp(line->name, "step"))
+            step = percent;
+        consider(line->name, percent, &most, ret_cause);
+    }
+    consider("other", 100 * fmax(rest, 0) / all, &most, ret_cause);
+    if (ret_cause->is_trouble)
+        return;
+    ret_cause->kind = "step";
+    ret_cause->share = step / 100;
+    snprintf(ret_cause->text, sizeof(ret_cause->text),
+             "no time is lost that could be seen: %.0f %% of it went into training "
+             "steps",
+             step);
 }

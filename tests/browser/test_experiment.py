@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of an experiment: every view with real data, every action, forks with mistakes, two who write at once."""
+import re
+
+from harness import BrowserTest, expect
+from world import MARKUP
+
+QUICK = """#!/bin/sh
+det report --steps 10 --validation loss=0.5
+mkdir -p model && echo 1 >model/weights.txt && det checkpoint save --steps 10 --wait model
+"""
+WAITING = """#!/bin/sh
+det report --steps 10 --validation loss=0.5
+while [ ! -e %s ]; do sleep 0.05; done
+"""
+TABS = ("Overview", "Trials", "Search", "Checkpoints", "Configuration", "Code", "Notes", "Lineage")
+
+
+class Experiment(BrowserTest):
+    def at(self, name, tab="", **options):
+        id_ = self.world.ids.get(name, name)
+        page = self.page_at(f"/det/experiments/{id_}" + (f"/{tab}" if tab else ""), **options)
+        if tab:
+            expect(page.locator(f".view[data-tab='{tab}']")).to_be_attached()
+        return page
+
+    def made(self, name, script=QUICK, config=None, **options):
+        """An experiment of the test's own, run to its end."""
+        id_ = self.world.create(name, script, config, **options)
+        if not options.get("paused"):
+            self.world.wait(id_)
+        return id_
+
+    def open_tab(self, page, label):
+        page.get_by_role("navigation", name="Views").get_by_role("link", name=re.compile("^" + label)).click()
+        expect(page.locator(f".view[data-tab='{label.lower()}']")).to_be_attached()
+
+    def more(self, page, label):
+        page.locator(".actions").get_by_role("button", name="More").click()
+        page.get_by_role("menuitem", name=label, exact=True).click()
+
+    # ---- views
+
+    def test_the_head_says_what_it_is(self):
+        page = self.at("search")
+        head = page.locator(".experiment-head")
+        expect(head.get_by_role("heading", level=1)).to_have_text("search")
+        expect(head).to_contain_text("COMPLETED")
+        expect(head).to_contain_text("a random search over the learning rate")
+        expect(head).to_contain_text("A random search of 6 trials, 4 at a time, for the smallest validation_loss.")
+        expect(head).to_contain_text("by determined")
+        expect(head.locator(".chip")).to_have_text([re.compile("mnist"), re.compile("nightly")])
+        best = self.world.experiment(self.world.ids["search"])["bestTrialId"]
+        expect(head.get_by_role("link", name=f"trial {best}")).to_have_attribute("href", f"/det/trials/{best}")
+
+    def test_overview_shows_all_trials_and_the_best_so_far(self):
+        page = self.at("search", "overview")
+        expect(page.locator("figure[data-drawn]")).to_have_count(2)
+        expect(page.locator(".view")).to_contain_text("Best trial")
+        page.get_by_role("combobox", name="Metric").select_option("training.loss")
+        expect(page).to_have_url(re.compile("metric=training.loss"))
+        expect(page.locator("figure[data-drawn]").first).to_contain_text("loss")
+        self.looks(page, "experiment-overview")
+
+    def test_a_single_trial_has_its_metrics_and_no_search(self):
+        page = self.at("numbers", "overview")
+        expect(page.locator("figure[data-drawn]").first).to_be_visible()
+        self.open_tab(page, "Search")
+        expect(page.locator(".view")).to_contain_text("there is nothing to compare")
+
+    def test_trials_sort_filter_and_lead_on(self):
+        page = self.at("grid", "trials")
+        rows = page.locator("tbody tr")
+        expect(rows).to_have_count(8)
+        page.get_by_role("button", name="Best loss").click()
+        values = [float(text) for text in page.locator("tbody td:nth-child(4)").all_inner_texts()]
+        self.assertEqual(values, sorted(values))
+        page.get_by_role("button", name=re.compile("^Best loss")).click()
+        expect(page).to_have_url(re.compile("sort=-best"))
+        self.assertEqual([float(text) for text in page.locator("tbody td:nth-child(4)").all_inner_texts()], sorted(values)[::-1])
+        expect(page.get_by_role("columnheader", name="kind")).to_be_visible()
+        page.get_by_role("checkbox", name=re.compile("^Select [0-9]")).nth(0).check()
+        expect(page.get_by_role("button", name="Compare", exact=True)).to_be_disabled()
+        page.get_by_role("checkbox", name=re.compile("^Select [0-9]")).nth(1).check()
+        expect(page.get_by_role("button", name="Compare", exact=True)).to_be_enabled()
+        self.looks(page, "experiment-trials")
+        page.get_by_role("combobox", name="State").select_option("COMPLETED")
+        expect(rows).to_have_count(8)
+        trial = rows.first.get_by_role("link").inner_text()
+        rows.first.locator("td").nth(4).click()
+        expect(page).to_have_url(re.compile(f"/det/trials/{trial}$"))
+
+    def test_the_picture_of_a_search_is_brushed(self):
+        page = self.at("grid", "search")
+        picture = page.locator(".parallel")
+        expect(picture).to_have_attribute("data-drawn", re.compile("[0-9]"))
+        expect(page.locator(".importance tbody tr")).to_have_count(3)
+        expect(page.locator(".view")).to_contain_text("Few trials.")
+        expect(page.locator(".scatters .scatter[data-drawn]")).to_have_count(3)
+        self.looks(page, "experiment-search")
+        strip = page.get_by_role("slider", name="depth")
+        strip.scroll_into_view_if_needed()
+        box = strip.bounding_box()
+        x = box["x"] + box["width"] / 2
+        page.mouse.move(x, box["y"] + box["height"] * 0.98)
+        page.mouse.down()
+        page.mouse.move(x, box["y"] + box["height"] * 0.6, steps=5)
+        page.mouse.up()
+        expect(page.locator(".view")).to_contain_text("4 of 8 trials inside")
+        expect(page.get_by_role("row")).to_have_count(4 + 1 + 4)  # trials, their head, importance
+        expect(page).to_have_url(re.compile("brush=depth"))
+        expect(strip).to_have_attribute("aria-valuetext", re.compile("4 of 8 trials"))
+        self.shot(page, "experiment-search-brushed")
+        page.reload()
+        self.filled(page)
+        expect(page.locator(".view")).to_contain_text("4 of 8 trials inside")
+        page.get_by_role("button", name="Show all").click()
+        expect(page.get_by_role("button", name="Show all")).to_be_hidden()
+        expect(page).not_to_have_url(re.compile("brush="))
+
+    def test_a_brush_needs_no_mouse(self):
+        page = self.at("grid", "search")
+        strip = self.keyboard_reaches(page, ".strip[aria-label='kind']")
+        page.keyboard.press("ArrowUp")
+        expect(page.locator(".view")).to_contain_text("4 of 8 trials inside")
+        expect(strip).to_have_attribute("aria-valuetext", "tanh, 4 of 8 trials")
+        page.keyboard.press("ArrowDown")
+        expect(strip).to_have_attribute("aria-valuetext", "relu, 4 of 8 trials")
+        page.keyboard.press("Shift+ArrowUp")
+        expect(strip).to_have_attribute("aria-valuetext", "all values, 8 of 8 trials")
+        page.keyboard.press("Home")
+        expect(strip).to_have_attribute("aria-valuetext", "tanh, 4 of 8 trials")
+        page.keyboard.press("Escape")
+        expect(strip).to_have_attribute("aria-valuetext", "all values, 8 of 8 trials")
+        page.keyboard.press("ArrowRight")
+        self.assertNotEqual(page.evaluate("document.activeElement.getAttribute('aria-label')"), "kind")
+
+    def test_what_is_pointed_at_is_told_and_clicked(self):
+        page = self.at("search", "search")
+        dots = page.locator(".scatters .scatter[data-drawn]").first
+        dots.scroll_into_view_if_needed()
+        box = dots.bounding_box()
+        tip = dots.locator(".picture-tip")
+        for x in range(40, int(box["width"]), 6):
+            for y in range(8, int(box["height"]) - 30, 8):
+                page.mouse.move(box["x"] + x, box["y"] + y)
+                if tip.is_visible():
+                    expect(tip).to_contain_text("validation_loss")
+                    page.mouse.down()
+                    page.mouse.up()
+                    expect(page).to_have_url(re.compile("/det/trials/[0-9]+$"))
+                    return
+        self.fail("nothing is told of any point")
+
+    def test_checkpoints_are_listed_downloaded_and_deleted(self):
+        id_ = self.made("saves", QUICK)
+        page = self.at(id_, "checkpoints")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        link = page.get_by_role("link", name=re.compile("^Download checkpoint"))
+        self.assertRegex(link.get_attribute("href"), r"^/checkpoints/[0-9a-f-]{36}\?format=tgz$")
+        self.looks(page, "experiment-checkpoints")
+        page.get_by_role("button", name=re.compile("^Delete checkpoint")).click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(page.locator("tbody")).to_contain_text("COMPLETED")
+        page.get_by_role("button", name=re.compile("^Delete checkpoint")).click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page.locator("tbody")).to_contain_text(re.compile("DELET"))
+
+    def test_the_configuration_is_shown_both_ways(self):
+        page = self.at("search", "configuration")
+        text = page.get_by_role("region", name="Configuration")
+        expect(text).to_contain_text("max_concurrent_trials: 4")
+        expect(text).to_contain_text("checkpoint_storage:")
+        self.looks(page, "experiment-configuration")
+        page.get_by_role("button", name="As written").click()
+        expect(text).not_to_contain_text("checkpoint_storage:")
+        expect(page).to_have_url(re.compile("as=written"))
+
+    def test_the_code_is_shown(self):
+        page = self.at("search", "code")
+        expect(page.get_by_role("button", name="run.sh")).to_have_attribute("aria-current", "true")
+        expect(page.locator(".file-view")).to_contain_text("det hparam lr")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download all").click()
+        self.assertEqual(download.value.suggested_filename, f"experiment-{self.world.ids['search']}.tar.gz")
+        self.looks(page, "experiment-code")
+
+    # ---- what people write
+
+    def test_name_description_and_labels_change_in_place_whatever_is_in_them(self):
+        id_ = self.made("plain", paused=True)
+        page = self.at(id_)
+        page.get_by_role("button", name="Change the name").click()
+        page.get_by_role("textbox", name="Name").fill(MARKUP)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+        page.get_by_role("button", name="Change the description").click()
+        page.get_by_role("textbox", name="Description").fill("not this")
+        page.keyboard.press("Escape")
+        expect(page.locator(".experiment-head")).to_contain_text("No description")
+        page.get_by_role("button", name="Change the description").click()
+        page.get_by_role("textbox", name="Description").fill("<b>bold</b>")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".experiment-head")).to_contain_text("<b>bold</b>")
+        page.get_by_role("button", name="Add a label").click()
+        page.get_by_role("textbox", name="New label").fill("a/b & <i>")
+        page.keyboard.press("Enter")
+        expect(page.locator(".labels .chip")).to_have_text(re.compile(re.escape("a/b & <i>")))
+        page.get_by_role("button", name="Remove a/b & <i>").click()
+        expect(page.locator(".labels .chip")).to_have_count(0)
+        row = self.world.experiment(id_)
+        self.assertEqual((row["name"], row["description"], row["labels"]), (MARKUP, "<b>bold</b>", []))
+
+    def test_markup_stays_text_everywhere(self):
+        page = self.at("markup")
+        expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+        for tab in TABS:
+            self.open_tab(page, tab)
+            self.assertEqual(page.locator("main img, main script, main b b").count(), 0, tab)
+
+    def test_notes_are_written_and_a_second_writer_is_noticed(self):
+        id_ = self.made("noted", paused=True)
+        page = self.at(id_, "notes")
+        page.get_by_role("button", name="Write").click()
+        area = page.get_by_role("textbox", name="Notes")
+        area.fill("# Tried\n\n- <script>alert(1)</script>\n- `lr` 0.1\n\n" + "x" * 9900)
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".prose h2")).to_have_text("Tried")
+        expect(page.locator(".prose li").first).to_have_text("<script>alert(1)</script>")
+        self.assertTrue(self.world.experiment(id_)["notes"].endswith("x" * 9900))
+        self.looks(page, "experiment-notes")
+        page.get_by_role("button", name="Edit").click()
+        area.fill("y" * 10001)
+        expect(page.locator(".notes")).to_contain_text("1 too many")
+        area.fill("mine")
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"notes": "theirs"})
+        expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed these notes")
+        page.get_by_role("button", name="Put theirs below mine").click()
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".prose")).to_contain_text("theirs")
+        self.assertEqual(self.world.experiment(id_)["notes"], "mine\n\ntheirs")
+
+    # ---- what people do
+
+    def test_pause_activate_cancel_archive_and_delete(self):
+        hold = self.world.hold("experiment")
+        id_ = self.world.create("steered", WAITING % hold, paused=True)
+        page = self.at(id_)
+        badge = page.locator(".experiment-head .badge").first
+        expect(badge).to_have_text("PAUSED")
+        page.get_by_role("button", name="Activate").click()
+        expect(badge).to_have_text("RUNNING")
+        page.get_by_role("button", name="Pause").click()
+        expect(badge).to_have_text("PAUSED")
+        self.more(page, "Cancel")
+        self.world.release("experiment")  # what it has begun it ends
+        expect(badge).to_have_text("CANCELED")
+        self.more(page, "Archive")
+        expect(page.locator(".experiment-head")).to_contain_text("archived")
+        self.more(page, "Unarchive")
+        expect(page.locator(".experiment-head .chip", has_text="archived")).to_have_count(0)
+        self.more(page, "Delete")
+        expect(page.get_by_role("dialog")).to_contain_text(f"Delete experiment {id_}?")
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page).to_have_url(re.compile("/det/experiments$"))
+
+    def test_kill_asks_first(self):
+        id_ = self.world.create("killed", WAITING % self.world.hold("killed"))
+        page = self.at(id_)
+        expect(page.locator(".experiment-head .badge").first).to_have_text("RUNNING")
+        self.more(page, "Kill")
+        page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+        expect(page.locator(".experiment-head .badge").first).to_have_text("CANCELED")
+
+    def test_a_fork_with_a_mistake_is_corrected_and_made(self):
+        id_ = self.made("parent")
+        page = self.at(id_)
+        page.get_by_role("button", name="Fork").click()
+        dialog = page.get_by_role("dialog")
+        editor = dialog.get_by_role("textbox", name="Configuration of the fork")
+        expect(editor).to_be_focused()
+        expect(dialog.locator(".verdict")).to_contain_text("No problems. It would run one trial.")
+        wrong = "name: the fork\nentrypoint: ./run.sh\nmax_restart: 0\nsearcher:\n  name: single\n  metric: loss\nhyperparameters: {lr: 0.3}\n"
+        editor.fill(wrong)
+        expect(dialog.locator(".problems li")).to_have_text(["line 3 max_restart: unknown key; did you mean 'max_restarts'?"])
+        expect(dialog.locator(".gutter .error")).to_have_text("3")
+        said = self.world.det("experiment", "create", "-", check=False, stdin=wrong)
+        self.assertIn("max_restart: unknown key; did you mean 'max_restarts'?", said)
+        self.names(page)
+        self.contrast(page)
+        self.shot(page, "experiment-fork", full=False)
+        dialog.get_by_role("button", name="Create").click()
+        expect(dialog.get_by_role("button", name="line 3")).to_be_focused()
+        editor.fill(wrong.replace("max_restart:", "max_restarts:"))
+        expect(dialog.locator(".verdict")).to_contain_text("No problems.")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("the fork")
+        fork = int(page.url.rsplit("/", 1)[1])
+        self.assertEqual(self.world.experiment(fork)["forkedFrom"], id_)
+        self.world.wait(fork, "COMPLETED")
+        self.open_tab(page, "Code")
+        expect(page.locator(".file-view")).to_contain_text("det report")
+        self.open_tab(page, "Lineage")
+        expect(page.locator(".tree")).to_contain_text("parent")
+        self.looks(page, "experiment-lineage")
+        page.locator(".tree").get_by_role("link", name=re.compile("parent")).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("parent")
+
+    def test_an_experiment_goes_on_with_changes(self):
+        id_ = self.made("goes on")
+        page = self.at(id_)
+        page.get_by_role("button", name="Continue").click()
+        dialog = page.get_by_role("dialog")
+        editor = dialog.get_by_role("textbox", name="What changes")
+        editor.fill("searcher:\n  metric: other\n")
+        expect(dialog.locator(".problems")).to_contain_text("cannot change when an experiment is continued")
+        editor.fill("max_restarts: 3\n")
+        expect(dialog.locator(".verdict")).to_contain_text("No problems.")
+        dialog.get_by_role("button", name="Continue").click()
+        expect(dialog).to_have_count(0)
+        self.world.wait(id_, "COMPLETED")
+        self.assertEqual(self.world.api("GET", f"/api/v1/experiments/{id_}")["config"]["max_restarts"], 3)
+
+    def test_trials_that_report_move_the_page(self):
+        hold = self.world.hold("live")
+        script = "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\ndet report --steps 70 --validation loss=0.25\n" % hold
+        id_ = self.world.create("live", script)
+        page = self.at(id_, "trials")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        self.world.release("live")
+        expect(page.locator("tbody tr")).to_contain_text("0.25")
+        expect(page.locator(".experiment-head .badge").first).to_have_text("COMPLETED")
+        expect(page.locator(".experiment-head")).to_contain_text("loss 0.25")
+
+    def test_a_second_tab_that_deletes_it_is_told_of(self):
+        self.allow("404")  # a call that was on its way
+        id_ = self.made("short-lived")
+        page = self.at(id_, "notes")
+        page.get_by_role("button", name="Write").click()
+        self.world.api("DELETE", f"/api/v1/experiments/{id_}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Experiment {id_} is gone")
+        expect(page.locator("main")).to_contain_text("Somebody deleted it while you looked at it.")
+        expect(page.locator(".error")).to_have_count(0)
+
+    def test_the_keyboard_alone_goes_everywhere(self):
+        page = self.at("paused")
+        self.keyboard_reaches(page, ".edit-button")
+        self.keyboard_reaches(page, ".actions .button")
+        self.keyboard_reaches(page, ".tabs a[href$='/configuration']")
+        page.keyboard.press("Enter")
+        expect(page.locator(".view[data-tab='configuration']")).to_be_attached()
+        expect(page.locator(".tabs a[href$='/configuration']")).to_be_focused()
+        page.go_back()
+        self.filled(page)
+        expect(page.locator(".view[data-tab='overview']")).to_be_attached()
+
+    def test_what_is_not_there_says_so(self):
+        self.allow("404")
+        page = self.page_at("/det/experiments/99999", wait=False)
+        expect(page.get_by_role("alert")).to_contain_text("Not there.")
+        page = self.page_at("/det/experiments/nonsense", wait=False)
+        expect(page.get_by_role("alert")).to_contain_text("there is no experiment 'nonsense'", ignore_case=True)

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs: any number of lines with a few hundred in the page; filters, search, times, the tail; by keyboard; by address."""
+import re
+
+from harness import BrowserTest, expect
+
+MANY = 1000000
+BATCH = 50000  # lines a call: what a body may hold
+SECOND = 1000000
+BEGAN = 1767225600 * SECOND  # 2026-01-01T00:00:00Z
+MOST_ROWS = 1000
+
+TAIL = r"""#!/bin/sh
+echo "ready to go"
+while [ ! -f "$1" ]; do sleep 0.05; done
+i=0
+while [ $i -lt 30 ]; do i=$((i + 1)); echo "later line $i"; done
+while [ ! -f "$2" ]; do sleep 0.05; done
+echo "the very last line"
+"""
+
+
+class Logs(BrowserTest):
+    million = None
+
+    # ---- data
+
+    def task_of(self, experiment):
+        return self.world.api("GET", f"/api/v1/trials/{self.world.trials(experiment)[0]}")["trial"]["taskId"]
+
+    def post(self, trial, first, count, offset, stream="stdout", step=SECOND):
+        """Lines `first` and on, a second apart, into the log of an unmanaged trial; where the next ones begin."""
+        texts = [("ERROR: bad thing %d" if n % 100000 == 50000 else "epoch %d of the long run, loss 0.25") % n
+                 for n in range(first, first + count)]
+        lines = ",".join('[%d,"%s"]' % (BEGAN + (first + i) * step, text) for i, text in enumerate(texts))
+        end = offset + sum(len(text) + 1 for text in texts)
+        body = '{"rank":0,"stream":"%s","offset":%d,"endOffset":%d,"lines":[%s]}' % (stream, offset, end, lines)
+        self.world.send("POST", f"/api/v1/det/trials/{trial}/output", body.encode())
+        return end
+
+    def unmanaged(self, name):
+        config = {"name": name, "searcher": {"name": "single", "metric": "loss"}, "entrypoint": "true"}
+        experiment = self.world.api("POST", "/api/v1/experiments", {"config": str(config).replace("'", '"'), "unmanaged": True})
+        trial = self.world.api("POST", "/api/v1/trials", {"experimentId": experiment["experiment"]["id"], "unmanaged": True})["trial"]
+        return trial["id"], trial["taskId"]
+
+    def a_million(self):
+        """Made once: a log that no page could hold."""
+        if not Logs.million:
+            trial, task = self.unmanaged("a million lines")
+            offset = 0
+            for first in range(1, MANY + 1, BATCH):
+                offset = self.post(trial, first, min(BATCH, MANY + 1 - first), offset)
+            Logs.million = (trial, task)
+        return Logs.million[1]
+
+    # ---- looking
+
+    def at(self, task, query="", **options):
+        page = self.page_at(f"/det/logs/{task}{query}", **options)
+        self.log = page.get_by_role("region", name="Log", exact=True)
+        return page
+
+    def line(self, page, n):
+        return page.locator(f".ln[data-n='{n}']")
+
+    def in_sight(self, page, n):
+        expect(self.line(page, n)).to_be_in_viewport()
+
+    def is_bounded(self, page):
+        self.assertLess(page.locator(".ln").count(), MOST_ROWS)
+        self.assertLess(page.evaluate("document.querySelectorAll('*').length"), 12 * MOST_ROWS)
+
+    def go_to(self, page, where):
+        box = page.get_by_role("textbox", name="Go to a line or a time")
+        box.fill(where)
+        box.press("Enter")
+
+    # ---- one log
+
+    def test_lines_have_number_time_rank_and_level(self):
+        page = self.at(self.task_of("ranks"))
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Logs of trial")
+        row = page.get_by_text("a bad thing", exact=True).locator("..")
+        expect(row.locator(".rk")).to_have_text("2")
+        expect(row.locator(".lv")).to_have_text("ERROR")
+        expect(row.locator(".tm")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d\.\d\d\d$"))
+        expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+        page.keyboard.press("Home")
+        expect(page.get_by_text("a very bad thing").locator("..")).to_have_class(re.compile("lv-critical"))
+        self.looks(page, "logs")
+
+    def test_filters_leave_what_they_say_and_are_in_the_address(self):
+        page = self.at(self.task_of("ranks"))
+        page.get_by_role("combobox", name="Level").select_option("WARNING")
+        expect(page.locator(".ln")).to_have_count(6)
+        page.get_by_role("combobox", name="Rank").select_option("2")
+        expect(page.locator(".ln .tx")).to_have_text(["a doubtful thing", "a bad thing"])
+        page.get_by_role("combobox", name="Stream").select_option("stdout")
+        expect(page.get_by_text("No line passes the filters.")).to_be_visible()
+        page.get_by_role("combobox", name="Stream").select_option("stderr")
+        expect(page.locator(".ln")).to_have_count(2)
+        self.assertEqual(page.url.split("?")[1], "level=WARNING&rank=2&stream=stderr")
+        again = self.page_at(page.url.removeprefix(self.world.url))
+        expect(again.locator(".ln .tx")).to_have_text(["a doubtful thing", "a bad thing"])
+        expect(again.get_by_role("combobox", name="Rank")).to_have_value("2")
+        text = self.world.fetch(again.get_by_role("link", name="Download").get_attribute("href"))
+        self.assertEqual(text.decode().count("\n"), 2)
+        self.assertIn("[rank=2] || ERROR: a bad thing\n", text.decode())
+
+    def test_what_programs_print_is_text(self):
+        page = self.at(self.task_of("markup"))
+        expect(page.locator(".ln .tx").filter(has_text='<script>alert("logs")</script> & <b>not bold</b>')).to_have_count(1)
+        red = page.locator(".tx .c-red")
+        expect(red).to_have_text("red")
+        expect(red.locator("..")).to_have_text("red &lt; <img src=x onerror=alert(3)>")
+        self.assertEqual(page.evaluate("document.querySelectorAll('.log b, .log script, .log img').length"), 0)
+
+    def test_long_lines_are_cut_and_shown_whole_on_demand(self):
+        trial, task = self.unmanaged("long")
+        text = "x" * 1000000 + " the end of it"
+        self.world.api("POST", f"/api/v1/det/trials/{trial}/output", {
+            "rank": 0, "stream": "stdout", "offset": 0, "endOffset": len(text) + 10,
+            "lines": [[BEGAN, text], [BEGAN, "10%|#    |\r100%|####|"]]})
+        page = self.at(task)
+        expect(page.locator(".ln .tx").nth(1)).to_have_text("100%|####|")
+        self.assertLess(len(page.locator(".ln .tx").first.text_content()), 5000)
+        page.get_by_role("button", name=re.compile("show all .1.0 MB.")).click()
+        expect(page.locator(".ln .tx").first).to_contain_text("the end of it")
+        page.get_by_role("button", name="show less").click()
+        expect(page.locator(".ln .tx").first).not_to_contain_text("the end of it")
+
+    # ---- a million
+
+    def test_a_million_lines_weigh_as_much_as_a_thousand(self):
+        page = self.at(self.a_million())
+        self.in_sight(page, MANY)
+        self.is_bounded(page)
+        expect(self.log.get_by_role("status")).to_contain_text("of 1\u202f000\u202f000 lines")
+        page.get_by_role("log").press("Home")
+        self.in_sight(page, 1)
+        self.is_bounded(page)
+        for n in (200, 600, 1500):  # by scrolling, past what was read at first
+            page.evaluate("""(n) => new Promise((done) => {
+                const lines = document.querySelector(".log-lines");
+                const step = () => document.querySelector(`.ln[data-n="${n}"]`) ? done() : (lines.scrollTop += 2000, requestAnimationFrame(step));
+                step();
+            })""", n)
+            self.is_bounded(page)
+        page.get_by_role("log").press("End")
+        self.in_sight(page, MANY)
+        self.go_to(page, "654321")
+        self.in_sight(page, 654321)
+        expect(self.line(page, 654321)).to_have_class(re.compile("chosen"))
+        self.is_bounded(page)
+
+    def test_a_time_and_a_line_are_gone_to(self):
+        page = self.at(self.a_million(), timezone_id="UTC")
+        self.go_to(page, "2026-01-05 12:00:01")
+        self.in_sight(page, 4 * 86400 + 43201)
+        expect(page).to_have_url(re.compile(r"line=388801"))
+        self.go_to(page, "13:00")  # of the day that is shown
+        self.in_sight(page, 4 * 86400 + 46800)
+        self.go_to(page, "noon")
+        expect(page.get_by_text("neither a line nor a time")).to_be_visible()
+        self.go_to(page, "end")
+        self.in_sight(page, MANY)
+
+    def test_the_track_leads_anywhere(self):
+        page = self.at(self.a_million())
+        track = page.get_by_role("slider", name="Place in the log")
+        box = track.bounding_box()
+        page.mouse.click(box["x"] + 5, box["y"] + box["height"] / 2)
+        expect(self.log).to_have_attribute("data-at", re.compile(r"^(49|50)\d{4}$"))
+        self.is_bounded(page)
+        track.press("PageDown")
+        expect(self.log).to_have_attribute("data-at", re.compile(r"^(59|60)\d{4}$"))
+        expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+
+    def test_a_search_finds_lists_and_steps(self):
+        page = self.at(self.a_million(), "?line=1")
+        page.get_by_role("searchbox", name="Search the log").fill("BAD thing")
+        expect(page.locator(".log-found")).to_have_text("10 hits")
+        page.get_by_role("searchbox").press("Enter")
+        self.in_sight(page, 50000)
+        expect(self.line(page, 50000).locator("mark")).to_have_text("bad thing")
+        page.keyboard.press("Escape")  # back to the lines
+        page.keyboard.press("n")
+        self.in_sight(page, 150000)
+        page.keyboard.press("N")
+        self.in_sight(page, 50000)
+        page.keyboard.press("N")
+        expect(page.get_by_text("From the last line again")).to_be_visible()
+        self.in_sight(page, 950000)
+        page.get_by_role("button", name="List", exact=True).click()
+        hits = page.get_by_role("complementary", name="Hits")
+        expect(hits.locator(".log-hit")).to_have_count(10)
+        hits.get_by_role("button", name="350000").click()
+        self.in_sight(page, 350000)
+        self.looks(page, "logs-search")
+        page.get_by_role("button", name="Large and small letters differ").click()
+        expect(page.locator(".log-found")).to_have_text("0 hits")
+        again = self.page_at(page.url.removeprefix(self.world.url))
+        expect(again.get_by_role("searchbox")).to_have_value("BAD thing")
+        self.in_sight(again, 350000)
+
+    def test_expressions_and_more_hits_than_a_list_holds(self):
+        page = self.at(self.a_million(), "?line=1&q=epoch+%5B0-9%5D*777+of&regex=1")
+        expect(page.locator(".log-found")).to_have_text("1\u202f000 hits")
+        page.get_by_role("log").press("n")
+        self.in_sight(page, 777)
+        page.get_by_role("searchbox").fill("epoch")
+        expect(page.locator(".log-found")).to_have_text("> 10\u202f000 hits")
+        self.go_to(page, "700000")
+        self.in_sight(page, 700000)
+        page.keyboard.press("n")
+        self.in_sight(page, 700001)
+        page.keyboard.press("N")
+        page.keyboard.press("N")
+        self.in_sight(page, 699999)
+        page.get_by_role("searchbox").fill("(")
+        expect(page.locator(".log-found")).to_contain_text("has no ')'")
+        self.allow("400")
+
+    def test_a_rare_level_is_found_anywhere(self):
+        page = self.at(self.a_million(), "?level=ERROR")
+        expect(page.locator(".ln")).to_have_count(10)
+        self.assertEqual(page.locator(".ln").first.get_attribute("data-n"), "50000")
+
+    # ---- while it goes on
+
+    def test_new_lines_come_by_themselves_and_can_be_let_come(self):
+        first, second = self.world.hold("log-1"), self.world.hold("log-2")
+        experiment = self.world.create("tail", TAIL.replace('"$1"', f"'{first}'").replace('"$2"', f"'{second}'"))
+        self.world.wait(experiment, "RUNNING", "ACTIVE")
+        page = self.at(self.task_of(experiment))
+        expect(page.get_by_text("ready to go")).to_be_visible()
+        self.world.release("log-1")
+        expect(page.get_by_text("later line 30")).to_be_in_viewport()
+        page.keyboard.press("f")
+        expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+        self.world.release("log-2")
+        fresh = page.get_by_role("button", name=re.compile(r"^[12] new lines?$"))
+        expect(fresh).to_be_visible()
+        self.looks(page, "logs-new")
+        fresh.click()
+        expect(page.get_by_text("the very last line")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+
+    # ---- hands
+
+    def test_lines_are_chosen_shared_and_copied(self):
+        page = self.at(self.task_of("ranks"), permissions=["clipboard-read", "clipboard-write"])
+        page.get_by_role("log").press("Home")
+        self.in_sight(page, 14)
+        self.line(page, 14).locator(".no").click()
+        self.line(page, 16).locator(".no").click(modifiers=["Shift"])
+        self.assertIn("line=14-16", page.url)
+        expect(page.locator(".ln.chosen")).to_have_count(3)
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_text("The chosen lines were copied.")).to_be_visible()
+        self.assertEqual(page.evaluate("navigator.clipboard.readText()").count("\n"), 2)
+        again = self.page_at(page.url.removeprefix(self.world.url))
+        expect(again.locator(".ln.chosen")).to_have_count(3)
+        self.in_sight(again, 15)
+        again.keyboard.press("Escape")
+        expect(again.locator(".ln.chosen")).to_have_count(0)
+
+    def test_the_keyboard_does_everything(self):
+        page = self.at(self.task_of("ranks"))
+        page.keyboard.press("/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        page.keyboard.type("doubtful")
+        page.keyboard.press("Enter")
+        expect(page.locator(".ln.chosen .tx")).to_have_text("a doubtful thing")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("log")).to_be_focused()
+        page.keyboard.press("Home")
+        self.in_sight(page, 1)
+        page.keyboard.press("PageDown")
+        expect(self.line(page, 1)).not_to_be_in_viewport()
+        page.keyboard.press("w")
+        expect(page.get_by_role("button", name="Wrap")).to_have_attribute("aria-pressed", "false")
+        page.keyboard.press("End")
+        expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+        self.keyboard_reaches(page, "select")
+        self.keyboard_reaches(page, ".log-goto")
+        self.keyboard_reaches(page, ".log-lines")
+        self.keyboard_reaches(page, ".log-track")
+
+    def test_an_unknown_task_says_so(self):
+        page = self.page_at("/det/logs/9.nothing", wait=False)
+        expect(page.get_by_role("alert")).to_contain_text("task '9.nothing' not found", ignore_case=True)
+        self.allow("404")
+
+    def test_a_job_has_logs_too(self):
+        page = self.at(self.world.job)
+        expect(page.get_by_text("a job complains")).to_be_visible()

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// editor.js - a text with line numbers, and a configuration that is checked while one writes.
+//
+//   const editor = configEditor({value, kind: "experiment", continues: 0, label, onChecked});
+//   editor.node; editor.text(); editor.set(text); await editor.check(); editor.focus()
+//
+// The problems are the master's (POST /api/v1/det/check): the sentences that the command line
+// prints, at their lines, in the margin and as a list whose entries lead to the place.  Tab moves
+// on, as everywhere; two spaces are typed with Ctrl-].
+
+import {isAbort, post} from "./api.js";
+import {debounce, fill, h} from "./dom.js";
+import {plural} from "./format.js";
+import {style} from "./style.js";
+import {yamlLine} from "./yaml.js";
+import {freshId} from "./widgets.js";
+
+void style(new URL("./pages/experiment.css", import.meta.url));
+
+const WAIT_MS = 250;
+
+// Text with numbers, to be read: `line(text, i)` gives the nodes of a line.
+export function numbered(text, line = (one) => one, label = "Text") {
+    const lines = text.replace(/\n$/, "").split("\n");
+    return h("div", {class: "numbered", tabindex: 0, role: "region", "aria-label": label},
+        h("pre", {class: "gutter", "aria-hidden": "true"}, lines.map((_, i) => i + 1).join("\n")),
+        h("pre", {class: "source"}, h("code", lines.map((one, i) => [line(one, i), "\n"]))));
+}
+
+// A textarea over a coloured copy of its text; the gutter marks lines.
+export function textEditor({value = "", label, rows = 24, colour = (one) => one, onInput}) {
+    const gutter = h("div", {class: "gutter", "aria-hidden": "true"});
+    const copy = h("pre", {class: "copy", "aria-hidden": "true"});
+    const area = h("textarea", {class: "code", rows, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", "aria-label": label, value});
+    let marks = new Map(); // line -> kind
+    const scroll = () => {
+        gutter.scrollTop = copy.scrollTop = area.scrollTop;
+        copy.scrollLeft = area.scrollLeft;
+    };
+    function draw() {
+        const lines = area.value.split("\n");
+        fill(gutter, lines.map((_, i) => h("div", {class: marks.get(i + 1)}, i + 1)));
+        fill(copy, lines.map((one, i) => h("div", {class: marks.get(i + 1)}, colour(one), "\n")));
+        scroll();
+    }
+    area.addEventListener("input", () => {
+        draw();
+        onInput?.(area.value);
+    });
+    area.addEventListener("scroll", scroll);
+    area.addEventListener("keydown", (event) => {
+        if (event.key !== "]" || !event.ctrlKey) return;
+        event.preventDefault();
+        area.setRangeText("  ", area.selectionStart, area.selectionEnd, "end");
+        area.dispatchEvent(new Event("input"));
+    });
+    draw();
+    return {
+        node: h("div", {class: "editor"}, gutter, h("div", {class: "pane"}, copy, area)), area,
+        text: () => area.value,
+        set(text) {
+            area.value = text;
+            draw();
+            onInput?.(text);
+        },
+        mark(map) {
+            marks = map;
+            draw();
+        },
+        focus: () => area.focus(),
+        goTo(line, column) {
+            const before = area.value.split("\n").slice(0, line - 1);
+            const at = before.reduce((sum, one) => sum + one.length + 1, 0) + Math.max(column - 1, 0);
+            area.focus();
+            area.setSelectionRange(at, at);
+            area.scrollTop = Math.max(0, (line - 5) * parseFloat(getComputedStyle(area).lineHeight));
+        },
+    };
+}
+
+const placeOf = (problem) => problem.line ? `line ${problem.line}` : "";
+
+// What a search would run, in words.
+function planText(trials) {
+    if (!trials?.length) return "";
+    const count = trials.reduce((sum, row) => sum + row.count, 0);
+    return count > 1 ? `It would run ${plural(count, "trial")}.` : "It would run one trial.";
+}
+
+export function configEditor({value = "", kind = "experiment", continues = 0, label = "Configuration", rows, onChecked}) {
+    const verdict = h("div", {class: "verdict", role: "status"});
+    const list = h("ul", {class: "problems", id: freshId("problems")});
+    let call = null;
+    let last = null; // what was said about the text as it is now
+    const later = debounce(check, WAIT_MS);
+    const editor = textEditor({value, label, rows, colour: yamlLine, onInput: () => {
+        last = null;
+        later();
+    }});
+    editor.area.setAttribute("aria-describedby", list.id);
+
+    function show(reply) {
+        const marks = new Map();
+        for (const problem of reply.problems) if (marks.get(problem.line) !== "error") marks.set(problem.line, problem.severity);
+        editor.mark(marks);
+        editor.area.setAttribute("aria-invalid", reply.errors > 0);
+        fill(verdict, reply.errors ? h("strong", {class: "bad-text"}, `${plural(reply.errors, "problem")}.`) : h("strong", {class: "good-text"}, "No problems."), " ",
+            reply.errors ? "" : planText(reply.trials), reply.notices > 0 && ` ${plural(reply.notices, "note")}.`);
+        fill(list, reply.problems.map((problem) => h("li", {class: problem.severity},
+            problem.line ? h("button", {type: "button", class: "place", onclick: () => editor.goTo(problem.line, problem.column)}, placeOf(problem)) : null, " ", problem.text)));
+        onChecked?.(reply);
+    }
+
+    // Resolves with the reply; null when the text changed meanwhile.
+    async function check() {
+        later.cancel();
+        call?.abort();
+        const own = call = new AbortController();
+        try {
+            const reply = await post("/api/v1/det/check", {config: editor.text(), kind, ...(continues ? {continues} : {})}, {signal: own.signal});
+            if (own !== call) return null;
+            last = reply;
+            show(reply);
+            return reply;
+        } catch (error) {
+            if (isAbort(error)) return null;
+            fill(verdict, h("strong", {class: "bad-text"}, "It cannot be checked now: "), error.message, ".");
+            return null;
+        }
+    }
+    check();
+    return {node: h("div", {class: "config-editor"}, editor.node, verdict, list), text: editor.text, set: editor.set, focus: editor.focus,
+        check: async () => last || check(), area: editor.area};
+}

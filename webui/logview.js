@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+// logview.js - a task's log: any number of lines, a few hundred of them in the page.
+//
+//   const view = await logView(node, {taskId, ctx});
+//
+// Lines have numbers.  The page holds a window of them, one after the other; near its edges more are
+// read, and on the far side as many go, so that a million lines weigh as much as a thousand and
+// scrolling is the browser's own.  Where the window is in the whole log is shown, and changed, by
+// the track on the right: browsers cannot scroll hundreds of millions of pixels, but any number is a
+// line.  With filters it is the same window over fewer lines.
+//
+// Everything that was chosen is in the address: level, rank, stream, q, regex, case, line, nowrap.
+
+import {get, isAbort, queryText, stream} from "./api.js";
+import {debounce, fill, h} from "./dom.js";
+import {bytes, number, time} from "./format.js";
+import {clock, marker, placeOf, plain, textNodes} from "./logtext.js";
+import {readQuery, setQuery} from "./router.js";
+import {button, icon, sentence, toast, toastError} from "./widgets.js";
+
+const PAGE = 300; // lines that are read at once
+const MOST = 900; // lines in the page
+const EDGE = 1200; // pixels from an edge at which more are read
+const MOST_HITS = 10000;
+const HIT_HEIGHT = 24;
+const FAR = 3000; // so many new lines are jumped over instead of read
+
+const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+const SHORT = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARNING: "WARN", ERROR: "ERROR", CRITICAL: "CRIT"};
+
+let looks = null;
+function style() {
+    looks ||= new Promise((done) => document.head.append(h("link", {rel: "stylesheet", href: new URL("logview.css", import.meta.url).href, onload: done, onerror: done})));
+    return looks;
+}
+
+// Lines without a level are what programs print: they count as INFO.
+const levelsFrom = (level) => level && [...LEVELS.slice(LEVELS.indexOf(level)), ...(LEVELS.indexOf(level) <= 2 ? ["UNSPECIFIED"] : [])].join(",");
+
+export async function logView(node, {taskId, ctx, name = taskId}) {
+    const base = `/api/v1/det/tasks/${encodeURIComponent(taskId)}`;
+    const from = readQuery();
+    const chosen = {
+        level: LEVELS.includes(from.level) ? from.level : "", rank: from.rank || "", stream: ["stdout", "stderr"].includes(from.stream) ? from.stream : "",
+        text: from.q || "", isRegex: Boolean(from.regex), isExact: Boolean(from.case), wraps: !from.nowrap,
+    };
+    let selection = rangeOf(from.line);
+    let mark = marker(chosen);
+    await style();
+
+    // ---- parts ----
+
+    const list = h("div", {class: "log-list"});
+    const lines = h("div", {class: "log-lines", role: "log", "aria-label": "Log lines", "aria-live": "off", tabindex: 0}, list);
+    const thumb = h("div", {class: "log-thumb"});
+    const ticks = h("div");
+    const track = h("div", {class: "log-track", role: "slider", "aria-label": "Place in the log", "aria-orientation": "vertical", tabindex: 0}, ticks, thumb);
+    const bubble = h("div", {class: "log-bubble", hidden: true});
+    const none = h("div", {class: "log-none", hidden: true});
+    const pane = h("div", {class: "log-pane"}, lines, track, bubble, none);
+    const status = h("span", {class: "grow", role: "status"});
+    const fresh = button("", () => follow(true), {class: "button new", hidden: true});
+    const followButton = h("button", {type: "button", class: "button", "aria-pressed": "false", title: "Stay at the end (f)", onclick: () => follow(!follows)}, h("span", {class: "log-dot"}), "Follow");
+    const foot = h("div", {class: "log-foot"}, status, fresh, followButton);
+    const box = h("section", {class: ["log", chosen.wraps && "wraps"], "aria-label": "Log"});
+
+    const query = h("input", {type: "search", "aria-label": "Search the log", placeholder: "Search", value: chosen.text, spellcheck: "false", autocomplete: "off"});
+    const toggle = (label, title, key) => {
+        const made = h("button", {type: "button", class: "button", title, "aria-label": title, "aria-pressed": String(chosen[key]), onclick: () => {
+            chosen[key] = !chosen[key];
+            made.setAttribute("aria-pressed", String(chosen[key]));
+            searchAgain();
+        }}, label);
+        return made;
+    };
+    const found = h("span", {class: "log-found", "aria-live": "polite"});
+    const previous = button("", () => step(-1), {icon: "left", "aria-label": "Previous hit", title: "Previous hit (N)", disabled: true});
+    const next = button("", () => step(1), {icon: "right", "aria-label": "Next hit", title: "Next hit (n)", disabled: true});
+    const listButton = button("List", () => showList(hitBox.hidden), {"aria-pressed": "false", title: "All hits in a list", disabled: true});
+    const hitRows = h("div", {tabindex: -1});
+    const hitTitle = h("span");
+    const hitBox = h("aside", {class: "log-hits", hidden: true, "aria-label": "Hits"}, h("header", hitTitle, button("", () => showList(false), {kind: "plain", icon: "cross", "aria-label": "Close the list"})), hitRows);
+
+    const picker = (label, key, options) => h("select", {"aria-label": label, title: label, value: chosen[key], onchange: (event) => {
+        chosen[key] = event.target.value;
+        filterAgain();
+    }}, options.map(([value, text]) => h("option", {value}, text)));
+    const level = picker("Level", "level", [["", "All levels"], ...LEVELS.slice(1).map((one) => [one, one === "CRITICAL" ? one : `${one} and up`])]);
+    const rank = picker("Rank", "rank", [["", "All ranks"], ...(chosen.rank ? [[chosen.rank, `Rank ${chosen.rank}`]] : [])]);
+    const streams = picker("Stream", "stream", [["", "stdout + stderr"], ["stdout", "stdout"], ["stderr", "stderr"]]);
+    rank.hidden = !chosen.rank;
+    const goto = h("input", {class: "log-goto", "aria-label": "Go to a line or a time", placeholder: "Go to line or time", title: "1234 · 14:30 · 2026-11-15 14:30:05 · end", autocomplete: "off", onkeydown: (event) => event.key === "Enter" && goTo(goto.value)});
+    const wrap = button("Wrap", () => setWrap(!chosen.wraps), {"aria-pressed": String(chosen.wraps), title: "Break long lines (w)"});
+    const download = h("a", {class: "button", "aria-label": "Download", download: `${name}.log`.replace(/[^\w.-]+/g, "-"), title: "The whole log as a text file; only what the filters leave"}, icon("download"), h("span", {class: "phone-off"}, "Download"));
+
+    fill(box, h("div", {class: "log-tools", role: "toolbar", "aria-label": "Log"},
+        h("div", {class: "log-group log-find"}, query, toggle("Aa", "Large and small letters differ", "isExact"), toggle(".*", "Regular expression", "isRegex"), previous, next, listButton, found),
+        h("div", {class: "log-group"}, level, rank, streams), goto,
+        h("div", {class: "log-group log-more"}, wrap, button(h("span", {class: "phone-off"}, "Copy"), copy, {icon: "copy", "aria-label": "Copy", title: "The chosen lines, or those in sight"}), download)), pane, hitBox, foot);
+    fill(node, box);
+
+    // ---- the window ----
+
+    let rows = []; // [{n, at, day, level, rank, stdio, text, cut, node, body}], one after the other
+    let before = null; // where lines before the window are read from; null: it begins with the first
+    let after = 1; // where those behind it are
+    let isAtEnd = false; // there were none behind it
+    let span = {first: 1, last: 0}; // of the whole log
+    let follows = false;
+    let seen = 0; // the last line that was there when somebody looked at the end
+    let turn = null; // AbortController of what fills the window
+    let isReading = {before: false, after: false};
+    let drawn = 0;
+    let byHand = false; // somebody has scrolled since the window was filled
+    let lastTop = 0;
+    let anchor = null; // {n, part}: the line at the top, for when the width changes
+
+    const filters = () => ({levels: levelsFrom(chosen.level), ranks: chosen.rank, streams: chosen.stream});
+    const isFiltered = () => Boolean(chosen.level || chosen.rank || chosen.stream);
+
+    // At least `count` lines that the filters leave, or all there are.
+    async function collect(ask, count, signal) {
+        const out = [];
+        let reply, at = null;
+        do {
+            reply = await get(base + "/lines", {...filters(), count, ...ask}, {signal});
+            at ??= reply.at;
+            span = {first: reply.first, last: Math.max(reply.last, span.last)};
+            if (ask.before) out.unshift(...reply.lines);
+            else out.push(...reply.lines);
+            ask = {before: ask.before, from: reply.next};
+            if (!reply.isEnd && out.length < count) say(`Looking at line ${number(reply.next)} of ${number(span.last)} …`);
+        } while (!reply.isEnd && out.length < count);
+        return {lines: out, next: reply.next, isEnd: reply.isEnd, at};
+    }
+
+    function rowOf([n, at, lvl, rk, stdio, text, cut]) {
+        const row = {n, at, day: time(at).slice(0, 10), level: lvl, rank: rk, stdio, text, cut: cut || 0, isWhole: false};
+        row.body = h("span", {class: "tx"});
+        row.node = h("div", {class: ["ln", lvl && "lv-" + lvl.toLowerCase()], "data-n": n},
+            h("a", {class: "no", href: addressOf({line: n}), tabindex: -1, "aria-label": `Line ${n}`}, n),
+            h("span", {class: "tm", title: `${time(at)} · ${stdio || ""}`}, clock(at)),
+            h("span", {class: "rk"}, rk === null ? "" : rk),
+            h("span", {class: "lv"}, SHORT[lvl] || (stdio === "stderr" ? "err" : "")), row.body);
+        drawText(row);
+        drawMarks(row);
+        return row;
+    }
+
+    function drawText(row) {
+        const more = row.cut > 0 && h("button", {type: "button", class: "all", onclick: () => showAll(row)}, row.isWhole ? "show less" : `show all (${bytes(row.cut + row.text.length)})`);
+        fill(row.body, textNodes(row.isWhole || row.text, mark), more);
+    }
+
+    async function showAll(row) {
+        try {
+            if (row.isWhole) row.isWhole = false;
+            else row.isWhole = (await get(base + "/lines", {from: row.n, count: 1, cut: 0}, {signal: ctx.signal})).lines[0][5];
+            drawText(row);
+        } catch (error) {
+            toastError(error);
+        }
+    }
+
+    function drawMarks(row) {
+        row.node.classList.toggle("chosen", Boolean(selection) && row.n >= selection.from && row.n <= selection.to);
+        row.node.classList.toggle("hit", hits.numbers.has(row.n));
+    }
+
+    // Where a day begins it is said; columns are as wide as they must.
+    function settle() {
+        rows.forEach((row, i) => {
+            const isNew = i ? rows[i - 1].day !== row.day : before === null;
+            if (isNew) row.node.dataset.day = row.day;
+            else delete row.node.dataset.day;
+        });
+        const last = rows.at(-1);
+        box.style.setProperty("--log-digits", `${Math.max(5, String(last ? last.n : 1).length + 1)}ch`);
+        box.style.setProperty("--log-ranks", rows.some((row) => row.rank !== null) ? "3ch" : "0");
+        none.hidden = rows.length > 0;
+        if (!rows.length) fill(none, isFiltered() ? "No line passes the filters." : "No lines yet.");
+    }
+
+    function trim(fromTop) {
+        const extra = rows.length - MOST;
+        if (extra <= 0) return;
+        const gone = fromTop ? rows.splice(0, extra) : rows.splice(rows.length - extra);
+        const height = fromTop ? rows[0].node.offsetTop - gone[0].node.offsetTop : 0;
+        for (const row of gone) row.node.remove();
+        if (fromTop) {
+            before = rows[0].n;
+            lines.scrollTop -= height;
+        } else {
+            after = gone[0].n;
+            isAtEnd = false;
+        }
+        lastTop = lines.scrollTop;
+    }
+
+    function addBehind(more) {
+        const made = more.map(rowOf);
+        rows.push(...made);
+        list.append(...made.map((row) => row.node));
+        if (rows.length - MOST > 0) trim(true);
+        settle();
+    }
+
+    function addBefore(more) {
+        const made = more.map(rowOf);
+        const height = list.offsetHeight;
+        rows.unshift(...made);
+        list.prepend(...made.map((row) => row.node));
+        settle();
+        lines.scrollTop += list.offsetHeight - height;
+        lastTop = lines.scrollTop;
+        trim(false);
+    }
+
+    // Fills the window anew: {line}, {time} or {isEnd}.
+    async function show(place, {selects = false} = {}) {
+        turn?.abort();
+        const mine = turn = new AbortController();
+        const signal = AbortSignal.any([mine.signal, ctx.signal]);
+        box.setAttribute("aria-busy", "true");
+        try {
+            let head = {lines: [], isEnd: true}, back;
+            if (place.isEnd) {
+                back = await collect({before: true}, PAGE, signal);
+                head.next = back.at;
+            } else {
+                head = await collect(place.time ? {time: place.time} : {from: place.line}, PAGE, signal);
+                back = await collect({before: true, from: head.at}, PAGE / 2, signal);
+            }
+            rows = [...back.lines, ...head.lines].map(rowOf);
+            before = back.isEnd ? null : back.next;
+            after = head.next;
+            isAtEnd = head.isEnd;
+            isReading = {before: false, after: false};
+            byHand = false;
+            list.replaceChildren(...rows.map((row) => row.node));
+            if (selects) select(head.at, head.at);
+            settle();
+            if (place.isEnd) toBottom();
+            else reveal(head.at, selects ? 0.35 : 0);
+            if (place.isEnd || seen === 0) seen = span.last;
+            box.dataset.at = place.isEnd ? "end" : head.at;
+            box.dataset.drawn = ++drawn; // tests and benches wait for it
+            scrolled();
+            return true;
+        } catch (error) {
+            if (!isAbort(error)) failed(error);
+            return false;
+        } finally {
+            if (turn === mine) box.removeAttribute("aria-busy");
+        }
+    }
+
+    function failed(error) {
+        if (ctx.signal.aborted) return;
+        if (rows.length) toastError(error);
+        else {
+            none.hidden = false;
+            fill(none, sentence(error));
+        }
+        say("");
+    }
+
+    const rowAt = (n) => rows.find((row) => row.n >= n) || rows.at(-1);
+
+    // Scrolls so that a line of the window is at that part of its height.
+    function reveal(n, part) {
+        const row = rowAt(n);
+        if (!row) return;
+        lines.scrollTop = row.node.offsetTop - list.offsetTop - part * lines.clientHeight;
+        lastTop = lines.scrollTop;
+    }
+
+    function toBottom() {
+        lines.scrollTop = lines.scrollHeight;
+        lastTop = lines.scrollTop;
+    }
+
+    async function readOn(side, work) {
+        if (isReading[side]) return;
+        isReading[side] = true;
+        const reading = isReading;
+        const signal = AbortSignal.any([turn ? turn.signal : ctx.signal, ctx.signal]);
+        try {
+            await work(signal, () => reading === isReading);
+        } catch (error) {
+            if (!isAbort(error)) failed(error);
+            return;
+        } finally {
+            reading[side] = false;
+        }
+        if (reading === isReading) scrolled();
+    }
+
+    const readBefore = () => before !== null && readOn("before", async (signal, isMine) => {
+        const more = await collect({before: true, from: before}, PAGE, signal);
+        if (!isMine()) return;
+        before = more.isEnd ? null : more.next;
+        addBefore(more.lines);
+    });
+
+    const readBehind = () => readOn("after", async (signal, isMine) => {
+        const more = await collect({from: after}, PAGE, signal);
+        if (!isMine()) return;
+        after = more.next;
+        isAtEnd = more.isEnd;
+        addBehind(more.lines);
+        if (follows) toBottom();
+    });
+
+    // ---- news ----
+
+    let isTold = false;
+    async function news() {
+        if (isTold) return;
+        isTold = true;
+        try {
+            const {first, last} = await get(base + "/lines", {from: -1, count: 1, cut: 1}, {signal: ctx.signal});
+            span = {first, last};
+        } catch (error) {
+            if (!isAbort(error)) throw error;
+            return;
+        } finally {
+            isTold = false;
+        }
+        if (follows) seen = span.last;
+        if (rank.hidden) readRanks();
+        if (follows && span.last - after > FAR) await show({isEnd: true});
+        else if (follows || (isAtEnd && rows.length < MOST)) {
+            isAtEnd = isAtEnd && span.last < after;
+            if (!isAtEnd) await readBehind();
+        } else isAtEnd = isAtEnd && span.last < after;
+        draw();
+    }
+
+    function setFollow(on) {
+        if (on || follows) seen = span.last;
+        follows = on;
+        followButton.setAttribute("aria-pressed", String(on));
+        lines.setAttribute("aria-live", on ? "polite" : "off");
+        draw();
+    }
+
+    function follow(on) {
+        if (on && !isAtEnd) show({isEnd: true}).then((did) => did && setFollow(true));
+        else {
+            if (on) toBottom();
+            setFollow(on);
+        }
+    }
+
+    // ---- scrolling ----
+
+    function scrolled() {
+        const top = lines.scrollTop;
+        const below = lines.scrollHeight - top - lines.clientHeight;
+        if (follows && byHand && top < lastTop - 1 && below > 3) setFollow(false);
+        else if (!follows && byHand && isAtEnd && below <= 3) setFollow(true);
+        lastTop = top;
+        if (top < EDGE) readBefore();
+        if (below < EDGE && !isAtEnd) readBehind();
+        draw();
+    }
+
+    const edges = () => { // lines in sight
+        const top = lines.scrollTop + list.offsetTop, bottom = top + lines.clientHeight;
+        let low = 0, high = rows.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            const {offsetTop, offsetHeight} = rows[middle].node;
+            if (offsetTop + offsetHeight <= top + 1) low = middle + 1;
+            else high = middle;
+        }
+        let last = low;
+        while (last + 1 < rows.length && rows[last + 1].node.offsetTop < bottom - 1) last++;
+        return [low, Math.min(last, rows.length - 1)];
+    };
+
+    function say(text) {
+        if (status.textContent !== text) status.textContent = text;
+    }
+
+    let frame = 0;
+    const draw = () => frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        if (!box.isConnected) return;
+        const [low, high] = edges();
+        const total = Math.max(1, span.last - span.first + 1);
+        anchor = selection && rows[low]?.n <= selection.from && selection.from <= rows[high]?.n
+            ? {n: selection.from, part: (rowAt(selection.from).node.offsetTop - list.offsetTop - lines.scrollTop) / lines.clientHeight}
+            : rows.length ? {n: rows[low].n, part: 0} : null;
+        const first = rows[low]?.n ?? span.first, last = rows[high]?.n ?? span.last;
+        const height = track.clientHeight;
+        const size = Math.max(18, Math.min(height, height * (last - first + 1) / total));
+        const part = isAtEnd && last >= after - 1 ? 1 : total <= last - first + 1 ? 0 : Math.min(1, (first - span.first) / Math.max(1, total - (last - first + 1)));
+        thumb.style.height = `${size}px`;
+        thumb.style.top = `${part * (height - size)}px`;
+        track.setAttribute("aria-valuemin", span.first);
+        track.setAttribute("aria-valuemax", Math.max(span.last, span.first));
+        track.setAttribute("aria-valuenow", first);
+        track.setAttribute("aria-valuetext", `Line ${first} of ${span.last}`);
+        const unread = span.last - seen;
+        fresh.hidden = follows || unread <= 0;
+        fresh.textContent = `${number(unread)} new ${unread === 1 ? "line" : "lines"}`;
+        if (rows.length) say(`${number(first)}–${number(last)} of ${number(span.last)} lines · ${time(rows[low].at)}`);
+        else if (!box.hasAttribute("aria-busy")) say("");
+    });
+
+    lines.addEventListener("scroll", () => scrolled(), {passive: true});
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) lines.addEventListener(kind, () => byHand = true, {passive: true});
+
+    // ---- the track ----
+
+    const lineAtPart = (part) => Math.round(span.first + Math.max(0, Math.min(1, part)) * (span.last - span.first));
+    const jumpSoon = debounce((line) => line >= span.last ? follow(true) : (setFollow(false), show({line})), 60);
+    function dragged(event) {
+        const at = track.getBoundingClientRect();
+        const part = (event.clientY - at.top) / at.height;
+        const line = lineAtPart(part);
+        bubble.hidden = false;
+        bubble.style.top = `${Math.max(10, Math.min(at.height - 10, event.clientY - at.top))}px`;
+        bubble.textContent = `line ${number(line)}`;
+        jumpSoon(line);
+    }
+    track.addEventListener("pointerdown", (event) => {
+        track.setPointerCapture(event.pointerId);
+        track.classList.add("held");
+        dragged(event);
+    });
+    track.addEventListener("pointermove", (event) => track.hasPointerCapture(event.pointerId) && dragged(event));
+    track.addEventListener("lostpointercapture", () => {
+        track.classList.remove("held");
+        bubble.hidden = true;
+    });
+    track.addEventListener("wheel", (event) => {
+        byHand = true;
+        lines.scrollTop += event.deltaY;
+    }, {passive: true});
+    track.addEventListener("keydown", (event) => {
+        const total = span.last - span.first + 1;
+        const by = {ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, PageUp: -Math.ceil(total / 10), PageDown: Math.ceil(total / 10)}[event.key];
+        if (!by) return;
+        event.preventDefault();
+        const line = Math.max(span.first, Math.min(span.last, (rows[edges()[0]]?.n ?? 1) + by));
+        setFollow(false);
+        show({line});
+    });
+
+    // ---- choosing lines ----
+
+    function rangeOf(text) {
+        const [, a, b] = String(text || "").match(/^(\d+)(?:-(\d+))?$/) || [];
+        return a ? {from: Math.min(a, b || a), to: Math.max(a, b || a)} : null;
+    }
+    const rangeText = (range) => range ? (range.from === range.to ? String(range.from) : `${range.from}-${range.to}`) : null;
+
+    function select(a, b) {
+        selection = a === null ? null : {from: Math.min(a, b), to: Math.max(a, b)};
+        setQuery({line: rangeText(selection)});
+        rows.forEach(drawMarks);
+        if (hits.isDone && hits.all.length) drawFound();
+    }
+    function addressOf(changes) {
+        return location.pathname + queryText({...readQuery(), ...changes});
+    }
+    list.addEventListener("click", (event) => {
+        const spot = event.target.closest("a.no");
+        if (!spot || event.ctrlKey || event.metaKey || event.button) return;
+        event.preventDefault();
+        const n = Number(spot.parentNode.dataset.n);
+        if (event.shiftKey && selection) select(selection.from, n);
+        else if (selection && selection.from === n && selection.to === n) select(null);
+        else select(n, n);
+    });
+
+    async function goTo(text) {
+        if (!text.trim()) return;
+        const place = placeOf(text, rows[edges()[0]]?.at);
+        goto.setAttribute("aria-invalid", String(!place));
+        if (!place) {
+            toast(`'${text}' is neither a line nor a time. Lines are numbers; times look like 14:30 or 2026-11-15 14:30:05.`, "bad");
+            return;
+        }
+        if (place.isEnd) return follow(true);
+        setFollow(false);
+        if (await show(place, {selects: true})) lines.focus({preventScroll: true});
+    }
+
+    async function copy() {
+        try {
+            let text;
+            if (selection) {
+                const reply = await get(base + "/lines", {...filters(), from: selection.from, count: Math.min(selection.to - selection.from + 1, 10000), cut: 0}, {signal: ctx.signal});
+                text = reply.lines.filter(([n]) => n <= selection.to).map((line) => plain(line[5])).join("\n");
+            } else {
+                const [low, high] = edges();
+                text = rows.slice(low, high + 1).map((row) => plain(row.isWhole || row.text)).join("\n");
+            }
+            await toClipboard(text);
+            toast(selection ? "The chosen lines were copied." : "The lines in sight were copied.");
+        } catch (error) {
+            toastError(error);
+        }
+    }
+
+    // ---- filters ----
+
+    function setWrap(on) {
+        const [low] = edges();
+        const n = rows[low]?.n;
+        chosen.wraps = on;
+        box.classList.toggle("wraps", on);
+        wrap.setAttribute("aria-pressed", String(on));
+        setQuery({nowrap: on ? null : 1});
+        if (follows) toBottom();
+        else if (n) reveal(n, 0);
+        draw();
+    }
+
+    function drawDownload() {
+        download.setAttribute("href", base + "/log.txt" + queryText(filters()));
+    }
+
+    function filterAgain() {
+        setQuery({level: chosen.level, rank: chosen.rank, stream: chosen.stream});
+        drawDownload();
+        const top = rows[edges()[0]]?.n;
+        seen = Math.max(seen, span.last);
+        show(follows || !top ? {isEnd: true} : {line: top}).then(() => chosen.text && search());
+    }
+
+    async function readRanks() {
+        try {
+            await stream(`/api/v1/tasks/${encodeURIComponent(taskId)}/logs/fields`, {}, ({result}) => {
+                const all = result?.rankIds || [];
+                if (all.length < 2) return;
+                rank.hidden = false;
+                fill(rank, h("option", {value: ""}, "All ranks"), all.map((one) => h("option", {value: String(one)}, `Rank ${one}`)),
+                    chosen.rank && !all.map(String).includes(chosen.rank) && h("option", {value: chosen.rank}, `Rank ${chosen.rank}`));
+                rank.value = chosen.rank;
+            }, {signal: ctx.signal});
+        } catch (error) {
+            if (!isAbort(error)) console.warn(error.message);
+        }
+    }
+
+    // ---- search ----
+
+    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, turn: null};
+
+    async function search() {
+        hits.turn?.abort();
+        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0});
+        mark = marker(chosen);
+        for (const row of rows) {
+            drawText(row);
+            drawMarks(row);
+        }
+        setQuery({q: chosen.text, regex: chosen.isRegex ? 1 : null, case: chosen.isExact ? 1 : null});
+        drawHits();
+        if (!chosen.text) return;
+        const mine = hits.turn = new AbortController();
+        let upTo = 0;
+        try {
+            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: MOST_HITS}, (piece) => {
+                if (mine.signal.aborted) return;
+                if (piece.error) throw new Error(piece.error.message);
+                if (piece.end) {
+                    hits.isDone = true;
+                    hits.next = piece.next || 0;
+                } else {
+                    hits.all.push(...piece.hits);
+                    for (const hit of piece.hits) hits.numbers.add(hit[0]);
+                    upTo = piece.upTo / Math.max(1, piece.of);
+                    if (piece.hits.length) rows.forEach(drawMarks);
+                }
+                drawHits(upTo);
+            }, {signal: AbortSignal.any([mine.signal, ctx.signal])});
+        } catch (error) {
+            if (isAbort(error)) return;
+            hits.isDone = true;
+            drawHits();
+            found.classList.add("bad");
+            found.textContent = sentence(error);
+        }
+    }
+
+    const searchSoon = debounce(search, 250);
+    function searchAgain() {
+        chosen.text = query.value;
+        searchSoon.now();
+    }
+    query.addEventListener("input", () => {
+        chosen.text = query.value;
+        searchSoon();
+    });
+    query.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") {
+            if (query.value !== chosen.text || (!hits.all.length && hits.isDone)) searchAgain();
+            step(event.shiftKey ? -1 : 1);
+        } else if (event.key === "Escape") {
+            event.preventDefault(); // browsers would empty the box
+            lines.focus({preventScroll: true});
+        }
+    });
+
+    function drawFound(part = 1) {
+        const count = hits.all.length;
+        const at = selection && hits.numbers.has(selection.from) ? hits.all.findIndex(([n]) => n === selection.from) + 1 : 0;
+        const all = `${hits.next ? "> " : ""}${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        found.classList.remove("bad");
+        found.textContent = !chosen.text ? "" : hits.isDone ? (at ? `${number(at)} of ${all}` : all) : `${number(count)} · ${Math.floor(part * 100)} %`;
+    }
+
+    function drawHits(part = 1) {
+        const count = hits.all.length;
+        drawFound(part);
+        previous.disabled = next.disabled = listButton.disabled = !count && hits.isDone;
+        hitTitle.textContent = hits.next ? `The first ${number(count)} hits` : `${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        if (!chosen.text) showList(false);
+        const height = 200, marks = new Set();
+        for (const [n] of hits.all) marks.add(Math.floor((n - span.first) / Math.max(1, span.last - span.first) * height));
+        fill(ticks, [...marks].map((at) => h("i", {style: {top: `${at / height * 100}%`}})));
+        drawList();
+    }
+
+    function showList(on) {
+        hitBox.hidden = !on;
+        listButton.setAttribute("aria-pressed", String(on));
+        drawList();
+    }
+
+    // Hits have one height each: only those in sight are there.
+    function drawList() {
+        if (hitBox.hidden) return;
+        const first = Math.max(0, Math.floor(hitRows.scrollTop / HIT_HEIGHT) - 5);
+        const last = Math.min(hits.all.length, first + Math.ceil(hitRows.clientHeight / HIT_HEIGHT) + 10);
+        fill(hitRows, h("div", {style: {height: `${hits.all.length * HIT_HEIGHT}px`}}), hits.all.slice(first, last).map(([n, , , , , text], i) =>
+            h("button", {type: "button", class: "log-hit", style: {top: `${(first + i) * HIT_HEIGHT}px`}, "aria-current": selection?.from === n ? "true" : null, onclick: () => goHit(n)},
+                h("span", n), h("b", textNodes(text.slice(0, 300), mark)))));
+    }
+    hitRows.addEventListener("scroll", drawList, {passive: true});
+
+    async function goHit(n) {
+        setFollow(false);
+        byHand = false;
+        if (rows.length && n >= rows[0].n && n <= rows.at(-1).n) {
+            select(n, n);
+            reveal(n, 0.35);
+            box.dataset.at = n;
+            scrolled();
+        } else await show({line: n}, {selects: true});
+        drawList();
+    }
+
+    // The hit before or behind where we are; where the list does not reach, the master looks.
+    async function step(way) {
+        if (!chosen.text) return query.focus();
+        const [low, high] = edges();
+        const here = selection ? selection.from : way > 0 ? (rows[low]?.n ?? 1) - 1 : (rows[high]?.n ?? 0) + 1;
+        const known = way > 0 ? hits.all.find(([n]) => n > here) : hits.all.findLast(([n]) => n < here);
+        const isCovered = hits.isDone && !hits.next;
+        if (known && (isCovered || way > 0 || here <= hits.all.at(-1)[0])) return goHit(known[0]);
+        if (isCovered) {
+            if (!hits.all.length) return;
+            toast(way > 0 ? "The last hit was that. From the first line again." : "The first hit was that. From the last line again.");
+            return goHit(hits.all.at(way > 0 ? 0 : -1)[0]);
+        }
+        let n = 0;
+        try {
+            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
+                (piece) => n ||= piece.hits?.[0]?.[0] || 0, {signal: ctx.signal});
+        } catch (error) {
+            if (!isAbort(error)) toastError(error);
+            return;
+        }
+        if (n) return goHit(n);
+        if (way > 0 && hits.all.length) return goHit(hits.all[0][0]);
+        toast("No more hits.");
+    }
+
+    // ---- keys ----
+
+    function keys(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.target.closest("input, textarea, select, dialog, .menu")) return;
+        const act = {
+            n: () => step(1), N: () => step(-1), f: () => follow(!follows), w: () => setWrap(!chosen.wraps),
+            Home: () => (setFollow(false), show({line: 1})), End: () => follow(true), Escape: () => selection && select(null),
+        }[event.key];
+        if (!act) return;
+        event.preventDefault();
+        act();
+    }
+    addEventListener("keydown", keys);
+
+    // ---- beginning ----
+
+    const fit = () => {
+        box.style.setProperty("--log-top", `${Math.round(box.getBoundingClientRect().top + scrollY + 20)}px`);
+        if (follows) toBottom();
+        else if (anchor) reveal(anchor.n, anchor.part);
+        draw();
+        drawList();
+    };
+    const watch = new ResizeObserver(fit);
+    watch.observe(document.body);
+    watch.observe(lines);
+    ctx.onLeave(() => {
+        removeEventListener("keydown", keys);
+        watch.disconnect();
+        turn?.abort();
+        hits.turn?.abort();
+    });
+    fit();
+    drawDownload();
+    drawHits();
+    const place = from.time ? placeOf(from.time) : null;
+    if (selection) await show({line: selection.from}).then(() => reveal(selection.from, 0.35));
+    else if (place && !place.isEnd) await show(place, {selects: true});
+    else if (await show({isEnd: true})) setFollow(true);
+    ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && news());
+    readRanks();
+    if (chosen.text) search();
+    return {node: box, show, news};
+}
+
+// Browsers give pages that came over plain HTTP from another machine no clipboard.
+async function toClipboard(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const area = h("textarea", {class: "hidden", value: text});
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// experiment_tables.js - the trials and the checkpoints of an experiment, as tables.
+
+import {del, get} from "../api.js";
+import {fill, h} from "../dom.js";
+import {ago, bytes, duration, number, plural, stateName, time, value as shown} from "../format.js";
+import {go, link, readQuery, setQuery} from "../router.js";
+import {readSearch} from "../search_data.js";
+import {dataTable} from "../table.js";
+import {badge, button, confirm, empty, errorBox, icon, select, toast, toastError} from "../widgets.js";
+
+const PAGE = 100;
+
+// "1–100 of 10 000" with two buttons; `move(offset)` is called.
+function pager(offset, total, size, move) {
+    if (total <= size) return null;
+    return h("div", {class: "bar pager"}, h("span", {class: "dim num"}, `${number(offset + 1)}–${number(Math.min(offset + size, total))} of ${number(total)}`),
+        button("Previous", () => move(Math.max(0, offset - size)), {icon: "left", disabled: offset <= 0}),
+        button("Next", () => move(offset + size), {icon: "right", disabled: offset + size >= total}));
+}
+
+// ---- trials ----
+
+const compare = (a, b) => {
+    if (a === b) return 0;
+    if (a === null || a === undefined || Number.isNaN(a)) return 1; // what is not there comes last, either way
+    if (b === null || b === undefined || Number.isNaN(b)) return -1;
+    return typeof a === typeof b ? (a < b ? -1 : 1) : String(a) < String(b) ? -1 : 1;
+};
+
+function sorted(trials, sort) {
+    const name = sort.replace(/^-/, "");
+    const key = name.startsWith("h.") ? (trial) => {
+        const value = trial.values[name.slice(2)];
+        return typeof value === "object" ? JSON.stringify(value) : value;
+    } : name === "duration" ? (trial) => (trial.end ?? Date.now()) - trial.start : (trial) => trial[name];
+    const isDown = sort.startsWith("-");
+    const isNone = (value) => value === null || value === undefined || Number.isNaN(value);
+    return [...trials].sort((a, b) => {
+        const x = key(a);
+        const y = key(b);
+        if (isNone(x) || isNone(y)) return compare(x, y) || a.id - b.id;
+        return (isDown ? compare(y, x) : compare(x, y)) || a.id - b.id;
+    });
+}
+
+export function trialsTab(place, tools) {
+    const query = readQuery();
+    let sort = query.sort || "id";
+    let states = query.state || "";
+    let offset = Number(query.offset) || 0;
+    let search = null;
+    let columnNames = "";
+    const selection = new Set();
+    const top = h("div", {class: "bar"});
+    const foot = h("div");
+    const nothing = h("div");
+    const table = dataTable({label: "Trials", columns: [], sort, selection, key: (row) => row.id, href: (row) => tools.trialAddress(row.id),
+        onSort: (next) => {
+            sort = next;
+            offset = 0;
+            setQuery({sort: next, offset: null});
+            draw();
+        }, onSelect: () => drawTop()});
+    fill(place, h("div", {class: "pile"}, top, nothing, table.node, foot));
+
+    function columns() {
+        return [
+            {id: "id", label: "Trial", sortable: true, isNumber: true, cell: (row) => h("span", row.id === search.best?.id && h("span", {title: "The best trial"}, icon("star"), h("span", {class: "hidden"}, "best "), " "), link(tools.trialAddress(row.id), {}, row.id))},
+            {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
+            {id: "best", label: `Best ${search.metric.name}`, sortable: true, isNumber: true, cell: (row) => row.best === null ? "–" : number(row.best)},
+            {id: "latest", label: "Latest", sortable: true, isNumber: true, cell: (row) => row.latest === null ? "–" : number(row.latest)},
+            {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.steps)},
+            ...search.hparams.map((name) => ({id: "h." + name, label: name, sortable: true, isNumber: search.axes.find((axis) => axis.name === name)?.kind !== "category", class: "cut", cell: (row) => row.values[name] === null ? "–" : shown(row.values[name])})),
+            {id: "restarts", label: "Restarts", sortable: true, isNumber: true, cell: (row) => number(row.restarts)},
+            {id: "start", label: "Began", sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
+            {id: "duration", label: "Took", sortable: true, isNumber: true, cell: (row) => row.start ? duration(((row.end ?? Date.now()) - row.start) / 1000) : "–"},
+        ];
+    }
+
+    function drawTop() {
+        const counts = new Map();
+        for (const trial of search.trials) counts.set(trial.state, (counts.get(trial.state) || 0) + 1);
+        const chosen = [...selection];
+        const had = top.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") || document.activeElement.textContent : null;
+        fill(top, select([["", `All states (${number(search.trials.length)})`], ...[...counts].map(([state, count]) => [state, `${state} (${number(count)})`])], states, (value) => {
+            states = value;
+            offset = 0;
+            setQuery({state: value, offset: null});
+            draw();
+        }, {"aria-label": "State"}), h("span", {class: "grow"}),
+        chosen.length > 0 && h("span", {class: "dim"}, `${number(chosen.length)} chosen`),
+        button("Compare", () => go(`/compare?trials=${chosen.sort((a, b) => a - b).join(",")}`), {disabled: chosen.length < 2, title: "Choose two trials or more"}));
+        if (had) [...top.querySelectorAll("select, button")].find((one) => (one.getAttribute("aria-label") || one.textContent) === had)?.focus();
+    }
+
+    function draw() {
+        const kept = sorted(states ? search.trials.filter((trial) => trial.state === states) : search.trials, sort);
+        if (offset >= kept.length) offset = 0;
+        const names = JSON.stringify([search.hparams, search.metric.name, search.axes.map((axis) => axis.kind)]);
+        if (names !== columnNames) table.columns(columns());
+        columnNames = names;
+        drawTop();
+        table.rows(kept.slice(offset, offset + PAGE));
+        table.node.hidden = !kept.length;
+        fill(nothing, !kept.length && empty(h("p", search.trials.length ? "No trial is in this state." : "No trial has begun yet.")));
+        fill(foot, pager(offset, kept.length, PAGE, (next) => {
+            offset = next;
+            setQuery({offset: next || null});
+            draw();
+            table.node.scrollIntoView({block: "nearest"});
+        }));
+    }
+
+    return {
+        update(reply) {
+            search = readSearch(reply, tools.config());
+            draw();
+        },
+    };
+}
+
+// ---- checkpoints ----
+
+const SORTS = {uuid: "SORT_BY_UUID", trial: "SORT_BY_TRIAL_ID", steps: "SORT_BY_BATCH_NUMBER", time: "SORT_BY_END_TIME", state: "SORT_BY_STATE", metric: "SORT_BY_SEARCHER_METRIC"};
+const sizeOf = (row) => Object.values(row.resources || {}).reduce((sum, one) => sum + Number(one), 0);
+
+export function checkpointsTab(place, tools) {
+    const query = readQuery();
+    let sort = query.sort && SORTS[query.sort.replace("-", "")] ? query.sort : "-time";
+    let offset = Number(query.offset) || 0;
+    let rows = [];
+    const selection = new Set();
+    const top = h("div", {class: "bar"});
+    const body = h("div");
+    const foot = h("div");
+    const metric = tools.state.experiment.searcherMetric || "metric";
+    const isWhole = (row) => stateName(row.state) === "COMPLETED";
+
+    const remove = async (uuids) => {
+        const words = uuids.length === 1 ? `Checkpoint ${uuids[0]}` : plural(uuids.length, "checkpoint");
+        if (!await confirm("Delete?", `${words}: the files are removed for good.`, "Delete", "danger")) return;
+        try {
+            await del("/api/v1/checkpoints", {checkpointUuids: uuids});
+            for (const uuid of uuids) selection.delete(uuid);
+            toast(`${words} ${uuids.length === 1 ? "is" : "are"} being deleted.`);
+            await read();
+        } catch (error) {
+            toastError(error);
+        }
+    };
+    const table = dataTable({
+        label: "Checkpoints", sort, selection, key: (row) => row.uuid, onSelect: () => drawTop(),
+        onSort: (next) => {
+            sort = next;
+            offset = 0;
+            setQuery({sort: next, offset: null});
+            void read().catch(toastError);
+        },
+        columns: [
+            {id: "uuid", label: "Checkpoint", sortable: true, cell: (row) => h("code", {title: row.uuid}, row.uuid.slice(0, 8))},
+            {id: "trial", label: "Trial", sortable: true, isNumber: true, cell: (row) => row.training?.trialId ? link(tools.trialAddress(row.training.trialId), {}, row.training.trialId) : "–"},
+            {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.metadata?.steps_completed)},
+            {id: "metric", label: metric, sortable: true, isNumber: true, cell: (row) => row.training?.searcherMetric === null || row.training?.searcherMetric === undefined ? "–" : number(row.training.searcherMetric)},
+            {id: "time", label: "Saved", sortable: true, cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
+            {id: "size", label: "Size", isNumber: true, cell: (row) => bytes(sizeOf(row))},
+            {id: "files", label: "Files", isNumber: true, cell: (row) => number(Object.keys(row.resources || {}).filter((name) => !name.endsWith("/")).length)},
+            {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
+            {id: "actions", label: h("span", {class: "hidden"}, "Actions"), cell: (row) => isWhole(row) && h("span", {class: "bar nowrap"},
+                h("a", {class: "button plain", href: `/checkpoints/${row.uuid}?format=tgz`, download: `${row.uuid}.tar.gz`, "aria-label": `Download checkpoint ${row.uuid.slice(0, 8)}`, title: "Download (tar.gz)"}, icon("download")),
+                button("", () => remove([row.uuid]), {kind: "plain danger-text changes", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
+        ],
+    });
+
+    function drawTop() {
+        const chosen = rows.filter((row) => selection.has(row.uuid) && isWhole(row)).map((row) => row.uuid);
+        fill(top, h("span", {class: "dim"}, plural(tools.state.experiment.checkpointCount, "checkpoint"), `, ${bytes(tools.state.experiment.checkpointSize)}`), h("span", {class: "grow"}),
+            chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger changes"}));
+    }
+
+    async function read() {
+        const reply = await get(`/api/v1/experiments/${tools.id}/checkpoints`, {sortByAttr: SORTS[sort.replace("-", "")], orderBy: sort.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC", offset, limit: PAGE}, {signal: tools.signal});
+        rows = reply.checkpoints;
+        drawTop();
+        table.rows(rows);
+        fill(body, rows.length ? table.node : empty(h("p", "No checkpoint has been saved yet.")));
+        fill(foot, pager(offset, reply.pagination?.total ?? rows.length, PAGE, (next) => {
+            offset = next;
+            setQuery({offset: next || null});
+            void read().catch(toastError);
+        }));
+    }
+
+    fill(place, h("div", {class: "pile"}, top, body, foot));
+    tools.careful(read).catch((error) => fill(body, errorBox(error)));
+    return {updateCheckpoints: () => void tools.careful(read).catch(() => {}), updateExperiment: drawTop};
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// search_data.js - a search as its pictures need it: trials, and axes that values have a place on.
+//
+//   const search = readSearch(reply of …/trials-table, configuration)
+//   search.trials   [{id, state, steps, latest, best, rank, values: {name: value}, …}], rank 0 … 1, 1 is the best
+//   search.axes     hyperparameters that vary: {name, kind, place(value) -> 0 … 1, label(value), ticks, importance}
+//   search.metric   the same for the metric, the better the higher
+//   search.fixed    [[name, value]] of those that do not vary
+
+import {number, value as shown} from "./format.js";
+
+const LOG_FROM = 50; // times as large: a logarithm shows more
+
+const asNumber = (value) => typeof value === "number" ? value : value === "NaN" ? NaN : value === "Infinity" ? Infinity : value === "-Infinity" ? -Infinity : null;
+
+// ---- axes ----
+
+function niceTicks(min, max, count = 5) {
+    const raw = (max - min) / count || 1;
+    const size = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].find((one) => one * size >= raw) * size;
+    const ticks = [];
+    for (let at = Math.ceil(min / step - 1e-9) * step; at <= max + step * 1e-9; at += step) ticks.push(Number(at.toPrecision(12)));
+    return ticks;
+}
+
+function logTicks(min, max) {
+    const decades = Math.log10(max / min);
+    const inner = decades > 2.5 ? [1] : decades > 1.2 ? [1, 3] : [1, 2, 5];
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max) + 1e-9; power++) {
+        for (const one of inner) {
+            const at = Number((one * 10 ** power).toPrecision(6));
+            if (at >= min * 0.999 && at <= max * 1.001) ticks.push(at);
+        }
+    }
+    return ticks.length > 8 ? ticks.filter((_, i) => i % Math.ceil(ticks.length / 8) === 0) : ticks;
+}
+
+// The smallest and the largest are said, too, in place of what would stand too near to them.
+const withEnds = (ticks, ends, up) => [ends[0], ...ticks.filter((one) => up(one) > 0.07 && up(one) < 0.93), ends[1]];
+
+export function numberAxis(name, values, {isLog = null, isFlipped = false} = {}) {
+    const finite = values.filter((one) => one !== null && Number.isFinite(one));
+    let min = finite.reduce((a, b) => Math.min(a, b), Infinity);
+    let max = finite.reduce((a, b) => Math.max(a, b), -Infinity);
+    if (!finite.length) min = 0, max = 1;
+    const mayLog = min > 0 && max > min;
+    const log = mayLog && (isLog ?? max / min >= LOG_FROM);
+    if (min === max) {
+        const room = Math.abs(min) / 2 || 0.5;
+        min -= room;
+        max += room;
+    }
+    const up = log ? (x) => Math.log(x / min) / Math.log(max / min) : (x) => (x - min) / (max - min);
+    const down = log ? (p) => min * (max / min) ** p : (p) => min + p * (max - min);
+    return {
+        name, kind: log ? "log" : "linear", min, max, isFlipped,
+        place: (value) => {
+            const x = asNumber(value);
+            if (x === null || !Number.isFinite(x)) return NaN;
+            return isFlipped ? 1 - up(x) : up(x);
+        },
+        valueAt: (p) => down(isFlipped ? 1 - p : p),
+        label: (value) => number(typeof value === "number" ? Number(value.toPrecision(4)) : value),
+        ticks: withEnds(log ? logTicks(min, max) : niceTicks(min, max), [min, max], up),
+    };
+}
+
+export function categoryAxis(name, values, order = []) {
+    const key = (value) => JSON.stringify(value);
+    const known = new Map();
+    const all = [...order, ...values.filter((one) => one !== null && one !== undefined).sort((a, b) => typeof a === "number" && typeof b === "number" ? a - b : key(a) < key(b) ? -1 : 1)];
+    const isUsed = new Set(values.map(key));
+    for (const one of all) if (!known.has(key(one)) && isUsed.has(key(one))) known.set(key(one), {value: one, at: known.size});
+    const list = [...known.values()].map((one) => one.value);
+    return {
+        name, kind: "category", categories: list,
+        place: (value) => known.has(key(value)) ? (known.get(key(value)).at + 0.5) / list.length : NaN,
+        valueAt: (p) => list[Math.max(0, Math.min(list.length - 1, Math.floor(p * list.length)))],
+        label: shown, ticks: list,
+    };
+}
+
+// "net.depth" in {net: {depth: {type: "int", …}}}
+function hintOf(hyperparameters, name) {
+    let at = hyperparameters;
+    for (const part of name.split(".")) at = at?.[part];
+    return at && typeof at === "object" ? at : {};
+}
+
+function axisOf(name, values, hint) {
+    const numbers = values.map(asNumber);
+    const isNumeric = values.every((one, i) => one === null || one === undefined || numbers[i] !== null);
+    if (isNumeric && hint.type !== "categorical") return numberAxis(name, numbers, {isLog: hint.type === "log" ? true : hint.type === "double" || hint.type === "int" ? false : null});
+    return categoryAxis(name, values, hint.type === "categorical" && Array.isArray(hint.vals) ? hint.vals : []);
+}
+
+// ---- trials ----
+
+// 1: the best, 0: the worst; equal ones alike; null for those that have no metric.
+function rank(trials, smallerIsBetter) {
+    const worth = (trial) => {
+        if (Number.isNaN(trial.best)) return -Infinity;
+        return smallerIsBetter ? -trial.best : trial.best;
+    };
+    const known = trials.filter((trial) => trial.best !== null).sort((a, b) => worth(a) - worth(b));
+    known.forEach((trial, i) => {
+        const before = known[i - 1];
+        trial.rank = before && worth(before) === worth(trial) ? before.rank : known.length > 1 ? i / (known.length - 1) : 1;
+    });
+    return known.length ? known[known.length - 1] : null;
+}
+
+export function readSearch(reply, config) {
+    const trials = reply.trials.map(([id, state, steps, latest, best, restarts, start, end, values]) => ({
+        id, state, steps, latest: asNumber(latest), best: asNumber(best), restarts, start, end, rank: null,
+        values: Object.fromEntries(reply.hparams.map((name, i) => [name, values[i] ?? null])),
+    }));
+    const best = rank(trials, reply.smallerIsBetter);
+    const axes = [];
+    const fixed = [];
+    reply.hparams.forEach((name, i) => {
+        const values = trials.map((trial) => trial.values[name]);
+        const texts = new Set(values.map((one) => JSON.stringify(one)));
+        if (texts.size < 2) fixed.push([name, values[0]]);
+        else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance?.[i]});
+    });
+    const metric = numberAxis(reply.metric || "metric", trials.map((trial) => trial.best), {isFlipped: reply.smallerIsBetter});
+    return {trials, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
+        judged: trials.filter((trial) => trial.best !== null).length};
+}
+
+// ---- words ----
+
+// What a larger value does, in a word or two; "" where nothing can be said.
+export function tendency(importance, smallerIsBetter) {
+    const r = importance?.correlation;
+    if (r === null || r === undefined || Math.abs(r) < 0.5) return "";
+    const isBetter = r < 0 === smallerIsBetter;
+    return `larger is ${isBetter ? "better" : "worse"}`;
+}
+
+// One or two sentences about what mattered.
+export function verdict(search) {
+    const known = search.axes.filter((axis) => axis.importance?.share !== null).sort((a, b) => b.importance.share - a.importance.share);
+    if (!known.length || search.judged < 3) return "";
+    const [first] = known;
+    if (first.importance.share < 0.1) return `No single hyperparameter explains much of what differs in ${search.metric.name}: chance, or several of them together, decided.`;
+    const words = tendency(first.importance, search.smallerIsBetter);
+    return `${first.name} mattered most: alone it explains about ${Math.round(first.importance.share * 100)} % of what differs in ${search.metric.name}${words ? `, and ${words}` : ""}.`;
+}
+
+// ---- brushes: {name: [from, to]} of places, 0 … 1 ----
+
+export const isInside = (trial, search, brushes) => Object.entries(brushes).every(([name, [from, to]]) => {
+    const axis = name === search.metric.name + "()" ? search.metric : search.axes.find((one) => one.name === name);
+    if (!axis) return true;
+    const at = axis.place(axis === search.metric ? trial.best : trial.values[name]);
+    return at >= from - 1e-9 && at <= to + 1e-9;
+});
+
+export const brushKey = (search, axis) => axis === search.metric ? search.metric.name + "()" : axis.name;
+
+// As the address has them: "lr~0.001~0.1"; categories by their number.
+export function writeBrushes(search, brushes) {
+    return Object.entries(brushes).map(([name, [from, to]]) => {
+        const axis = name === search.metric.name + "()" ? search.metric : search.axes.find((one) => one.name === name);
+        if (!axis) return null;
+        const [a, b] = axis.kind === "category" ? [Math.round(from * axis.categories.length), Math.round(to * axis.categories.length)]
+            : [axis.valueAt(from), axis.valueAt(to)].map((one) => Number(one.toPrecision(5)));
+        return `${name}~${a}~${b}`;
+    }).filter(Boolean);
+}
+
+export function readBrushes(search, list) {
+    const brushes = {};
+    for (const text of [].concat(list || [])) {
+        const parts = text.split("~");
+        const [a, b] = parts.slice(-2).map(Number);
+        const name = parts.slice(0, -2).join("~");
+        const axis = name === search.metric.name + "()" ? search.metric : search.axes.find((one) => one.name === name);
+        if (!axis || !Number.isFinite(a) || !Number.isFinite(b)) continue;
+        const places = axis.kind === "category" ? [a / axis.categories.length, b / axis.categories.length] : [axis.place(a), axis.place(b)];
+        if (places.some(Number.isNaN)) continue;
+        brushes[name] = [Math.max(0, Math.min(...places)), Math.min(1, Math.max(...places))];
+    }
+    return brushes;
+}
