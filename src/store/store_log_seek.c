@@ -8,6 +8,8 @@
  * exactly the first one with a line at or after T.  Times are found by halving line
  * numbers, a probe of the chunks' tree each: no index beside it, nothing more to write
  * when lines come. */
+#include "store/log_seek.h"
+
 #include "base/compiler.h"
 #include "store/data.h"
 #include "store/db.h"

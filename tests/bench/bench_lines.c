@@ -23,6 +23,7 @@
 #include "store/data.h"
 #include "store/db.h"
 #include "store/db_impl.h"
+#include "store/log_seek.h"
 #include "store/migrate.h"
 #include "store/store.h"
 
