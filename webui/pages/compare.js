@@ -190,7 +190,8 @@ export async function page({root, query, title, signal, live, onLeave}) {
     for (const one of items) places(one.id);
     const itemOf = () => new Map(items.filter((one) => one.trial).map((one) => [one.trial.id, one]));
     let byTrial = itemOf();
-    const swatch = (one) => h("span", {class: "swatch", style: {background: lineColour(places(one.id))}, "aria-hidden": "true"});
+    const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // the first ones follow the theme by themselves
+    const swatch = (one) => h("span", {class: "swatch", style: {background: colourOf(places(one.id))}, "aria-hidden": "true"});
     const head = (one) => h("th", {scope: "col"}, h("div", {class: "bar"}, swatch(one), link(one.address, {class: "cell", title: one.label}, one.label),
         items.length > 1 && h("button", {type: "button", class: "chip-x", "aria-label": `Leave out ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
 
