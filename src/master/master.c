@@ -496,6 +496,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         return err_default(err, DET_NOMEM);
     master->mem = (struct arena)ARENA_INIT(MASTER_MEMORY);
     master->io = config->io;
+    master->storage = config->storage ? config->storage : config->io;
     master->exec = config->exec;
     master->net = config->net;
     master->config = config->tree;

@@ -27,6 +27,7 @@ struct waits;
 struct master {
     struct arena mem; /* what lives as long as the master */
     struct io *io;
+    struct io *storage; /* checkpoints are read there */
     struct exec *exec;
     struct net *net;
     const struct json *config;
