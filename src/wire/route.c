@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "data/text.h"
 #include "model/field.h"
+#include "wire/act_bodies.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
 
