@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "wire/look_bodies.h"
+
 const struct field none_fields[] = {
     FIELD_END,
 };

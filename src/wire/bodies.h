@@ -116,20 +116,6 @@ struct act_on_experiments_body {
 };
 extern const struct field act_on_experiments_body_fields[];
 
-/* Ours: a configuration to be checked. */
-struct check_body {
-    const char *config;
-    const char *kind;
-    int64_t continues;
-};
-extern const struct field check_body_fields[];
-
-struct model_def_file_body {
-    int64_t experiment_id;
-    const char *path;
-};
-extern const struct field model_def_file_body_fields[];
-
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;
