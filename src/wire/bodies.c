@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "wire/act_bodies.h"
+#include "wire/look_bodies.h"
 
 const struct field none_fields[] = {
     FIELD_END,

@@ -9,6 +9,7 @@
 #include "model/field.h"
 #include "wire/act_bodies.h"
 #include "wire/bodies.h"
+#include "wire/look_bodies.h"
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {
