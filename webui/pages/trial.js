@@ -74,7 +74,7 @@ async function kill(trial) {
 
 // A new experiment that is this trial alone, from a checkpoint when one is named.
 export async function forkTrial({trial, experiment, config}, uuid) {
-    const {forkDialog} = await import("./experiment_fork.js");
+    const [{forkDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
     const searcher = {name: "single", metric: config.searcher?.metric, smaller_is_better: config.searcher?.smaller_is_better};
     if (config.searcher?.max_length !== undefined) searcher.max_length = config.searcher.max_length;
     if (uuid) searcher.source_checkpoint_uuid = uuid;
@@ -93,7 +93,7 @@ function actions(state) {
             ["Fork: from its best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "It has no checkpoint"}],
             isSingle && ["Continue the experiment", async () => {
                 try {
-                    const {continueDialog} = await import("./experiment_fork.js");
+                    const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
                     await continueDialog(experiment);
                 } catch (error) {
                     toastError(error);
@@ -271,17 +271,15 @@ export async function page(ctx) {
         shown?.trial?.();
     }, READ_MS);
     ctx.onLeave(again.cancel);
-    if (tab !== "logs") {
-        ctx.live({kinds: "experiments,trials,metrics,checkpoints", trial: id, experiment: state.experiment.id}, (changes) => {
-            if (changes.deleted?.includes(state.experiment.id)) {
-                fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
-                return;
-            }
-            if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
-            if (changes.reset || changes.metrics) shown?.metrics?.();
-            if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
-        });
-    }
+    ctx.live({kinds: tab === "logs" ? "experiments,trials" : "experiments,trials,metrics,checkpoints", trial: id, experiment: state.experiment.id}, (changes) => {
+        if (changes.deleted?.includes(state.experiment.id)) {
+            fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
+            return;
+        }
+        if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
+        if (changes.reset || changes.metrics) shown?.metrics?.();
+        if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
+    });
     try {
         shown = await view(tab, place, state, ctx) || {};
     } catch (error) {
