@@ -194,6 +194,15 @@ static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
+/* As its headers tell: one of no length is none. */
+static bool has_body(const struct net_exchange *x)
+{
+    const char *length = net_request_header(x, "Content-Length");
+
+    return net_request_header(x, "Transfer-Encoding") ||
+           (length && strspn(length, "0") < strlen(length));
+}
+
 static void request_start(struct http_exchange *x, const char *method)
 {
     const struct mhd *mhd = &x->server->mhd;
@@ -217,7 +226,7 @@ static void request_start(struct http_exchange *x, const char *method)
     if (x->server->body_limit) {
         size_t limit = x->server->body_limit(x->server->arg, &x->base);
 
-        x->is_later = limit == NET_BODY_LATER;
+        x->is_later = limit == NET_BODY_LATER && has_body(&x->base);
         x->base.body.limit = /* where 0 would mean that there is none */
             MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit), 1u);
     }

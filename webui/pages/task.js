@@ -1,7 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// task.js - one job or TensorBoard: what it is, its configuration, its log.
 
-export async function page({root, title}) {
-    title("task");
-    fill(root, h("h1", "task"));
+import {get, post} from "../api.js";
+import {fill, h, paced} from "../dom.js";
+import {isOver, number, stateName, time, took} from "../format.js";
+import {link} from "../router.js";
+import {dataTable} from "../table.js";
+import {badge, confirm, copyButton, facts, tabs, workButton} from "../widgets.js";
+
+const RUNS = [
+    {id: "run", label: "Run", class: "mono cut", cell: (run) => run.allocationId},
+    {id: "state", label: "State", cell: (run) => badge(run.state)},
+    {id: "slots", label: "Slots", isNumber: true, class: "phone-off", cell: (run) => number(run.slots)},
+    {id: "start", label: "Began", isNumber: true, class: "phone-off", cell: (run) => time(run.startTime)},
+    {id: "took", label: "Took", isNumber: true, cell: (run) => took(run.startTime, run.endTime)},
+    {id: "code", label: "Exit", isNumber: true, cell: (run) => run.statusCode ?? ""},
+    {id: "reason", label: "Reason", cell: (run) => run.exitReason || ""},
+];
+
+async function read(id, signal) {
+    const {task} = await get(`/api/v1/tasks/${encodeURIComponent(id)}`, {}, {signal});
+    if (task.taskType !== "TASK_TYPE_TENSORBOARD") return {task, board: null};
+    const {tensorboard} = await get(`/api/v1/tensorboards/${encodeURIComponent(id)}`, {}, {signal});
+    return {task, board: tensorboard};
+}
+
+const kindOf = (task) => ({TASK_TYPE_TENSORBOARD: "TensorBoard", TASK_TYPE_TRIAL: "Task of a trial"})[task.taskType] || "Job";
+const stateOf = ({task, board}) => board && !isOver(task.taskState) ? stateName(board.state) : stateName(task.taskState);
+const canOpen = (shown) => shown.board && ["QUEUED", "PULLING", "STARTING", "RUNNING"].includes(stateOf(shown));
+
+function actions(shown, look) {
+    const {task, board} = shown;
+    const state = stateOf(shown);
+    const act = (verb) => post(`/api/v1/tasks/${task.taskId}/${verb}`).then(look);
+    if (!task.taskState || isOver(task.taskState)) return [];
+    return [
+        canOpen(shown) && h("a", {class: "button primary", href: board.serviceAddress, target: "_blank", rel: "noopener"}, "Open TensorBoard"),
+        !task.noPause && state === "ACTIVE" && workButton("Pause", () => act("pause"), {icon: "pause", title: "It ends, and begins at its start when it goes on"}),
+        !task.noPause && state === "PAUSED" && workButton("Go on", () => act("unpause"), {icon: "play"}),
+        workButton("Kill", async () => {
+            if (await confirm(`Kill ${task.name}?`, "What it runs is ended at once.", "Kill", "danger")) await act("kill");
+        }, {kind: "danger", disabled: state.startsWith("STOPPING") || state === "TERMINATING"}),
+    ];
+}
+
+const links = (ids, address) => ids?.length ? ids.map((id, i) => [i > 0 && ", ", link(`${address}/${id}`, {}, id)]) : null;
+
+function overview(node, shown) {
+    const {task, board} = shown;
+    const runs = dataTable({label: "Runs", columns: RUNS, key: (run) => run.allocationId});
+    runs.rows(task.allocations);
+    fill(node, facts([
+        ["Type", kindOf(task)],
+        ["Id", h("span", {class: "mono"}, task.taskId)],
+        board && ["Experiments", links(board.experimentIds, "/experiments")],
+        board && ["Trials", links(board.trialIds, "/trials")],
+        canOpen(shown) && ["Address", h("a", {href: board.serviceAddress, target: "_blank", rel: "noopener"}, new URL(board.serviceAddress, location).href)],
+        ["Owner", task.username],
+        ["Slots", number(task.slots)],
+        ["Resource pool", task.resourcePool],
+        ["Priority", number(task.priority)],
+        ["Started", time(task.startTime)],
+        task.endTime && ["Ended", time(task.endTime)],
+        ["Took", took(task.startTime, task.endTime)],
+        task.forkedFrom && ["Forked from", link(`/tasks/${task.forkedFrom}`, {class: "mono"}, task.forkedFrom)],
+    ]), h("h2", "Runs"), runs.node);
+}
+
+async function configuration(node, id, signal) {
+    const {config} = await get(`/api/v1/tasks/${encodeURIComponent(id)}/config`, {}, {signal});
+    fill(node, h("div", {class: "bar"}, copyButton(config)), h("pre", {class: "config", tabindex: 0}, h("code", config)));
+}
+
+export async function page(ctx) {
+    const {params, root, title, live, signal} = ctx;
+    const id = params.id;
+    const tab = params.tab || "overview";
+    let shown = await read(id, signal);
+    const head = h("div");
+    const place = h("div");
+
+    function draw() {
+        const name = shown.task.name || kindOf(shown.task);
+        title(name);
+        fill(head, h("div", {class: "head"}, h("h1", name, " ", shown.task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look))),
+            tabs([["overview", "Overview"], shown.task.taskState && ["configuration", "Configuration"], ["logs", "Logs"]], tab,
+                (to) => `/tasks/${encodeURIComponent(id)}${to === "overview" ? "" : "/" + to}`));
+        if (tab === "overview") overview(place, shown);
+    }
+    const look = paced(async () => {
+        shown = await read(id, signal);
+        draw();
+    });
+
+    fill(root, head, place);
+    draw();
+    if (tab === "configuration") await configuration(place, id, signal);
+    if (tab === "logs") {
+        const {logView} = await import("../logview.js");
+        await logView(place, {taskId: id, ctx, name: `task-${id}`});
+    }
+    live({kinds: "jobs,logs", task: id}, (changes) => (changes.reset || changes.jobs) && look());
 }

@@ -22,6 +22,8 @@
 
 #include "data/text.h"
 #include "master/api/api.h"
+#include "master/auth.h"
+#include "master/changes.h"
 #include "master/proxies.h"
 #include "store/jobs.h"
 #include "store/proxies.h"
@@ -186,7 +188,7 @@ static const char *other_cookies(struct request *req, const char *cookies)
 
         cookies += strspn(cookies, "; \t");
         len = strcspn(cookies, ";");
-        if (len && strncmp(cookies, "auth=", 5)) {
+        if (len && !auth_is_cookie(cookies)) {
             buf_puts(&out, out.len ? "; " : "Cookie: ");
             buf_add(&out, cookies, len);
         }
@@ -242,7 +244,7 @@ static bool write_cookie(const char *service, const char *cookie, struct buf *ou
 {
     size_t len = strcspn(cookie, ";");
 
-    if (!strncmp(cookie + strspn(cookie, " \t"), "auth=", 5))
+    if (auth_is_cookie(cookie + strspn(cookie, " \t")))
         return false;
     buf_add(out, cookie, len);
     for (cookie += len; *cookie; cookie += len) {
@@ -377,11 +379,11 @@ static det_status write_proxy(struct write_job *job, struct db *db, struct err *
 }
 
 /* From now on its task counts as ready. */
-static det_status wake_watchers(struct request *req)
+static det_status tell_pages(struct request *req)
 {
     const struct proxy_row *row = req->state;
 
-    waits_wake(req->master->waits, wait_key_task(&req->mem, row->task_id));
+    changes_note_text(req->master->changes, CHANGE_JOB, row->task_id);
     return DET_OK;
 }
 
@@ -411,7 +413,7 @@ det_status api_register_proxy(struct request *req)
     net_peer_address(req->x, address);
     *row = (struct proxy_row){allocation.id, allocation.task_id, address, body->port};
     req->state = row;
-    return request_write(req, write_proxy, wake_watchers);
+    return request_write(req, write_proxy, tell_pages);
 }
 
 det_status api_look_at_proxy(struct request *req)
