@@ -28,6 +28,11 @@ soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY
 	@tools/setup test
 	@tools/soak
 
+pictures: all ## the pictures of the WebUI in docs/pictures, from a real run
+	@tools/setup test
+	@tools/venv $(BUILD)/venv
+	@$(BUILD)/venv/bin/python tools/tour $(BUILD) docs/pictures
+
 fmt: ## clang-format on every C file
 	@tools/setup test
 	@git ls-files -co --exclude-standard '*.c' '*.h' | grep -v route_list.h | xargs clang-format -i
@@ -43,4 +48,4 @@ clean: ## throw the builds away
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-.PHONY: all demo examples test bench soak fmt install clean help
+.PHONY: all demo examples test bench soak pictures fmt install clean help

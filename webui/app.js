@@ -18,8 +18,8 @@ import {ApiError, whenSignedOut} from "./api.js";
 import {fill, h} from "./dom.js";
 import {follow} from "./live.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
-import {applyTheme, resume, session} from "./session.js";
-import {errorBox, icon, spinner} from "./widgets.js";
+import {applyTheme, mayChange, resume, session} from "./session.js";
+import {dialog, errorBox, facts, icon, spinner} from "./widgets.js";
 
 const ROUTES = [
     ["/", "dashboard"],
@@ -36,11 +36,11 @@ const ROUTES = [
     ["/settings", "settings"],
 ];
 
-const PLACES = [ // [address, label]; workspaces, models and users will stand here, too
+const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will stand here, too
     ["/", "Home"],
     ["/experiments", "Experiments"],
-    ["/tasks", "Tasks"],
-    ["/cluster", "Cluster"],
+    ["/tasks", "Tasks", true],
+    ["/cluster", "Cluster", true],
 ];
 
 const main = h("main", {id: "main", tabindex: -1});
@@ -49,14 +49,16 @@ const person = h("div", {class: "person"});
 const banner = h("div", {class: "banner", role: "status", hidden: true});
 
 let leave = null; // ends the page that is shown
+let shown = ""; // which one: its module and what it is about
 let isSignedIn = false;
 
 function drawFrame() {
     const here = location.pathname.slice(BASE.length) || "/";
-    fill(nav, PLACES.map(([address, label]) => link(address, {
+    fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
-    fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
+    if (!mayChange()) fill(person, h("span", {class: "chip", title: "Nothing can be changed or started here"}, "local runs, only shown"));
+    else fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
         h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
 
@@ -89,7 +91,17 @@ async function load(name) {
     }
 }
 
+// Where the focus goes when a page takes the place of another: to the link that led there if it is
+// still there (a tab), else to the content, so that nobody begins at the top again.
+function keepFocus(href) {
+    if (document.activeElement && document.activeElement !== document.body) return;
+    const same = href && [...main.querySelectorAll("a[href]")].find((node) => node.getAttribute("href") === href);
+    (same || main).focus({preventScroll: true});
+}
+
 async function show() {
+    const before = leave && main.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
+    const isFirst = !leave;
     leave?.();
     delete document.body.dataset.page;
     const stops = [];
@@ -109,6 +121,9 @@ async function show() {
     document.title = "det";
     const wait = setTimeout(() => isLeft || root.firstChild || fill(root, spinner()), 150);
     fill(main, root);
+    const about = JSON.stringify([found.module, {...found.params, tab: ""}]);
+    if (about !== shown && !isFirst) scrollTo(0, 0);
+    shown = about;
     try {
         const {page} = await load(found.module);
         if (isLeft) return;
@@ -117,6 +132,8 @@ async function show() {
             title: (text) => document.title = text ? `${text} – det` : "det",
             live: liveFor(stops), onLeave: (fn) => stops.push(fn),
         });
+        if (isLeft) return;
+        if (!isFirst) keepFocus(before);
         document.body.dataset.page = found.module; // it is there: tests and pictures wait for this
     } catch (error) {
         if (isLeft || error.name === "AbortError" || error.status === 401) return;
@@ -142,6 +159,9 @@ export function signedIn(next) {
     go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
 }
 
+const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search this page"],
+    ["j k", "Next and previous row of a table"], ["Enter", "Open a row"], ["Space", "Select a row"], ["?", "This list"]];
+
 // "g e" and the like go places; "/" finds the search box of a page; "?" tells.
 let before = "";
 function shortcuts(event) {
@@ -152,6 +172,8 @@ function shortcuts(event) {
         const box = main.querySelector("input[type=search]");
         if (!box) return;
         box.focus();
+    } else if (event.key === "?") {
+        dialog("Keyboard", () => facts(KEYS.map(([keys, what]) => [keys.split(" ").map((key) => [h("kbd", key), " "]), what])));
     } else {
         before = event.key;
         return;
@@ -172,6 +194,8 @@ async function begin() {
     document.addEventListener("sessionchange", drawFrame);
     addEventListener("popstate", show);
     addEventListener("keydown", shortcuts);
+    // What will be shown is fetched while the master says who this is.
+    import(`./pages/${match(ROUTES, location.pathname.slice(BASE.length) || "/")?.module || "missing"}.js`).catch(() => {});
     for (;;) {
         try {
             isSignedIn = await resume();

@@ -124,7 +124,7 @@ export function readSearch(reply, config) {
         const values = trials.map((trial) => trial.values[name]);
         const texts = new Set(values.map((one) => JSON.stringify(one)));
         if (texts.size < 2) fixed.push([name, values[0]]);
-        else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance[i]});
+        else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance?.[i]});
     });
     const metric = numberAxis(reply.metric || "metric", trials.map((trial) => trial.best), {isFlipped: reply.smallerIsBetter});
     return {trials, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,

@@ -3,7 +3,11 @@
 
 import {get, post} from "./api.js";
 
-export const session = {user: null, master: null}; // of /api/v1/me and /api/v1/master
+export const session = {user: null, master: null, mayAdminister: false}; // of /api/v1/me and /api/v1/master
+
+// Whether anything can be changed or started here: `det ui` only shows.  What does so has the class "changes", or
+// is left out.
+export const mayChange = () => !session.master?.isReadOnly;
 
 const LEFT = "det.signedOut"; // the person signed out: do not sign them in again
 const THEME = "det.theme";
@@ -13,13 +17,13 @@ const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.h
 // True when somebody is signed in afterwards.  On one's own machine the first user has no
 // password until somebody sets one, so that there is nothing to type.
 export async function resume() {
-    session.master = await get("/api/v1/master");
-    try {
-        session.user = (await get("/api/v1/me")).user;
-        return true;
-    } catch (error) {
+    const me = get("/api/v1/me").catch((error) => { // both at once: the first page waits for them
         if (error.status !== 401) throw error;
-    }
+        return {user: null};
+    });
+    [session.master, {user: session.user, mayAdminister: session.mayAdminister}] = await Promise.all([get("/api/v1/master"), me]);
+    document.documentElement.toggleAttribute("data-read-only", !mayChange());
+    if (session.user) return true;
     if (!isLoopback() || localStorage.getItem(LEFT)) return false;
     try {
         await signIn("determined", "");
@@ -31,10 +35,10 @@ export async function resume() {
 }
 
 export async function signIn(username, password) {
-    const reply = await post("/api/v1/auth/login", {username, password});
+    await post("/api/v1/auth/login", {username, password});
     localStorage.removeItem(LEFT);
-    session.user = reply.user;
     session.master ??= await get("/api/v1/master");
+    ({user: session.user, mayAdminister: session.mayAdminister} = await get("/api/v1/me"));
 }
 
 export async function signOut() {

@@ -502,7 +502,7 @@ static det_status pattern_make(const char *text, bool folds,
     pattern->set = m.sets.at;
     pattern->folds = folds;
     pattern_find_first(pattern);
-    pattern_find_literal(pattern);
+    pattern_find_literals(pattern);
     *ret_pattern = pattern;
     return DET_OK;
 }

@@ -30,6 +30,7 @@ enum {
     PATTERN_STEPS = 1200,
     PATTERN_TEXT_BYTES = 8 << 10,
     PATTERN_LITERAL = 64,
+    PATTERN_LITERALS = 8,
 };
 
 struct pattern;
@@ -47,9 +48,23 @@ void pattern_freep(struct pattern **pattern);
  * end of all of them. */
 bool pattern_matches(const struct pattern *pattern, const char *bytes, size_t len);
 
-/* A text that is in everything it matches, borrowed (at most PATTERN_LITERAL bytes, in
- * small letters where it folds): whoever has much to look at looks for that first.  Of
- * length 0: there is none. */
-const char *pattern_literal(const struct pattern *pattern, size_t *ret_len);
+/* Texts of which one is in everything it matches, borrowed (each at most
+ * PATTERN_LITERAL bytes, in small letters where it folds): whoever has much to look at
+ * looks for those first.  How many: "a|b" has two, "[ab]" none. */
+struct pattern_literal {
+    char text[PATTERN_LITERAL];
+    size_t len;
+};
+size_t pattern_literals(const struct pattern *pattern,
+                        const struct pattern_literal **ret_literals);
+
+/* The same for many texts, faster: it remembers what it has found out about the pattern
+ * (some 150 KB).  Borrows the pattern; not for two threads at once. */
+struct pattern_matcher;
+det_status pattern_matcher_new(const struct pattern *pattern,
+                               struct pattern_matcher **ret_matcher, struct err *err);
+void pattern_matcher_free(struct pattern_matcher *matcher); /* NULL: does nothing */
+bool pattern_matcher_finds(struct pattern_matcher *matcher, const char *bytes,
+                           size_t len);
 
 #endif

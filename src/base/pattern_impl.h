@@ -52,8 +52,8 @@ struct pattern {
     bool folds;            /* bytes are looked at in small letters */
     bool has_first;        /* a match begins with a byte of `first` */
     struct byte_set first; /* see pattern_run.c */
-    char literal[PATTERN_LITERAL];
-    size_t literal_len;
+    struct pattern_literal literal[PATTERN_LITERALS];
+    size_t literals;
 };
 
 static inline bool is_word(unsigned char c)
@@ -65,6 +65,6 @@ static inline bool is_word(unsigned char c)
 /* Fills `first`. */
 void pattern_find_first(struct pattern *pattern);
 /* Fills `literal`. */
-void pattern_find_literal(struct pattern *pattern);
+void pattern_find_literals(struct pattern *pattern);
 
 #endif

@@ -182,29 +182,73 @@ void pattern_find_first(struct pattern *pattern)
 }
 
 /* An instruction that no jump leads past is taken by every match; a run of such bytes
- * is in every match as it stands. */
-void pattern_find_literal(struct pattern *pattern)
+ * is in every match as it stands.  The longest one of [at, end). */
+static void find_literal(const struct pattern *pattern, size_t at, size_t end,
+                         struct pattern_literal *ret_literal)
 {
     size_t past = 0; /* a jump from before leads there */
     size_t run = 0;
 
-    for (size_t at = 0; at < pattern->count; at++) {
+    ret_literal->len = 0;
+    for (; at < end; at++) {
         const struct step *step = &pattern->step[at];
         bool is_jump = step->kind == STEP_SPLIT || step->kind == STEP_JUMP;
 
         if (is_jump && step->to > 0)
             past = MAX(past, at + (size_t)step->to);
         run = step->kind == STEP_BYTE && at >= past ? run + 1 : 0;
-        if (run <= pattern->literal_len || run > PATTERN_LITERAL)
+        if (run <= ret_literal->len || run > PATTERN_LITERAL)
             continue;
-        pattern->literal_len = run;
+        ret_literal->len = run;
         for (size_t i = 0; i < run; i++)
-            pattern->literal[i] = (char)pattern->step[at - run + 1 + i].byte;
+            ret_literal->text[i] = (char)pattern->step[at - run + 1 + i].byte;
     }
 }
 
-const char *pattern_literal(const struct pattern *pattern, size_t *ret_len)
+/* Where the branch that begins at `at` ends, if another one follows: it is entered by a
+ * split to that one and left by a jump behind all. */
+static bool has_branch(const struct pattern *pattern, size_t at, size_t *ret_end)
 {
-    *ret_len = pattern->literal_len;
-    return pattern->literal;
+    const struct step *step = &pattern->step[at];
+    size_t next = at + (size_t)step->to;
+    const struct step *leave = &pattern->step[next - 1];
+
+    if (step->kind != STEP_SPLIT || step->to < 2 || leave->kind != STEP_JUMP)
+        return false;
+    *ret_end = next - 1;
+    return leave->to > 0 && next - 1 + (size_t)leave->to == pattern->count - 1;
+}
+
+void pattern_find_literals(struct pattern *pattern)
+{
+    size_t at = 0;
+    size_t end;
+    bool is_last = false;
+
+    while (!is_last) {
+        struct pattern_literal *literal = &pattern->literal[pattern->literals];
+
+        if (pattern->literals == PATTERN_LITERALS) {
+            pattern->literals = 0;
+            return;
+        }
+        is_last = !has_branch(pattern, at, &end);
+        if (is_last)
+            find_literal(pattern, at, pattern->count, literal);
+        else
+            find_literal(pattern, at + 1, end, literal);
+        if (!literal->len) { /* one branch without any spoils it for all */
+            pattern->literals = 0;
+            return;
+        }
+        pattern->literals++;
+        at = end + 1;
+    }
+}
+
+size_t pattern_literals(const struct pattern *pattern,
+                        const struct pattern_literal **ret_literals)
+{
+    *ret_literals = pattern->literal;
+    return pattern->literals;
 }

@@ -161,8 +161,10 @@ static det_status start_and_open(struct cli *cli)
     else if (st == DET_BUSY)
         st = wait_for_others(cli) ? st : DET_OK;
     if (cli->client && !why.text[0])
-        cli_note(cli, "Started a local master at %s (stop it with 'det stop')",
-                 det_client_master(cli->client));
+        cli_note(
+            cli,
+            "Started a local master; its pages are at %s (stop it with 'det stop')",
+            det_client_master(cli->client));
     interrupt_release(&hold);
     if (st && why.text[0])
         *cli->err = why;

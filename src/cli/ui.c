@@ -59,6 +59,7 @@ static det_status start_master(struct ui *ui)
     const struct ui_options *options = ui->cli->in->options;
     struct master_config config = {
         .io = ui->io,
+        .storage = io_system(),
         .exec = ui->exec,
         .net = ui->net,
         .data_dir = "/data",

@@ -25,12 +25,16 @@ static const char nobodys_seal[crypto_pwhash_STRBYTES] =
 /* The salt that clients of this API have always put before a password. */
 static const char client_salt[] = "GubPEmmotfiK9TMD6Zdw";
 
+#define COOKIE "auth"
+
 enum {
     TOKEN_BYTES = 24, /* of an agent's token */
     AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     SEAL_OPS = 3,
     SEAL_BYTES = 32 << 20,
     TOKEN_MEMORY = 64 << 10,
+    COOKIE_DIGITS = 8,
+    COOKIE_NAME = 16,
     LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
 };
 
@@ -39,6 +43,7 @@ struct auth {
     char agent_token[AGENT_TOKEN_LEN + 1];
     _Atomic int logins_waiting;
     struct known *known;
+    char cookie[COOKIE_NAME];
 };
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -102,6 +107,18 @@ static det_status agent_token_file(struct io *io, const char *path, struct auth 
     return io_replace(io, path, have.data, have.len, true, err);
 }
 
+/* Of the key, which is the same for the life of the data: digits that tell nothing. */
+static void name_cookie(struct auth *auth)
+{
+    static const unsigned char message[] = "the name of the cookie";
+    unsigned char mac[crypto_auth_BYTES];
+    char digits[COOKIE_DIGITS + 1];
+
+    crypto_auth(mac, message, sizeof(message), auth->key);
+    hex_encode(digits, mac, COOKIE_DIGITS / 2);
+    snprintf(auth->cookie, sizeof(auth->cookie), COOKIE "_%s", digits);
+}
+
 det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
                     struct err *err)
 {
@@ -121,6 +138,8 @@ det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
         st = agent_token_file(io, token_path, auth, err);
     if (!st)
         st = known_new(&auth->known, err);
+    if (!st)
+        name_cookie(auth);
     if (st) {
         mem_free(auth);
         return st;
@@ -286,34 +305,62 @@ static bool is_foreign(const struct net_exchange *x)
     return site && strcmp(site, "same-origin") && strcmp(site, "none") && !is_link;
 }
 
-/* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
-static const char *cookie_token(const struct net_exchange *x, struct arena *mem)
+const char *auth_cookie(const struct auth *auth)
 {
-    const char *at = is_foreign(x) ? NULL : net_request_header(x, "Cookie");
+    return auth->cookie;
+}
 
-    while (at && *at) {
-        at += strspn(at, "; \t");
-        if (!strncmp(at, "auth=", 5))
-            return arena_strndup(mem, at + 5, strcspn(at + 5, "; \t"));
-        at += strcspn(at, ";");
+bool auth_is_cookie(const char *pair)
+{
+    size_t digits;
+
+    if (strncmp(pair, COOKIE, strlen(COOKIE)))
+        return false;
+    pair += strlen(COOKIE);
+    digits = *pair == '_' ? strspn(pair + 1, "0123456789abcdef") : 0;
+    pair += digits ? digits + 1 : 0;
+    return pair[strspn(pair, " \t")] == '='; /* browsers cut names */
+}
+
+/* Of "a=1; auth=TOKEN; b=2": other cookies may end in our name, or hold it. */
+static const char *find_cookie(const char *cookies, const char *name, struct arena *mem)
+{
+    size_t len = strlen(name);
+
+    while (*cookies) {
+        cookies += strspn(cookies, "; \t");
+        if (!strncmp(cookies, name, len) && cookies[len] == '=')
+            return arena_strndup(mem, cookies + len + 1,
+                                 strcspn(cookies + len + 1, "; \t"));
+        cookies += strcspn(cookies, ";");
     }
     return NULL;
 }
 
-static const char *find_token(const struct net_exchange *x, struct arena *mem)
+static const char *cookie_token(const struct auth *auth, const struct net_exchange *x,
+                                struct arena *mem)
+{
+    const char *cookies = is_foreign(x) ? NULL : net_request_header(x, "Cookie");
+    const char *token = cookies ? find_cookie(cookies, auth->cookie, mem) : NULL;
+
+    return token || !cookies ? token : find_cookie(cookies, COOKIE, mem);
+}
+
+static const char *find_token(const struct auth *auth, const struct net_exchange *x,
+                              struct arena *mem)
 {
     const char *token =
         bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
 
     if (!token)
         token = bearer(net_request_header(x, "Authorization"));
-    return token ? token : cookie_token(x, mem);
+    return token ? token : cookie_token(auth, x, mem);
 }
 
 bool auth_is_ours(const struct auth *auth, const struct net_exchange *x)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
-    const char *token = find_token(x, &mem);
+    const char *token = find_token(auth, x, &mem);
     char kind;
     int64_t id;
 
@@ -394,7 +441,7 @@ static det_status find_caller(struct request *req)
 {
     struct known *known = req->master->auth->known;
     uint64_t age = known_age(known); /* before the look: what changes later counts */
-    const char *token = find_token(req->x, &req->mem);
+    const char *token = find_token(req->master->auth, req->x, &req->mem);
     int64_t expires_us = 0;
     char kind;
     int64_t id;
@@ -412,7 +459,7 @@ static det_status find_caller(struct request *req)
 
 bool auth_knows(struct request *req)
 {
-    const char *token = find_token(req->x, &req->mem);
+    const char *token = find_token(req->master->auth, req->x, &req->mem);
 
     return token && known_find(req->master->auth->known, token,
                                master_now_us(req->master), &req->mem, &req->caller);
@@ -421,7 +468,8 @@ bool auth_knows(struct request *req)
 det_status auth_hold(struct request *req, struct auth_hold *ret_hold)
 {
     bool needs_none = req->master->is_read_only && !req->caller.session_id;
-    const char *token = needs_none ? NULL : find_token(req->x, &req->mem);
+    const char *token =
+        needs_none ? NULL : find_token(req->master->auth, req->x, &req->mem);
 
     *ret_hold = (struct auth_hold){
         .token = arena_strdup(&req->mem, token)}; /* headers go with the answer */

@@ -60,6 +60,13 @@ bool auth_holds(struct request *req, struct auth_hold *hold);
  * callers before is looked up again.  Before the writer is answered. */
 void auth_forget(struct auth *auth);
 
+/* The name of this master's cookie, "auth_" and eight digits: cookies know no ports,
+ * and the masters of one host must not sign people out of each other.  "auth" is taken
+ * as well, as Determined's clients know it. */
+const char *auth_cookie(const struct auth *auth);
+/* Whether "name=value..." is a session, of whatever master: nobody else's to see. */
+bool auth_is_cookie(const char *pair);
+
 enum token_kind { TOKEN_SESSION = 's', TOKEN_USER = 'u', TOKEN_TASK = 'a' };
 /* In `mem`; NULL when memory is out. */
 const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,

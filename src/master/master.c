@@ -27,6 +27,7 @@
 #include "master/rm/agents.h"
 #include "master/tell.h"
 #include "net/net.h"
+#include "store/roster.h"
 #include "store/store.h"
 #include "store/views.h"
 
@@ -420,11 +421,17 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
     return net_serve(master->net, &config, &master->server, err);
 }
 
+static void warm(struct task *task)
+{
+    store_roster_warm(CONTAINER_OF(task, struct master, warming)->store);
+}
+
 /* What handlers need. */
 static det_status build_tools(struct master *master, struct err *err)
 {
     det_status st = lane_new(master->exec, "worker", WORKERS, &master->workers, err);
 
+    master->warming = (struct task)TASK_INIT(warm);
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
@@ -489,6 +496,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         return err_default(err, DET_NOMEM);
     master->mem = (struct arena)ARENA_INIT(MASTER_MEMORY);
     master->io = config->io;
+    master->storage = config->storage ? config->storage : config->io;
     master->exec = config->exec;
     master->net = config->net;
     master->config = config->tree;

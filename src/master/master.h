@@ -29,6 +29,7 @@ struct net;
 
 struct master_config {
     struct io *io;
+    struct io *storage; /* where checkpoints lie; NULL: `io` */
     struct exec *exec;
     struct net *net;
     const char

@@ -27,6 +27,7 @@ struct waits;
 struct master {
     struct arena mem; /* what lives as long as the master */
     struct io *io;
+    struct io *storage; /* checkpoints are read there */
     struct exec *exec;
     struct net *net;
     const struct json *config;
@@ -45,6 +46,7 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
+    struct task warming; /* the table of experiments, when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
     struct lane *files;  /* reads what people download: a storage may be slow */
     struct store *store;

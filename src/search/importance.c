@@ -7,53 +7,87 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 
+/* A number of a trial, small to be sorted fast. */
+struct key {
+    double value;
+    uint32_t at; /* whose it is */
+};
+
+struct importance_ranks {
+    uint32_t count;
+    double rank[]; /* by trial; NaN: it has no metric */
+};
+
+/* A trial that has both, in the order of x once it is ranked. */
 struct point {
     double x; /* the value, or the number of its category */
-    double y; /* the metric */
     double x_rank;
     double y_rank;
     uint32_t group;
 };
 
-static int compare(double a, double b)
+static int by_value(const void *a, const void *b)
 {
-    return a < b ? -1 : a > b;
-}
+    double x = ((const struct key *)a)->value;
+    double y = ((const struct key *)b)->value;
 
-static int by_x(const void *a, const void *b)
-{
-    return compare(((const struct point *)a)->x, ((const struct point *)b)->x);
-}
-
-static int by_y(const void *a, const void *b)
-{
-    return compare(((const struct point *)a)->y, ((const struct point *)b)->y);
+    return x < y ? -1 : x > y;
 }
 
 /* ---- ranks and groups ------------------------------------------------------------ */
 
-/* Equal ones share the middle of their ranks. */
-static void rank_y(struct point *points, uint32_t count)
+/* The middle of the ranks of those that are equal to the i-th; `*ret_next`: who follows
+ * them. */
+static double shared_rank(const struct key *keys, uint32_t count, uint32_t i,
+                          uint32_t *ret_next)
 {
-    qsort(points, count, sizeof(*points), by_y);
-    for (uint32_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && points[next].y == points[i].y;)
-            next++;
-        for (uint32_t j = i; j < next; j++)
-            points[j].y_rank = (i + next - 1) / 2.0;
-    }
+    uint32_t next = i + 1;
+
+    while (next < count && keys[next].value == keys[i].value)
+        next++;
+    *ret_next = next;
+    return (i + next - 1) / 2.0;
 }
 
-static uint32_t rank_x(struct point *points, uint32_t count)
+det_status importance_rank(const double *metric, uint32_t count, struct arena *mem,
+                           const struct importance_ranks **ret_ranks, struct err *err)
+{
+    struct importance_ranks *ranks =
+        arena_alloc(mem, sizeof(*ranks) + count * sizeof(ranks->rank[0]));
+    struct key *keys = arena_array(mem, struct key, (size_t)count + 1);
+    uint32_t known = 0;
+
+    if (!ranks || !keys)
+        return err_default(err, DET_NOMEM);
+    ranks->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        ranks->rank[i] = NAN;
+        if (!isnan(metric[i]))
+            keys[known++] = (struct key){metric[i], i};
+    }
+    qsort(keys, known, sizeof(*keys), by_value);
+    for (uint32_t i = 0, next; i < known; i = next) {
+        double rank = shared_rank(keys, known, i, &next);
+
+        for (uint32_t j = i; j < next; j++)
+            ranks->rank[keys[j].at] = rank;
+    }
+    *ret_ranks = ranks;
+    return DET_OK;
+}
+
+/* Fills the points from `keys`, in their order; returns how many values there are. */
+static uint32_t rank_x(const struct importance_ranks *ranks, const struct key *keys,
+                       uint32_t count, struct point *points)
 {
     uint32_t distinct = 0;
 
-    qsort(points, count, sizeof(*points), by_x);
     for (uint32_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && points[next].x == points[i].x;)
-            next++;
+        double rank = shared_rank(keys, count, i, &next);
+
         for (uint32_t j = i; j < next; j++)
-            points[j].x_rank = (i + next - 1) / 2.0;
+            points[j] = (struct point){
+                .x = keys[j].value, .x_rank = rank, .y_rank = ranks->rank[keys[j].at]};
         distinct++;
     }
     return distinct;
@@ -83,9 +117,19 @@ static uint32_t form_groups(struct point *points, uint32_t count, uint32_t disti
 
 /* ---- what they say --------------------------------------------------------------- */
 
+/* The ranks are those among all trials; here are those that have a value. */
+static double mean_rank(const struct point *points, uint32_t count)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        sum += points[i].y_rank;
+    return sum / count;
+}
+
 static double share_of(const struct point *points, uint32_t count, uint32_t groups)
 {
-    double mean = (count - 1) / 2.0; /* of ranks 0 .. count - 1, ties or not */
+    double mean = mean_rank(points, count);
     double total = 0, between = 0;
     double share;
 
@@ -106,12 +150,13 @@ static double share_of(const struct point *points, uint32_t count, uint32_t grou
 
 static double correlation_of(const struct point *points, uint32_t count)
 {
-    double mean = (count - 1) / 2.0;
+    double x_mean = (count - 1) / 2.0; /* of ranks 0 .. count - 1, ties or not */
+    double y_mean = mean_rank(points, count);
     double xx = 0, yy = 0, xy = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        double x = points[i].x_rank - mean;
-        double y = points[i].y_rank - mean;
+        double x = points[i].x_rank - x_mean;
+        double y = points[i].y_rank - y_mean;
 
         xx += x * x;
         yy += y * y;
@@ -120,28 +165,27 @@ static double correlation_of(const struct point *points, uint32_t count)
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
 }
 
-det_status importance_of(const struct importance_value *value, const double *metric,
-                         uint32_t count, struct arena *mem,
+det_status importance_of(const struct importance_value *value,
+                         const struct importance_ranks *ranks, struct arena *mem,
                          struct importance *ret_importance, struct err *err)
 {
     struct importance found = {.share = NAN, .correlation = NAN};
-    struct point *points = arena_array(mem, struct point, (size_t)count + 1);
+    struct point *points = arena_array(mem, struct point, (size_t)ranks->count + 1);
+    struct key *keys = arena_array(mem, struct key, (size_t)ranks->count + 1);
     enum importance_kind kind = IMPORTANCE_NONE;
     uint32_t distinct;
 
-    if (!points)
+    if (!points || !keys)
         return err_default(err, DET_NOMEM);
-    for (uint32_t i = 0; i < count; i++) {
-        if (value[i].kind == IMPORTANCE_NONE || isnan(metric[i]))
+    for (uint32_t i = 0; i < ranks->count; i++) {
+        if (value[i].kind == IMPORTANCE_NONE || isnan(ranks->rank[i]))
             continue;
         kind = value[i].kind;
-        points[found.trials++] = (struct point){
-            .x = kind == IMPORTANCE_NUMBER ? value[i].number : value[i].category,
-            .y = metric[i],
-        };
+        keys[found.trials++] = (struct key){
+            kind == IMPORTANCE_NUMBER ? value[i].number : value[i].category, i};
     }
-    rank_y(points, found.trials);
-    distinct = rank_x(points, found.trials);
+    qsort(keys, found.trials, sizeof(*keys), by_value);
+    distinct = rank_x(ranks, keys, found.trials, points);
     found.groups = form_groups(points, found.trials, distinct, kind);
     if (found.trials > 1) {
         found.share = share_of(points, found.trials, found.groups);

@@ -47,10 +47,15 @@ struct importance {
     uint32_t groups;
 };
 
-/* A metric that is NaN is none: the trial is left out.  Infinite ones count, as the
- * largest or smallest of all.  DET_NOMEM. */
-det_status importance_of(const struct importance_value *value, const double *metric,
-                         uint32_t count, struct arena *mem,
+/* The ranks of the trials' metrics, in `mem`: once for all hyperparameters.  A metric
+ * that is NaN is none: the trial is left out.  Infinite ones count, as the largest or
+ * smallest of all.  DET_NOMEM. */
+struct importance_ranks;
+det_status importance_rank(const double *metric, uint32_t count, struct arena *mem,
+                           const struct importance_ranks **ret_ranks, struct err *err);
+/* Of one hyperparameter; a value for each of those trials.  DET_NOMEM. */
+det_status importance_of(const struct importance_value *value,
+                         const struct importance_ranks *ranks, struct arena *mem,
                          struct importance *ret_importance, struct err *err);
 
 #endif

@@ -29,7 +29,6 @@ struct arena;
 struct buf;
 struct db;
 struct json;
-struct json_writer;
 struct report_metrics;
 struct store;
 
@@ -123,14 +122,6 @@ struct metric_series {
 det_status store_metric_series(struct db *db, const struct metric_line *query,
                                struct arena *mem, struct metric_series *ret_series,
                                struct err *err);
-/* The groups and names of an experiment's metrics: [{"group":..,"name":..}] sorted. */
-det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
-                              struct json **ret_names, struct err *err);
-
-/* A trial's metrics, sorted by group and name, as elements of an array that is open:
- * {"group","name","type","count","min","max","last"}; min and max only of numbers. */
-det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,
-                             struct err *err);
 
 /* One step of compaction: turns the oldest full run of tail rows into a block.
  * *ret_did: there was something to do.  `everything`: also short runs (tests, bench,

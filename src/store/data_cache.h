@@ -61,6 +61,7 @@ struct data_cache {
     int64_t id_end;
     VEC(struct metric_key) full; /* tails to compact */
     bool has_scanned;            /* ... what was there when this process began, too */
+    struct metric_key still;     /* the last tail that was looked at for being over */
     bool has_levels;             /* no block of an older version is without its page */
     VEC(struct log_stretch) small;
     struct buf row; /* the row that is being written, and its JSON */

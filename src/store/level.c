@@ -505,6 +505,10 @@ static bool get_column(struct blob *body, const struct level *level,
     get_odd_and_order(body, level, column);
     get_extremes(body, level, column, coder);
     get_ends(body, column);
+    for (uint32_t i = 0; i < level->nodes; i++) {
+        if (!column->sum[i].count && (column->sum[i].has || column->sum[i].odd))
+            body->is_bad = true;
+    }
     return true;
 }
 

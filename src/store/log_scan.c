@@ -5,58 +5,92 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/pattern.h"
 #include "store/data.h"
 
-enum { PATTERN_COST = 8 }; /* matching a byte costs that many times looking at it */
+enum { PATTERN_COST = 4 }; /* matching a byte costs that many times looking at it */
+
+static det_status compile(struct log_scan *scan, const struct log_query *query,
+                          struct err *err)
+{
+    const struct pattern_literal *literal;
+    det_status st = query->folds
+                        ? pattern_new_folding(query->search, &scan->pattern, err)
+                        : pattern_new(query->search, &scan->pattern, err);
+
+    if (!st)
+        st = pattern_matcher_new(scan->pattern, &scan->matcher, err);
+    if (st)
+        return st;
+    scan->places = pattern_literals(scan->pattern, &literal);
+    for (size_t i = 0; i < scan->places; i++)
+        find_init(&scan->place[i].find, literal[i].text, literal[i].len, query->folds);
+    return DET_OK;
+}
 
 det_status log_scan_init(struct log_scan *scan, const struct log_query *query,
                          struct err *err)
 {
-    const char *text = query->search ? query->search : "";
-    size_t len = strlen(text);
     det_status st = DET_OK;
 
     *scan = (struct log_scan){0};
-    if (len && query->is_regex) {
-        st = query->folds ? pattern_new_folding(text, &scan->pattern, err)
-                          : pattern_new(text, &scan->pattern, err);
-        if (st)
-            return st;
-        text = pattern_literal(scan->pattern, &len);
+    if (!query->search || !*query->search)
+        return DET_OK;
+    if (query->is_regex) {
+        st = compile(scan, query, err);
+    } else {
+        find_init(&scan->place[0].find, query->search, strlen(query->search),
+                  query->folds);
+        scan->places = 1;
     }
-    find_init(&scan->find, text, len, query->folds);
-    return DET_OK;
+    if (st)
+        log_scan_done(scan);
+    return st;
 }
 
 void log_scan_done(struct log_scan *scan)
 {
+    pattern_matcher_free(scan->matcher);
     pattern_free(scan->pattern);
+    *scan = (struct log_scan){0};
 }
 
-static void look_from(struct log_scan *scan, const char *from)
+/* Those that stood before `from` are looked for again. */
+static void look_from(struct log_scan *scan, const char *from, bool is_new)
 {
-    scan->place = find_in(&scan->find, from, (size_t)(scan->end - from));
-    scan->is_over = !scan->place;
+    scan->is_over = true;
+    for (size_t i = 0; i < scan->places; i++) {
+        const char *at = scan->place[i].at;
+
+        if (is_new || (at && at < from))
+            scan->place[i].at =
+                find_in(&scan->place[i].find, from, (size_t)(scan->end - from));
+        scan->is_over = scan->is_over && !scan->place[i].at;
+    }
 }
 
 bool log_scan_begin(struct log_scan *scan, const void *bytes, size_t len)
 {
     scan->is_over = false;
-    if (!scan->find.len)
+    if (!scan->places)
         return true;
     scan->end = (const char *)bytes + len;
-    look_from(scan, bytes);
+    look_from(scan, bytes, true);
     return !scan->is_over;
 }
 
 bool log_scan_may(struct log_scan *scan, const struct log_line *line)
 {
-    if (!scan->find.len)
+    if (!scan->places)
         return true;
-    if (!scan->is_over && scan->place < line->text)
-        look_from(scan, line->text);
-    return !scan->is_over && scan->place + scan->find.len <= line->text + line->len;
+    if (!scan->is_over)
+        look_from(scan, line->text, false);
+    for (size_t i = 0; !scan->is_over && i < scan->places; i++) {
+        const char *at = scan->place[i].at;
+
+        if (at && at + scan->place[i].find.len <= line->text + line->len)
+            return true;
+    }
+    return false;
 }
 
 bool log_scan_matches(struct log_scan *scan, const struct log_line *line)
@@ -64,7 +98,7 @@ bool log_scan_matches(struct log_scan *scan, const struct log_line *line)
     if (!scan->pattern)
         return true;
     scan->cost += PATTERN_COST * MIN((size_t)line->len, (size_t)PATTERN_TEXT_BYTES);
-    return pattern_matches(scan->pattern, line->text, line->len);
+    return pattern_matcher_finds(scan->matcher, line->text, line->len);
 }
 
 size_t log_scan_cost(struct log_scan *scan)

@@ -4,8 +4,8 @@
  * A chunk is its lines' texts with a few bytes between them, so a text is looked for in
  * the whole of it at once; lines are taken apart only up to the places where it stands,
  * and a place that reaches over the end of a line is none.  Of a regular expression the
- * text that all its matches hold is looked for so; only lines that have it are matched.
- */
+ * texts of which its matches hold one are looked for so; only lines that have one are
+ * matched. */
 #ifndef STORE_LOG_SCAN_H
 #define STORE_LOG_SCAN_H
 
@@ -14,18 +14,22 @@
 
 #include "base/err.h"
 #include "base/find.h"
+#include "base/pattern.h"
 
 struct log_line;
 struct log_query;
-struct pattern;
 
 struct log_scan {
-    struct find find;        /* of length 0: nothing to look for in whole chunks */
+    struct {
+        struct find find;
+        const char *at; /* where it stands next in this chunk; NULL: nowhere */
+    } place[PATTERN_LITERALS];
+    size_t places;           /* 0: nothing to look for in whole chunks */
     struct pattern *pattern; /* NULL: it is a plain text, or nothing */
-    const char *place;       /* where it stands next in this chunk */
-    const char *end;         /* of the chunk */
-    bool is_over;            /* it stands nowhere in the rest of the chunk */
-    size_t cost;             /* beyond looking: bytes that were matched, weighted */
+    struct pattern_matcher *matcher;
+    const char *end; /* of the chunk */
+    bool is_over;    /* none of them stands in the rest of the chunk */
+    size_t cost;     /* beyond looking: bytes that were matched, weighted */
 };
 
 /* Borrows the query.  DET_INVALID: its expression is none. */

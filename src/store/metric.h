@@ -240,6 +240,11 @@ det_status metric_cells_text(const struct metric_cells *row, struct arena *mem,
 det_status metric_cells_json(const struct metric_cells *row, struct arena *mem,
                              struct json **ret_object, struct err *err);
 
+/* What a trial reported in a group and was not taken back, summed up
+ * (store_metric_summary.c). */
+det_status metric_stats_of(struct db *db, int64_t trial_id, const char *group,
+                           struct metric_stats *stats, struct err *err);
+
 /* ---- reading in order (metric_cursor.c) ------------------------------------------ */
 
 struct metric_cursor;

@@ -104,6 +104,9 @@ det_status store_roster_find(struct store *store, struct db *db,
                              const struct roster_query *query, struct arena *mem,
                              struct roster_page *ret_page, struct err *err);
 
+/* Fills it where nobody has looked yet, for somebody who is about to. */
+void store_roster_warm(struct store *store);
+
 /* ---- one row, as it is shown ----------------------------------------------------- */
 
 enum { ROSTER_DESCRIPTION = 300 };

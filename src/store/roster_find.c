@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "store/roster_impl.h"
+#include "store/store.h"
 #include "store/store_impl.h"
 #include "store/views.h"
 
@@ -583,6 +584,19 @@ det_status roster_find(struct roster *roster, struct db *db,
     if (!st)
         *ret_page = page;
     return st;
+}
+
+void store_roster_warm(struct store *store)
+{
+    struct roster *roster = store_roster(store);
+    struct db *db = NULL;
+
+    if (store_reader_take(store, &db, NULL))
+        return; /* whoever looks is told why */
+    lock_take(&roster->look);
+    (void)roster_catch_up(roster, db, NULL);
+    lock_give(&roster->look);
+    store_reader_give(store, db);
 }
 
 det_status store_roster_find(struct store *store, struct db *db,

@@ -27,6 +27,8 @@
 
 struct arena;
 struct db;
+struct json;
+struct json_writer;
 
 enum {
     SERIES_NUMBERS = 200000,      /* of one chart, about: pixels shrink with lines */
@@ -105,5 +107,13 @@ det_status store_series(struct db *db, const struct series_ask *ask, struct aren
 det_status store_series_names(struct db *db, const int64_t *trial, uint32_t trials,
                               struct arena *mem, struct series_metric **ret_names,
                               uint32_t *ret_count, struct err *err);
+
+/* The groups and names of an experiment's metrics: [{"group":..,"name":..}] sorted. */
+det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
+                              struct json **ret_names, struct err *err);
+/* A trial's metrics, sorted by group and name, as elements of an array that is open:
+ * {"group","name","type","count","min","max","last"}; min and max only of numbers. */
+det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,
+                             struct err *err);
 
 #endif

@@ -37,12 +37,19 @@ static uint32_t pixel_of(const struct series_grid *grid, double x)
     return at >= grid->pixels ? grid->pixels - 1 : (uint32_t)at;
 }
 
+static float offset_of(const struct series_grid *grid, uint32_t pixel, double x)
+{
+    return (float)((x - grid->from) / grid->width - pixel + 2);
+}
+
 bool series_place_of(const struct series_grid *grid, double from, double to,
                      struct series_place *ret_place)
 {
     double middle = from + (to - from) / 2;
+    uint32_t pixel = pixel_of(grid, middle);
 
-    *ret_place = (struct series_place){from, to, pixel_of(grid, middle)};
+    *ret_place = (struct series_place){middle, pixel, offset_of(grid, pixel, from),
+                                       offset_of(grid, pixel, to)};
     return (to - from) * 2 <= grid->width || pixel_of(grid, from) == pixel_of(grid, to);
 }
 
@@ -61,7 +68,7 @@ static double odd_value(uint8_t odd)
 }
 
 /* Of equal extremes the one that was reached first counts. */
-static void take_low(struct series_pixel *pixel, double x, double y)
+static void take_low(struct series_pixel *pixel, float x, double y)
 {
     if (y < pixel->low || (!(y > pixel->low) && x < pixel->low_at)) {
         pixel->low = y;
@@ -69,7 +76,7 @@ static void take_low(struct series_pixel *pixel, double x, double y)
     }
 }
 
-static void take_high(struct series_pixel *pixel, double x, double y)
+static void take_high(struct series_pixel *pixel, float x, double y)
 {
     if (y > pixel->high || (!(y < pixel->high) && x < pixel->high_at)) {
         pixel->high = y;
@@ -77,18 +84,31 @@ static void take_high(struct series_pixel *pixel, double x, double y)
     }
 }
 
-static void pixel_add(struct series_pen *pen, double x, double y)
+static bool note_odd(struct series_pen *pen, uint32_t pixel, uint8_t odd)
 {
-    struct series_pixel *pixel = &pen->pixel[pixel_of(pen->grid, x)];
+    if (!pen->odd_in)
+        pen->odd_in = mem_array(pen->grid->pixels, sizeof(*pen->odd_in));
+    if (pen->odd_in)
+        pen->odd_in[pixel] |= odd;
+    return pen->odd_in != NULL;
+}
 
-    if (!isfinite(y)) {
-        pixel->odd |= odd_kind(y);
-    } else if (!pixel->has) {
-        *pixel = (struct series_pixel){y, y, x, x, true, pixel->odd};
+static bool pixel_add(struct series_pen *pen, double x, double y)
+{
+    uint32_t at = pixel_of(pen->grid, x);
+    struct series_pixel *pixel = &pen->pixel[at];
+    float offset;
+
+    if (!isfinite(y))
+        return note_odd(pen, at, odd_kind(y));
+    offset = offset_of(pen->grid, at, x);
+    if (pixel->low_at > 0) {
+        take_low(pixel, offset, y);
+        take_high(pixel, offset, y);
     } else {
-        take_low(pixel, x, y);
-        take_high(pixel, x, y);
+        *pixel = (struct series_pixel){y, y, offset, offset};
     }
+    return true;
 }
 
 /* From now on only pixels. */
@@ -99,8 +119,10 @@ static bool spill(struct series_pen *pen)
     pen->pixel = mem_array(pen->grid->pixels, sizeof(*pen->pixel));
     if (!pen->pixel)
         return false;
-    for (size_t i = 0; i < pen->few.count; i++)
-        pixel_add(pen, pen->few.at[i].x, pen->few.at[i].y);
+    for (size_t i = 0; i < pen->few.count; i++) {
+        if (!pixel_add(pen, pen->few.at[i].x, pen->few.at[i].y))
+            return false;
+    }
     vec_done(&pen->few);
     return true;
 }
@@ -135,44 +157,53 @@ bool series_pen_add(struct series_pen *pen, double x, double y)
         return false;
     if (!pen->pixel && pen->few.count < pen->grid->room)
         return vec_push(&pen->few, point);
-    if (!spill(pen))
-        return false;
-    pixel_add(pen, x, y);
-    return true;
+    return spill(pen) && pixel_add(pen, x, y);
 }
 
 static bool add_odd_sum(struct series_pen *pen, const struct series_place *place,
                         uint8_t odd)
 {
-    double middle = place->from + (place->to - place->from) / 2;
-
-    pen->pixel[place->pixel].odd |= odd;
+    if (!note_odd(pen, place->pixel, odd))
+        return false;
     for (uint8_t kind = ODD_NAN; kind <= ODD_DOWN; kind = (uint8_t)(kind << 1)) {
-        if (odd & kind && !add_odd(pen, middle, odd_value(kind)))
+        if (odd & kind && !add_odd(pen, place->middle, odd_value(kind)))
             return false;
     }
     return true;
 }
 
-bool series_pen_add_sum(struct series_pen *pen, const struct series_place *place,
-                        const struct series_sum *sum)
+static void add_extremes(struct series_pixel *pixel, const struct series_place *place,
+                         const struct series_sum *sum)
 {
     bool is_low_first = sum->low_at <= sum->high_at;
-    struct series_pixel *pixel;
+    float low_at = is_low_first ? place->from : place->to;
+    float high_at = is_low_first ? place->to : place->from;
 
-    if (!sum->count)
-        return true;
-    if (!spill(pen) || (sum->odd && !add_odd_sum(pen, place, sum->odd)))
-        return false;
-    pen->line.reports += sum->count;
-    pixel = &pen->pixel[place->pixel];
-    if (!sum->has)
-        return true;
-    if (!pixel->has)
-        *pixel = (struct series_pixel){sum->low,         sum->high, (double)INFINITY,
-                                       (double)INFINITY, true,      pixel->odd};
-    take_low(pixel, is_low_first ? place->from : place->to, sum->low);
-    take_high(pixel, is_low_first ? place->to : place->from, sum->high);
+    if (pixel->low_at > 0) {
+        take_low(pixel, low_at, sum->low);
+        take_high(pixel, high_at, sum->high);
+    } else {
+        *pixel = (struct series_pixel){sum->low, sum->high, low_at, high_at};
+    }
+}
+
+bool series_pen_add_sums(struct series_pen *pen, const struct series_place *place,
+                         const struct series_sum *sum, uint32_t count)
+{
+    uint64_t reports = 0;
+
+    for (uint32_t i = 0; i < count && !pen->pixel; i++) {
+        if (sum[i].count && !spill(pen))
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        reports += sum[i].count;
+        if (sum[i].has)
+            add_extremes(&pen->pixel[place[i].pixel], &place[i], &sum[i]);
+        if (sum[i].odd && !add_odd_sum(pen, &place[i], sum[i].odd))
+            return false;
+    }
+    pen->line.reports += reports;
     return true;
 }
 
@@ -188,7 +219,9 @@ void series_pen_done(struct series_pen *pen)
     vec_done(&pen->few);
     vec_done(&pen->odd);
     mem_free(pen->pixel);
+    mem_free(pen->odd_in);
     pen->pixel = NULL;
+    pen->odd_in = NULL;
 }
 
 /* ---- exact charts ---------------------------------------------------------------- */
@@ -307,15 +340,15 @@ static det_status draw_exact(struct series_pen *const *pen, uint32_t count,
     return DET_OK;
 }
 
-static void fill_pixel(const struct series_pixel *pixel, double y[2])
+static void fill_pixel(const struct series_pixel *pixel, uint8_t odd, double y[2])
 {
     bool is_low_first = pixel->low_at <= pixel->high_at;
 
     y[0] = y[1] = (double)NAN;
-    if (!pixel->has && pixel->odd)
-        y[0] = odd_value(pixel->odd);
-    if (!pixel->has)
+    if (!(pixel->low_at > 0)) {
+        y[0] = odd ? odd_value(odd) : (double)NAN;
         return;
+    }
     y[0] = is_low_first ? pixel->low : pixel->high;
     if (pixel->low < pixel->high)
         y[1] = is_low_first ? pixel->high : pixel->low;
@@ -333,7 +366,9 @@ static uint32_t used_pixels(struct series_pen *const *pen, uint32_t count,
         const struct series_pixel *pixel = pen[i]->pixel;
 
         for (uint32_t k = 0; k < pixels; k++)
-            used[k] |= pixel[k].has | pixel[k].odd;
+            used[k] |= pixel[k].low_at > 0;
+        for (uint32_t k = 0; k < pixels && pen[i]->odd_in; k++)
+            used[k] |= pen[i]->odd_in[k];
     }
     for (uint32_t k = 0; k < pixels; k++) {
         if (used[k])
@@ -386,7 +421,9 @@ static det_status draw_pixels(struct series_pen *const *pen, uint32_t count,
         if (!draw_line(pen[i], mem, chart->x_count, line))
             return err_default(err, DET_NOMEM);
         for (uint32_t k = 0; k < used_count; k++)
-            fill_pixel(&pen[i]->pixel[used[k]], line->y + 1 + k * (size_t)2);
+            fill_pixel(&pen[i]->pixel[used[k]],
+                       pen[i]->odd_in ? pen[i]->odd_in[used[k]] : 0,
+                       line->y + 1 + k * (size_t)2);
         line->y[0] = line->first.x > grid->from ? (double)NAN : line->first.y;
         line->y[chart->x_count - 1] =
             line->last.x < grid->to ? (double)NAN : line->last.y;

@@ -27,13 +27,13 @@ struct series_grid {
     uint32_t room; /* values that a line keeps as they come */
 };
 
+/* There are as many as lines have pixels: small.  The extremes' places are counted in
+ * pixels from here, plus 2; 0: there are none. */
 struct series_pixel {
     double low;
     double high;
-    double low_at;
-    double high_at;
-    bool has; /* any of the above */
-    uint8_t odd;
+    float low_at;
+    float high_at;
 };
 
 struct series_pen {
@@ -41,6 +41,7 @@ struct series_pen {
     struct series_line line;
     VEC(struct series_point) few; /* until there are pixels */
     struct series_pixel *pixel;   /* NULL: all values are in `few` */
+    uint8_t *odd_in;              /* what each pixel has that is odd; NULL: none has */
     bool has_ends;                /* line.first and line.last */
     VEC(struct series_point) odd;
 };
@@ -58,17 +59,19 @@ struct series_sum {
 
 /* ... and where it lies: the same for all lines of a chart that have it. */
 struct series_place {
-    double from;
-    double to;
+    double middle;
     uint32_t pixel;
+    float from; /* as in series_pixel */
+    float to;
 };
 
 /* False: out of memory. */
 bool series_pen_add(struct series_pen *pen, double x, double y);
 /* The first or the last value of sums: does not count. */
 void series_pen_mark(struct series_pen *pen, double x, double y);
-bool series_pen_add_sum(struct series_pen *pen, const struct series_place *place,
-                        const struct series_sum *sum);
+/* Without a value has neither extremes nor anything odd. */
+bool series_pen_add_sums(struct series_pen *pen, const struct series_place *place,
+                         const struct series_sum *sum, uint32_t count);
 /* False: it is wider than half a pixel, and not within one. */
 bool series_place_of(const struct series_grid *grid, double from, double to,
                      struct series_place *ret_place);

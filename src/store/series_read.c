@@ -202,10 +202,8 @@ static det_status add_sums(const struct reading *r, const struct level *level,
             continue;
         mark(r, pen, &column->end[first]);
         mark(r, pen, &column->end[first + 1]);
-        for (uint32_t i = 0; i < level->nodes; i++) {
-            if (!series_pen_add_sum(pen, &place[i], &column->sum[i]))
-                return err_default(err, DET_NOMEM);
-        }
+        if (!series_pen_add_sums(pen, place, column->sum, level->nodes))
+            return err_default(err, DET_NOMEM);
     }
     return DET_OK;
 }

@@ -49,8 +49,8 @@ static const struct sql experiment_sql[] = {
         " WHERE id = $1"),
     SQL(EXPERIMENT_TRIALS,
         "SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id"),
-    SQL(EXPERIMENT_FORKS,
-        "SELECT id FROM experiments WHERE parent_id = $1 ORDER BY id"),
+    SQL(EXPERIMENT_FORKS, "SELECT id FROM experiments WHERE parent_id = $1 AND "
+                          "parent_id > 0 ORDER BY id"),
     SQL(EXPERIMENT_FILES, "SELECT f.files FROM experiments e"
                           "  LEFT JOIN experiment_files f ON f.id = e.id"
                           " WHERE e.id = $1"),

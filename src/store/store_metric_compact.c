@@ -5,7 +5,8 @@
  * A step takes one (trial, group, run) whose tail is full and packs its oldest stretch
  * that no other block interrupts.  Where that stretch overlaps a block, or follows one
  * that is less than half full, the block is unpacked into it first; so blocks never
- * overlap and short ones do not pile up. */
+ * overlap and short ones do not pile up.  When no tail is full, those go that nothing
+ * will be added to: of trials that ended, and of runs before the current one. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -19,6 +20,7 @@
 enum {
     TAIL_FULL,
     TAIL_ANY,
+    TAIL_NEXT,
     TAIL_DROP,
     DELETE_TAIL,
     DELETE_BLOCKS,
@@ -27,11 +29,20 @@ enum {
     DELETE_RUNS
 };
 
+enum { STILL_TAILS = 64 };
+
 static const struct sql metric_compact_sql[] = {
     SQL(TAIL_FULL, "SELECT trial_id, group_id, run_id FROM metric_tail"
                    " GROUP BY trial_id, group_id, run_id HAVING COUNT(*) >= $1"),
     SQL(TAIL_ANY, "SELECT trial_id, group_id, run_id FROM metric_tail"
                   " ORDER BY trial_id, group_id, run_id LIMIT 1"),
+    /* the next tail there is, and whether nothing is going to be added to it */
+    SQL(TAIL_NEXT,
+        "SELECT m.trial_id, m.group_id, m.run_id,"
+        "  t.state IN ('COMPLETED', 'CANCELED', 'ERROR') OR m.run_id < t.run_id"
+        " FROM metric_tail m JOIN trials t ON t.id = m.trial_id"
+        " WHERE (m.trial_id, m.group_id, m.run_id) > ($1, $2, $3)"
+        " ORDER BY m.trial_id, m.group_id, m.run_id LIMIT 1"),
     SQL(TAIL_DROP, "DELETE FROM metric_tail"
                    " WHERE trial_id = $1 AND group_id = $2 AND run_id = $3"
                    "  AND (steps, nth) >= ($4, $5) AND (steps, nth) <= ($6, $7)"),
@@ -262,24 +273,72 @@ static det_status pack_any(struct db *db, bool *ret_did, struct err *err)
     return pack(db, &key, true, ret_did, err);
 }
 
-det_status store_metric_compact(struct db *db, bool everything, bool *ret_did,
-                                struct err *err)
+/* *ret_is_still: nothing is going to be added.  DET_OK with trial_id 0: the end. */
+static det_status next_tail(struct db *db, struct metric_key *key, bool *ret_is_still,
+                            struct err *err)
 {
-    struct data_cache *cache = data_cache_of(db);
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_compact_sql[TAIL_NEXT], err);
+
+    db_bind_i64(&q, key->trial_id);
+    db_bind_i64(&q, key->group_id);
+    db_bind_i64(&q, key->run_id);
+    *key = (struct metric_key){0};
+    if (db_next(&q)) {
+        *key = read_key(&q);
+        *ret_is_still = db_col_bool(&q);
+    }
+    return q.status;
+}
+
+/* What runs that are over left: short blocks, so that nobody has to read rows one by
+ * one ever after.  Looks at some tails a step, and goes on where it was. */
+static det_status pack_still(struct db *db, struct data_cache *cache, bool *ret_did,
+                             struct err *err)
+{
     det_status st = DET_OK;
 
-    *ret_did = false;
-    if (!cache)
-        return err_default(err, DET_NOMEM);
-    if (!everything && !cache->has_scanned)
-        st = scan(db, cache, err);
-    while (!st && !everything && !*ret_did && cache->full.count) {
+    for (int i = 0; i < STILL_TAILS && !st && !*ret_did; i++) {
+        bool is_still = false;
+
+        st = next_tail(db, &cache->still, &is_still, err);
+        if (st || !cache->still.trial_id)
+            return st;
+        if (is_still)
+            st = pack(db, &cache->still, true, ret_did, err);
+        if (*ret_did)
+            cache->still.run_id--; /* it may have more than one block's worth */
+    }
+    *ret_did = !st;
+    return st;
+}
+
+/* The next full tail of those that were noted. */
+static det_status pack_full(struct db *db, struct data_cache *cache, bool *ret_did,
+                            struct err *err)
+{
+    det_status st = cache->has_scanned ? DET_OK : scan(db, cache, err);
+
+    while (!st && !*ret_did && cache->full.count) {
         struct metric_key key = vec_pop(&cache->full);
 
         st = pack(db, &key, false, ret_did, err);
     }
-    if (!st && everything)
-        st = pack_any(db, ret_did, err);
+    return st;
+}
+
+det_status store_metric_compact(struct db *db, bool everything, bool *ret_did,
+                                struct err *err)
+{
+    struct data_cache *cache = data_cache_of(db);
+    det_status st;
+
+    *ret_did = false;
+    if (!cache)
+        return err_default(err, DET_NOMEM);
+    st = everything ? pack_any(db, ret_did, err) : pack_full(db, cache, ret_did, err);
+    if (!st && !*ret_did)
+        st = pack_still(db, cache, ret_did, err);
     if (!st && !*ret_did)
         st = level_fill_step(db, ret_did, err);
     if (!st && !*ret_did)

@@ -12,7 +12,7 @@
 #include "store/series.h"
 #include "store/store_impl.h"
 
-enum { OF_EXPERIMENT, OF_TRIAL };
+enum { OF_EXPERIMENT, OF_TRIAL, FULL_OF_EXPERIMENT, FULL_OF_TRIAL };
 
 static const struct sql metric_name_sql[] = {
     SQL(OF_EXPERIMENT, "SELECT DISTINCT g.name, s.names FROM trials t"
@@ -22,6 +22,14 @@ static const struct sql metric_name_sql[] = {
     SQL(OF_TRIAL, "SELECT g.name, s.names FROM metric_shapes s"
                   "  JOIN metric_groups g ON g.id = s.group_id"
                   " WHERE s.trial_id = $1"),
+    /* whose names are not all in shapes */
+    SQL(FULL_OF_EXPERIMENT, "SELECT s.trial_id, g.name FROM trials t"
+                            "  JOIN metric_shapes s ON s.trial_id = t.id"
+                            "  JOIN metric_groups g ON g.id = s.group_id"
+                            " WHERE t.experiment_id = $1 AND s.shape = $2"),
+    SQL(FULL_OF_TRIAL, "SELECT s.trial_id, g.name FROM metric_shapes s"
+                       "  JOIN metric_groups g ON g.id = s.group_id"
+                       " WHERE s.trial_id = $1 AND s.shape = $2"),
 };
 const struct sql_table metric_name_sql_table = SQL_TABLE(metric_name_sql);
 
@@ -35,18 +43,24 @@ struct pairs {
     VEC(struct pair) all;
 };
 
-static bool pairs_add(struct pairs *pairs, const char *group, const struct json *names,
+static bool pairs_add(struct pairs *pairs, const char *group, const char *name,
                       struct arena *mem)
 {
-    json_each(item, names) {
-        struct pair pair = {group, json_str(item, "")};
-        char *key = arena_printf(mem, "%s.%s", group, pair.name);
+    struct pair pair = {group, name};
+    char *key = arena_printf(mem, "%s.%s", group, name);
 
-        if (!key)
-            return false;
-        if (smap_get(&pairs->known, key))
-            continue;
-        if (!smap_put(&pairs->known, key, key) || !vec_push(&pairs->all, pair))
+    if (!key)
+        return false;
+    if (smap_get(&pairs->known, key))
+        return true;
+    return smap_put(&pairs->known, key, key) && vec_push(&pairs->all, pair);
+}
+
+static bool pairs_add_all(struct pairs *pairs, const char *group,
+                          const struct json *names, struct arena *mem)
+{
+    json_each(item, names) {
+        if (!pairs_add(pairs, group, json_str(item, ""), mem))
             return false;
     }
     return true;
@@ -59,6 +73,52 @@ static int by_pair(const void *a, const void *b)
     int order = strcmp(x->group, y->group);
 
     return order ? order : strcmp(x->name, y->name);
+}
+
+/* A group that had so many sets of names that later ones are in its rows only. */
+static det_status gather_group(struct db *db, int64_t trial_id, const char *group,
+                               struct arena *mem, struct pairs *pairs, struct err *err)
+{
+    struct metric_stats stats = {.mem = mem};
+    det_status st = metric_stats_of(db, trial_id, group, &stats, err);
+
+    for (size_t i = 0; i < stats.all.count && !st; i++) {
+        const struct metric_stat *stat = stats.all.at[i];
+
+        if (stat->types & 1u << METRIC_NUMBER &&
+            !pairs_add(pairs, group, stat->name, mem))
+            st = err_default(err, DET_NOMEM);
+    }
+    metric_stats_done(&stats);
+    return st;
+}
+
+struct full {
+    int64_t trial_id;
+    const char *group;
+};
+
+static det_status gather_full(struct db *db, int which, int64_t id, struct arena *mem,
+                              struct pairs *pairs, struct err *err)
+{
+    struct db_query q = db_query(db, &metric_name_sql[which], err);
+    VEC(struct full) all = {0};
+    det_status st;
+
+    db_bind_i64(&q, id);
+    db_bind_i64(&q, METRIC_SHAPES);
+    while (db_next(&q)) {
+        struct full full = {db_col_i64(&q), db_col_str(&q, mem)};
+
+        if (!vec_push(&all, full))
+            q.status = err_default(err, DET_NOMEM);
+    }
+    st = q.status;
+    db_query_done(&q);
+    for (size_t i = 0; i < all.count && !st; i++)
+        st = gather_group(db, all.at[i].trial_id, all.at[i].group, mem, pairs, err);
+    vec_done(&all);
+    return st;
 }
 
 static det_status gather_pairs(struct db *db, int which, int64_t id, struct arena *mem,
@@ -78,12 +138,15 @@ static det_status gather_pairs(struct db *db, int which, int64_t id, struct aren
             st = json_parse(text, strlen(text), mem, &names, err);
         if (st)
             return st;
-        if (!pairs_add(pairs, group, json_get(names, "n"), mem) ||
+        if (!pairs_add_all(pairs, group, json_get(names, "n"), mem) ||
             (which == OF_EXPERIMENT &&
-             !pairs_add(pairs, group, json_get(names, "o"), mem)))
+             !pairs_add_all(pairs, group, json_get(names, "o"), mem)))
             return err_default(err, DET_NOMEM);
     }
-    return q.status;
+    if (q.status)
+        return q.status;
+    return gather_full(db, which == OF_TRIAL ? FULL_OF_TRIAL : FULL_OF_EXPERIMENT, id,
+                       mem, pairs, err);
 }
 
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,

@@ -15,6 +15,7 @@
 #include "store/data.h"
 #include "store/db.h"
 #include "store/metric.h"
+#include "store/series.h"
 #include "store/store_impl.h"
 
 enum { HEADS, ROWS_COUNT };
@@ -230,6 +231,19 @@ static void list_stat(struct json_writer *w, const char *group,
     else
         jw_real(w, "last", stat->mark[MARK_LAST].value);
     jw_end_object(w);
+}
+
+det_status metric_stats_of(struct db *db, int64_t trial_id, const char *group,
+                           struct metric_stats *stats, struct err *err)
+{
+    struct metric_run *runs = NULL;
+    uint32_t count = 0;
+    det_status st =
+        metric_runs_load(db, trial_id, group, stats->mem, &runs, &count, err);
+
+    if (!st && count)
+        st = add_group(db, runs, count, runs[0].key.group_id, stats, err);
+    return st;
 }
 
 det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,

@@ -55,6 +55,7 @@ const struct field checkpoints_query_fields[] = {
 const struct field trials_table_query_fields[] = {
     FIELD(STR, trials_table_query, metric,
           "a validation metric: validation.NAME; else the searcher's"),
+    FIELD(BOOL, trials_table_query, without_importance, "only the trials"),
     FIELD_END,
 };
 

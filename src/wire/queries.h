@@ -58,6 +58,7 @@ extern const struct field checkpoints_query_fields[];
 
 struct trials_table_query {
     const char *metric;
+    bool without_importance;
 };
 extern const struct field trials_table_query_fields[];
 

@@ -117,6 +117,8 @@ TEST(all_trials_come_in_small_rows_with_what_mattered)
             200, "metric=acc; trials.0.3=0.5; trials.0.4=0.75; trials.3.4=NaN"),
         GET("unknown", "/api/v1/det/experiments/1/trials-table?metric=validation.x",
             200, "metric=x; trials.0.4!; importance.0.trials=0; importance.0.share!"),
+        GET("less", "/api/v1/det/experiments/1/trials-table?withoutImportance=true",
+            200, "trials#4; importance!"),
         GET("no group", "/api/v1/det/experiments/1/trials-table?metric=loss", 400,
             "error.error~expected validation.NAME"),
         GET("none yet", "/api/v1/det/experiments/2/trials-table", 200,

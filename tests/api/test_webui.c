@@ -197,9 +197,27 @@ TEST(signing_in_sets_a_cookie_that_scripts_cannot_read_and_signing_out_clears_it
     reply = bed_call_with(bed, headers, NET_POST, "/api/v1/auth/logout", "{}");
     CHECK_EQ(reply.status, 200);
     CHECK_STR(reply.text, "{}");
-    CHECK_HAS(bed_header(bed, &reply, "Set-Cookie"), "auth=; Path=/;");
+    CHECK_HAS(bed_header(bed, &reply, "Set-Cookie"), "=; Path=/;");
     CHECK_HAS(bed_header(bed, &reply, "Set-Cookie"), "Max-Age=0");
     CHECK_EQ(get(bed, "/api/v1/me", cookie).status, 401);
+}
+
+/* Cookies know no ports: a browser that is signed in at two masters of one host sends
+ * both to each. */
+TEST(masters_of_one_host_do_not_sign_people_out_of_each_other)
+{
+    BED(one, NULL);
+    BED(two, NULL);
+    struct reply first = login(one, "", NULL);
+    struct reply second = login(two, "", NULL);
+    const char *cookies =
+        arena_printf(&one->mem, "%s; %s; auth=nonsense", cookie_of(one, &first),
+                     cookie_of(two, &second) + strlen("Cookie: "));
+
+    CHECK_HAS(cookie_of(one, &first), "Cookie: auth_");
+    CHECK(strncmp(cookie_of(one, &first), cookie_of(two, &second), 21) != 0);
+    CHECK_EQ(get(one, "/api/v1/me", cookies).status, 200);
+    CHECK_EQ(get(two, "/api/v1/me", cookies).status, 200);
 }
 
 TEST(a_wrong_password_sets_no_cookie)

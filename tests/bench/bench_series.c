@@ -7,8 +7,8 @@
  * `make` leaves a data directory that `det serve --data-dir` opens: one experiment with
  * trials 1..TRIALS, each with metrics m0, m1, ... of the group "training" at 1..STEPS,
  * packed as they are once a trial has ended.  `ask` draws charts of all of them and
- * prints the processor's milliseconds of the median round.  Blocks are written directly: reporting
- * ten million rows one by one would take minutes. */
+ * prints the processor's milliseconds of the median round.  Blocks are written
+ * directly: reporting ten million rows one by one would take minutes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -256,6 +257,124 @@ static void ask(const char *dir, struct series_ask *question, int rounds)
     mem_free(ms);
 }
 
+/* ---- many names ------------------------------------------------------------------ */
+
+enum { WIDE_NAMES = 12000, WIDE_REPORTS = 60 };
+
+static double begin_ms;
+
+static void lap(const char *what)
+{
+    (void)printf("%-46s %9.2f ms\n", what, now_ms() - begin_ms);
+    begin_ms = now_ms();
+}
+
+/* `each` names a report, so that all of them have come after some. */
+static void add_wide(struct db *db, int64_t trial, int64_t steps, int each)
+{
+    struct arena mem = ARENA_INIT(1 << 30);
+    struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    struct json *avg;
+    struct metric_report report = {.trial_id = trial,
+                                   .run_id = 1,
+                                   .group = "training",
+                                   .has_steps = true,
+                                   .steps = steps,
+                                   .report_us = INT64_C(1700000000000000) + steps};
+    bool is_new;
+
+    jw_object(&w, NULL);
+    for (int i = 0; i < each; i++) {
+        int name = (int)(steps * each + i) % WIDE_NAMES;
+        char key[32];
+
+        (void)snprintf(key, sizeof(key), "layer/%05d/norm", name);
+        jw_real(&w, key, (double)steps / (name + 1));
+    }
+    jw_end_object(&w);
+    OK(json_parse(text.data, text.len, &mem, &avg, err));
+    report.avg = avg;
+    OK(store_metric_add(db, &report, &mem, &is_new, err));
+    buf_done(&text);
+    arena_done(&mem);
+}
+
+static void read_wide(struct db *db, int64_t trial)
+{
+    struct arena mem = ARENA_INIT(1 << 30);
+    struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    struct series_metric metric[40];
+    struct series_ask question = {.trial = &trial,
+                                  .trials = 1,
+                                  .metric = metric,
+                                  .metrics = 40,
+                                  .points = 600,
+                                  .from = -INFINITY,
+                                  .to = INFINITY};
+    struct series series;
+    struct series_metric *names;
+    uint32_t count;
+
+    begin_ms = now_ms();
+    jw_array(&w, NULL);
+    OK(store_metric_list(db, trial, &w, err));
+    jw_end_array(&w);
+    lap("  names of the trial");
+    buf_clear(&text);
+    OK(store_metric_summary(db, trial, &text, err));
+    lap("  summary of the trial");
+    OK(store_series_names(db, &trial, 1, &mem, &names, &count, err));
+    (void)printf("  %" PRIu32 " names\n", count);
+    lap("  names of charts");
+    for (int i = 0; i < 40; i++)
+        metric[i] = (struct series_metric){"training",
+                                           arena_printf(&mem, "layer/%05d/norm", i)};
+    OK(store_series(db, &question, &mem, &series, err));
+    lap("  40 charts");
+    buf_done(&text);
+    arena_done(&mem);
+}
+
+static void wide_trial(struct db *db, int64_t trial, int reports, int each)
+{
+    bool did = true;
+
+    (void)printf("%d names, %d a report\n", WIDE_NAMES, each);
+    OK(db_begin(db, err));
+    add_trial(db, trial);
+    begin_ms = now_ms();
+    for (int i = 0; i < reports; i++)
+        add_wide(db, trial, i, each);
+    OK(db_commit(db, err));
+    lap("  reports");
+    read_wide(db, trial);
+    OK(db_begin(db, err));
+    begin_ms = now_ms();
+    while (did)
+        OK(store_metric_compact(db, true, &did, err));
+    OK(db_commit(db, err));
+    lap("  compaction");
+    read_wide(db, trial);
+}
+
+static void wide(const char *dir)
+{
+    char path[512];
+    struct db *db;
+
+    OK(io_mkdir(io_system(), dir, true, err) == DET_NOMEM);
+    (void)snprintf(path, sizeof(path), "%s/det.db", dir);
+    OK(db_open(io_system(), path, false, &db, err));
+    OK(db_migrate(db, migration_count, err));
+    add_experiment(db);
+    wide_trial(db, 1, WIDE_REPORTS, WIDE_NAMES);
+    wide_trial(db, 2, WIDE_NAMES, 1);
+    wide_trial(db, 3, 4000, 30);
+    db_close(db);
+}
+
 static int usage(void)
 {
     (void)fprintf(stderr, "bench_series make DIRECTORY TRIALS METRICS STEPS\n"
@@ -274,6 +393,10 @@ int main(int argc, char **argv)
 
     if (argc == 6 && !strcmp(argv[1], "make")) {
         make(argv[2], atoll(argv[3]), (uint32_t)atoll(argv[4]), atoll(argv[5]));
+        return 0;
+    }
+    if (argc == 3 && !strcmp(argv[1], "wide")) {
+        wide(argv[2]);
         return 0;
     }
     if (argc != 7 || strcmp(argv[1], "ask") != 0)

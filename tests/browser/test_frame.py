@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frame around the pages: how it is sent, where it leads, what it does when things break."""
+import re
+
 from harness import PHONE, BrowserTest, expect
 from world import World
 
@@ -68,6 +70,18 @@ class Frame(BrowserTest):
         self.keyboard_reaches(page, ".places a")
         page.keyboard.press("Enter")
         expect(page).to_have_url(self.world.url + "/det/")
+
+    def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
+        page = self.page_at("/det/")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        self.contrast(page)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("link", name="search", exact=True).first.click()
+        self.filled(page)
+        expect(page.get_by_role("main")).to_be_focused()
+        expect(page).to_have_title(re.compile("."))
 
     def test_all_places_are_within_reach_on_a_phone(self):
         page = self.page_at("/det/", viewport=PHONE, has_touch=True, is_mobile=True)

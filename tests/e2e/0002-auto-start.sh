@@ -33,7 +33,7 @@ det master info >"$T/stdout" 2>"$T/stderr"
 same 'a command starts a master by itself' 0 $?
 same 'it says so in one line' 1 "$(grep -c . "$T/stderr")"
 cp "$T/stderr" "$OUT"
-says 'Started a local master at http://127.0.0.1:'
+says 'Started a local master; its pages are at http://127.0.0.1:'
 says "(stop it with 'det stop')"
 says_not ':8080'
 ok 'what was asked for goes to standard output' grep -q 'cluster id' "$T/stdout"
@@ -58,7 +58,7 @@ if [ -e stranger/ready ]; then
     mkdir -p "$DATA"
     echo '{"url":"http://127.0.0.1:8080","host":"127.0.0.1","port":8080,"pid":1,"cluster_id":"x","master_id":"x","agent_token_file":"x"}' >"$DATA/master.json"
     ok 'a run file that points at a stranger is not trusted' det e create nothing/const.yaml nothing
-    says 'Started a local master at'
+    says 'Started a local master'
     ok 'the stranger was sent nothing' test ! -e stranger/got
     ok 'det stop stops it again' det stop
 else

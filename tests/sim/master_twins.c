@@ -403,7 +403,7 @@ static int login_again(struct twin *t)
 {
     return call_with(t, NET_POST, "/api/v1/auth/login",
                      "{\"username\":\"admin\",\"password\":\"\"}",
-                     "Set-Cookie: auth=s");
+                     "Set-Cookie: auth_");
 }
 
 static int show_webui(struct twin *t)

@@ -1,7 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
-import {fill, h} from "../dom.js";
+// cluster.js - pools, agents and their slots as a picture, and the queue.
+//
+// Four calls are read again whenever agents or the queue change; a card is drawn anew only when
+// what it shows differs, so that thousands of slots that do nothing cost nothing.
 
-export async function page({root, title}) {
-    title("cluster");
-    fill(root, h("h1", "cluster"));
+import {get, post} from "../api.js";
+import {fill, h, paced} from "../dom.js";
+import {ago, number, plural, time} from "../format.js";
+import {link} from "../router.js";
+import {mayChange, session} from "../session.js";
+import {dataTable} from "../table.js";
+import {badge, chip, confirm, empty, menu, progressBar, select, toast, toastError} from "../widgets.js";
+
+const PACE_MS = 500; // between two looks: a busy queue changes all the time
+const TRIAL = /^Trial (\d+) \(Experiment (\d+)\)$/;
+const KINDS = {TYPE_CPU: "CPU", TYPE_CUDA: "GPU", TYPE_ROCM: "GPU"};
+
+// ---- who holds a slot ----
+
+// What the master calls a summary: where its page is and what it is called in a small cell.
+function holder(summary) {
+    const trial = TRIAL.exec(summary.name);
+    if (trial) return {short: `trial ${trial[1]}`, name: summary.name, address: `/trials/${trial[1]}`};
+    return {short: summary.name || "job", name: summary.name || summary.taskId, address: `/tasks/${summary.taskId}`};
+}
+
+function holders(tasks) {
+    const found = new Map();
+    for (const summary of Object.values(tasks.allocationIdToSummary || {})) {
+        for (const part of summary.resources) found.set(part.containerId, holder(summary));
+    }
+    return found;
+}
+
+// The state of a slot in a word, and the class of its cell.
+function slotState(agent, slot) {
+    if (!agent.connected) return ["away", "away"];
+    if (slot.draining && slot.container) return ["draining", "drains"];
+    if (slot.container) return [slot.enabled ? "busy" : "draining", slot.enabled ? "busy" : "drains"];
+    return slot.enabled ? ["free", ""] : ["disabled", "off"];
+}
+
+// ---- pools ----
+
+function poolCard(pool) {
+    const kind = KINDS[pool.slotType] || "";
+    const used = pool.slotsAvailable ? pool.slotsUsed / pool.slotsAvailable : 0;
+    const scheduler = pool.schedulerType.replace("SCHEDULER_TYPE_", "").toLowerCase().replaceAll("_", " ");
+    return h("section", {class: ["card", "use"], "aria-label": `Pool ${pool.name}`},
+        h("div", {class: "use-head"}, h("h2", pool.name), h("span", {class: "num"}, h("strong", number(pool.slotsUsed)), ` of ${plural(pool.slotsAvailable, "slot")} in use`)),
+        h("div", {class: "track", "aria-hidden": "true"}, h("span", {class: "done", style: {width: `${used * 100}%`}})),
+        h("div", {class: "dim"}, [
+            plural(pool.numAgents, "agent"), kind && `${kind} slots`,
+            `${number(pool.stats.scheduledCount)} running`, `${number(pool.stats.queuedCount)} waiting`,
+            `${scheduler} scheduler${pool.preemptible ? ", preempts" : ""}`, `default priority ${pool.defaultPriority}`,
+        ].filter(Boolean).join(" · ")),
+        (pool.defaultComputePool || pool.defaultAuxPool) && h("div", {class: "bar"},
+            pool.defaultComputePool && chip("default for trials"), pool.defaultAuxPool && chip("default for jobs without slots")));
+}
+
+// ---- agents ----
+
+async function act(what, work) {
+    try {
+        await work();
+        toast(what, "good");
+    } catch (error) {
+        toastError(error);
+    }
+}
+
+const agentPath = (agent, rest = "") => `/api/v1/agents/${encodeURIComponent(agent.id)}${rest}`;
+
+function agentActions(agent, refresh) {
+    const disable = async (drain) => {
+        const sure = drain || await confirm(`Disable ${agent.id}?`, "What runs there is ended at once, and starts again elsewhere from its latest checkpoint. To let it end by itself, drain the agent instead.", "Disable", "danger");
+        if (sure) await act(drain ? `${agent.id} drains` : `${agent.id} is disabled`, () => post(agentPath(agent, "/disable"), {drain}));
+        refresh();
+    };
+    return menu("Actions", () => [
+        ["Enable", () => act(`${agent.id} is enabled`, () => post(agentPath(agent, "/enable"))).then(refresh), {disabled: agent.enabled && !agent.draining}],
+        ["Drain: no new tasks", () => disable(true), {disabled: agent.draining}],
+        ["Disable", () => disable(false), {disabled: !agent.enabled && !agent.draining, kind: "danger"}],
+    ], {"aria-label": `Actions of ${agent.id}`});
+}
+
+function slotCell(agent, slot, held, refresh) {
+    const [state, cls] = slotState(agent, slot);
+    const who = held && state !== "away" ? held.short : state;
+    const label = `slot ${slot.id}, ${state}${held ? `: ${held.name}` : ""}`;
+    const inside = [h("b", slot.id), h("span", who)];
+    const attributes = {class: ["slot", cls], "aria-label": label, title: `${label}${slot.device.brand ? ` (${slot.device.brand})` : ""}`, "data-slot": slot.id};
+    if (!session.mayAdminister) {
+        return h("li", held ? link(held.address, attributes, inside) : h("span", {...attributes, role: "img"}, inside));
+    }
+    const path = agentPath(agent, `/slots/${slot.id}`);
+    const cell = menu("", () => [
+        held && [`Open ${held.name}`, () => link(held.address).click()],
+        ["Enable this slot", () => act(`Slot ${slot.id} of ${agent.id} is enabled`, () => post(path + "/enable")).then(refresh), {disabled: slot.enabled}],
+        ["Drain this slot", () => act(`Slot ${slot.id} of ${agent.id} drains`, () => post(path + "/disable", {drain: true})).then(refresh), {disabled: !slot.enabled}],
+        ["Disable this slot", () => act(`Slot ${slot.id} of ${agent.id} is disabled`, () => post(path + "/disable")).then(refresh), {disabled: !slot.enabled, kind: "danger"}],
+    ]);
+    const opener = cell.querySelector("button");
+    for (const [name, value] of Object.entries(attributes)) opener.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value);
+    fill(opener, inside);
+    return h("li", cell);
+}
+
+function agentBadge(agent) {
+    if (!agent.connected) return h("span", {class: "badge bad"}, "AWAY");
+    if (agent.draining) return h("span", {class: "badge wait"}, "DRAINING");
+    return agent.enabled ? h("span", {class: "badge good"}, "READY") : h("span", {class: "badge still"}, "DISABLED");
+}
+
+function agentCard(agent, held, refresh) {
+    const slots = Object.values(agent.slots).sort((a, b) => a.id - b.id);
+    const brands = [...new Set(slots.map((slot) => slot.device.brand).filter(Boolean))];
+    const inSlots = new Set(slots.map((slot) => slot.container?.id));
+    const others = Object.keys(agent.containers || {}).filter((id) => !inSlots.has(id) && held.has(id)).map((id) => held.get(id));
+    return h("section", {class: ["card", "agent"], "aria-label": `Agent ${agent.id}`, "data-agent": agent.id},
+        h("div", {class: "head"}, h("div", {class: "agent-name"}, h("h3", agent.id), agentBadge(agent), agent.resourcePools.map((name) => chip(name))),
+            session.mayAdminister && agentActions(agent, refresh)),
+        slots.length ? h("ul", {class: "slots", "aria-label": `Slots of ${agent.id}`}, slots.map((slot) => slotCell(agent, slot, slot.container && held.get(slot.container.id), refresh)))
+            : h("p", {class: "dim"}, "It offers no slots."),
+        others.length > 0 && h("p", "Without slots: ", others.map((one, i) => [i > 0 && ", ", link(one.address, {}, one.short)])),
+        h("div", {class: "dim"}, [brands.join(", "), agent.addresses.join(", "), agent.version && `det ${agent.version}`, h("span", {title: time(agent.registeredTime)}, `joined ${ago(agent.registeredTime)}`)]
+            .filter(Boolean).map((part, i) => [i > 0 && " · ", part])));
+}
+
+// Cards by key; those whose data is as before stay as they are, with their focus and menus.
+function cards(place) {
+    const shown = new Map();
+    return (list, keyOf, signOf, make) => {
+        const left = new Set(shown.keys());
+        list.forEach((one, i) => {
+            const key = keyOf(one);
+            const sign = JSON.stringify(signOf(one));
+            let card = shown.get(key);
+            left.delete(key);
+            if (!card || (card.sign !== sign && !card.node.querySelector(":popover-open"))) {
+                const node = make(one);
+                const focused = card?.node.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
+                card?.node.replaceWith(node);
+                if (focused) node.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+                shown.set(key, card = {node, sign});
+            }
+            if (place.children[i] !== card.node) place.insertBefore(card.node, place.children[i] || null);
+        });
+        for (const key of left) {
+            shown.get(key).node.remove();
+            shown.delete(key);
+        }
+    };
+}
+
+// ---- queue ----
+
+const isExperiment = (job) => job.type === "TYPE_EXPERIMENT";
+const jobAddress = (job) => isExperiment(job) ? `/experiments/${job.entityId}` : `/tasks/${job.entityId}`;
+
+function queueColumns(pools, refresh) {
+    const update = (job, change, what) => act(what, () => post("/api/v1/job-queues", {updates: [{jobId: job.jobId, ...change}]})).then(refresh);
+    const priority = (job) => mayChange() ? h("input", {
+        type: "number", class: "priority", min: 1, max: 99, value: job.priority, "aria-label": `Priority of ${job.name}`,
+        onchange: (event) => {
+            if (!event.target.reportValidity()) return;
+            update(job, {priority: Number(event.target.value)}, `${job.name} has priority ${event.target.value}`);
+        },
+    }) : number(job.priority);
+    const pool = (job) => mayChange() && pools.length > 1
+        ? select(pools.map((one) => one.name), job.resourcePool, (name) => update(job, {resourcePool: name}, `${job.name} moves to ${name}`), {"aria-label": `Pool of ${job.name}`})
+        : job.resourcePool;
+    return [
+        {id: "position", label: "#", isNumber: true, cell: (job) => number(job.position)},
+        {id: "name", label: "Name", class: "cut", cell: (job) => link(jobAddress(job), {title: job.name}, job.name || job.entityId)},
+        {id: "what", label: "What", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : "job"},
+        {id: "state", label: "State", cell: (job) => badge(job.summary.state === "STATE_SCHEDULED" ? "RUNNING" : "QUEUED")},
+        {id: "slots", label: "Slots", isNumber: true, cell: (job) => `${number(job.allocatedSlots)} of ${number(job.requestedSlots)}`},
+        {id: "priority", label: "Priority", isNumber: true, cell: priority},
+        {id: "pool", label: "Pool", cell: pool},
+        {id: "progress", label: "Progress", cell: (job) => isExperiment(job) ? progressBar(job.progress, `progress of ${job.name}`) : h("span", {class: "dim"}, "–")},
+        {id: "user", label: "Owner", cell: (job) => job.username},
+        {id: "submitted", label: "Submitted", cell: (job) => h("span", {title: time(job.submissionTime)}, ago(job.submissionTime))},
+    ];
+}
+
+// ---- the page ----
+
+const legend = () => h("div", {class: "legend", "aria-hidden": "true"},
+    [["free", ""], ["busy", "busy"], ["draining", "drains"], ["disabled", "off"], ["away", "away"]].map(([name, cls]) => h("span", h("i", {class: ["slot", cls]}), name)));
+
+export async function page({root, title, live, signal, onLeave}) {
+    title("Cluster");
+    const summary = h("p", {class: "dim"});
+    const poolPlace = h("div", {class: "cards"});
+    const agentPlace = h("div", {class: "cards"});
+    const noAgents = empty("No agent has joined. ", h("code", "det serve"), " starts one beside its master; ", h("code", "det agent run -m URL"), " joins from another machine.");
+    const noJobs = empty("Nothing runs, and nothing waits.");
+    let pools = [];
+    let columnsFor = "";
+    const table = dataTable({label: "Queue", columns: [], key: (job) => job.jobId, href: jobAddress});
+    const drawPools = cards(poolPlace);
+    const drawAgents = cards(agentPlace);
+    let timer = 0;
+
+    const read = async () => {
+        const [agents, found, queue, tasks] = await Promise.all([
+            get("/api/v1/agents", null, {signal}), get("/api/v1/resource-pools", null, {signal}),
+            get("/api/v1/job-queues-v2", null, {signal}), get("/api/v1/tasks", null, {signal})]);
+        pools = found.resourcePools;
+        const held = holders(tasks);
+        const jobs = queue.jobs.map((job, i) => ({...job.full, position: i + 1}));
+        const names = JSON.stringify(pools.map((pool) => pool.name));
+        drawPools(pools, (pool) => pool.name, (pool) => pool, poolCard);
+        drawAgents(agents.agents, (agent) => agent.id,
+            (agent) => [agent, Object.keys(agent.containers || {}).map((id) => held.get(id))], (agent) => agentCard(agent, held, refresh));
+        if (names !== columnsFor) table.columns(queueColumns(pools, refresh));
+        columnsFor = names;
+        table.rows(jobs);
+        noAgents.hidden = agents.agents.length > 0;
+        noJobs.hidden = jobs.length > 0;
+        table.node.hidden = jobs.length === 0;
+        const slots = pools.reduce((sum, pool) => sum + pool.slotsAvailable, 0);
+        const used = pools.reduce((sum, pool) => sum + pool.slotsUsed, 0);
+        fill(summary, `${plural(agents.agents.length, "agent")}, ${number(used)} of ${plural(slots, "slot")} in use, ${number(jobs.filter((job) => job.summary.state !== "STATE_SCHEDULED").length)} waiting`);
+    };
+    const refresh = paced(read);
+    const soon = () => timer ||= setTimeout(() => {
+        timer = 0;
+        refresh().catch(() => {});
+    }, PACE_MS);
+    onLeave(() => clearTimeout(timer));
+    live({kinds: ["agents", "queue", "jobs"]}, (changes) => changes.reset ? refresh() : soon());
+    await refresh();
+    fill(root, h("div", {class: "head"}, h("div", h("h1", "Cluster"), summary)),
+        h("h2", {class: "hidden"}, "Pools"), poolPlace,
+        h("div", {class: "head"}, h("h2", "Agents"), legend()), agentPlace, noAgents,
+        h("h2", "Queue"), noJobs, table.node);
 }

@@ -38,7 +38,7 @@ export function searcherSentence(searcher, smallerIsBetter = true) {
 
 function editable({label, tag = "span", placeholder = "", className, save}) {
     const text = h(tag, {class: ["text", className]});
-    const open = button("", () => edit(), {kind: "plain edit-button", icon: "edit", "aria-label": `Change the ${label}`, title: `Change the ${label}`});
+    const open = button("", () => edit(), {kind: "plain edit-button changes", icon: "edit", "aria-label": `Change the ${label}`, title: `Change the ${label}`});
     const node = h("div", {class: "editable"}, text, open);
     let now = "";
     let isOpen = false;
@@ -113,7 +113,7 @@ function labelEditor(id, isChanged) {
     function draw(list = labels) {
         const isFocused = node.contains(document.activeElement);
         labels = list;
-        fill(node, labels.map((label) => chip(label, () => change(() => del(pathOf(label))))), button("Label", add, {kind: "plain", icon: "plus", "aria-label": "Add a label"}));
+        fill(node, labels.map((label) => chip(label, () => change(() => del(pathOf(label))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
         if (isFocused) node.lastChild.focus();
     }
     return {
@@ -180,16 +180,16 @@ function actionBar(id, state, reload) {
         const had = document.activeElement?.closest?.(".actions") === node ? document.activeElement.textContent : null;
         shown = now;
         fill(node,
-            !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause"})),
-            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.goOn().catch(toastError), {icon: "play"}),
-            !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy"}),
-            workButton("TensorBoard", todo.board, {}),
+            !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary changes"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause", kind: "changes"})),
+            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.goOn().catch(toastError), {icon: "play", kind: "changes"}),
+            !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy", kind: "changes"}),
+            workButton("TensorBoard", todo.board, {kind: "changes"}),
             menu("More", [
                 ["Compare", () => go(`/compare?experiments=${id}`)],
-                !over && ["Cancel", todo.act("cancel", "Cancelling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully"}],
-                !over && ["Kill", todo.kill, {kind: "danger"}],
-                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Shown in lists again.")] : ["Archive", todo.act("archive", "Archived: hidden from lists.")]),
-                over && ["Delete", todo.erase, {kind: "danger"}],
+                !over && ["Cancel", todo.act("cancel", "Cancelling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
+                !over && ["Kill", todo.kill, {kind: "danger changes"}],
+                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
+                over && ["Delete", todo.erase, {kind: "danger changes"}],
             ]));
         if (had) [...node.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
     }
@@ -316,7 +316,7 @@ export async function page(ctx) {
         state.jobSummary = reply.jobSummary;
     }
     async function readTable() {
-        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric}, {signal});
+        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal});
     }
     const reload = () => careful(async () => {
         await read();

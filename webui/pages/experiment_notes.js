@@ -130,7 +130,7 @@ export function notesTab(place, tools) {
     }
 
     function draw() {
-        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Write", edit, {icon: "edit"})),
+        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Write", edit, {icon: "edit", kind: "changes"})),
             known ? h("div", {class: "prose"}, rendered(known)) : h("p", {class: "dim"}, "Nothing is written down yet: what was tried, and what came of it.")));
     }
     draw();

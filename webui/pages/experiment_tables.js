@@ -168,14 +168,14 @@ export function checkpointsTab(place, tools) {
             {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
             {id: "actions", label: h("span", {class: "hidden"}, "Actions"), cell: (row) => isWhole(row) && h("span", {class: "bar nowrap"},
                 h("a", {class: "button plain", href: `/checkpoints/${row.uuid}?format=tgz`, download: `${row.uuid}.tar.gz`, "aria-label": `Download checkpoint ${row.uuid.slice(0, 8)}`, title: "Download (tar.gz)"}, icon("download")),
-                button("", () => remove([row.uuid]), {kind: "plain danger-text", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
+                button("", () => remove([row.uuid]), {kind: "plain danger-text changes", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
         ],
     });
 
     function drawTop() {
         const chosen = rows.filter((row) => selection.has(row.uuid) && isWhole(row)).map((row) => row.uuid);
         fill(top, h("span", {class: "dim"}, plural(tools.state.experiment.checkpointCount, "checkpoint"), `, ${bytes(tools.state.experiment.checkpointSize)}`), h("span", {class: "grow"}),
-            chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger"}));
+            chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger changes"}));
     }
 
     async function read() {

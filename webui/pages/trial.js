@@ -262,6 +262,7 @@ export async function page(ctx) {
     const top = head(state, tab);
     const place = h("div", {class: "trial-view"});
     fill(ctx.root, top.node, place);
+    top.node.querySelector(".tabs [aria-current]")?.scrollIntoView({block: "nearest", inline: "center"});
 
     let shown = {};
     const again = paced(async () => {

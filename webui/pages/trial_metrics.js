@@ -308,7 +308,7 @@ function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) 
     const logX = toggle("log x", "isLogX", "logx", {title: "Logarithmic x axis"});
     logX.disabled = chosen.x === "time";
     const why = "No epochs: report a metric named epoch, or set records_per_epoch and the hyperparameter global_batch_size";
-    const xs = select([["steps", "by steps"], ["time", "by time"], ["epoch", epochs ? "by epochs" : "by epochs (unknown)"]], chosen.x, (next) => {
+    const xs = select([["steps", "by steps"], ["time", "by time"], ["epoch", "by epochs"]], chosen.x, (next) => {
         chosen.x = next;
         logX.disabled = next === "time";
         setQuery({x: next === "steps" ? null : next});

@@ -326,7 +326,7 @@ det_status api_download_checkpoint(struct request *req)
     if (!d)
         return DET_NOMEM;
     *d = (struct download){
-        .io = req->master->io,
+        .io = req->master->storage,
         .uuid = row.uuid,
         .modified_s = row.report_us / 1000000,
         .format = formats[format].format,

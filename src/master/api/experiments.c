@@ -9,6 +9,7 @@
 #include "master/collector.h"
 #include "master/janitor.h"
 #include "master/tell.h"
+#include "store/series.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
 #include "wire/bodies.h"

@@ -22,6 +22,7 @@
 
 #include "data/text.h"
 #include "master/api/api.h"
+#include "master/auth.h"
 #include "master/changes.h"
 #include "master/proxies.h"
 #include "store/jobs.h"
@@ -187,7 +188,7 @@ static const char *other_cookies(struct request *req, const char *cookies)
 
         cookies += strspn(cookies, "; \t");
         len = strcspn(cookies, ";");
-        if (len && strncmp(cookies, "auth=", 5)) {
+        if (len && !auth_is_cookie(cookies)) {
             buf_puts(&out, out.len ? "; " : "Cookie: ");
             buf_add(&out, cookies, len);
         }
@@ -243,7 +244,7 @@ static bool write_cookie(const char *service, const char *cookie, struct buf *ou
 {
     size_t len = strcspn(cookie, ";");
 
-    if (!strncmp(cookie + strspn(cookie, " \t"), "auth=", 5))
+    if (auth_is_cookie(cookie + strspn(cookie, " \t")))
         return false;
     buf_add(out, cookie, len);
     for (cookie += len; *cookie; cookie += len) {

@@ -307,11 +307,13 @@ static det_status write_importance(struct table *table)
     struct importance_value *values =
         arena_array(&req->mem, struct importance_value, (size_t)table->count + 1);
     double *metric = arena_array(&req->mem, double, (size_t)table->count + 1);
-    det_status st = DET_OK;
+    const struct importance_ranks *ranks;
+    det_status st;
 
     if (!values || !metric)
         return err_default(req->err, DET_NOMEM);
     best_metrics(table, metric);
+    st = importance_rank(metric, table->count, &req->mem, &ranks, req->err);
     jw_array(&req->w, "importance");
     for (uint32_t i = 0; i < table->columns.count && !st; i++) {
         struct importance found;
@@ -319,8 +321,7 @@ static det_status write_importance(struct table *table)
         arena_clear(&scratch);
         st = read_values(table, i, values);
         if (!st)
-            st =
-                importance_of(values, metric, table->count, &scratch, &found, req->err);
+            st = importance_of(values, ranks, &scratch, &found, req->err);
         if (!st)
             show_importance(&req->w, &found);
     }
@@ -374,6 +375,7 @@ static void write_row(struct json_writer *w, const struct row *row)
 
 static det_status write_table(struct table *table, const struct experiment_view *view)
 {
+    const struct trials_table_query *in = table->req->query;
     struct json_writer *w = &table->req->w;
     const char *metric = table->metric ? table->metric : view->searcher_metric;
     det_status st;
@@ -389,7 +391,7 @@ static det_status write_table(struct table *table, const struct experiment_view 
     for (uint32_t i = 0; i < table->count; i++)
         write_row(w, &table->rows[i]);
     jw_end_array(w);
-    st = write_importance(table);
+    st = in->without_importance ? DET_OK : write_importance(table);
     jw_end_object(w);
     return st;
 }

@@ -62,7 +62,8 @@ static void set_cookie(struct request *req, const char *token, int seconds)
     char value[COOKIE_SIZE];
 
     snprintf(value, sizeof(value),
-             "auth=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d", token, seconds);
+             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
+             auth_cookie(req->master->auth), token, seconds);
     request_header(req, "Set-Cookie", value);
 }
 
@@ -162,9 +163,23 @@ static det_status reply_user(struct request *req, int64_t id)
     return DET_OK;
 }
 
+/* Also what the caller may do here beyond what its user may: whoever runs the master
+ * does as administrators do. */
 det_status api_get_me(struct request *req)
 {
-    return reply_user(req, req->caller.user_id);
+    struct user user;
+    det_status st =
+        store_user_get(req->db, req->caller.user_id, &req->mem, &user, req->err);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    show_user(&req->w, "user", &user);
+    jw_bool(&req->w, "mayAdminister",
+            !req->master->is_read_only && !req->caller.allocation_id &&
+                (req->caller.is_admin || peer_is_owner(req->x)));
+    jw_end_object(&req->w);
+    return DET_OK;
 }
 
 det_status api_get_user(struct request *req)

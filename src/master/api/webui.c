@@ -49,6 +49,9 @@ det_status api_get_webui(struct request *req)
     request_header(req, "Content-Security-Policy", policy);
     request_header(req, "Referrer-Policy", "same-origin");
     request_header(req, "X-Frame-Options", "DENY");
+    /* It will soon ask for experiments: with very many it takes a moment to gather
+     * them, in which the browser reads the page. */
+    lane_post(req->master->chores, &req->master->warming);
     st = reply_file(req, page);
     if (!st && req->http_status == 200 && !web_is_page(req->arg[0]))
         req->http_status = 404;

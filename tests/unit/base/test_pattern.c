@@ -226,24 +226,37 @@ TEST(it_finds_what_the_c_library_finds)
     CHECK(compared > 10000);
 }
 
+/* `want`: the literals, with commas between. */
 static void check_literal(const char *text, bool folds, const char *want)
 {
     CLEANUP(pattern_freep) struct pattern *pattern = NULL;
-    const char *literal;
-    size_t len;
+    CLEANUP(buf_done) struct buf got = BUF_INIT;
+    const struct pattern_literal *literal;
+    size_t count;
 
     CHECK_OK(folds ? pattern_new_folding(text, &pattern, &test_err)
                    : pattern_new(text, &pattern, &test_err));
-    literal = pattern_literal(pattern, &len);
-    if (len != strlen(want) || memcmp(literal, want, len))
-        fail_msg("'%s' must hold '%.*s', not '%s'", text, (int)len, literal, want);
+    count = pattern_literals(pattern, &literal);
+    buf_puts(&got, "");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&got, "%s%.*s", i ? "," : "", (int)literal[i].len, literal[i].text);
+    if (strcmp(got.len ? got.data : "", want) != 0)
+        fail_msg("'%s' must hold '%s', not '%s'", text, got.data, want);
 }
 
 TEST(what_every_match_holds_is_known)
 {
     check_literal("loss=[0-9]+", false, "loss=");
     check_literal("^epoch (1|2) done$", false, "epoch ");
-    check_literal("a|b", false, "");
+    check_literal("a|b", false, "a,b");
+    check_literal("error|fat(al)?|.*x{2}y", false, "error,fat,xxy");
+    check_literal("a|[bc]", false, "");
+    check_literal("(a|b)", false, "a,b");
+    check_literal("a|", false, "");
+    check_literal("a?|b", false, "");
+    check_literal("(a|b)c|d*e", false, "c,e");
+    check_literal("a|b|c|d|e|f|g|h", false, "a,b,c,d,e,f,g,h");
+    check_literal("a|b|c|d|e|f|g|h|i", false, "");
     check_literal("(abc|d)ef", false, "ef");
     check_literal("x(abc)?yz", false, "yz");
     check_literal("(abc)*yz", false, "yz");
@@ -282,9 +295,10 @@ TEST(letters_fold_where_wanted)
 static void compare_folding(const char *text, const char *in)
 {
     CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+    struct pattern_matcher *matcher;
+    const struct pattern_literal *literal;
     struct find find;
-    const char *literal;
-    size_t len;
+    size_t count;
     bool is_there;
     regex_t regex;
 
@@ -292,13 +306,21 @@ static void compare_folding(const char *text, const char *in)
         regcomp(&regex, text, REG_EXTENDED | REG_NOSUB | REG_ICASE))
         return;
     is_there = pattern_matches(pattern, in, strlen(in));
+    CHECK_OK(pattern_matcher_new(pattern, &matcher, &test_err));
+    CHECK_EQ(pattern_matcher_finds(matcher, in, strlen(in)), is_there);
+    CHECK_EQ(pattern_matcher_finds(matcher, in, strlen(in)), is_there); /* by heart */
+    pattern_matcher_free(matcher);
     if (is_there != !regexec(&regex, in, 0, NULL, 0))
         fail_msg("'%s' in '%s'", text, in);
     regfree(&regex);
-    literal = pattern_literal(pattern, &len);
-    find_init(&find, literal, len, true);
-    if (is_there && !find_in(&find, in, strlen(in)))
-        fail_msg("'%s' is in '%s' without '%.*s'", text, in, (int)len, literal);
+    count = pattern_literals(pattern, &literal);
+    for (size_t i = 0; i < count; i++) {
+        find_init(&find, literal[i].text, literal[i].len, true);
+        if (find_in(&find, in, strlen(in)))
+            return;
+    }
+    if (is_there && count)
+        fail_msg("'%s' is in '%s' without any of its literals", text, in);
 }
 
 TEST(folding_agrees_with_the_c_library_and_matches_hold_their_literal)
@@ -313,6 +335,84 @@ TEST(folding_agrees_with_the_c_library_and_matches_hold_their_literal)
         random_text(&rng, "abcABC", &in);
         if (text.len)
             compare_folding(text.data, in.len ? in.data : "");
+    }
+}
+
+/* One matcher, many texts: also places between bytes, and more states than it keeps. */
+static void compare_matcher(const char *text, const char *signs, bool folds)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+    CLEANUP(buf_done) struct buf in = BUF_INIT;
+    struct pattern_matcher *matcher;
+    struct rng rng;
+
+    rng_seed(&rng, 9);
+    CHECK_OK(folds ? pattern_new_folding(text, &pattern, &test_err)
+                   : pattern_new(text, &pattern, &test_err));
+    CHECK_OK(pattern_matcher_new(pattern, &matcher, &test_err));
+    for (int i = 0; i < 2000; i++) {
+        size_t len = rng_u32(&rng) % 40;
+
+        buf_clear(&in);
+        while (len--)
+            buf_putc(&in, signs[rng_u32(&rng) % strlen(signs)]);
+        if (pattern_matcher_finds(matcher, in.data, in.len) !=
+            pattern_matches(pattern, in.data, in.len))
+            fail_msg("'%s' in '%.*s'", text, (int)in.len, in.data);
+    }
+    pattern_matcher_free(matcher);
+}
+
+TEST(a_matcher_finds_what_the_pattern_finds)
+{
+    static const char *const patterns[] = {"\\bab\\b",
+                                           "\\Bab",
+                                           "\\<a.*b\\>",
+                                           "^a|b$",
+                                           "^$",
+                                           "^(a|b)+$",
+                                           "a\\b b",
+                                           "(a|b)*a(a|b){12}c",
+                                           "[^a]b|\\W\\w{3}$",
+                                           "b\\>$",
+                                           "(^| )ab( |$)",
+                                           "(.?){20}c$"};
+
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        compare_matcher(patterns[i], "aabb cA_.", false);
+        compare_matcher(patterns[i], "aabb cA_.", true);
+    }
+}
+
+TEST(a_matcher_looks_at_the_beginning_of_a_long_text_only)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct pattern_matcher *matcher;
+
+    times(&text, "b", PATTERN_TEXT_BYTES);
+    CHECK_OK(pattern_new("b$|a", &pattern, &test_err));
+    CHECK_OK(pattern_matcher_new(pattern, &matcher, &test_err));
+    CHECK(pattern_matcher_finds(matcher, text.data, text.len));
+    buf_putc(&text, 'a');
+    CHECK(!pattern_matcher_finds(matcher, text.data, text.len));
+    pattern_matcher_free(matcher);
+}
+
+TEST(a_matcher_without_memory_matches_as_slowly_as_the_pattern)
+{
+    CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+
+    CHECK_OK(pattern_new("(a|b){9}c+", &pattern, &test_err));
+    EACH_ALLOCATION_FAILS() {
+        struct pattern_matcher *matcher = NULL;
+        det_status st = pattern_matcher_new(pattern, &matcher, NULL);
+
+        if (st)
+            CHECK_EQ(st, DET_NOMEM);
+        else
+            CHECK(pattern_matcher_finds(matcher, "xxababababaccx", 14));
+        pattern_matcher_free(matcher);
     }
 }
 

@@ -161,3 +161,36 @@ TEST(a_first_start_without_memory_leaves_whole_secrets_or_none)
         fault_state.left[FAULT_MEMORY] = nth;
     }
 }
+
+TEST(cookies_that_are_sessions_are_told_from_others)
+{
+    static const char *const yes[] = {"auth=x", "auth=", "auth_0123abcd=s1.2; a=b",
+                                      "auth_f=x", "auth =x"};
+    static const char *const no[] = {"",        "auth",   "oauth=x",  "authx=1",
+                                     "auth_=x", "_auth=", "auth_xy=", "auth_12; x="};
+
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        CHECK(auth_is_cookie(yes[i]));
+    for (size_t i = 0; i < ARRAY_LEN(no); i++)
+        CHECK(!auth_is_cookie(no[i]));
+}
+
+TEST(a_masters_cookie_keeps_its_name_and_no_two_have_the_same)
+{
+    struct place here, there;
+    struct auth *auth, *again, *other;
+
+    place_open(&here);
+    place_open(&there);
+    CHECK_OK(auth_new(io_system(), here.dir, &auth, &test_err));
+    CHECK_OK(auth_new(io_system(), here.dir, &again, &test_err));
+    CHECK_OK(auth_new(io_system(), there.dir, &other, &test_err));
+    CHECK_STR(auth_cookie(auth), auth_cookie(again));
+    CHECK(strcmp(auth_cookie(auth), auth_cookie(other)) != 0);
+    CHECK_EQ(strlen(auth_cookie(auth)), strlen("auth_01234567"));
+    auth_free(auth);
+    auth_free(again);
+    auth_free(other);
+    place_close(&here);
+    place_close(&there);
+}

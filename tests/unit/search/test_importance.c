@@ -23,9 +23,11 @@ static struct importance judge(const struct importance_value *value,
                                const double *metric, uint32_t count)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const struct importance_ranks *ranks;
     struct importance found;
 
-    CHECK_OK(importance_of(value, metric, count, &mem, &found, &test_err));
+    CHECK_OK(importance_rank(metric, count, &mem, &ranks, &test_err));
+    CHECK_OK(importance_of(value, ranks, &mem, &found, &test_err));
     return found;
 }
 
@@ -158,6 +160,19 @@ TEST(where_nothing_can_be_said_nothing_is)
     CHECK_EQ(judge(NULL, NULL, 0).groups, 0);
 }
 
+TEST(trials_without_a_value_do_not_count)
+{
+    /* Without the two that have none the ranks are 0 1 3 4 about 2: total 10, between
+     * 9, within 1 with 2 degrees of freedom: (9 - 1 / 2) / 10. */
+    const struct importance_value value[] = {category(0), category(0), {0},
+                                             category(1), category(1), {0}};
+    const double metric[] = {1, 2, 3, 4, 5, NAN};
+    struct importance found = judge(value, metric, 6);
+
+    CHECK_EQ(found.trials, 4);
+    CHECK_NEAR(found.share, 0.85);
+}
+
 TEST(importance_without_memory_is_an_ordinary_error)
 {
     const struct importance_value value[] = {number(1), number(2)};
@@ -165,8 +180,12 @@ TEST(importance_without_memory_is_an_ordinary_error)
 
     EACH_ALLOCATION_FAILS() {
         CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+        const struct importance_ranks *ranks;
         struct importance found;
-        det_status st = importance_of(value, metric, 2, &mem, &found, NULL);
+        det_status st = importance_rank(metric, 2, &mem, &ranks, NULL);
+
+        if (!st)
+            st = importance_of(value, ranks, &mem, &found, NULL);
 
         CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
     }

@@ -5,6 +5,7 @@
 
 #include "store/data_cache.h"
 #include "store/metric.h"
+#include "store/series.h"
 #include "tests/unit/store/world.h"
 
 /* ---- the plain list -----------------------------------------------------------------

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pattern_matcher.c - a pattern that remembers.
+ *
+ * Where the ways through a program stand after some bytes is a state; from a state, a
+ * byte always leads to the same next one.  States are made when they are first needed
+ * and kept, so that most bytes cost one look into a table.  When the table is full it
+ * is begun anew: the memory is bounded, and the time no worse than without it.
+ *
+ * A state is what waits behind the last byte, before the places are looked at that ask
+ * for the next one (ends, edges of words): these are settled when it is known. */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/find.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/pattern_impl.h"
+#include "base/vec.h"
+
+enum {
+    STATES = 256,
+    SLOTS = 512, /* of the hash table of states */
+    ENDS = 256,  /* behind the bytes: the end of the text ... */
+    ENDS_CUT,    /* ... or only of what is looked at */
+};
+
+/* Where a sign leads, if not to a state. */
+enum { NO_ROOM = 65532, NO_MATCH, MATCHED, UNKNOWN };
+
+enum { IS_BEGIN = 1, AFTER_WORD = 2 }; /* what a state knows of the byte before */
+
+struct state {
+    uint32_t first; /* its instructions, in `pool` */
+    uint16_t count;
+    uint8_t flags;
+    uint16_t end[2]; /* where the ends lead */
+};
+
+struct pattern_matcher {
+    const struct pattern *pattern;
+    uint16_t (*to)[256]; /* where bytes lead from each state */
+    struct state state[STATES];
+    size_t states;
+    uint16_t slot[SLOTS]; /* a state and 1; 0: free */
+    VEC(uint16_t) pool;
+    /* while a next state is made */
+    uint8_t seen[PATTERN_STEPS + 1];
+    uint16_t todo[PATTERN_STEPS + 1];
+    uint16_t waiting[PATTERN_STEPS + 1]; /* for a byte */
+    uint16_t next[PATTERN_STEPS + 1];
+};
+
+/* ---- states ---------------------------------------------------------------------- */
+
+static bool is_same(const struct pattern_matcher *m, const struct state *state,
+                    const uint16_t *at, size_t count, uint8_t flags)
+{
+    return state->count == count && state->flags == flags &&
+           (!count || !memcmp(&m->pool.at[state->first], at, count * sizeof(*at)));
+}
+
+/* The number of the state with these instructions, made if it is new; or NO_ROOM. */
+static uint16_t state_of(struct pattern_matcher *m, const uint16_t *at, size_t count,
+                         uint8_t flags)
+{
+    size_t slot = (hash_bytes(at, count * sizeof(*at)) + flags) % SLOTS;
+    struct state *state;
+
+    for (; m->slot[slot]; slot = (slot + 1) % SLOTS)
+        if (is_same(m, &m->state[m->slot[slot] - 1], at, count, flags))
+            return (uint16_t)(m->slot[slot] - 1);
+    if (m->states == STATES)
+        return NO_ROOM;
+    state = &m->state[m->states];
+    *state = (struct state){.first = (uint32_t)m->pool.count,
+                            .count = (uint16_t)count,
+                            .flags = flags,
+                            .end = {UNKNOWN, UNKNOWN}};
+    memset(m->to[m->states], 0xff, sizeof(m->to[0])); /* UNKNOWN */
+    for (size_t i = 0; i < count; i++)
+        if (!vec_push(&m->pool, at[i]))
+            return NO_ROOM;
+    m->slot[slot] = (uint16_t)(m->states + 1);
+    return (uint16_t)m->states++;
+}
+
+static void forget(struct pattern_matcher *m)
+{
+    m->states = 0;
+    m->pool.count = 0;
+    memset(m->slot, 0, sizeof(m->slot));
+}
+
+/* ---- from one to the next -------------------------------------------------------- */
+
+static bool is_place(enum step_kind kind, uint8_t flags, int sign)
+{
+    bool before = flags & AFTER_WORD;
+    bool after = sign < ENDS && is_word((unsigned char)sign);
+
+    switch (kind) {
+    case STEP_BEGIN:
+        return flags & IS_BEGIN;
+    case STEP_END:
+        return sign == ENDS;
+    case STEP_EDGE:
+        return before != after;
+    case STEP_NO_EDGE:
+        return before == after;
+    case STEP_WORD:
+        return !before && after;
+    default:
+        return before && !after;
+    }
+}
+
+static void reach(struct pattern_matcher *m, size_t at, size_t *count)
+{
+    if (m->seen[at])
+        return;
+    m->seen[at] = true;
+    m->todo[(*count)++] = (uint16_t)at;
+}
+
+/* What waits for the sign itself, from `state` and from a new beginning; true: the
+ * pattern has ended, here. */
+static bool settle(struct pattern_matcher *m, const struct state *state, int sign,
+                   size_t *ret_waiting)
+{
+    size_t todo = 0;
+    bool has_matched = false;
+
+    memset(m->seen, 0, m->pattern->count);
+    *ret_waiting = 0;
+    for (size_t i = 0; i < state->count; i++)
+        reach(m, m->pool.at[state->first + i], &todo);
+    reach(m, 0, &todo);
+    while (todo) {
+        uint16_t at = m->todo[--todo];
+        const struct step *step = &m->pattern->step[at];
+
+        switch ((enum step_kind)step->kind) {
+        case STEP_BYTE:
+        case STEP_ANY:
+        case STEP_SET:
+            m->waiting[(*ret_waiting)++] = at;
+            break;
+        case STEP_SPLIT:
+            reach(m, (size_t)(at + step->to), &todo);
+            reach(m, at + 1u, &todo);
+            break;
+        case STEP_JUMP:
+        case STEP_JUMP_END:
+            reach(m, (size_t)(at + step->to), &todo);
+            break;
+        case STEP_MATCH:
+            has_matched = true;
+            break;
+        default:
+            if (is_place((enum step_kind)step->kind, state->flags, sign))
+                reach(m, at + 1u, &todo);
+        }
+    }
+    return has_matched;
+}
+
+static bool takes(const struct pattern *pattern, const struct step *step,
+                  unsigned char byte)
+{
+    if (step->kind == STEP_BYTE)
+        return step->byte == byte;
+    return step->kind == STEP_ANY || set_has(&pattern->set[step->set], byte);
+}
+
+/* The instructions behind those that take the byte, in their order, so that equal sets
+ * are the same state. */
+static size_t step_over(struct pattern_matcher *m, size_t waiting, unsigned char byte)
+{
+    size_t count = 0;
+
+    if (m->pattern->folds)
+        byte = find_lower(byte);
+    memset(m->seen, 0, m->pattern->count);
+    for (size_t i = 0; i < waiting; i++)
+        if (takes(m->pattern, &m->pattern->step[m->waiting[i]], byte))
+            m->seen[m->waiting[i] + 1u] = true;
+    for (size_t i = 0; i < m->pattern->count; i++)
+        if (m->seen[i])
+            m->next[count++] = (uint16_t)i;
+    return count;
+}
+
+/* Where a byte leads from state `at`, for the first time. */
+static uint16_t learn(struct pattern_matcher *m, size_t at, unsigned char byte)
+{
+    uint8_t flags = is_word(byte) ? AFTER_WORD : 0;
+    size_t waiting;
+    size_t count;
+    uint16_t to;
+
+    if (settle(m, &m->state[at], byte, &waiting))
+        return m->to[at][byte] = MATCHED;
+    count = step_over(m, waiting, byte);
+    to = state_of(m, m->next, count, flags);
+    if (to != NO_ROOM)
+        return m->to[at][byte] = to;
+    forget(m);
+    return state_of(m, m->next, count, flags);
+}
+
+static bool matches_at_end(struct pattern_matcher *m, size_t at, int sign)
+{
+    uint16_t *to = &m->state[at].end[sign - ENDS];
+    size_t waiting;
+
+    if (*to == UNKNOWN)
+        *to = settle(m, &m->state[at], sign, &waiting) ? MATCHED : NO_MATCH;
+    return *to == MATCHED;
+}
+
+/* ---- texts ----------------------------------------------------------------------- */
+
+det_status pattern_matcher_new(const struct pattern *pattern,
+                               struct pattern_matcher **ret_matcher, struct err *err)
+{
+    struct pattern_matcher *m = mem_new(struct pattern_matcher);
+
+    if (m)
+        m->to = mem_array(STATES, sizeof(*m->to));
+    if (!m || !m->to) {
+        pattern_matcher_free(m);
+        return err_default(err, DET_NOMEM);
+    }
+    m->pattern = pattern;
+    *ret_matcher = m;
+    return DET_OK;
+}
+
+void pattern_matcher_free(struct pattern_matcher *matcher)
+{
+    if (!matcher)
+        return;
+    vec_done(&matcher->pool);
+    mem_free(matcher->to);
+    mem_free(matcher);
+}
+
+bool pattern_matcher_finds(struct pattern_matcher *m, const char *bytes, size_t len)
+{
+    size_t upto = MIN(len, (size_t)PATTERN_TEXT_BYTES);
+    uint16_t at = state_of(m, m->next, 0, IS_BEGIN);
+
+    if (at == NO_ROOM) {
+        forget(m);
+        at = state_of(m, m->next, 0, IS_BEGIN);
+    }
+    for (size_t i = 0; i < upto; i++) {
+        uint16_t to = m->to[at][(unsigned char)bytes[i]];
+
+        if (to < NO_ROOM) {
+            at = to;
+            continue;
+        }
+        if (to == UNKNOWN)
+            to = learn(m, at, (unsigned char)bytes[i]);
+        if (to == NO_ROOM) /* not even for one more */
+            return pattern_matches(m->pattern, bytes, len);
+        if (to == MATCHED)
+            return true;
+        at = to;
+    }
+    return matches_at_end(m, at, upto < len ? ENDS_CUT : ENDS);
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts: what they draw, how people and keys move in them, and how little they ask the master for."""
+import re
+
+from harness import BrowserTest, expect
+
+
+class Charts(BrowserTest):
+    def metrics(self, name, query=""):
+        """The metrics of an experiment's first trial; every chart that can be seen is drawn."""
+        trial = self.world.trials(name)[0]
+        return self.page_at(f"/det/trials/{trial}/metrics{query}")
+
+    def chart(self, page, title, group=""):
+        place = page.locator(f"section[aria-label='{group} metrics']") if group else page
+        figure = place.locator("figure.chart").filter(has=page.get_by_role("heading", name=title, exact=True)).first
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_attribute("data-drawn", re.compile("."))
+        return figure
+
+    def told(self, figure, what):
+        return figure.evaluate(f"(node) => {{ const chart = node.chart; return {what}; }}")
+
+    def drag(self, page, figure, part_from, part_to):
+        box = figure.locator(".u-over").bounding_box()
+        y = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * part_from, y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * part_to, y, steps=4)
+        page.mouse.up()
+
+    def test_dragging_zooms_and_asks_for_that_stretch_alone(self):
+        page = self.metrics("search")
+        loss = self.chart(page, "loss")
+        other = self.chart(page, "lr")
+        loss.scroll_into_view_if_needed()
+        with page.expect_request(lambda request: "/det/series" in request.url and "from=" in request.url) as asked:
+            self.drag(page, loss, 0.3, 0.7)
+        self.assertRegex(asked.value.url, r"to=\d")
+        expect(page).to_have_url(re.compile(r"from=\d.*to=\d"))
+        low, high = self.told(loss, "[chart.drawn().x.min, chart.drawn().x.max]")
+        self.assertTrue(250 < low < 400 and 500 < high < 650, (low, high))
+        self.assertEqual(self.told(other, "chart.drawn().x.min"), low)  # all of the page zoom together
+        again = self.page_at(page.url.removeprefix(self.world.url))  # the address is all that is needed
+        second = self.chart(again, "loss")
+        self.assertAlmostEqual(self.told(second, "chart.drawn().x.min"), low)
+        with page.expect_request(lambda request: "/det/series" in request.url and "from=" not in request.url):
+            loss.get_by_role("button", name="Reset zoom").click()
+        expect(page).not_to_have_url(re.compile("from="))
+        page.wait_for_function("(node) => node.chart.drawn().x.min === 100", arg=loss.element_handle())
+
+    def test_a_double_click_shows_all_again(self):
+        page = self.metrics("search", "?from=300&to=500")
+        loss = self.chart(page, "loss")
+        loss.locator(".u-over").dblclick()
+        expect(page).not_to_have_url(re.compile("from="))
+        page.wait_for_function("(node) => node.chart.drawn().x.max === 800", arg=loss.element_handle())
+
+    def test_smoothing_and_logarithms_are_in_the_address(self):
+        page = self.metrics("search")
+        loss = self.chart(page, "loss")
+        self.assertEqual(self.told(loss, "chart.drawn().lines"), 1)
+        page.get_by_role("slider", name="Smoothing").fill("0.6")
+        expect(page).to_have_url(re.compile("smooth=0.6"))
+        page.wait_for_function("(node) => node.chart.drawn().lines === 2", arg=loss.element_handle())  # the raw one stays
+        page.get_by_role("button", name="log y").click()
+        expect(page).to_have_url(re.compile("logy=1"))
+        self.assertEqual(self.told(loss, "chart.drawn().y.distr"), 3)
+        page.get_by_role("button", name="log x").click()
+        self.assertEqual(self.told(loss, "chart.drawn().x.distr"), 3)
+        again = self.page_at(page.url.removeprefix(self.world.url))
+        self.assertEqual(self.told(self.chart(again, "loss"), "[chart.drawn().y.distr, chart.drawn().x.distr, chart.drawn().lines]"), [3, 3, 2])
+
+    def test_smoothing_does_not_pull_towards_zero(self):
+        page = self.metrics("search")
+        out = page.evaluate("""async () => {
+            const base = document.querySelector('link[rel=modulepreload], script[type=module]').src || document.querySelector('link[rel=modulepreload]').href;
+            const {smooth, prepare, csv} = await import(new URL('chart_data.js', base).href);
+            const flat = smooth([5, 5, undefined, null, 5], 0.9);
+            const one = prepare({x: Float64Array.of(1, 2, 3, 4), lines: [{y: Float64Array.of(1, NaN, NaN, -4), notNumbers: [[3, "NaN"]]}]}, {});
+            const log = prepare({x: Float64Array.of(0, 2), lines: [{y: Float64Array.of(1, -1)}]}, {isLogX: true, isLogY: true});
+            return [flat.map((v) => v === undefined ? "none" : v), one.lines[0].y.map((v) => v === undefined ? "none" : v), one.lines[0].alone, [log.x.length, log.dropped],
+                    csv("steps", [1, 2], [{label: 'a,"b"', y: [1, NaN]}])];
+        }""")
+        self.assertEqual(out, [[5, 5, "none", None, 5], [1, "none", None, -4], [0, 3], [1, 1], 'steps,"a,""b"""\r\n1,1\r\n2,\r\n'])
+
+    def test_what_is_no_number_is_marked_and_counted(self):
+        page = self.metrics("numbers")
+        loss = self.chart(page, "loss", "training")
+        expect(loss.get_by_text("2 values are not a number or infinite")).to_be_visible()
+        broken = self.chart(page, "broken")
+        expect(broken.get_by_text("3 values are not a number")).to_be_visible()
+        page.get_by_text("1 metric without numbers").click()
+        expect(page.get_by_text("a text")).to_be_visible()
+
+    def test_a_trial_says_its_epochs(self):
+        page = self.metrics("numbers")
+        loss = self.chart(page, "loss", "training")
+        page.get_by_role("combobox", name="Horizontal axis").select_option("epoch")
+        expect(page).to_have_url(re.compile("x=epoch"))
+        page.wait_for_function("(node) => node.chart.drawn().x.max < 3", arg=loss.element_handle())
+        page.get_by_role("combobox", name="Horizontal axis").select_option("time")
+        page.wait_for_function("(node) => node.chart.drawn().x.min > 1e9", arg=loss.element_handle())
+
+    def test_keys_move_the_cursor_and_values_are_said(self):
+        page = self.metrics("search")
+        loss = self.chart(page, "loss")
+        plot = loss.get_by_role("application")
+        plot.focus()
+        page.keyboard.press("ArrowRight")
+        expect(loss.locator("[aria-live]")).to_have_text(re.compile(r"^steps 100: \d"))
+        page.keyboard.press("ArrowRight")
+        expect(loss.locator("[aria-live]")).to_have_text(re.compile(r"^steps 200: \d"))
+        page.keyboard.press("End")
+        expect(loss.locator("[aria-live]")).to_have_text(re.compile(r"^steps 800: \d"))
+        page.keyboard.press("+")
+        expect(page).to_have_url(re.compile("from="))
+        page.keyboard.press("Escape")
+        expect(page).not_to_have_url(re.compile("from="))
+
+    def test_a_chart_is_also_a_table_and_a_file(self):
+        page = self.metrics("search")
+        loss = self.chart(page, "loss")
+        loss.get_by_role("button", name="loss as table").focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="loss")
+        expect(dialog.get_by_role("row")).to_have_count(9)
+        expect(dialog.get_by_role("rowheader", name="100", exact=True)).to_be_visible()
+        with page.expect_download() as saved:
+            dialog.get_by_role("button", name="Save as CSV").click()
+        with open(saved.value.path()) as file:
+            lines = file.read().splitlines()
+        self.assertEqual(lines[0], "steps,loss")
+        self.assertEqual(len(lines), 9)
+        page.keyboard.press("Escape")
+        loss.get_by_role("button", name="More about loss").click()
+        with page.expect_download() as saved:
+            page.get_by_role("menuitem", name="Save as PNG").click()
+        with open(saved.value.path(), "rb") as file:
+            self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+
+    def test_other_colours_when_the_theme_changes(self):
+        page = self.metrics("search")
+        loss = self.chart(page, "loss")
+        pixels = "(node) => { const c = node.querySelector('canvas'); return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].reduce((sum, v, i) => (sum + v * (i % 97)) % 1e9, 0); }"
+        before = loss.evaluate(pixels)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(f"([node, before]) => ({pixels})(node) !== before", arg=[loss.element_handle(), before])
+
+    def test_a_thousand_lines_are_drawn_and_pointed_at_in_no_time(self):
+        page = self.metrics("search")
+        took = page.evaluate("""async () => {
+            const base = document.querySelector('link[rel=modulepreload]').href;
+            const {lineChart} = await import(new URL('chart.js', base).href);
+            const place = document.createElement('div');
+            document.querySelector('main').prepend(place);
+            const x = Float64Array.from({length: 200}, (_, i) => i);
+            const lines = Array.from({length: 1000}, (_, trial) => ({trial, y: x.map((v) => Math.sin(v / 30 + trial) + trial / 100)}));
+            const begin = performance.now();
+            const chart = lineChart(place, {title: "many", height: 300});
+            chart.update({x, lines, isExact: true});
+            while (!chart.drawn()) await new Promise((done) => setTimeout(done, 1));
+            const drawn = performance.now() - begin;
+            const over = place.querySelector('.u-over');
+            const box = over.getBoundingClientRect();
+            over.dispatchEvent(new MouseEvent('mouseenter', {clientX: box.left + 60, clientY: box.top + 60, view: window}));
+            over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.left + 60, clientY: box.top + 60, view: window}));
+            while (chart.drawn().pointed < 0) await new Promise((done) => requestAnimationFrame(done));
+            const keys = place.querySelectorAll('.chart-key').length;
+            chart.destroy();
+            return {drawn, keys};
+        }""")
+        self.assertEqual(took["keys"], 12)
+        self.assertLess(took["drawn"], 5000)  # a bound for lost causes; tests/bench measures
+
+    def test_twelve_thousand_metrics_cost_what_can_be_seen(self):
+        script = "#!/bin/sh\nfor step in 1 2; do\n    i=0\n    set --\n" \
+            "    eval set -- $(awk -v s=$step 'BEGIN { for (i = 0; i < 12000; i++) printf \"layer%05d/norm=%d \", i, i * s }')\n" \
+            "    det report --steps $step \"$@\"\ndone\n"
+        made = self.world.create("many metrics", script)
+        self.world.wait(made, "COMPLETED")
+        trial = self.world.trials(made)[0]
+        context = self.context()
+        asked = []
+        context.on("request", lambda request: "/det/series" in request.url and asked.append(request.url))
+        page = context.new_page()
+        page.goto(f"{self.world.url}/det/trials/{trial}/metrics")
+        self.filled(page)
+        expect(page.get_by_text("12\u202f000 metrics")).to_be_visible()
+        first = self.chart(page, "layer00000/norm")
+        expect(page.locator("figure.chart")).to_have_count(60)
+        names = sum(url.count("metrics=") for url in asked)
+        self.assertLess(names, 60, "only what can be seen is asked for")
+        page.get_by_role("searchbox", name="Search metrics by name").fill("layer11999")
+        expect(page.locator("figure.chart")).to_have_count(1)
+        expect(page).to_have_url(re.compile("q=layer11999"))
+        self.assertEqual(self.told(self.chart(page, "layer11999/norm"), "chart.drawn().x.max"), 2)
+        self.assertFalse(first.is_visible())
+        page.get_by_role("searchbox", name="Search metrics by name").fill("")
+        page.get_by_role("button", name=re.compile("Show 60 more of")).click()
+        expect(page.locator("figure.chart")).to_have_count(120)
+        page.get_by_role("button", name="Choose …").click()
+        dialog = page.get_by_role("dialog", name="Choose metrics")
+        dialog.get_by_role("searchbox").fill("00007")
+        dialog.get_by_role("checkbox").check()
+        dialog.get_by_role("button", name="Show these").click()
+        expect(page.locator("figure.chart")).to_have_count(1)
+        self.assertIn("metric=training.layer00007", page.url)

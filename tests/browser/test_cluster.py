@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster: pools, slots as a picture, what they hold, and the queue; all of it live."""
+from harness import BrowserTest, expect
+
+
+class Cluster(BrowserTest):
+    def setUp(self):
+        super().setUp()
+        self.hold = self.world.hold(self.id())
+        self.waits = f"#!/bin/sh\nwhile [ ! -e {self.hold} ]; do sleep 0.05; done\n"
+        self.made = []
+        self.addCleanup(self.let_go)
+
+    def let_go(self):
+        self.world.release(self.id())
+        for id_ in self.made:
+            self.world.det("experiment", "kill", str(id_), check=False)
+            self.world.wait(id_)
+
+    def busy(self, name, slots):
+        id_ = self.world.create(name, self.waits, {"resources": {"slots_per_trial": slots}})
+        self.made.append(id_)
+        return id_
+
+    def slot(self, page, number):
+        return page.locator(f".slot[data-slot='{number}']")
+
+    def test_slots_show_what_they_hold_and_lead_there(self):
+        page = self.page_at("/det/cluster")
+        expect(page.get_by_role("heading", name="Cluster", level=1)).to_be_visible()
+        expect(page.locator(".slot[data-slot]")).to_have_count(self.world.slots)
+        id_ = self.busy("holds two slots", 2)
+        busy = page.locator(".slot.busy[data-slot]")
+        expect(busy).to_have_count(2)  # by itself
+        trial = self.world.trials(id_)[0]
+        expect(busy.first).to_contain_text(f"trial {trial}")
+        waiting = self.busy("has to wait", 4)
+        row = page.get_by_role("row", name="has to wait")
+        expect(row).to_contain_text("QUEUED")
+        expect(row).to_contain_text("0 of 4")
+        expect(page.get_by_role("row", name="holds two slots")).to_contain_text("2 of 2")
+        self.looks(page, "cluster")
+        busy.first.click()
+        page.get_by_role("menuitem", name=f"Open Trial {trial}").click()
+        expect(page).to_have_url(f"{self.world.url}/det/trials/{trial}")
+        page.go_back()
+        self.filled(page)
+        self.world.det("experiment", "kill", str(waiting))
+        expect(page.get_by_role("row", name="has to wait")).to_have_count(0)
+        self.world.release(self.id())
+        expect(page.locator(".slot.busy[data-slot]")).to_have_count(0)
+        expect(page.get_by_text("Nothing runs, and nothing waits.")).to_be_visible()
+
+    def test_slots_and_agents_are_disabled_and_enabled(self):
+        page = self.page_at("/det/cluster")
+        self.slot(page, 3).click()
+        page.get_by_role("menuitem", name="Disable this slot").click()
+        expect(self.slot(page, 3)).to_contain_text("disabled")
+        self.shot(page, "cluster-disabled")
+        self.slot(page, 3).click()
+        page.get_by_role("menuitem", name="Enable this slot").click()
+        expect(self.slot(page, 3)).to_contain_text("free")
+        agent = page.locator(".agent")
+        actions = agent.get_by_role("button", name="Actions of")
+        actions.click()
+        page.get_by_role("menuitem", name="Disable", exact=True).click()
+        page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+        expect(agent).to_contain_text("DISABLED")
+        actions.click()
+        page.get_by_role("menuitem", name="Enable").click()
+        expect(agent).to_contain_text("READY")
+
+    def test_an_agent_drains(self):
+        self.busy("runs on", 1)
+        page = self.page_at("/det/cluster")
+        expect(page.locator(".slot.busy[data-slot]")).to_have_count(1)
+        actions = page.locator(".agent").get_by_role("button", name="Actions of")
+        actions.click()
+        page.get_by_role("menuitem", name="Drain").click()
+        expect(page.locator(".slot.drains[data-slot]")).to_have_count(1)
+        expect(page.locator(".agent")).to_contain_text("DRAINING")
+        self.looks(page, "cluster-drains")
+        actions.click()
+        page.get_by_role("menuitem", name="Enable").click()
+        expect(page.locator(".slot.busy[data-slot]")).to_have_count(1)
+
+    def test_a_priority_is_changed_by_keyboard(self):
+        self.busy("fills it", 4)
+        second = self.busy("second", 4)
+        page = self.page_at("/det/cluster")
+        box = page.get_by_role("spinbutton", name="Priority of second")
+        self.keyboard_reaches(page, "[aria-label='Priority of second']")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("7")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("second has priority 7")).to_be_visible()
+        expect(box).to_have_value("7")
+        queue = self.world.api("GET", "/api/v1/job-queues-v2")["jobs"]
+        self.assertEqual([job["full"]["priority"] for job in queue if job["full"]["entityId"] == str(second)], [7])
+
+    def test_somebody_who_may_not_change_slots_sees_no_way_to(self):
+        context = self.context()
+        # as the master answers people who do not run it
+        context.route("**/api/v1/me", lambda route: route.fulfill(json={**route.fetch().json(), "mayAdminister": False}))
+        page = context.new_page()
+        page.goto(self.world.url + "/det/cluster")
+        self.filled(page)
+        expect(page.locator("span.slot[data-slot]")).to_have_count(self.world.slots)
+        expect(page.locator(".agent button")).to_have_count(0)
+        self.names(page)
