@@ -59,7 +59,7 @@ function drawFrame() {
     fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
-    if (!mayChange()) fill(person, h("span", {class: "chip", title: "Nothing can be changed or started here"}, "local runs, only shown"));
+    if (!mayChange()) fill(person, link("/settings", {class: "who", title: "Nothing can be changed or started here; settings", "aria-label": "local runs, only shown: settings"}, h("span", {class: "chip"}, "local runs, only shown")));
     else fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
         h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
