@@ -165,7 +165,7 @@ const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c",
 // "g e" and the like go places; "/" finds the search box of a page; "?" tells.
 let before = "";
 function shortcuts(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
     const places = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
     if (before === "g" && places[event.key]) go(places[event.key]);
     else if (event.key === "/") {
