@@ -561,7 +561,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
             drawMarks(row);
         }
         setQuery({q: chosen.text, regex: chosen.isRegex ? 1 : null, case: chosen.isExact ? 1 : null});
-        drawHits();
+        drawHits(0);
         if (!chosen.text) return;
         const mine = hits.turn = new AbortController();
         let upTo = 0;
@@ -611,7 +611,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     function drawFound(part = 1) {
         const count = hits.all.length;
         const at = selection && hits.numbers.has(selection.from) ? hits.all.findIndex(([n]) => n === selection.from) + 1 : 0;
-        const all = `${hits.next ? "> " : ""}${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        const all = `${number(count)}${hits.next ? "+" : ""} ${count === 1 ? "hit" : "hits"}`;
         found.classList.remove("bad");
         found.textContent = !chosen.text ? "" : hits.isDone ? (at ? `${number(at)} of ${all}` : all) : `${number(count)} · ${Math.floor(part * 100)} %`;
     }
