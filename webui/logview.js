@@ -333,6 +333,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         }
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
+        if (chosen.text && hits.isDone && !hits.next && hits.upTo && hits.upTo < span.last) searchOn();
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
             isAtEnd = isAtEnd && span.last < after;
@@ -554,11 +555,11 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, turn: null};
+    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, upTo: 0, turn: null};
 
-    async function search() {
+    function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
@@ -566,11 +567,17 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         }
         setQuery({q: chosen.text, regex: chosen.isRegex ? 1 : null, case: chosen.isExact ? 1 : null});
         drawHits(0);
-        if (!chosen.text) return;
+        if (chosen.text) return searchOn();
+    }
+
+    const searchQuery = () => ({...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null});
+
+    // From where the search has come to: at first, and when there are new lines.
+    async function searchOn() {
         const mine = hits.turn = new AbortController();
-        let upTo = 0;
+        hits.isDone = false;
         try {
-            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: MOST_HITS}, (piece) => {
+            await stream(base + "/search", {...searchQuery(), from: hits.upTo + 1, limit: MOST_HITS - hits.all.length}, (piece) => {
                 if (mine.signal.aborted) return;
                 if (piece.error) throw new Error(piece.error.message);
                 if (piece.end) {
@@ -579,10 +586,10 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
                 } else {
                     hits.all.push(...piece.hits);
                     for (const hit of piece.hits) hits.numbers.add(hit[0]);
-                    upTo = piece.upTo / Math.max(1, piece.of);
+                    hits.upTo = piece.upTo;
                     if (piece.hits.length) rows.forEach(drawMarks);
                 }
-                drawHits(upTo);
+                drawHits(hits.upTo / Math.max(1, piece.of || hits.upTo));
             }, {signal: AbortSignal.any([mine.signal, ctx.signal])});
         } catch (error) {
             if (isAbort(error)) return;
@@ -676,7 +683,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         }
         let n = 0;
         try {
-            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
+            await stream(base + "/search", {...searchQuery(), limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
                 (piece) => n ||= piece.hits?.[0]?.[0] || 0, {signal: ctx.signal});
         } catch (error) {
             if (!isAbort(error)) toastError(error);

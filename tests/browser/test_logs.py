@@ -230,8 +230,12 @@ class Logs(BrowserTest):
         self.world.wait(experiment, "RUNNING", "ACTIVE")
         page = self.at(self.task_of(experiment))
         expect(page.get_by_text("ready to go")).to_be_visible()
+        page.get_by_role("searchbox").fill("LATER")
+        expect(page.locator(".log-found")).to_have_text("0 hits")
+        page.get_by_role("searchbox").press("Escape")
         self.world.release("log-1")
-        expect(page.get_by_text("later line 30")).to_be_in_viewport()
+        expect(self.log.get_by_text("later line 30")).to_be_in_viewport()
+        expect(page.locator(".log-found")).to_have_text("30 hits")  # new lines are searched, too
         page.keyboard.press("f")
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
         self.world.release("log-2")
