@@ -8,7 +8,7 @@
 #include "data/text.h"
 #include "model/field.h"
 #include "wire/bodies.h"
-#include "wire/look_bodies.h"
+#include "wire/page_bodies.h"
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {
