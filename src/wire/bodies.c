@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+#include "wire/act_bodies.h"
+#include "wire/look_bodies.h"
+
 const struct field none_fields[] = {
     FIELD_END,
 };

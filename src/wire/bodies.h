@@ -108,14 +108,6 @@ struct continue_experiment_body {
 };
 extern const struct field continue_experiment_body_fields[];
 
-/* The table of experiments. */
-struct act_on_experiments_body {
-    const char *action;
-    struct field_i64s ids;
-    const char *label;
-};
-extern const struct field act_on_experiments_body_fields[];
-
 /* Ours: a configuration to be checked. */
 struct check_body {
     const char *config;
@@ -129,6 +121,13 @@ struct model_def_file_body {
     const char *path;
 };
 extern const struct field model_def_file_body_fields[];
+/* The table of experiments. */
+struct act_on_experiments_body {
+    const char *action;
+    struct field_i64s ids;
+    const char *label;
+};
+extern const struct field act_on_experiments_body_fields[];
 
 struct patch_resources {
     int64_t max_slots;

@@ -7,7 +7,9 @@
 #include "base/arena.h"
 #include "data/text.h"
 #include "model/field.h"
+#include "wire/act_bodies.h"
 #include "wire/bodies.h"
+#include "wire/look_bodies.h"
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {

@@ -87,7 +87,7 @@ function actions(state) {
     const isEnded = isOver(trial.state);
     const best = trial.bestCheckpoint?.uuid;
     const isSingle = experiment.searcherType === "single" || experiment.numTrials === 1;
-    return h("div", {class: "bar"},
+    return h("div", {class: "bar changes"},
         menu("New from this", [
             ["Fork: these hyperparameters, from the beginning", () => forkTrial(state).catch(toastError)],
             ["Fork: from its best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "It has no checkpoint"}],
