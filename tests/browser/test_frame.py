@@ -74,7 +74,7 @@ class Frame(BrowserTest):
     def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
         page = self.page_at("/det/")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
         self.contrast(page)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
