@@ -7,9 +7,8 @@
 #include "base/arena.h"
 #include "data/text.h"
 #include "model/field.h"
-#include "wire/act_bodies.h"
 #include "wire/bodies.h"
-#include "wire/look_bodies.h"
+#include "wire/page_bodies.h"
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {
