@@ -282,9 +282,10 @@ export async function page(ctx) {
             fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
             return;
         }
-        if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
-        if (changes.reset || changes.metrics) shown?.metrics?.();
-        if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
+        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
+        if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
+        if (isMine(changes.metrics)) shown?.metrics?.();
+        if (isMine(changes.checkpoints)) shown?.checkpoints?.();
         if (changes.reset || changes.logs) shown?.logs?.();
     });
     try {
