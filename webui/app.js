@@ -57,7 +57,7 @@ function drawFrame() {
     fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
-    if (!mayChange()) fill(person, h("span", {class: "chip", title: "Nothing can be changed or started here"}, "local runs, only shown"));
+    if (!mayChange()) fill(person, link("/settings", {class: "who", title: "Nothing can be changed or started here; settings", "aria-label": "local runs, only shown: settings"}, h("span", {class: "chip"}, "local runs, only shown")));
     else fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
         h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
@@ -165,7 +165,7 @@ const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c",
 // "g e" and the like go places; "/" finds the search box of a page; "?" tells.
 let before = "";
 function shortcuts(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
     const places = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
     if (before === "g" && places[event.key]) go(places[event.key]);
     else if (event.key === "/") {

@@ -15,6 +15,7 @@
 //   chart.update(data)      as series.js gives it; as often as it changes
 //   chart.set({smoothing})  other settings
 //   chart.zoom(range)       from outside; null: all
+//   chart.fail(text)        new data did not come, and why
 //   chart.destroy()
 //
 // Layers, from below: uPlot's canvas with all lines; our canvas with a veil and the one line that
@@ -26,7 +27,7 @@
 import {csv, logSplits, ownIndex, prepare, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
-import {button, dialog, menu, toast} from "./widgets.js";
+import {button, dialog, icon, menu, toast} from "./widgets.js";
 
 const MANY = 12; // more lines than this: thinner, without points; the legend is cut
 const FAINT_MAX = 50; // more lines than this: the raw line is left out where it is smoothed
@@ -651,6 +652,11 @@ export function lineChart(node, options) {
             if ("xOf" in changes || "xName" in changes || "format" in changes) signature = "";
             settings.onSet?.(changes);
             draw();
+        },
+        // What was asked for did not come: said below the chart, until it comes.
+        fail(text) {
+            note.hidden = false;
+            fill(note, icon("warn"), " ", text);
         },
         zoom(next) {
             range = next;

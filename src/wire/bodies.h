@@ -108,28 +108,6 @@ struct continue_experiment_body {
 };
 extern const struct field continue_experiment_body_fields[];
 
-/* The table of experiments. */
-struct act_on_experiments_body {
-    const char *action;
-    struct field_i64s ids;
-    const char *label;
-};
-extern const struct field act_on_experiments_body_fields[];
-
-/* Ours: a configuration to be checked. */
-struct check_body {
-    const char *config;
-    const char *kind;
-    int64_t continues;
-};
-extern const struct field check_body_fields[];
-
-struct model_def_file_body {
-    int64_t experiment_id;
-    const char *path;
-};
-extern const struct field model_def_file_body_fields[];
-
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;

@@ -36,11 +36,6 @@ struct launch_tensorboard_body {
 };
 extern const struct field launch_tensorboard_body_fields[];
 
-struct kill_tensorboard_body {
-    const char *tensorboard_id;
-};
-extern const struct field kill_tensorboard_body_fields[];
-
 struct proxy_body {
     int64_t port;
 };

@@ -285,6 +285,7 @@ class Experiments(BrowserTest):
         page = self.page_at("/det/experiments")
         self.keyboard_reaches(page, ".filters button")
         page.keyboard.press("Enter")
+        expect(page.locator(".checks:popover-open input").first).to_be_focused()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Space")
         expect(page).to_have_url(re.compile("states="))

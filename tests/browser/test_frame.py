@@ -78,7 +78,7 @@ class Frame(BrowserTest):
         self.contrast(page)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
-        page.get_by_role("link", name="search", exact=True).first.click()
+        page.get_by_role("row").get_by_role("link").first.click()
         self.filled(page)
         expect(page.get_by_role("main")).to_be_focused()
         expect(page).to_have_title(re.compile("."))

@@ -10,6 +10,7 @@ import {debounce, fill, h} from "../dom.js";
 import {checkMenu} from "../filters.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
+import {session} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, field, menu, progressBar, sentence, toast, toastError} from "../widgets.js";
 
@@ -70,6 +71,7 @@ function nameCell(row) {
     return link(`/experiments/${row.id}`, {tabindex: -1, class: !row.name && "dim", title: row.name || null}, row.name || "(no name)");
 }
 
+const mayChange = () => !session.master?.isReadOnly; // `det ui` only shows
 const list = (value) => value === undefined ? [] : [].concat(value);
 
 // What the address says.
@@ -329,8 +331,8 @@ export async function page({root, query, title, signal, live, onLeave}) {
             isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Select none", selectNone, {kind: "plain", title: "Esc"}),
             h("span", {class: "grow"}),
             button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
-            ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
-            menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
+            mayChange() && ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
+            mayChange() && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
                 .concat([["Add a label …", doing(() => label(true))], ["Remove a label …", doing(() => label(false))]])));
         for (const node of selected.querySelectorAll("button")) if (held && node.textContent === held && !node.disabled) node.focus();
     }
