@@ -286,7 +286,7 @@ export async function page(ctx) {
         if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
         if (isMine(changes.metrics)) shown?.metrics?.();
         if (isMine(changes.checkpoints)) shown?.checkpoints?.();
-        if (changes.reset || changes.logs) shown?.logs?.();
+        return (changes.reset || changes.logs) && shown?.logs?.();
     });
     try {
         shown = await view(tab, place, state, ctx) || {};
