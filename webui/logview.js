@@ -328,7 +328,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         }
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
-        if (chosen.text && hits.isDone && !hits.next && hits.upTo && hits.upTo < span.last) searchOn();
+        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && hits.upTo && hits.upTo < span.last) searchOn();
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
             isAtEnd = isAtEnd && span.last < after;

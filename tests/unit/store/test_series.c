@@ -610,23 +610,40 @@ TEST(pages_go_with_their_trial)
     world_done(&w);
 }
 
-TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
+static void compact_all(struct world *w)
 {
-    struct world w;
     bool did = true;
 
-    setup(&w);
-    add_saws(&w, 0, 20000);
-    CHECK_OK(db_exec(w.db,
+    while (did)
+        CHECK_OK(store_metric_compact(w->db, false, &did, &test_err));
+}
+
+/* What an older version left, without pages. */
+static void setup_old(struct world *w)
+{
+    setup(w);
+    add_saws(w, 0, 20000);
+    CHECK_OK(db_exec(w->db,
                      "DELETE FROM metric_levels;"
                      "INSERT INTO metric_level_fill (done, upto)"
                      "  SELECT 0, MAX(id) FROM metric_blocks",
                      &test_err));
+}
+
+static void open_again(struct world *w) /* the next process looks */
+{
+    db_close(w->db);
+    CHECK_OK(db_open(w->io, w->path, false, &w->db, &test_err));
+}
+
+TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
+{
+    struct world w;
+
+    setup_old(&w);
     check_zooms(&w, 12);
-    db_close(w.db); /* the next process looks */
-    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    open_again(&w);
+    compact_all(&w);
     CHECK_EQ(count_of(w.db, "metric_level_fill"), 0);
     CHECK_EQ(count_of(w.db, "metric_levels WHERE level = 0"),
              count_of(w.db, "metric_blocks"));
@@ -635,20 +652,35 @@ TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
     world_done(&w);
 }
 
+TEST(a_damaged_block_of_an_older_version_keeps_nothing_else_from_its_pages)
+{
+    struct world w;
+
+    setup_old(&w);
+    CHECK_OK(db_exec(w.db,
+                     "UPDATE metric_blocks SET data = x'00'"
+                     " WHERE id = (SELECT MIN(id) FROM metric_blocks)",
+                     &test_err));
+    open_again(&w);
+    add_saws(&w, 20000, 30000); /* what comes is packed behind it */
+    compact_all(&w);
+    CHECK_EQ(count_of(w.db, "metric_level_fill"), 0);
+    CHECK_EQ(count_of(w.db, "metric_levels WHERE level = 0"),
+             count_of(w.db, "metric_blocks") - 1);
+    CHECK(count_of(w.db, "metric_levels WHERE level = 1") > 0);
+    world_done(&w);
+}
+
 TEST(what_runs_that_are_over_left_is_packed)
 {
     struct world w;
-    bool did = true;
 
     setup(&w);
     add_saws(&w, 0, 300);
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    compact_all(&w);
     CHECK_EQ(count_of(w.db, "metric_tail"), 300);
     set_run(&w, 1, 1, 2);
-    did = true;
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    compact_all(&w);
     CHECK_EQ(count_of(w.db, "metric_tail"), 0);
     check_zooms(&w, 12);
     world_done(&w);
