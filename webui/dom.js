@@ -52,8 +52,9 @@ export function svg(tag, attributes, ...children) {
     return make(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Replaces what is in `node`.
+// Replaces what is in `node`; one node that is all of it already stays, with the focus that may be in it.
 export function fill(node, ...children) {
+    if (children.length === 1 && children[0] instanceof Node && node.childNodes.length === 1 && node.firstChild === children[0]) return node;
     node.replaceChildren();
     append(node, children);
     return node;

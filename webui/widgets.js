@@ -145,6 +145,12 @@ export async function toClipboard(text) {
     area.remove();
 }
 
+export function saveAs(name, blob) {
+    const anchor = h("a", {href: URL.createObjectURL(blob), download: name});
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // browsers read it later
+}
+
 export function copyButton(text, label = "Copy") {
     return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy"});
 }

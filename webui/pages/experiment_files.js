@@ -6,7 +6,7 @@ import {fill, h} from "../dom.js";
 import {numbered} from "../editor.js";
 import {bytes, plural, time} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
-import {button, copyButton, empty, errorBox, spinner, toastError} from "../widgets.js";
+import {button, copyButton, empty, errorBox, saveAs, spinner, toastError} from "../widgets.js";
 import {toYaml, yamlLine} from "../yaml.js";
 
 const SHOWN_MOST = 2 << 20; // bytes of a file that are shown
@@ -53,12 +53,6 @@ function textOf(data, isCut) {
     }
 }
 
-function saveAs(name, data) {
-    const anchor = h("a", {href: URL.createObjectURL(new Blob([data])), download: name});
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000);
-}
-
 const flat = (files) => files.flatMap((file) => file.isDir ? flat(file.files) : [file]);
 const FIRST = [/(^|\/)readme(\.|$)/i, /\.ya?ml$/i, /model_def\.py$|train\.py$|main\.py$/i, /\.(py|sh|c|md|txt)$/i];
 
@@ -82,7 +76,7 @@ export function codeTab(place, tools) {
             const text = textOf(data.subarray(0, SHOWN_MOST), data.length > SHOWN_MOST);
             const line = /\.ya?ml$/i.test(file.path) ? yamlLine : undefined;
             fill(view, h("div", {class: "bar"}, h("h2", {class: "mono"}, file.path), h("span", {class: "dim"}, bytes(file.contentLength)), h("span", {class: "dim", title: "Changed"}, time(file.modifiedTime)), h("span", {class: "grow"}),
-                text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, data), {icon: "download"})),
+                text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, new Blob([data])), {icon: "download"})),
             text === null ? empty(h("p", "This is no text.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, line, file.path),
             data.length > SHOWN_MOST && h("p", {class: "dim"}, `Only the first ${bytes(SHOWN_MOST)} are shown.`));
         } catch (error) {
@@ -108,7 +102,7 @@ export function codeTab(place, tools) {
         const all = flat(files);
         if (isLeft) return;
         if (!all.length) return fill(place, empty(h("p", "It was submitted without files.")));
-        const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz));
+        const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, new Blob([bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz)]));
         fill(list, h("ul", files.map(entry)));
         fill(place, h("div", {class: "pile"}, h("div", {class: "bar"}, h("span", {class: "dim"}, `${plural(all.length, "file")}, ${bytes(all.reduce((sum, file) => sum + file.contentLength, 0))}`), h("span", {class: "grow"}),
             button("Download all", () => download().catch(toastError), {icon: "download"})), h("div", {class: "files"}, list, view)));
