@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bodies.c - the field tables of bodies.h. */
 #include "wire/bodies.h"
+#include "wire/job_bodies.h"
 
 #include <stddef.h>
 
