@@ -56,7 +56,12 @@ export function checkMenu(label, {options, chosen, onChange, footer, isQuiet = f
         place();
         boxes()[0]?.focus();
     }
-    list.addEventListener("toggle", (event) => event.newState === "open" && draw());
+    list.addEventListener("toggle", (event) => {
+        if (event.newState === "open") {
+            addEventListener("resize", place);
+            draw();
+        } else removeEventListener("resize", place);
+    });
     list.addEventListener("keydown", (event) => {
         const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
         if (!step) return;

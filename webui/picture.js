@@ -90,6 +90,16 @@ function soon(fn) {
     };
 }
 
+// Of a list that goes from the worst to the best, so many that they can be drawn at once: the best, and of the
+// rest every n-th.  Nobody could tell more lines apart, and a brush brings out those inside it.
+function thin(list, most) {
+    if (list.length <= most) return list;
+    const best = list.slice(list.length - Math.floor(most / 4));
+    const rest = list.length - best.length;
+    const count = most - best.length;
+    return [...Array.from({length: count}, (_, i) => list[Math.floor(i * rest / count)]), ...best];
+}
+
 // The height of a curve part of the way between two axes: bezierCurveTo() with its handles in the middle.
 const EASE = Array.from({length: 65}, (_, i) => {
     const t = i / 64;
@@ -124,7 +134,10 @@ function tip() {
 const TOP = 58;
 const BOTTOM = 34;
 const SIDE = 70;
-const LEAST = 118; // px between two axes
+export const LINES_MOST = 1200;
+const BACK_MOST = 400;
+const DOTS_MOST = 1500;
+const LEAST = 104; // px between two axes
 const NEAR = 14;
 const STEP = 0.05;
 const ENDS = 0.03;
@@ -140,8 +153,9 @@ export function parallel({label, height = 430, onBrush, onPick}) {
     let search = null;
     let axes = []; // hyperparameters, then the metric
     let brushes = {};
-    let places = []; // by trial: y by axis
+    let places = new Map(); // by trial: y by axis
     let active = []; // trials inside the brushes, the worst first
+    let drawn = []; // those of them that have a line
     let width = 0;
     let pointed = null;
 
@@ -171,26 +185,32 @@ export function parallel({label, height = 430, onBrush, onPick}) {
         width = Math.max(node.clientWidth, SIDE * 2 + LEAST * (axes.length - 1));
         stage.style.width = `${width}px`;
         stage.style.height = `${height}px`;
-        places = new Map(search.trials.map((trial) => [trial, axes.map((axis) => yOf(spread(axis, trial)))]));
+        places = new Map();
+    }
+
+    function placesOf(trial) {
+        if (!places.has(trial)) places.set(trial, axes.map((axis) => yOf(spread(axis, trial))));
+        return places.get(trial);
     }
 
     function drawBack() {
         const pen = fit(back, width, height);
         pen.strokeStyle = colours().strong;
-        pen.globalAlpha = Math.max(0.08, Math.min(0.45, 12 / Math.sqrt(search.trials.length + 1)));
+        pen.globalAlpha = Math.max(0.1, Math.min(0.45, 12 / Math.sqrt(Math.min(search.trials.length, BACK_MOST) + 1)));
         pen.lineWidth = 1;
-        for (const trial of search.trials) trace(pen, places.get(trial));
+        for (const trial of thin(search.trials, BACK_MOST)) trace(pen, placesOf(trial));
     }
 
     function drawFront() {
         const pen = fit(front, width, height);
-        const count = active.length;
+        drawn = thin(active, LINES_MOST);
+        const count = drawn.length;
         const faint = Math.max(0.12, Math.min(0.75, 9 / Math.sqrt(count + 1)));
-        for (const [i, trial] of active.entries()) {
-            const isTop = i >= count - Math.max(1, Math.round(count / 12));
+        for (const [i, trial] of drawn.entries()) {
+            const isTop = i >= count - Math.min(20, Math.max(1, Math.round(count / 12)));
             pen.strokeStyle = trial.rank === null ? colours().dim : rampColour(trial.rank, isTop ? 0.95 : faint);
             pen.lineWidth = isTop ? (i === count - 1 ? 3 : 2) : 1.3;
-            trace(pen, places.get(trial));
+            trace(pen, placesOf(trial));
         }
         node.dataset.drawn = Number(node.dataset.drawn || 0) + 1;
     }
@@ -200,10 +220,10 @@ export function parallel({label, height = 430, onBrush, onPick}) {
         if (!pointed) return;
         pen.lineWidth = 7;
         pen.strokeStyle = colours().card;
-        trace(pen, places.get(pointed));
+        trace(pen, placesOf(pointed));
         pen.lineWidth = 3.5;
         pen.strokeStyle = pointed.rank === null ? colours().dim : rampColour(pointed.rank);
-        trace(pen, places.get(pointed));
+        trace(pen, placesOf(pointed));
     }
 
     function choose() {
@@ -362,10 +382,10 @@ export function parallel({label, height = 430, onBrush, onPick}) {
         const eased = ease(part);
         let found = null;
         let best = NEAR;
-        for (let k = active.length - 1; k >= 0; k--) {
-            const ys = places.get(active[k]);
+        for (let k = drawn.length - 1; k >= 0; k--) {
+            const ys = placesOf(drawn[k]);
             const far = Math.abs(ys[i] + (ys[i + 1] - ys[i]) * eased - y);
-            if (far < best) best = far, found = active[k];
+            if (far < best) best = far, found = drawn[k];
         }
         return found;
     }
@@ -471,15 +491,19 @@ export function scatter({label, height = 190, onPick}) {
         if (!search || !node.isConnected) return;
         const width = node.clientWidth;
         const pen = fit(canvas, width, height);
-        const radius = search.trials.length > 2000 ? 1.8 : search.trials.length > 300 ? 2.6 : 4;
+        const known = search.ranked;
+        const radius = known.length > 1000 ? 2 : known.length > 300 ? 2.6 : 4;
         dots = [];
         ticks(pen, width);
-        const order = [...search.trials].filter((trial) => trial.rank !== null).sort((a, b) => a.rank - b.rank);
-        for (const trial of order) {
+        const isBrushed = Object.keys(brushes).length > 0;
+        const inside = isBrushed ? thin(known.filter((trial) => isInside(trial, search, brushes)), DOTS_MOST) : thin(known, DOTS_MOST);
+        const outside = isBrushed ? thin(known.filter((trial) => !isInside(trial, search, brushes)), DOTS_MOST / 2) : [];
+        const isOnSet = new Set(inside);
+        for (const trial of [...outside, ...inside]) {
             const px = placeOf(x, trial, 1);
             const py = placeOf(y, trial, 7);
             if (Number.isNaN(px) || Number.isNaN(py)) continue;
-            const isOn = isInside(trial, search, brushes);
+            const isOn = isOnSet.has(trial);
             const dot = {trial, isOn, x: LEFT + 6 + px * (width - LEFT - 18), y: 8 + (1 - py) * (height - BASE - 16)};
             dots.push(dot);
             pen.beginPath();

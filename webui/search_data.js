@@ -45,6 +45,7 @@ export function numberAxis(name, values, {isLog = null, isFlipped = false} = {})
     let min = finite.reduce((a, b) => Math.min(a, b), Infinity);
     let max = finite.reduce((a, b) => Math.max(a, b), -Infinity);
     if (!finite.length) min = 0, max = 1;
+    const isWhole = finite.length > 0 && finite.every(Number.isInteger);
     const mayLog = min > 0 && max > min;
     const log = mayLog && (isLog ?? max / min >= LOG_FROM);
     if (min === max) {
@@ -63,7 +64,7 @@ export function numberAxis(name, values, {isLog = null, isFlipped = false} = {})
         },
         valueAt: (p) => down(isFlipped ? 1 - p : p),
         label: (value) => number(typeof value === "number" ? Number(value.toPrecision(4)) : value),
-        ticks: withEnds(log ? logTicks(min, max) : niceTicks(min, max), [min, max], up),
+        ticks: withEnds((log ? logTicks(min, max) : niceTicks(min, max)).filter((one) => !isWhole || Number.isInteger(one)), [min, max], up),
     };
 }
 
@@ -98,7 +99,7 @@ function axisOf(name, values, hint) {
 
 // ---- trials ----
 
-// 1: the best, 0: the worst; equal ones alike; null for those that have no metric.
+// 1: the best, 0: the worst; equal ones alike; null for those that have no metric.  Returns who has one, the worst first.
 function rank(trials, smallerIsBetter) {
     const worth = (trial) => {
         if (Number.isNaN(trial.best)) return -Infinity;
@@ -109,7 +110,7 @@ function rank(trials, smallerIsBetter) {
         const before = known[i - 1];
         trial.rank = before && worth(before) === worth(trial) ? before.rank : known.length > 1 ? i / (known.length - 1) : 1;
     });
-    return known.length ? known[known.length - 1] : null;
+    return known;
 }
 
 export function readSearch(reply, config) {
@@ -117,7 +118,8 @@ export function readSearch(reply, config) {
         id, state, steps, latest: asNumber(latest), best: asNumber(best), restarts, start, end, rank: null,
         values: Object.fromEntries(reply.hparams.map((name, i) => [name, values[i] ?? null])),
     }));
-    const best = rank(trials, reply.smallerIsBetter);
+    const ranked = rank(trials, reply.smallerIsBetter);
+    const best = ranked.at(-1) || null;
     const axes = [];
     const fixed = [];
     reply.hparams.forEach((name, i) => {
@@ -127,8 +129,8 @@ export function readSearch(reply, config) {
         else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance?.[i]});
     });
     const metric = numberAxis(reply.metric || "metric", trials.map((trial) => trial.best), {isFlipped: reply.smallerIsBetter});
-    return {trials, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
-        judged: trials.filter((trial) => trial.best !== null).length};
+    return {trials, ranked, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
+        judged: ranked.length};
 }
 
 // ---- words ----

@@ -210,13 +210,14 @@ static void find_literal(const struct pattern *pattern, size_t at, size_t end,
 static bool has_branch(const struct pattern *pattern, size_t at, size_t *ret_end)
 {
     const struct step *step = &pattern->step[at];
-    size_t next = at + (size_t)step->to;
-    const struct step *leave = &pattern->step[next - 1];
+    const struct step *leave;
 
-    if (step->kind != STEP_SPLIT || step->to < 2 || leave->kind != STEP_JUMP)
+    if (step->kind != STEP_SPLIT || step->to < 2)
         return false;
-    *ret_end = next - 1;
-    return leave->to > 0 && next - 1 + (size_t)leave->to == pattern->count - 1;
+    *ret_end = at + (size_t)step->to - 1;
+    leave = &pattern->step[*ret_end];
+    return leave->kind == STEP_JUMP && leave->to > 0 &&
+           *ret_end + (size_t)leave->to == pattern->count - 1;
 }
 
 void pattern_find_literals(struct pattern *pattern)

@@ -309,8 +309,9 @@ static bool passes(const struct changes_filter *filter, const struct entry *entr
     case CHANGE_TRIAL:
     case CHANGE_METRICS:
     case CHANGE_CHECKPOINT:
-        return (!filter->experiments.count && !filter->trials.count) ||
-               has_number(&filter->trials, entry->id) ||
+        if (filter->trials.count)
+            return has_number(&filter->trials, entry->id);
+        return !filter->experiments.count ||
                has_number(&filter->experiments, entry->experiment);
     case CHANGE_LOGS:
     case CHANGE_JOB:

@@ -78,8 +78,8 @@ void changes_leave(struct changes *changes);
 uint32_t changes_listeners(struct changes *changes);
 
 /* What a reader wants to hear of.  Each list narrows the kinds that it is about, an
- * empty one does not; trials, metrics and checkpoints pass when either of their two
- * lists has them.  Both lists of numbers ascend. */
+ * empty one does not; that of experiments is about trials, metrics and checkpoints
+ * where there is none of trials.  Both lists of numbers ascend. */
 struct changes_filter {
     uint32_t kinds; /* bits of 1 << kind */
     struct field_i64s experiments;

@@ -478,12 +478,10 @@ static void finish(struct relay *relay)
     relay->is_over = true;
 }
 
-/* True: it is over. */
-static bool relay_step(struct relay *relay)
+/* What can be done without waiting; says whether the reply's head has come. */
+static bool relay_move(struct relay *relay)
 {
     bool has_head;
-    bool has_room;
-    bool is_over;
 
     pthread_mutex_lock(&relay->lock);
     check_deadline(relay);
@@ -492,16 +490,34 @@ static bool relay_step(struct relay *relay)
     else if (!relay->is_failed)
         step_http(relay);
     has_head = !relay->has_head && head_is_there(relay);
-    has_room = relay->wants_room && up_room(relay);
     if (has_head)
         relay->deadline_us = 0;
     pthread_mutex_unlock(&relay->lock);
+    return has_head;
+}
+
+/* With the lock held: the stream hears of bytes, and of the end. */
+static void tell_stream(struct relay *relay, bool is_over)
+{
+    if (!relay->has_head || relay->is_tunnel || !(relay->has_news || is_over))
+        return;
+    relay->has_news = false;
+    relay->owner->down(relay);
+}
+
+/* True: it is over. */
+static bool relay_step(struct relay *relay)
+{
+    bool has_head = relay_move(relay);
+    bool has_room;
+    bool is_over;
 
     if (has_head)
         relay->owner->head(relay);
 
     pthread_mutex_lock(&relay->lock);
     relay->has_head = relay->has_head || has_head;
+    has_room = relay->wants_room && up_room(relay);
     if (has_room)
         relay->wants_room = false;
     is_over = is_finished(relay);
@@ -509,10 +525,7 @@ static bool relay_step(struct relay *relay)
         finish(relay);
     else
         want_next(relay);
-    if (relay->has_head && !relay->is_tunnel && (relay->has_news || is_over)) {
-        relay->has_news = false;
-        relay->owner->down(relay);
-    }
+    tell_stream(relay, is_over);
     pthread_mutex_unlock(&relay->lock);
 
     if (has_room && !is_over)

@@ -60,7 +60,9 @@ void log_writer_add_same(struct log_writer *w, const struct log_line *line)
 
     if (line->rank >= 0)
         flags |= HAS_RANK;
-    buf_put_zigzag(&w->lines, line->time_us - w->before_us);
+    /* any times: these wrap round, and back where they are read */
+    buf_put_zigzag(&w->lines,
+                   (int64_t)((uint64_t)line->time_us - (uint64_t)w->before_us));
     buf_putc(&w->lines, (char)flags);
     if (line->rank >= 0)
         buf_put_varint(&w->lines, (uint64_t)line->rank);
@@ -148,7 +150,8 @@ bool log_reader_next(struct log_reader *r)
         return false;
     r->left--;
     line->id++;
-    line->time_us += blob_zigzag(&r->blob);
+    line->time_us =
+        (int64_t)((uint64_t)line->time_us + (uint64_t)blob_zigzag(&r->blob));
     flags = blob_bytes(&r->blob, 1);
     if (!flags)
         return false;

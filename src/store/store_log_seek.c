@@ -5,9 +5,12 @@
  * not in order, not even those of whole chunks: no search by halves would find one.  So
  * a chunk's to_us is not its own latest time but the latest of all lines up to its
  * last, the running maximum: it never falls, and the first chunk with to_us >= T is
- * exactly the first one with a line at or after T.  Times are found by halving line
- * numbers, a probe of the chunks' tree each: no index beside it, nothing more to write
- * when lines come. */
+ * exactly the first one with a line at or after T.  It is looked for by line number, a
+ * probe of the chunks' tree each: no index beside it, nothing more to write when lines
+ * come.  Lines come about evenly, so that the first guess is mostly right and its
+ * neighbour proves it; where they do not, every third probe halves what is left. */
+#include "store/log_seek.h"
+
 #include "base/compiler.h"
 #include "store/data.h"
 #include "store/db.h"
@@ -20,7 +23,7 @@ static const struct sql log_seek_sql[] = {
     SQL(SEEK_FIRST, "SELECT c.id FROM log_tasks t JOIN log_chunks c"
                     "  ON c.id >= t.id << 38 AND c.id < (t.id + 1) << 38"
                     " WHERE t.task_id = $1 ORDER BY c.id LIMIT 1"),
-    SQL(SEEK_LAST, "SELECT last_line FROM log_chunks WHERE id >= $1 AND id < $2"
+    SQL(SEEK_LAST, "SELECT last_line, to_us FROM log_chunks WHERE id >= $1 AND id < $2"
                    " ORDER BY id DESC LIMIT 1"),
     SQL(SEEK_PROBE, "SELECT id, last_line, to_us FROM log_chunks"
                     " WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT 1"),
@@ -32,53 +35,92 @@ static const struct sql log_seek_sql[] = {
 const struct sql_table log_seek_sql_table = SQL_TABLE(log_seek_sql);
 
 static det_status last_line(struct db *db, int64_t task, int64_t *ret_last,
-                            struct err *err)
+                            int64_t *ret_us, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &log_seek_sql[SEEK_LAST], err);
 
+    *ret_last = *ret_us = 0;
     db_bind_i64(&q, log_chunk_id(task, 0));
     db_bind_i64(&q, log_chunk_id(task + 1, 0));
-    *ret_last = db_next(&q) ? db_col_i64(&q) : 0;
+    if (db_next(&q)) {
+        *ret_last = db_col_i64(&q);
+        *ret_us = db_col_i64(&q);
+    }
     return q.status;
 }
 
-/* The chunk that holds `line`, or the last before it: whether it is later than
- * `after_us`; then the time is up to *upto, else behind *from. */
-static det_status probe(struct db *db, int64_t task, int64_t line, int64_t after_us,
-                        struct log_span *span, struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &log_seek_sql[SEEK_PROBE], err);
+/* The line that is looked for is one of [first, last]; what is known of the times there
+ * is only good for guessing. */
+struct seek {
+    struct db *db;
+    int64_t task;
+    int64_t after_us;
     int64_t first;
     int64_t last;
+    int64_t first_us;
+    int64_t last_us;
+    bool was_behind; /* the last probe was too early */
+};
 
-    db_bind_i64(&q, log_chunk_id(task, 0));
-    db_bind_i64(&q, log_chunk_id(task, line));
+/* The chunk that holds `line`, or the last before it: whether it is late enough. */
+static det_status probe(struct seek *s, int64_t line, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(s->db, &log_seek_sql[SEEK_PROBE], err);
+    int64_t first;
+    int64_t last;
+    int64_t to_us;
+
+    db_bind_i64(&q, log_chunk_id(s->task, 0));
+    db_bind_i64(&q, log_chunk_id(s->task, line));
+    s->was_behind = true;
     if (!db_next(&q)) { /* the first ones have expired */
-        span->first = line + 1;
+        s->first = line + 1;
         return q.status;
     }
     first = log_chunk_line(db_col_i64(&q));
     last = db_col_i64(&q);
-    if (db_col_i64(&q) > after_us)
-        span->last = first;
-    else
-        span->first = MAX(last, line) + 1;
+    to_us = db_col_i64(&q);
+    if (to_us > s->after_us) {
+        s->last = first;
+        s->last_us = to_us;
+        s->was_behind = false;
+    } else {
+        s->first = MAX(last, line) + 1;
+        s->first_us = to_us;
+    }
     return q.status;
+}
+
+static int64_t guess(const struct seek *s)
+{
+    double all = (double)s->last_us - (double)s->first_us;
+    double part = ((double)s->after_us - (double)s->first_us) / MAX(all, 1.0);
+
+    part = MIN(MAX(part, 0.0), 1.0);
+    return MIN(s->first + (int64_t)(part * (double)(s->last - s->first)), s->last - 1);
 }
 
 det_status log_seek(struct db *db, int64_t task, int64_t after_us, int64_t *ret_line,
                     struct err *err)
 {
-    struct log_span span = {.first = 1}; /* it is one of these */
-    det_status st = last_line(db, task, &span.last, err);
+    struct seek s = {.db = db, .task = task, .after_us = after_us, .first = 1};
+    det_status st = last_line(db, task, &s.last, &s.last_us, err);
 
-    span.last++;
-    while (!st && span.first < span.last)
-        st = probe(db, task, span.first + (span.last - span.first) / 2, after_us, &span,
-                   err);
-    *ret_line = span.last;
+    s.last++;
+    if (!st && s.last > 1)
+        st = probe(&s, 1, err); /* also for the time of the beginning */
+    for (int turn = 0; !st && s.first < s.last; turn++) {
+        int64_t line = s.first + (s.last - s.first) / 2;
+
+        if (turn % 3 == 0)
+            line = guess(&s);
+        else if (turn % 3 == 1)
+            line = s.was_behind ? s.first : s.last - 1;
+        st = probe(&s, line, err);
+    }
+    *ret_line = s.last;
     return st;
 }
 
@@ -87,6 +129,7 @@ det_status store_log_span(struct db *db, const char *task_id, struct log_span *r
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &log_seek_sql[SEEK_FIRST], err);
+    int64_t last_us;
     int64_t id;
 
     *ret_span = (struct log_span){.first = 1};
@@ -95,7 +138,7 @@ det_status store_log_span(struct db *db, const char *task_id, struct log_span *r
         return q.status;
     id = db_col_i64(&q);
     ret_span->first = log_chunk_line(id);
-    return last_line(db, id >> LOG_LINE_BITS, &ret_span->last, err);
+    return last_line(db, id >> LOG_LINE_BITS, &ret_span->last, &last_us, err);
 }
 
 /* The chunk is known in no time; the line in it is found by reading. */

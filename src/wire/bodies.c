@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bodies.c - the field tables of bodies.h. */
 #include "wire/bodies.h"
+#include "wire/job_bodies.h"
 
 #include <stddef.h>
+
+#include "wire/page_bodies.h"
 
 const struct field none_fields[] = {
     FIELD_END,
@@ -174,11 +177,6 @@ const struct field launch_tensorboard_body_fields[] = {
     FIELD(TREE, launch_tensorboard_body, filters, "not built yet"),
     FIELD(STR, launch_tensorboard_body, template_name, "not built yet"),
     FIELD(I64, launch_tensorboard_body, workspace_id, "there is one: 1"),
-    FIELD_END,
-};
-
-const struct field kill_tensorboard_body_fields[] = {
-    FIELD(STR, kill_tensorboard_body, tensorboard_id, "as in the path"),
     FIELD_END,
 };
 

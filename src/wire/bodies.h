@@ -108,28 +108,6 @@ struct continue_experiment_body {
 };
 extern const struct field continue_experiment_body_fields[];
 
-/* The table of experiments. */
-struct act_on_experiments_body {
-    const char *action;
-    struct field_i64s ids;
-    const char *label;
-};
-extern const struct field act_on_experiments_body_fields[];
-
-/* Ours: a configuration to be checked. */
-struct check_body {
-    const char *config;
-    const char *kind;
-    int64_t continues;
-};
-extern const struct field check_body_fields[];
-
-struct model_def_file_body {
-    int64_t experiment_id;
-    const char *path;
-};
-extern const struct field model_def_file_body_fields[];
-
 struct patch_resources {
     int64_t max_slots;
     bool has_max_slots;
@@ -156,44 +134,6 @@ struct patch_experiment_body {
     struct patch_storage checkpoint_storage;
 };
 extern const struct field patch_experiment_body_fields[];
-
-struct create_generic_task_body {
-    const char *config;
-    const struct json *context_directory;
-    int64_t project_id;
-    const char *forked_from;
-    const char *parent_id;
-    bool inherit_context;
-    bool no_pause;
-};
-extern const struct field create_generic_task_body_fields[];
-
-struct kill_task_body {
-    const char *task_id;
-    bool kill_from_root;
-};
-extern const struct field kill_task_body_fields[];
-
-struct launch_tensorboard_body {
-    const struct json *config;
-    struct field_i64s experiment_ids;
-    struct field_i64s trial_ids;
-    const struct json *files;
-    const struct json *filters;
-    const char *template_name;
-    int64_t workspace_id;
-};
-extern const struct field launch_tensorboard_body_fields[];
-
-struct kill_tensorboard_body {
-    const char *tensorboard_id;
-};
-extern const struct field kill_tensorboard_body_fields[];
-
-struct proxy_body {
-    int64_t port;
-};
-extern const struct field proxy_body_fields[];
 
 struct retain_logs_body {
     int64_t num_days;

@@ -8,6 +8,8 @@
 #include "data/text.h"
 #include "model/field.h"
 #include "wire/bodies.h"
+#include "wire/job_bodies.h"
+#include "wire/page_bodies.h"
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {

@@ -127,7 +127,7 @@ ROUTE(task_logs_fields, GET, "/api/v1/tasks/{id}/logs/fields", USER, none, none,
 ROUTE(launch_tensorboard, POST, "/api/v1/tensorboards", USER, none, launch_tensorboard_body, "tensorboard, config, warnings", "Run TensorBoard on experiments or trials")
 ROUTE(list_tensorboards, GET, "/api/v1/tensorboards", USER, tensorboards_query, none, "tensorboards", "List TensorBoards, the newest first")
 ROUTE(get_tensorboard, GET, "/api/v1/tensorboards/{id}", USER, none, none, "tensorboard, config", "Show a TensorBoard")
-ROUTE(kill_tensorboard, POST, "/api/v1/tensorboards/{id}/kill", USER, none, kill_tensorboard_body, "tensorboard", "Kill a TensorBoard")
+ROUTE(kill_tensorboard, POST, "/api/v1/tensorboards/{id}/kill", USER, none, none, "tensorboard", "Kill a TensorBoard")
 ROUTE(proxy, ANY, "/proxy/{service}/{path...}", USER, none, none, "what the program answers", "Talk to a task's program, HTTP or WebSocket, with any method")
 ROUTE(register_proxy, POST, "/api/v1/det/allocations/{id}/proxy", TASK, none, proxy_body, "nothing", "A task's program listens on this port of its machine")
 ROUTE(look_at_proxy, GET, "/api/v1/det/allocations/{id}/proxy", TASK, none, none, "idleSeconds", "How long nobody has talked to a task's program")

@@ -24,6 +24,9 @@ static const struct step begin[] = {
     PUT("trial", "/api/v1/trials", NEW_TRIAL, 200,
         "trial.id=1; trial.experimentId=1; trial.hparams.lr=0.5; "
         "trial.state=STATE_RUNNING"),
+    GET("its task", "/api/v1/tasks/${trial.trial.taskId}", 200,
+        "task.taskType=TASK_TYPE_TRIAL; task.allocations#0"),
+    GET("no task", "/api/v1/tasks/1.nobody", 404, NULL),
     END_STEPS};
 
 /* A batch of one validation for each of `runs`. */

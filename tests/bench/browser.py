@@ -34,7 +34,7 @@ WATCH = """([until, since]) => new Promise((done, fail) => {
 
 
 def one_round(browser, job):
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context = browser.new_context(viewport={"width": 1400, "height": job.get("height", 900)})
     page = context.new_page()
     page.set_default_timeout(LIMIT_MS)
     session = context.new_cdp_session(page)

@@ -102,3 +102,47 @@ class TensorBoard:
             return len(json.loads(done.stdout)) == self.runs and all(len(tags) == len(METRICS) for tags in json.loads(done.stdout).values())
         except ValueError:
             return False
+
+
+# ---- how their pages say that they are done ----
+
+def mlflow_runs(server):
+    return f"http://127.0.0.1:{server.port}/#/experiments/0/runs?workflowType=machine_learning"
+
+
+NAMES = "[...document.querySelectorAll('[role=row], tr')].map((row) => row.textContent).filter((text) => /run-\\d/.test(text))"
+
+
+def mlflow_first(server):
+    return {"name": "first", "url": mlflow_runs(server), "until": NAMES + ".length > 5", "rounds": 3}
+
+
+def mlflow_chart(server, ids):
+    """All runs and metrics in the one plot that it has for this: a trace for each pair."""
+    return {"name": "chart", "url": mlflow_chart_address(server, ids), "rounds": 1, "height": 2600,
+            "until": f"document.querySelectorAll('.scatterlayer .trace').length >= {len(ids) * len(METRICS)}"}
+
+
+def mlflow_table(server):
+    """Its address is what its menus change."""
+    def go(more):
+        return {"do": f"window.before = {NAMES}.join(); location.hash = '/experiments/0/runs?workflowType=machine_learning{more}'",
+                "until": f"{NAMES}.length > 5 && {NAMES}.join() !== window.before"}
+    more = {"do": f"window.count = {NAMES}.length; [...document.querySelectorAll('button')].find((one) => /load more/i.test(one.textContent)).click()",
+            "until": f"{NAMES}.length !== window.count || {NAMES}.join() !== window.before"}
+    return {"name": "table", "url": mlflow_runs(server), "until": NAMES + ".length > 5", "rounds": 3,
+            "then": [go("&orderByKey=attributes.%60Run%20Name%60&orderByAsc=true"), more,
+                     go("&searchFilter=" + urllib.parse.quote("attributes.run_name ILIKE '%77%'"))]}
+
+
+def tensorboard_first(board):
+    return {"name": "first", "url": f"http://127.0.0.1:{board.port}/#timeseries", "rounds": 3,
+            "until": "/m0/.test(document.body.innerText) && /run-00/.test(document.body.innerText)"}
+
+
+def tensorboard_chart(board):
+    """Of more than 40 runs it selects none by itself: the box above their names selects all."""
+    select = "document.querySelector('runs-data-table input[type=checkbox], runs-table input[type=checkbox], [role=columnheader] input[type=checkbox]').click()"
+    return {"name": "chart", "url": f"http://127.0.0.1:{board.port}/#timeseries", "rounds": 1, "height": 2600,
+            "until": "/m0/.test(document.body.innerText) && /run-00/.test(document.body.innerText)",
+            "then": [{"do": select, "until": "document.querySelectorAll('line-chart').length > 0"}]}

@@ -2,6 +2,7 @@
 """The first page: recent experiments, what runs and waits, how full the cluster is; all of it live."""
 import json
 
+import harness
 from harness import BrowserTest, expect
 from world import MARKUP, World
 
@@ -14,6 +15,19 @@ until [ -e %s ]; do sleep 0.02; done
 
 
 class Dashboard(BrowserTest):
+    """It shows the ten newest, so that these tests have a master of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.own = World(harness.stage.world.program)
+        cls.addClassCleanup(cls.own.stop)
+        cls.own.start()
+        cls.own.make()
+
+    def setUp(self):
+        super().setUp()
+        self.world = self.own
+
     def row(self, page, name):
         return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
 

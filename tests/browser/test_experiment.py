@@ -41,8 +41,8 @@ class Experiment(BrowserTest):
 
     # ---- views
 
-    def test_the_head_says_what_it_is(self):
-        page = self.at("search")
+    def test_what_it_is_how_it_went_and_what_it_was_made_of(self):
+        page = self.at("search", "overview")
         head = page.locator(".experiment-head")
         expect(head.get_by_role("heading", level=1)).to_have_text("search")
         expect(head).to_contain_text("COMPLETED")
@@ -52,9 +52,6 @@ class Experiment(BrowserTest):
         expect(head.locator(".chip")).to_have_text([re.compile("mnist"), re.compile("nightly")])
         best = self.world.experiment(self.world.ids["search"])["bestTrialId"]
         expect(head.get_by_role("link", name=f"trial {best}")).to_have_attribute("href", f"/det/trials/{best}")
-
-    def test_overview_shows_all_trials_and_the_best_so_far(self):
-        page = self.at("search", "overview")
         expect(page.locator("figure[data-drawn]")).to_have_count(2)
         expect(page.locator(".view")).to_contain_text("Best trial")
         page.get_by_role("combobox", name="Metric").select_option("training.loss")
@@ -62,11 +59,22 @@ class Experiment(BrowserTest):
         expect(page.locator("figure[data-drawn]").first).to_contain_text("loss")
         self.looks(page, "experiment-overview")
 
-    def test_a_single_trial_has_its_metrics_and_no_search(self):
-        page = self.at("numbers", "overview")
-        expect(page.locator("figure[data-drawn]").first).to_be_visible()
-        self.open_tab(page, "Search")
-        expect(page.locator(".view")).to_contain_text("there is nothing to compare")
+        self.open_tab(page, "Configuration")
+        text = page.get_by_role("region", name="Configuration")
+        expect(text).to_contain_text("max_concurrent_trials: 4")
+        expect(text).to_contain_text("checkpoint_storage:")
+        self.looks(page, "experiment-configuration")
+        page.get_by_role("button", name="As written").click()
+        expect(text).not_to_contain_text("checkpoint_storage:")
+        expect(page).to_have_url(re.compile("as=written"))
+
+        self.open_tab(page, "Code")
+        expect(page.get_by_role("button", name="run.sh")).to_have_attribute("aria-current", "true")
+        expect(page.locator(".file-view")).to_contain_text("det hparam lr")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download all").click()
+        self.assertEqual(download.value.suggested_filename, f"experiment-{self.world.ids['search']}.tar.gz")
+        self.looks(page, "experiment-code")
 
     def test_trials_sort_filter_and_lead_on(self):
         page = self.at("grid", "trials")
@@ -120,6 +128,7 @@ class Experiment(BrowserTest):
 
     def test_a_brush_needs_no_mouse(self):
         page = self.at("grid", "search")
+        page.locator(".tabs a").last.focus()
         strip = self.keyboard_reaches(page, ".strip[aria-label='kind']")
         page.keyboard.press("ArrowUp")
         expect(page.locator(".view")).to_contain_text("4 of 8 trials inside")
@@ -166,25 +175,6 @@ class Experiment(BrowserTest):
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(page.locator("tbody")).to_contain_text(re.compile("DELET"))
 
-    def test_the_configuration_is_shown_both_ways(self):
-        page = self.at("search", "configuration")
-        text = page.get_by_role("region", name="Configuration")
-        expect(text).to_contain_text("max_concurrent_trials: 4")
-        expect(text).to_contain_text("checkpoint_storage:")
-        self.looks(page, "experiment-configuration")
-        page.get_by_role("button", name="As written").click()
-        expect(text).not_to_contain_text("checkpoint_storage:")
-        expect(page).to_have_url(re.compile("as=written"))
-
-    def test_the_code_is_shown(self):
-        page = self.at("search", "code")
-        expect(page.get_by_role("button", name="run.sh")).to_have_attribute("aria-current", "true")
-        expect(page.locator(".file-view")).to_contain_text("det hparam lr")
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Download all").click()
-        self.assertEqual(download.value.suggested_filename, f"experiment-{self.world.ids['search']}.tar.gz")
-        self.looks(page, "experiment-code")
-
     # ---- what people write
 
     def test_name_description_and_labels_change_in_place_whatever_is_in_them(self):
@@ -212,11 +202,14 @@ class Experiment(BrowserTest):
         self.assertEqual((row["name"], row["description"], row["labels"]), (MARKUP, "<b>bold</b>", []))
 
     def test_markup_stays_text_everywhere(self):
-        page = self.at("markup")
+        page = self.at("markup", "overview")
         expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+        expect(page.locator("figure[data-drawn]").first).to_be_visible()
         for tab in TABS:
             self.open_tab(page, tab)
             self.assertEqual(page.locator("main img, main script, main b b").count(), 0, tab)
+            if tab == "Search":
+                expect(page.locator(".view")).to_contain_text("There is one trial, so there is nothing to compare")
 
     def test_notes_are_written_and_a_second_writer_is_noticed(self):
         id_ = self.made("noted", paused=True)
@@ -252,6 +245,10 @@ class Experiment(BrowserTest):
         expect(badge).to_have_text("RUNNING")
         page.get_by_role("button", name="Pause").click()
         expect(badge).to_have_text("PAUSED")
+        self.more(page, "Compare")
+        expect(page).to_have_url(re.compile(f"/det/compare\\?experiments={id_}$"))
+        page.go_back()
+        self.filled(page)
         self.more(page, "Cancel")
         self.world.release("experiment")  # what it has begun it ends
         expect(badge).to_have_text("CANCELED")
@@ -358,5 +355,5 @@ class Experiment(BrowserTest):
         self.allow("404")
         page = self.page_at("/det/experiments/99999", wait=False)
         expect(page.get_by_role("alert")).to_contain_text("Not there.")
-        page = self.page_at("/det/experiments/nonsense", wait=False)
+        page.goto(self.world.url + "/det/experiments/nonsense")
         expect(page.get_by_role("alert")).to_contain_text("there is no experiment 'nonsense'", ignore_case=True)

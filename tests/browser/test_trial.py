@@ -67,7 +67,6 @@ class Trial(BrowserTest):
         self.looks(page, "trial-metrics")
 
     def test_metrics_arrive_while_it_trains(self):
-        self.needs_changes()
         go, end = self.world.hold("trial-live"), self.world.hold("trial-live-end")
         made = self.world.create("live", LIVE % (go, end))
         self.world.wait(made, "RUNNING")
@@ -129,7 +128,6 @@ class Trial(BrowserTest):
         expect(again.get_by_role("dialog").get_by_text("weights.txt")).to_be_visible()
 
     def test_a_running_trial_is_killed(self):
-        self.needs_changes()
         never = self.world.hold("trial-never")
         made = self.world.create("to be killed", LIVE % (never, never))
         self.world.wait(made, "RUNNING")
@@ -138,6 +136,23 @@ class Trial(BrowserTest):
         page.get_by_role("dialog").get_by_role("button", name="Kill").click()
         expect(page.locator(".trial-head .badge").first).to_have_text(re.compile("CANCELED"))
         expect(page.get_by_role("button", name="Kill")).to_have_count(0)
+
+    def test_what_a_second_tab_deletes_is_said_in_the_first(self):
+        made = self.world.create("to be deleted", "#!/bin/sh\ndet report --steps 1 loss=1\n")
+        self.world.wait(made)
+        page = self.page_at(f"/det/trials/{self.world.trials(made)[0]}/metrics")
+        self.world.api("DELETE", f"/api/v1/experiments/{made}")
+        expect(page.get_by_text(f"Experiment {made} was deleted, and this trial with it.")).to_be_visible()
+
+    def test_logs_are_one_of_its_views(self):
+        page = self.page_at(f"/det/trials/{self.world.trials('ranks')[0]}/logs")
+        expect(page.get_by_text("line 400 of many")).to_be_visible()
+
+    def test_a_fork_begins_with_its_checkpoint(self):
+        page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}")
+        page.get_by_role("button", name="New from this").click()
+        page.get_by_role("menuitem", name="Fork: from its best checkpoint").click()
+        expect(page.get_by_role("dialog").get_by_role("textbox")).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
 
     def test_names_with_markup_are_text(self):
         page = self.page_at(f"/det/trials/{self.world.trials('markup')[0]}/metrics")

@@ -21,6 +21,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -85,7 +86,7 @@ class World:
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("DET_")}
         self.env.update(HOME=self.path("home"), XDG_DATA_HOME=self.path("home/data"), NO_COLOR="1",
                         XDG_CONFIG_HOME=self.path("home/config"), TMPDIR=self.path("tmp"),
-                        PATH=os.path.dirname(program) + os.pathsep + os.environ["PATH"])
+                        PATH=os.pathsep.join([os.path.dirname(program), os.path.dirname(sys.executable), os.environ["PATH"]]))
         self.program = program
         os.makedirs(self.path("home"))
         os.makedirs(self.path("tmp"))

@@ -138,6 +138,18 @@ function diffTable(label, items, rows, {onlyDifferent, colours, head}) {
         cells.map((cell) => h("td", {class: differs && sameText(cell) !== sameText(cells[0]) && "other"}, cell === undefined ? h("span", {class: "dim"}, "–") : h("span", {class: "cell", title: value(cell)}, value(cell)))))), {colours, head});
 }
 
+// What has not changed stays, with the focus in it; what has is scrolled to where it was.
+function renew(place, node) {
+    const old = place.firstElementChild;
+    if (old && (old.isEqualNode(node) || (old !== document.activeElement && old.contains(document.activeElement)))) return;
+    const hadFocus = old === document.activeElement;
+    const [left, top] = [old?.scrollLeft, old?.scrollTop];
+    fill(place, node);
+    if (!old) return;
+    [node.scrollLeft, node.scrollTop] = [left, top];
+    if (hadFocus) node.focus();
+}
+
 function sideBySide(label, items, lines, {head}) {
     return h("div", {class: "table-place side-by-side", role: "region", "aria-label": label, tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, label),
         h("thead", h("tr", h("td"), items.map(head))), h("tbody", lines)));
@@ -178,7 +190,8 @@ export async function page({root, query, title, signal, live, onLeave}) {
     for (const one of items) places(one.id);
     const itemOf = () => new Map(items.filter((one) => one.trial).map((one) => [one.trial.id, one]));
     let byTrial = itemOf();
-    const swatch = (one) => h("span", {class: "swatch", style: {background: lineColour(places(one.id))}, "aria-hidden": "true"});
+    const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // the first ones follow the theme by themselves
+    const swatch = (one) => h("span", {class: "swatch", style: {background: colourOf(places(one.id))}, "aria-hidden": "true"});
     const head = (one) => h("th", {scope: "col"}, h("div", {class: "bar"}, swatch(one), link(one.address, {class: "cell", title: one.label}, one.label),
         items.length > 1 && h("button", {type: "button", class: "chip-x", "aria-label": `Leave out ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
 
@@ -267,15 +280,15 @@ export async function page({root, query, title, signal, live, onLeave}) {
 
     function drawTables() {
         const options = {head, onlyDifferent: !view.all};
-        fill(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", of(one))))), options));
+        renew(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", of(one))))), options));
         const hps = items.map((one) => flatten(one.trial?.hparams));
-        fill(hparams, diffTable("Hyperparameters", items, unionOf(hps).sort().map((name) => [name, (one) => hps[items.indexOf(one)].get(name)]), options));
+        renew(hparams, diffTable("Hyperparameters", items, unionOf(hps).sort().map((name) => [name, (one) => hps[items.indexOf(one)].get(name)]), options));
         const configs = items.map((one) => flatten(one.config));
         for (const map of configs) for (const key of [...map.keys()]) if (key === "hyperparameters" || key.startsWith("hyperparameters.")) map.delete(key);
-        fill(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
+        renew(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
         const names = metricNames().slice(0, 200);
         const last = (one, name) => one.sums.get(name)?.last;
-        fill(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, "Nothing was reported yet."));
+        renew(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, "Nothing was reported yet."));
     }
     const draw = () => {
         drawCharts();

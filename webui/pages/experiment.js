@@ -230,8 +230,10 @@ function header(id, state, reload) {
         description.update(experiment.description);
         labels.update(experiment.labels || []);
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
-        fill(place.best, experiment.bestTrialId ? [icon("star"), " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
+        const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric].join();
+        if (place.best.dataset.shown !== best) fill(place.best, experiment.bestTrialId ? [icon("star"), " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
             h("b", `${experiment.searcherMetric || "metric"} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, "No validation yet."));
+        place.best.dataset.shown = best;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
         bar.draw();
         tick();
@@ -335,11 +337,21 @@ export async function page(ctx) {
     await Promise.all([read(), style(new URL("./experiment.css", import.meta.url))]);
     const head = header(id, state, reload);
 
+    // The links stay: one that is replaced under the mouse loses the click.
     function drawTabs() {
         const {experiment} = state;
-        const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount, lineage: null};
+        const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount};
+        if (!tabPlace.firstChild) makeTabs(counts);
+        for (const anchor of tabPlace.querySelectorAll("a")) {
+            const name = anchor.getAttribute("href").split("/").pop();
+            if (name === tab) anchor.setAttribute("aria-current", "page");
+            else anchor.removeAttribute("aria-current");
+            const count = anchor.querySelector(".count");
+            if (count && count.textContent !== number(counts[name])) count.textContent = number(counts[name]);
+        }
+    }
+    function makeTabs(counts) {
         const node = tabs(TABS.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
-        const focused = tabPlace.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
         node.addEventListener("click", (event) => {
             const anchor = event.target.closest("a");
             if (!anchor || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -348,7 +360,6 @@ export async function page(ctx) {
             void open(anchor.getAttribute("href").split("/").pop(), true);
         }, true);
         fill(tabPlace, node);
-        if (focused) tabPlace.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
     }
 
     async function open(name, isMove) {

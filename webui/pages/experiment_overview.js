@@ -134,7 +134,13 @@ export function overviewTab(place, tools) {
         drawCharts();
     }
 
+    // Only when something of it is new: a link that is replaced under the mouse loses the click.
+    let shownCards = "";
     function drawCards() {
+        const {experiment} = tools.state;
+        const now = JSON.stringify([search.best?.id, search.best?.best, search.best?.steps, search.trials.length, search.trials.map((trial) => trial.state), experiment.checkpointSize, experiment.checkpointCount, experiment.priority]);
+        if (now === shownCards) return;
+        shownCards = now;
         fill(cards, !isSingle() && bestCard(search, tools), statesCard(search), summaryCard(tools.state));
     }
 

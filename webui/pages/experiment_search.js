@@ -6,7 +6,7 @@
 
 import {fill, h} from "../dom.js";
 import {number, plural, value as shown} from "../format.js";
-import {legend, parallel, rampColour, scatter} from "../picture.js";
+import {legend, LINES_MOST, parallel, rampColour, scatter} from "../picture.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {isInside, readBrushes, readSearch, tendency, verdict, writeBrushes} from "../search_data.js";
 import {dataTable} from "../table.js";
@@ -55,6 +55,7 @@ export function searchTab(place, tools) {
     const pair = {x: null, y: null, picture: scatter({label: "Two hyperparameters", height: 320, onPick: pick}), controls: h("div", {class: "bar"})};
     const side = h("div");
     const fixed = h("p", {class: "dim"});
+    const thinned = h("p", {class: "dim"});
     const small = new Map();
     const rows = dataTable({label: "Trials inside the brushes, the best first", columns: [], href: (row) => tools.trialAddress(row.id)});
     const nothing = h("div");
@@ -66,7 +67,7 @@ export function searchTab(place, tools) {
                     setQuery({axes: value === "configured" ? value : null});
                     draw();
                 }, {"aria-label": "Order of the axes"}), show.node),
-            picture.node, fixed,
+            picture.node, thinned, fixed,
             h("details", {class: "dim"}, h("summary", "How to use it"), h("p", "Drag along an axis to keep only the trials inside; drag the brush to move it, its ends to change it, click to take it away. With the keyboard: Tab to an axis; up and down move the brush, with Shift they resize it, Escape takes it away, left and right go to the next axis. Point at a line to see its trial, click to go there. The address keeps the brushes."))),
         h("div", {class: "cards"}, side, h("section", {class: "card pair"}, h("div", {class: "bar"}, h("h2", "Two at a time"), h("span", {class: "grow"}), pair.controls), pair.picture.node)),
         h("section", {class: "card"}, h("h2", "Each against the metric"), scatters),
@@ -129,6 +130,7 @@ export function searchTab(place, tools) {
     function drawRest() {
         const inside = search.trials.filter((trial) => isInside(trial, search, brushes)).sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1) || a.id - b.id);
         const isBrushed = Object.keys(brushes).length > 0;
+        fill(thinned, inside.length > LINES_MOST && `${number(LINES_MOST)} of ${number(inside.length)} lines are drawn: the best, and an even choice of the rest. A brush brings out those inside it.`);
         fill(count, isBrushed ? `${number(inside.length)} of ${plural(search.trials.length, "trial")} inside` : plural(search.trials.length, "trial"));
         clear.hidden = !isBrushed;
         rows.rows(inside.slice(0, ROWS_MOST));

@@ -18,7 +18,7 @@ function you() {
         document.dispatchEvent(new Event("sessionchange"));
         toast("Saved", "good");
     });
-    return h("section", {class: "card"}, h("h2", "You"),
+    return h("section", {class: "card changes"}, h("h2", "You"),
         facts([["User", user.username], ["Role", user.admin ? "Administrator" : "User"], ["Signed in", time(user.lastAuthAt)]]),
         h("form", {class: "inline", onsubmit: (event) => {
             event.preventDefault();
@@ -60,7 +60,7 @@ function password() {
         await patch(`/api/v1/users/${user.id}`, {password: fresh.value, isHashed: false});
         await signIn(user.username, fresh.value);
     };
-    return h("form", {class: "card", onsubmit: async (event) => {
+    return h("form", {class: "card changes", onsubmit: async (event) => {
         event.preventDefault();
         submit.disabled = true;
         fill(trouble);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tasks.js - jobs and TensorBoards: what people run that trains nothing.
 //
-// All that is chosen is in the address: ?q=&state=&type=&owner=&ended=1&sort=-start.
+// All that is chosen is in the address: ?q=&state=&type=&owner=&slots=&since=&ended=1&sort=-start.
 
 import {get, post} from "../api.js";
 import {debounce, fill, h, paced} from "../dom.js";
@@ -12,6 +12,8 @@ import {badge, button, confirm, empty, select, toast, toastError} from "../widge
 
 const TYPES = {TASK_TYPE_GENERIC: "Job", TASK_TYPE_TENSORBOARD: "TensorBoard"};
 const TICK_MS = 15000;
+const SLOTS = {none: (slots) => slots === 0, some: (slots) => slots > 0};
+const SINCE_S = {hour: 3600, day: 86400, week: 7 * 86400};
 
 // A TensorBoard counts as what can be seen of it; jobs have states of their own.
 async function read(withEnded, signal) {
@@ -68,7 +70,7 @@ det tensorboard start 1         # TensorBoard on experiment 1`;
 
 export async function page({root, query, title, live, onLeave, signal}) {
     title("Tasks");
-    const chosen = {q: "", state: "", type: "", owner: "", ended: "", sort: "-start", ...query};
+    const chosen = {q: "", state: "", type: "", owner: "", slots: "", since: "", ended: "", sort: "-start", ...query};
     const selection = new Set();
     let all = [];
 
@@ -98,7 +100,9 @@ export async function page({root, query, title, live, onLeave, signal}) {
     function draw() {
         const words = chosen.q.toLowerCase();
         const rows = sorted(all.filter((task) => (!words || task.name.toLowerCase().includes(words) || task.id.startsWith(words)) &&
-            ["state", "type", "owner"].every((name) => !chosen[name] || task[name] === chosen[name])), chosen.sort);
+            ["state", "type", "owner"].every((name) => !chosen[name] || task[name] === chosen[name]) &&
+            (SLOTS[chosen.slots]?.(task.slots) ?? true) &&
+            (!SINCE_S[chosen.since] || Date.now() - new Date(task.start) < SINCE_S[chosen.since] * 1000)), chosen.sort);
         offer(states, "Any state", "state");
         offer(owners, "Any owner", "owner");
         for (const id of selection) if (!rows.some((row) => row.id === id)) selection.delete(id);
@@ -116,6 +120,8 @@ export async function page({root, query, title, live, onLeave, signal}) {
 
     fill(root, h("div", {class: "head"}, h("h1", "Tasks"), h("div", {class: "bar"}, killer)),
         h("div", {class: "bar"}, search, select([["", "Any type"], "Job", "TensorBoard"], chosen.type, (type) => choose({type}), {"aria-label": "Type"}), states, owners,
+            select([["", "Any slots"], ["some", "With slots"], ["none", "Without slots"]], chosen.slots, (slots) => choose({slots}), {"aria-label": "Slots"}),
+            select([["", "Any time"], ["hour", "Last hour"], ["day", "Last day"], ["week", "Last week"]], chosen.since, (since) => choose({since}), {"aria-label": "Started"}),
             h("label", ended, " also ended"), counted),
         place);
     await look();

@@ -74,7 +74,7 @@ async function kill(trial) {
 
 // A new experiment that is this trial alone, from a checkpoint when one is named.
 export async function forkTrial({trial, experiment, config}, uuid) {
-    const {forkDialog} = await import("./experiment_fork.js");
+    const [{forkDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
     const searcher = {name: "single", metric: config.searcher?.metric, smaller_is_better: config.searcher?.smaller_is_better};
     if (config.searcher?.max_length !== undefined) searcher.max_length = config.searcher.max_length;
     if (uuid) searcher.source_checkpoint_uuid = uuid;
@@ -87,13 +87,13 @@ function actions(state) {
     const isEnded = isOver(trial.state);
     const best = trial.bestCheckpoint?.uuid;
     const isSingle = experiment.searcherType === "single" || experiment.numTrials === 1;
-    return h("div", {class: "bar"},
+    return h("div", {class: "bar changes"},
         menu("New from this", [
             ["Fork: these hyperparameters, from the beginning", () => forkTrial(state).catch(toastError)],
             ["Fork: from its best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "It has no checkpoint"}],
             isSingle && ["Continue the experiment", async () => {
                 try {
-                    const {continueDialog} = await import("./experiment_fork.js");
+                    const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
                     await continueDialog(experiment);
                 } catch (error) {
                     toastError(error);
@@ -104,7 +104,7 @@ function actions(state) {
             const {openTensorBoard} = await import("../tensorboard.js");
             await openTensorBoard({trialIds: [trial.id]});
         }, {title: "Start a TensorBoard with this trial"}),
-        !isEnded && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
+        !isEnded && !experiment.unmanaged && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
 }
 
 // ---- head ----
@@ -165,7 +165,8 @@ function head(state, tab) {
 
 // The bars of the trial's runs, one below the other on one axis of time.
 function drawRuns(node, runs, lost) {
-    if (!runs.length) return fill(node);
+    node.hidden = !runs.length;
+    if (!runs.length) return;
     const list = [...runs].reverse().map((run, i) => ({...run, number: i + 1}));
     const begin = Math.min(...list.map((run) => new Date(run.startTime || Date.now()).getTime()));
     const end = Math.max(...list.map((run) => run.endTime ? new Date(run.endTime).getTime() : Date.now()));
@@ -184,7 +185,7 @@ async function overview(place, state, ctx) {
     const {trial, config} = state;
     const {metricsOverview} = await import("./trial_metrics.js");
     const chartsNode = h("div");
-    const runsNode = h("section", {class: "card wide", "aria-label": "Runs"});
+    const runsNode = h("section", {class: "card wide", "aria-label": "Runs", hidden: true});
     const about = h("section", {class: "card", "aria-label": "Facts"});
     const validation = h("section", {class: "card", "aria-label": "Latest validation"});
     fill(place, chartsNode, h("div", {class: "trial-cards"}, about, validation, runsNode));
@@ -202,7 +203,8 @@ async function overview(place, state, ctx) {
             : h("p", {class: "dim"}, "None was reported yet."));
     }
     const lost = new Map();
-    const readRuns = async () => {
+    const readRuns = async () => { // what runs without this master has none
+        if (!trial.taskId || state.experiment.unmanaged) return;
         const {task} = await get(`/api/v1/tasks/${encodeURIComponent(trial.taskId)}`, {}, {signal: ctx.signal});
         drawRuns(runsNode, task.allocations || [], lost);
     };
@@ -211,7 +213,9 @@ async function overview(place, state, ctx) {
         for (const line of archived) if (line.first && line.last) lost.set(line.run, [line.first[0], line.last[0]]);
         void readRuns().catch(() => {});
     });
-    await readRuns();
+    await readRuns().catch((error) => {
+        if (error.status !== 404) throw error;
+    });
     return {
         trial() {
             draw();
@@ -248,9 +252,10 @@ async function view(tab, place, state, ctx) {
     if (tab === "profiler") return (await import("./trial_profile.js")).profilerTab(place, state, ctx);
     if (tab === "checkpoints") return (await import("./trial_checkpoints.js")).checkpointsTab(place, state, ctx);
     if (tab === "hyperparameters") return hyperparameters(place, state);
+    if (!state.trial.taskId) return fill(place, empty("This trial has no logs here."));
     const {logView} = await import("../logview.js");
-    await logView(place, {taskId: state.trial.taskId, ctx});
-    return {};
+    const {news} = await logView(place, {taskId: state.trial.taskId, ctx, name: `trial-${state.trial.id}`, isFed: true});
+    return {logs: news};
 }
 
 export async function page(ctx) {
@@ -271,17 +276,18 @@ export async function page(ctx) {
         shown?.trial?.();
     }, READ_MS);
     ctx.onLeave(again.cancel);
-    if (tab !== "logs") {
-        ctx.live({kinds: "experiments,trials,metrics,checkpoints", trial: id, experiment: state.experiment.id}, (changes) => {
-            if (changes.deleted?.includes(state.experiment.id)) {
-                fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
-                return;
-            }
-            if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
-            if (changes.reset || changes.metrics) shown?.metrics?.();
-            if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
-        });
-    }
+    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
+    ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
+        if (changes.deleted?.includes(state.experiment.id)) {
+            fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
+            return;
+        }
+        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
+        if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
+        if (isMine(changes.metrics)) shown?.metrics?.();
+        if (isMine(changes.checkpoints)) shown?.checkpoints?.();
+        if (changes.reset || changes.logs) shown?.logs?.();
+    });
     try {
         shown = await view(tab, place, state, ctx) || {};
     } catch (error) {

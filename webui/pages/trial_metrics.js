@@ -17,7 +17,7 @@ import {debounce, fill, h} from "../dom.js";
 import {number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
-import {button, dialog, empty, select, toastError} from "../widgets.js";
+import {button, dialog, empty, select, sentence, toastError} from "../widgets.js";
 import {paced} from "./trial.js";
 
 const CHARTS = 60; // made at once
@@ -67,6 +67,8 @@ export async function epochsOf({trial, config}, names, ctx) {
     return Number.isFinite(factor) && factor > 0 ? {of: (x) => x * factor, back: (e) => e / factor} : null;
 }
 
+const wider = ([from, to]) => [Math.max(0, from - (to - from) / 8), to + (to - from) / 8];
+
 // ---- a set of charts that share cursor and zoom ----
 
 function chartSet(place, {trial}, ctx, {x = "steps", onRange, onArchived, hasLost = true} = {}) {
@@ -91,7 +93,7 @@ function chartSet(place, {trial}, ctx, {x = "steps", onRange, onArchived, hasLos
             feed.watch(node, key, (data) => {
                 onArchived?.(data.lines.filter((line) => line.archived));
                 chart.update(data);
-            });
+            }, (error) => error.status > 0 && chart.fail(sentence(error)));
         },
         clear() {
             for (const {node, chart} of charts.values()) {
@@ -105,9 +107,10 @@ function chartSet(place, {trial}, ctx, {x = "steps", onRange, onArchived, hasLos
             look = {...look, ...changes};
             for (const {chart} of charts.values()) chart.set(changes);
         },
+        // A little more than is shown is asked for: lines go on to the edges.
         zoom(range, asked) {
             for (const {chart} of charts.values()) chart.zoom(range);
-            feed.set({range: asked});
+            feed.set({range: asked && wider(asked)});
         },
         size: () => charts.size,
     };
@@ -185,7 +188,7 @@ export async function metricsTab(place, state, ctx) {
         xName: chosen.x === "time" ? "time" : chosen.x === "epoch" ? "epoch" : "steps", xOf: isEpoch() ? epochs.of : null,
     });
     set.look({...looks(), range: shownRange()});
-    if (chosen.range) set.feed.set({range: chosen.range});
+    if (chosen.range) set.feed.set({range: wider(chosen.range)});
 
     // Every word must be in the name; chosen ones come alone.
     function wanted() {

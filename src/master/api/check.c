@@ -14,7 +14,7 @@
 #include "data/yaml.h"
 #include "master/api/api.h"
 #include "search/searcher.h"
-#include "wire/bodies.h"
+#include "wire/page_bodies.h"
 
 /* What the caller needs of either kind. */
 struct checked {

@@ -13,7 +13,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "store/views.h"
-#include "wire/bodies.h"
+#include "wire/page_bodies.h"
 
 enum { FILE_LIMIT = 16 << 20, DEPTH_MOST = 100 };
 

@@ -13,7 +13,7 @@
 #include "master/api/show.h"
 #include "store/jobs.h"
 #include "store/views.h"
-#include "wire/bodies.h"
+#include "wire/job_bodies.h"
 #include "wire/queries.h"
 
 struct job_state_of_request {

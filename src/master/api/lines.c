@@ -15,6 +15,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "store/data.h"
+#include "store/log_seek.h"
 #include "wire/queries.h"
 
 enum {

@@ -14,6 +14,7 @@
 #include "master/policies.h"
 #include "store/data.h"
 #include "store/jobs.h"
+#include "store/log_seek.h"
 #include "store/views.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"

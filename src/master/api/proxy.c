@@ -28,7 +28,7 @@
 #include "store/jobs.h"
 #include "store/proxies.h"
 #include "store/views.h"
-#include "wire/bodies.h"
+#include "wire/job_bodies.h"
 
 enum { SENT_HEADERS = 128 };
 

@@ -17,7 +17,7 @@
 #include "master/janitor.h"
 #include "store/unmanaged.h"
 #include "store/views.h"
-#include "wire/bodies.h"
+#include "wire/page_bodies.h"
 #include "wire/queries.h"
 
 enum {

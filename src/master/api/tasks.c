@@ -9,6 +9,7 @@
 #include "master/api/show.h"
 #include "store/jobs.h"
 #include "store/proxies.h"
+#include "store/unmanaged.h"
 #include "store/views.h"
 
 /* What is alive, read once for all summaries. */
@@ -154,13 +155,12 @@ static void show_runs(struct json_writer *w, const struct allocation *rows,
     jw_end_array(w);
 }
 
-static det_status show_trial_task(struct request *req, const struct allocation *rows,
-                                  uint32_t count)
+static det_status show_trial_task(struct request *req, int64_t trial_id,
+                                  const struct allocation *rows, uint32_t count)
 {
     struct json_writer *w = &req->w;
     struct trial_view trial;
-    det_status st =
-        store_trial_get(req->db, rows[0].trial_id, &req->mem, &trial, req->err);
+    det_status st = store_trial_get(req->db, trial_id, &req->mem, &trial, req->err);
 
     if (st)
         return st;
@@ -239,17 +239,40 @@ static det_status find_runs(struct request *req, struct allocation **ret_rows,
     return !st && !*ret_count ? not_found(req) : st;
 }
 
+/* But for a trial that somebody else runs: "<experiment>.<external id>". */
+static det_status find_unmanaged(struct request *req, int64_t *ret_trial)
+{
+    const char *task = req->arg[0];
+    const char *dot = strchr(task, '.');
+    const char *number =
+        dot ? arena_strndup(&req->mem, task, (size_t)(dot - task)) : "";
+    int64_t experiment = 0;
+    det_status st = DET_OK;
+
+    *ret_trial = 0;
+    if (!number)
+        return DET_NOMEM;
+    if (parse_i64(number, &experiment))
+        st = store_unmanaged_find_trial(req->db, experiment, task, ret_trial, req->err);
+    return !st && !*ret_trial ? not_found(req) : st;
+}
+
 det_status api_get_task(struct request *req)
 {
-    struct allocation *rows;
+    struct allocation *rows = NULL;
     uint32_t count = 0;
+    int64_t trial_id = 0;
     det_status st = find_runs(req, &rows, &count);
 
+    if (st == DET_NOT_FOUND)
+        st = find_unmanaged(req, &trial_id);
+    else if (!st)
+        trial_id = rows[0].trial_id;
     if (st)
         return st;
     jw_object(&req->w, NULL);
-    st = rows[0].job_id ? show_job_task(req, rows, count)
-                        : show_trial_task(req, rows, count);
+    st = trial_id ? show_trial_task(req, trial_id, rows, count)
+                  : show_job_task(req, rows, count);
     jw_end_object(&req->w);
     return st;
 }

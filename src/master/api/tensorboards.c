@@ -17,7 +17,7 @@
 #include "store/jobs.h"
 #include "store/proxies.h"
 #include "store/views.h"
-#include "wire/bodies.h"
+#include "wire/job_bodies.h"
 #include "wire/queries.h"
 
 enum { DEFAULT_TIMEOUT_S = 300, MOST_SOURCES = 10000 };

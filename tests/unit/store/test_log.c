@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_log.c - paging, filters, merging and retention of logs against a plain list. */
 #include "store/log_chunk.h"
+#include "store/log_seek.h"
 #include "tests/unit/store/world.h"
 
 enum { LINES = 6000 };
@@ -520,6 +521,28 @@ TEST(the_first_line_of_a_time_is_found_though_senders_differ)
     CHECK_OK(store_log_at(w.db, "t", INT64_MAX, &w.mem, &line, &test_err));
     CHECK_EQ(line, JUMBLED + 1);
     free(times);
+    world_done(&w);
+}
+
+TEST(any_times_come_back_as_they_were)
+{
+    const int64_t times[] = {INT64_MAX, INT64_MIN, 0, INT64_MIN + 1, -1, INT64_MAX};
+    struct log_line line[ARRAY_LEN(times)];
+    struct log_batch batch = {.task_id = "t", .line = line, .count = ARRAY_LEN(times)};
+    struct log_query query = {.task_id = "t"};
+    struct log_page page;
+    struct world w;
+    uint32_t stored;
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        line[i] =
+            (struct log_line){.time_us = times[i], .rank = -1, .text = "x", .len = 1};
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, ARRAY_LEN(times));
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        CHECK_EQ(page.line[i].time_us, times[i]);
     world_done(&w);
 }
 

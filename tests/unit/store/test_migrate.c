@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/migrate.h"
 
+#include "store/log_seek.h"
 #include "tests/unit/store/old_schema.h"
 #include "tests/unit/store/world.h"
 
@@ -93,6 +94,37 @@ TEST(of_two_that_were_brought_at_once_the_first_keeps_the_name)
     CHECK_OK(db_migrate(w.db, migration_count, &test_err));
     CHECK_EQ(count_of(w.db, "experiments WHERE external_id = 'f' AND id IN (1, 2)"), 2);
     CHECK_EQ(count_of(w.db, "experiments WHERE external_id IS NULL AND id = 3"), 1);
+    world_done(&w);
+}
+
+/* Up to number 16 a chunk knew only its own times. */
+TEST_ON_BOTH(times_of_old_logs_are_found_though_senders_differed)
+{
+    const int64_t times[] = {10, 50, 20, 30, 60, 40};
+    const int64_t wanted[][2] = {{5, 1}, {20, 2}, {50, 2}, {51, 5}, {60, 5}, {61, 7}};
+    struct world w;
+
+    world_place(&w, is_memory);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 16, &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct log_line line = {.text = "x", .len = 1, .time_us = times[i], .rank = -1};
+        struct log_batch batch = {.task_id = "t", .line = &line, .count = 1};
+        uint32_t stored;
+
+        CHECK_OK(store_log_add(w.db, &batch, &w.mem, &stored, &test_err));
+        batch.task_id = "other";
+        line.time_us = 1000;
+        CHECK_OK(store_log_add(w.db, &batch, &w.mem, &stored, &test_err));
+    }
+    CHECK_OK(db_exec(w.db, "UPDATE log_chunks SET to_us = from_us", &test_err));
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        int64_t line = -1;
+
+        CHECK_OK(store_log_at(w.db, "t", wanted[i][0], &w.mem, &line, &test_err));
+        CHECK_EQ(line, wanted[i][1]);
+    }
     world_done(&w);
 }
 

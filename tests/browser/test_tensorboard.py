@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real TensorBoard behind the master's address, opened from a page."""
+import importlib.util
+import unittest
+
+from harness import BrowserTest, expect
+
+START_MS = 60000  # it is imported, on a machine that does much else
+
+
+@unittest.skipUnless(importlib.util.find_spec("tensorboard"), "TensorBoard is not installed")
+class TensorBoard(BrowserTest):
+    def test_an_experiment_is_shown_by_the_real_one(self):
+        self.allow(r"503")  # "starting", until it is there
+        self.allow(r"font-roboto")  # its page asks for them above its own path
+        self.allow(r"/proxy/")
+        page = self.page_at("/det/tasks")
+        experiment = self.world.ids["search"]
+        with page.context.expect_page() as opened:
+            page.evaluate("""async (id) => {
+                const app = document.querySelector("script[type=module]").src;
+                const {openTensorBoard} = await import(new URL("tensorboard.js", app).href);
+                await openTensorBoard({experimentIds: [id]});
+            }""", experiment)
+        board = opened.value
+        expect(page.get_by_role("row").filter(has_text=f"experiment {experiment}")).to_contain_text("TensorBoard")
+        expect(board.get_by_text("training/loss").first).to_be_visible(timeout=START_MS)
+        expect(page.get_by_role("row").filter(has_text=f"experiment {experiment}")).to_contain_text("RUNNING")
+        self.assertIn("/proxy/", board.url)
+        board.get_by_text("training/loss").first.hover()
+        self.shot(board, "tensorboard")
+        # the same is opened again, not another one
+        with page.context.expect_page() as again:
+            page.evaluate("""async (id) => {
+                const app = document.querySelector("script[type=module]").src;
+                const {openTensorBoard} = await import(new URL("tensorboard.js", app).href);
+                await openTensorBoard({experimentIds: [id]});
+            }""", experiment)
+        again.value.wait_for_url(board.url.split("#")[0].split("?")[0] + "**")
+        row = page.get_by_role("row").filter(has_text=f"experiment {experiment}")
+        row.get_by_role("link", name="TensorBoard (").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("RUNNING")
+        self.looks(page, "task-tensorboard")
+        page.get_by_role("button", name="Kill").click()
+        page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("CANCELED")
