@@ -10,6 +10,7 @@
 //   title(text)     names the tab and the history
 //   live(filters, fn)  calls fn(changes) when something changes (live.js); one stream a page
 //   onLeave(fn)     is called when the page is left
+//   keys(rows)      [["n", "Next page", fn], …]: its keys, which "?" tells; without fn they are only told
 //   signal          an AbortSignal: calls of a page that was left are given up
 //
 // To add a page: a row in ROUTES, a module in pages/; in the navigation: a row in PLACES.
@@ -50,6 +51,7 @@ const banner = h("div", {class: "banner", role: "status", hidden: true});
 
 let leave = null; // ends the page that is shown
 let shown = ""; // which one: its module and what it is about
+let pageKeys = []; // of the page that is shown
 let isSignedIn = false;
 
 function drawFrame() {
@@ -104,6 +106,7 @@ async function show() {
     const isFirst = !leave;
     leave?.();
     delete document.body.dataset.page;
+    pageKeys = [];
     const stops = [];
     const abort = new AbortController();
     let isLeft = false;
@@ -130,7 +133,7 @@ async function show() {
         await page({
             params: found.params, query: readQuery(), root, signal: abort.signal,
             title: (text) => document.title = text ? `${text} – det` : "det",
-            live: liveFor(stops), onLeave: (fn) => stops.push(fn),
+            live: liveFor(stops), onLeave: (fn) => stops.push(fn), keys: (rows) => isLeft || (pageKeys = rows),
         });
         if (isLeft) return;
         if (!isFirst) keepFocus(before);
@@ -159,22 +162,28 @@ export function signedIn(next) {
     go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
 }
 
-const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search this page"],
-    ["j k", "Next and previous row of a table"], ["Enter", "Open a row"], ["Space", "Select a row"], ["?", "This list"]];
+const PLACE_KEYS = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
+const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search on this page"],
+    ["j k", "Next and previous row of a table"], ["Enter", "Open the row"], ["?", "This list"]];
 
-// "g e" and the like go places; "/" finds the search box of a page; "?" tells.
+// All keys that count here, those of the page first.
+export function tellKeys() {
+    const list = (rows) => facts(rows.map(([keys, what]) => [keys.split(" ").map((key) => [h("kbd", key === "Escape" ? "Esc" : key), " "]), what]));
+    return dialog("Keys", () => [pageKeys.length > 0 && [h("h3", "On this page"), list(pageKeys), h("h3", "Everywhere")], list(KEYS)]);
+}
+
+// "g e" and the like go places; "/" finds the search box of a page; "?" tells; the rest is the page's.
 let before = "";
 function shortcuts(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
-    const places = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
-    if (before === "g" && places[event.key]) go(places[event.key]);
-    else if (event.key === "/") {
-        const box = main.querySelector("input[type=search]");
-        if (!box) return;
-        box.focus();
-    } else if (event.key === "?") {
-        dialog("Keyboard", () => facts(KEYS.map(([keys, what]) => [keys.split(" ").map((key) => [h("kbd", key), " "]), what])));
-    } else {
+    const typing = "input:not([type=checkbox]), textarea, select, [contenteditable], dialog, [popover]";
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest(typing)) return;
+    const own = pageKeys.find(([key, , act]) => key === event.key && act);
+    const box = event.key === "/" && main.querySelector("input[type=search]");
+    if (before === "g" && PLACE_KEYS[event.key]) go(PLACE_KEYS[event.key]);
+    else if (own) own[2]();
+    else if (box) box.focus();
+    else if (event.key === "?") tellKeys();
+    else {
         before = event.key;
         return;
     }

@@ -24,7 +24,7 @@
 // Keys, when the plot has the focus: left and right move the cursor, up and down choose a line, + and - zoom, Escape
 // shows all.  What the cursor is at is said aloud.
 
-import {csv, logSplits, ownIndex, prepare, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
+import {csv, increments, logSplits, ownIndex, prepare, splits, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
 import {button, dialog, icon, menu, toast} from "./widgets.js";
@@ -192,7 +192,7 @@ export function lineChart(node, options) {
     function specOf(list) {
         const {isLogX, isLogY, isStacked, isTime, format} = settings;
         const split = (key) => (self) => logSplits(self.scales[key].min, self.scales[key].max);
-        const values = (self, splits) => splits.map((v) => v === null ? "" : settings.tick ? settings.tick(v) : format === number ? tick(v) : format(v));
+        const values = (self, list) => list.map((v) => v === null ? "" : settings.tick ? settings.tick(v) : format === number ? tick(v) : format(v));
         const spec = {
             width: width(), height: settings.height, legend: {show: false, live: false}, padding: [8, 18, 0, 0],
             series: [{}, ...list.map((one) => one.spec)],
@@ -201,9 +201,9 @@ export function lineChart(node, options) {
                 y: {distr: isLogY ? 3 : 1, range: (self, min, max) => settings.yBounds && !isLogY ? settings.yBounds : yRange(min, max, {isLog: isLogY, isStacked})},
             },
             axes: [
-                axis({size: 26, space: 80, values: (self, splits) => splits.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
+                axis({size: 26, space: 80, values: (self, list) => list.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
                 axis({space: 34, size: (self, texts) => 16 + 6.4 * Math.max(3, ...(texts || []).map((text) => text.length)), values,
-                    ...(isLogY ? {splits: split("y"), filter: (self, s) => s} : {})}),
+                    ...(isLogY ? {splits: split("y"), filter: (self, s) => s} : {incrs: (self, at, min, max) => increments(max - min), splits: (self, at, min, max, step) => splits(min, max, step)})}),
             ],
             cursor: {
                 points: {show: false}, y: false, drag: {x: true, y: false, setScale: false, dist: 4}, focus: {prox: -1},
@@ -274,7 +274,7 @@ export function lineChart(node, options) {
     }
 
     function swatch(line) {
-        return h("span", {class: ["swatch", line.archived && "lost"], style: {"--colour": colourOf(line)}});
+        return h("span", {class: ["chart-swatch", line.archived && "lost"], style: {"--colour": colourOf(line)}});
     }
 
     function drawLegend() {
@@ -333,7 +333,7 @@ export function lineChart(node, options) {
         const ratio = devicePixelRatio || 1;
         ctx.save();
         ctx.beginPath();
-        ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+        ctx.rect(bbox.left - 5 * ratio, bbox.top - 5 * ratio, bbox.width + 10 * ratio, bbox.height + 10 * ratio);
         ctx.clip();
         for (const prepared of shown.lines) {
             if (hidden.has(keyOf(prepared.line))) continue;

@@ -135,6 +135,7 @@ export function timeTick(seconds, {min, max}) {
     const span = max - min;
     const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
     const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (span < 5) return `${clock}:${two(Math.floor(at.getSeconds()))}.${Math.floor(at.getMilliseconds() / 100)}`;
     if (span < 600) return `${clock}:${two(Math.floor(at.getSeconds()))}`;
     if (span < 86400) return clock;
     return span < 86400 * 7 ? `${day} ${clock}` : span < 86400 * 300 ? day : `${at.getFullYear()}-${day}`;
@@ -160,16 +161,28 @@ export function xRange(min, max, isLog) {
     return [min, max];
 }
 
+// Steps of an axis that spans so much, the smallest first; of any size, from 1e-300 on.
+export function increments(span) {
+    const decade = Math.floor(Math.log10(span > 0 ? span : 1));
+    const out = [];
+    for (let e = decade - 2; e <= decade + 1; e++) for (const one of [1, 2, 2.5, 5]) out.push(Number(`${one}e${e}`));
+    return out;
+}
+
+// The multiples of a step between two ends.
+export function splits(min, max, step) {
+    const out = [];
+    if (!(step > 0)) return out;
+    for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9 && out.length < 100; i++) out.push(Number((i * step).toPrecision(12)));
+    return out;
+}
+
 // 1, 2 and 5 of each decade; of many decades only the ones.
 export function logSplits(min, max) {
     const decades = Math.log10(max) - Math.log10(min);
     const steps = decades > 4 ? [1] : decades > 2 ? [1, 3] : decades > 0.7 ? [1, 2, 5] : null;
     const out = [];
-    if (!steps) {
-        const step = 10 ** Math.floor(Math.log10((max - min) / 2));
-        for (let v = Math.ceil(min / step) * step; v <= max && out.length < 40; v += step) out.push(Number(v.toPrecision(12)));
-        return out;
-    }
+    if (!steps) return splits(min, max, increments(max - min).find((step) => (max - min) / step <= 5));
     const every = Math.max(1, Math.ceil(decades / 8));
     for (let e = Math.floor(Math.log10(min)); e <= Math.log10(max); e++) {
         if (e % every) continue;

@@ -3,6 +3,9 @@
 //
 //   const view = await logView(node, {taskId, ctx});
 //
+// A page that follows changes itself says isFed and calls view.news() when there are new lines, so
+// that there is one stream a page.
+//
 // Lines have numbers.  The page holds a window of them, one after the other; near its edges more are
 // read, and on the far side as many go, so that a million lines weigh as much as a thousand and
 // scrolling is the browser's own.  Where the window is in the whole log is shown, and changed, by
@@ -24,6 +27,7 @@ const EDGE = 1200; // pixels from an edge at which more are read
 const MOST_HITS = 10000;
 const HIT_HEIGHT = 24;
 const FAR = 3000; // so many new lines are jumped over instead of read
+const LOOK_MS = 10000; // so often somebody who follows looks without being told: what came before the stream did
 
 const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const SHORT = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARNING: "WARN", ERROR: "ERROR", CRITICAL: "CRIT"};
@@ -37,7 +41,7 @@ function style() {
 // Lines without a level are what programs print: they count as INFO.
 const levelsFrom = (level) => level && [...LEVELS.slice(LEVELS.indexOf(level)), ...(LEVELS.indexOf(level) <= 2 ? ["UNSPECIFIED"] : [])].join(",");
 
-export async function logView(node, {taskId, ctx, name = taskId}) {
+export async function logView(node, {taskId, ctx, name = taskId, isFed = false}) {
     const base = `/api/v1/det/tasks/${encodeURIComponent(taskId)}`;
     const from = readQuery();
     const chosen = {
@@ -329,6 +333,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         }
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
+        if (chosen.text && hits.isDone && !hits.next && hits.upTo && hits.upTo < span.last) searchOn();
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
             isAtEnd = isAtEnd && span.last < after;
@@ -550,23 +555,29 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, turn: null};
+    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, upTo: 0, turn: null};
 
-    async function search() {
+    function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
             drawMarks(row);
         }
         setQuery({q: chosen.text, regex: chosen.isRegex ? 1 : null, case: chosen.isExact ? 1 : null});
-        drawHits();
-        if (!chosen.text) return;
+        drawHits(0);
+        if (chosen.text) return searchOn();
+    }
+
+    const searchQuery = () => ({...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null});
+
+    // From where the search has come to: at first, and when there are new lines.
+    async function searchOn() {
         const mine = hits.turn = new AbortController();
-        let upTo = 0;
+        hits.isDone = false;
         try {
-            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: MOST_HITS}, (piece) => {
+            await stream(base + "/search", {...searchQuery(), from: hits.upTo + 1, limit: MOST_HITS - hits.all.length}, (piece) => {
                 if (mine.signal.aborted) return;
                 if (piece.error) throw new Error(piece.error.message);
                 if (piece.end) {
@@ -575,10 +586,10 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
                 } else {
                     hits.all.push(...piece.hits);
                     for (const hit of piece.hits) hits.numbers.add(hit[0]);
-                    upTo = piece.upTo / Math.max(1, piece.of);
+                    hits.upTo = piece.upTo;
                     if (piece.hits.length) rows.forEach(drawMarks);
                 }
-                drawHits(upTo);
+                drawHits(hits.upTo / Math.max(1, piece.of || hits.upTo));
             }, {signal: AbortSignal.any([mine.signal, ctx.signal])});
         } catch (error) {
             if (isAbort(error)) return;
@@ -611,7 +622,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     function drawFound(part = 1) {
         const count = hits.all.length;
         const at = selection && hits.numbers.has(selection.from) ? hits.all.findIndex(([n]) => n === selection.from) + 1 : 0;
-        const all = `${hits.next ? "> " : ""}${number(count)} ${count === 1 ? "hit" : "hits"}`;
+        const all = `${number(count)}${hits.next ? "+" : ""} ${count === 1 ? "hit" : "hits"}`;
         found.classList.remove("bad");
         found.textContent = !chosen.text ? "" : hits.isDone ? (at ? `${number(at)} of ${all}` : all) : `${number(count)} · ${Math.floor(part * 100)} %`;
     }
@@ -672,7 +683,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         }
         let n = 0;
         try {
-            await stream(base + "/search", {...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null, limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
+            await stream(base + "/search", {...searchQuery(), limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
                 (piece) => n ||= piece.hits?.[0]?.[0] || 0, {signal: ctx.signal});
         } catch (error) {
             if (!isAbort(error)) toastError(error);
@@ -696,6 +707,7 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
         act();
     }
     addEventListener("keydown", keys);
+    ctx.keys?.([["n N", "Next and previous hit"], ["f", "Follow the end"], ["w", "Break long lines"], ["Home End", "First and last line"], ["Escape", "Choose no line"]]);
 
     // ---- beginning ----
 
@@ -722,7 +734,13 @@ export async function logView(node, {taskId, ctx, name = taskId}) {
     if (selection) await show({line: selection.from}).then(() => reveal(selection.from, 0.35));
     else if (place && !place.isEnd) await show(place, {selects: true});
     else if (await show({isEnd: true})) setFollow(true);
-    ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && news());
+    if (!isFed) ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && news());
+    const looking = setInterval(() => follows && !document.hidden && news().catch(() => {}), LOOK_MS);
+    const once = setTimeout(() => news().catch(() => {}), LOOK_MS / 10);
+    ctx.onLeave(() => {
+        clearInterval(looking);
+        clearTimeout(once);
+    });
     readRanks();
     if (chosen.text) search();
     return {node: box, show, news};

@@ -128,6 +128,7 @@ void jw_null(struct json_writer *w, const char *key);
 void jw_time(struct json_writer *w, const char *key, int64_t wall_us); /* 0: null */
 /* `text` is JSON already and is spliced in as it is; NULL or "": null. */
 void jw_raw(struct json_writer *w, const char *key, const char *text);
+void jw_rawn(struct json_writer *w, const char *key, const char *text, size_t len);
 void jw_json(struct json_writer *w, const char *key, const struct json *value);
 
 /* The whole tree as text. */

@@ -208,6 +208,11 @@ void jw_raw(struct json_writer *w, const char *key, const char *text)
         jw_null(w, key);
 }
 
+void jw_rawn(struct json_writer *w, const char *key, const char *text, size_t len)
+{
+    word(w, key, text, len);
+}
+
 void jw_json(struct json_writer *w, const char *key, const struct json *value)
 {
     switch (value ? value->kind : JSON_NULL) {

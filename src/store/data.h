@@ -102,27 +102,6 @@ det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret
 det_status store_metric_steps(struct db *db, int64_t trial_id, int64_t *ret_steps,
                               struct err *err);
 
-/* One metric as a line for the screen: at most `points` (first, last, and the extremes
- * of each stretch between). */
-struct metric_point {
-    int64_t steps;
-    int64_t report_us;
-    double value;
-};
-struct metric_line {
-    int64_t trial_id;
-    const char *group;
-    const char *name;
-    uint32_t points;
-};
-struct metric_series {
-    struct metric_point *point;
-    uint32_t count;
-};
-det_status store_metric_series(struct db *db, const struct metric_line *query,
-                               struct arena *mem, struct metric_series *ret_series,
-                               struct err *err);
-
 /* One step of compaction: turns the oldest full run of tail rows into a block.
  * *ret_did: there was something to do.  `everything`: also short runs (tests, bench,
  * the end of a trial). */

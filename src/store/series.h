@@ -103,6 +103,27 @@ struct series {
 det_status store_series(struct db *db, const struct series_ask *ask, struct arena *mem,
                         struct series *ret_series, struct err *err);
 
+/* One metric as a line for the screen: at most `points` (first, last, and the extremes
+ * of each stretch between). */
+struct metric_point {
+    int64_t steps;
+    int64_t report_us;
+    double value;
+};
+struct metric_line {
+    int64_t trial_id;
+    const char *group;
+    const char *name;
+    uint32_t points;
+};
+struct metric_series {
+    struct metric_point *point;
+    uint32_t count;
+};
+det_status store_metric_series(struct db *db, const struct metric_line *query,
+                               struct arena *mem, struct metric_series *ret_series,
+                               struct err *err);
+
 /* The metrics of these trials that are numbers, sorted by group and name. */
 det_status store_series_names(struct db *db, const int64_t *trial, uint32_t trials,
                               struct arena *mem, struct series_metric **ret_names,

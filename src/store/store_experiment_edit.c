@@ -330,7 +330,7 @@ det_status store_experiment_relabel(struct db *db, int64_t id, const char *add,
     if (add)
         json_push(result, json_new_str(mem, add));
     patch.labels = json_text(mem, result);
-    if (!patch.labels)
+    if (mem->has_failed || !patch.labels) /* a label may be missing in it */
         return err_default(err, DET_NOMEM);
     *ret_labels = patch.labels;
     return patch_texts(db, id, &patch, mem, err);

@@ -270,7 +270,7 @@ class Experiments(BrowserTest):
         page.keyboard.press("Enter")
         expect(row(page, two)).to_contain_text("CANCELED")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+        expect(page.get_by_role("dialog")).to_contain_text("Select all on this page")
         self.contrast(page)
         page.keyboard.press("Escape")
         page.keyboard.press("c")

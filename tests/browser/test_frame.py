@@ -74,7 +74,7 @@ class Frame(BrowserTest):
     def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
         page = self.page_at("/det/")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
         self.contrast(page)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
@@ -92,6 +92,26 @@ class Frame(BrowserTest):
             self.filled(page)
         page.get_by_role("link", name="settings").tap()
         expect(page).to_have_url(self.world.url + "/det/settings")
+
+    def test_a_page_that_is_open_while_the_program_is_replaced_loads_the_new_one(self):
+        self.allow(r"status of 404.*/pages/settings.js")
+        page = self.page_at("/det/")
+        old = []
+
+        def once(text, status):
+            def answer(route):
+                if route.request.url in old:
+                    return route.continue_()
+                old.append(route.request.url)
+                return route.fulfill(status=status, body=text)
+            return answer
+
+        page.route("**/pages/settings.js", once("this program has no such file", 404))
+        page.route(self.world.url + "/det/", once("a page with other addresses", 200))
+        page.get_by_role("link", name="settings").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
+        self.assertEqual(len(old), 2)
+        self.assertEqual(page.url, self.world.url + "/det/settings")
 
     def test_a_page_of_another_site_cannot_show_it_in_a_frame(self):
         page = self.context().new_page()

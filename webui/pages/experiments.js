@@ -6,6 +6,7 @@
 // address; what is selected stays selected over pages, filters and changes.
 
 import {get, isAbort, post} from "../api.js";
+import {tellKeys} from "../app.js";
 import {debounce, fill, h} from "../dom.js";
 import {checkMenu} from "../filters.js";
 import {bytes, duration, number, plural, time} from "../format.js";
@@ -62,11 +63,6 @@ const ACTIONS = [
     ["delete", "Delete", "deleted", "Their metrics, logs and checkpoints go with them. This cannot be undone.", "danger"],
 ];
 
-const KEYS = [
-    ["/", "search"], ["↓ or j, ↑ or k", "next and previous row"], ["Enter", "open the row"], ["Space", "select the row; with Shift all from the last one"],
-    ["a", "select all on this page"], ["n, p", "next and previous page"], ["c", "compare what is selected"], ["Esc", "select nothing"], ["?", "these keys"],
-];
-
 function nameCell(row) {
     return link(`/experiments/${row.id}`, {tabindex: -1, class: !row.name && "dim", title: row.name || null}, row.name || "(no name)");
 }
@@ -100,7 +96,7 @@ function addressOf(view) {
         page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isUsual ? "" : view.columns.join()};
 }
 
-export async function page({root, query, title, signal, live, onLeave}) {
+export async function page({root, query, title, signal, live, onLeave, keys}) {
     title("Experiments");
     const view = viewFrom(query);
     const selection = new Set();
@@ -339,25 +335,17 @@ export async function page({root, query, title, signal, live, onLeave}) {
 
     // ---- keys
 
-    const help = () => dialog("Keys", () => h("dl", {class: "facts"}, KEYS.map(([keys, what]) => [h("dt", h("kbd", keys)), h("dd", what)])));
-    const keys = {
-        n: () => turn(1), p: () => turn(-1), "?": help, c: () => selection.size > 1 && selection.size <= COMPARE_MOST && compare(),
-        a: () => {
+    keys([
+        ["n", "Next page", () => turn(1)], ["p", "Previous page", () => turn(-1)], ["j", "The first row", () => table.focusFirst()],
+        ["Space", "Select the row; with Shift all from the last one"],
+        ["a", "Select all on this page", () => {
             for (const row of reply.experiments) selection.add(row.id);
             table.paintSelection();
             drawSelection();
-        },
-        j: () => root.contains(document.activeElement?.closest("tbody")) || table.focusFirst(),
-        Escape: () => selection.size && selectNone(),
-    };
-    const onKey = (event) => {
-        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog, [popover]")) return;
-        if (!keys[event.key]) return;
-        keys[event.key]();
-        event.preventDefault();
-    };
-    document.addEventListener("keydown", onKey);
-    onLeave(() => document.removeEventListener("keydown", onKey));
+        }],
+        ["Escape", "Select nothing", () => selection.size && selectNone()],
+        ["c", "Compare what is selected", () => selection.size > 1 && selection.size <= COMPARE_MOST && compare()],
+    ]);
     onLeave(typed.cancel);
 
     // ---- changes
@@ -374,7 +362,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
     document.addEventListener("visibilitychange", soon);
     onLeave(() => document.removeEventListener("visibilitychange", soon));
 
-    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Keys", help, {kind: "plain phone-off", title: "?"})),
+    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Keys", tellKeys, {kind: "plain phone-off", title: "?"})),
         h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
     await load();
     live({kinds: ["experiments", "trials", "metrics", "queue"]}, (changes) => {

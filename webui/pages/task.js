@@ -96,9 +96,13 @@ export async function page(ctx) {
     fill(root, head, place);
     draw();
     if (tab === "configuration") await configuration(place, id, signal);
+    let log = null;
     if (tab === "logs") {
         const {logView} = await import("../logview.js");
-        await logView(place, {taskId: id, ctx, name: `task-${id}`});
+        log = await logView(place, {taskId: id, ctx, name: `task-${id}`, isFed: true});
     }
-    live({kinds: "jobs,logs", task: id}, (changes) => (changes.reset || changes.jobs) && look());
+    live({kinds: log ? "jobs,logs" : "jobs", task: id}, (changes) => {
+        if (changes.reset || changes.jobs) look();
+        if (changes.reset || changes.logs) log?.news();
+    });
 }

@@ -254,8 +254,8 @@ async function view(tab, place, state, ctx) {
     if (tab === "hyperparameters") return hyperparameters(place, state);
     if (!state.trial.taskId) return fill(place, empty("This trial has no logs here."));
     const {logView} = await import("../logview.js");
-    await logView(place, {taskId: state.trial.taskId, ctx});
-    return {};
+    const {news} = await logView(place, {taskId: state.trial.taskId, ctx, name: `trial-${state.trial.id}`, isFed: true});
+    return {logs: news};
 }
 
 export async function page(ctx) {
@@ -276,14 +276,17 @@ export async function page(ctx) {
         shown?.trial?.();
     }, READ_MS);
     ctx.onLeave(again.cancel);
-    ctx.live({kinds: tab === "logs" ? "experiments,trials" : "experiments,trials,metrics,checkpoints", trial: id, experiment: state.experiment.id}, (changes) => {
+    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
+    ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
         if (changes.deleted?.includes(state.experiment.id)) {
             fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
             return;
         }
-        if (changes.reset || changes.trials || changes.experiments || changes.metrics || changes.checkpoints) again();
-        if (changes.reset || changes.metrics) shown?.metrics?.();
-        if (changes.reset || changes.checkpoints) shown?.checkpoints?.();
+        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
+        if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
+        if (isMine(changes.metrics)) shown?.metrics?.();
+        if (isMine(changes.checkpoints)) shown?.checkpoints?.();
+        if (changes.reset || changes.logs) shown?.logs?.();
     });
     try {
         shown = await view(tab, place, state, ctx) || {};

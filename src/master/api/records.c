@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "data/json.h"
 #include "master/api/api.h"
+#include "master/changes.h"
 #include "store/run_record.h"
 #include "store/views.h"
 #include "wire/bodies.h"
@@ -14,6 +15,7 @@ enum { RECORD_BYTES = 4 << 20 };
 
 struct record_state {
     int64_t allocation_id;
+    int64_t trial_id; /* 0: a job's */
     const char *text;
 };
 
@@ -24,6 +26,15 @@ static det_status write_record(struct write_job *job, struct db *db, struct err 
     const struct record_state *state = req->state;
 
     return store_run_record_put(db, state->allocation_id, body->rank, state->text, err);
+}
+
+static void tell_record(struct request *req)
+{
+    const struct record_state *state = req->state;
+
+    if (state->trial_id)
+        changes_note(req->master->changes, CHANGE_TRIAL, state->trial_id,
+                     req->experiment_id);
 }
 
 det_status api_share_record(struct request *req)
@@ -44,6 +55,7 @@ det_status api_share_record(struct request *req)
     if (!state)
         return DET_NOMEM;
     state->allocation_id = row.id;
+    state->trial_id = row.trial_id;
     state->text = json_text(&req->mem, body->record);
     if (!state->text)
         return DET_NOMEM;
@@ -51,6 +63,8 @@ det_status api_share_record(struct request *req)
         return err_set(req->err, DET_TOO_LARGE, "a record has %d MB at most",
                        RECORD_BYTES >> 20);
     req->state = state;
+    req->experiment_id = row.experiment_id;
+    req->committed = tell_record;
     return request_write(req, write_record, NULL);
 }
 

@@ -18,6 +18,8 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "data/json_walk.h"
+#include "data/number.h"
 #include "master/api/api.h"
 #include "model/states.h"
 #include "search/importance.h"
@@ -25,9 +27,15 @@
 #include "store/views.h"
 #include "wire/queries.h"
 
+/* A value as it is written in the trial's hyperparameters; borrows from them. */
+struct value {
+    const char *text; /* NULL: none */
+    uint32_t len;
+};
+
 struct cell {
     uint32_t column;
-    const struct json *value;
+    struct value value;
     struct cell *next;
 };
 
@@ -37,7 +45,7 @@ struct row {
     double best;
     bool has_latest;
     bool has_best;
-    const struct json **value; /* by column, NULL: it has none; `width` of them */
+    struct value *value; /* by column; `width` of them */
     uint32_t width;
 };
 
@@ -78,54 +86,94 @@ static struct column *column_of(struct table *table, const char *name)
     return column;
 }
 
-/* The cells of a trial, the last first. */
-static void flatten(struct table *table, const char *prefix, const struct json *value,
-                    struct cell **cells)
+/* "net.depth"; names with escapes are read by the parser. */
+static const char *name_of(struct table *table, const char *prefix,
+                           const struct json_part *part)
 {
-    json_each(member, value) {
-        const char *name = member->key;
-        struct column *column;
-        struct cell *cell;
+    struct arena *mem = &table->req->mem;
+    struct json *key = NULL;
 
-        if (prefix)
-            name = arena_printf(&table->req->mem, "%s.%s", prefix, member->key);
-        if (!name || table->has_failed) {
-            table->has_failed = true;
-            return;
-        }
-        if (member->kind == JSON_OBJECT) {
-            flatten(table, name, member, cells);
+    if (!memchr(part->key, '\\', part->key_len))
+        return prefix
+                   ? arena_printf(mem, "%s.%.*s", prefix, (int)part->key_len, part->key)
+                   : arena_strndup(mem, part->key, part->key_len);
+    if (json_parse(part->key - 1, part->key_len + 2, mem, &key, NULL))
+        return NULL;
+    return prefix ? arena_printf(mem, "%s.%s", prefix, json_str(key, ""))
+                  : json_str(key, NULL);
+}
+
+/* The columns are mostly those of the trial before, in their order. */
+static struct column *guess_column(const struct table *table, const char *prefix,
+                                   const struct json_part *part, uint32_t at)
+{
+    struct column *column = at < table->columns.count ? table->columns.at[at] : NULL;
+
+    if (prefix || !column || strncmp(column->name, part->key, part->key_len) != 0 ||
+        column->name[part->key_len])
+        return NULL;
+    return column;
+}
+
+static void add_cell(struct table *table, const char *prefix,
+                     const struct json_part *part, struct cell **cells)
+{
+    uint32_t next = *cells ? (*cells)->column + 1 : 0;
+    struct column *column = guess_column(table, prefix, part, next);
+    struct cell *cell = arena_new(&table->req->mem, struct cell);
+    const char *name;
+
+    if (!column) {
+        name = name_of(table, prefix, part);
+        column = name ? column_of(table, name) : NULL;
+    }
+    if (!column || !cell) {
+        table->has_failed = true;
+        return;
+    }
+    *cell = (struct cell){column->at, {part->value, (uint32_t)part->value_len}, *cells};
+    if (part->value_len == 4 && !memcmp(part->value, "null", 4))
+        cell->value.text = NULL;
+    *cells = cell;
+}
+
+/* The cells of a trial, the last first; false: the text is broken. */
+static bool flatten(struct table *table, const char *prefix,
+                    const struct json_part *object, struct cell **cells)
+{
+    struct json_walk walk = json_walk_begin(object->value, object->value_len);
+    struct json_part part;
+    bool is_whole = true;
+
+    while (is_whole && !table->has_failed && json_walk_next(&walk, &part)) {
+        const char *name = NULL;
+
+        if (*part.value != '{') {
+            add_cell(table, prefix, &part, cells);
             continue;
         }
-        column = column_of(table, name);
-        cell = arena_new(&table->req->mem, struct cell);
-        if (!column || !cell) {
-            table->has_failed = true;
-            return;
-        }
-        *cell = (struct cell){column->at, member, *cells};
-        *cells = cell;
+        name = name_of(table, prefix, &part);
+        table->has_failed = table->has_failed || !name;
+        is_whole = table->has_failed || flatten(table, name, &part, cells);
     }
+    return is_whole && !walk.is_broken;
 }
 
 static det_status read_hparams(struct table *table, struct row *row)
 {
     struct request *req = table->req;
-    const char *text = row->line->hparams;
+    struct json_part whole = {.value = row->line->hparams};
     struct cell *cells = NULL;
-    struct json *tree = NULL;
-    det_status st;
 
-    if (!text)
+    if (!whole.value)
         return DET_OK;
-    st = json_parse(text, strlen(text), &req->mem, &tree, req->err);
-    if (st)
-        return err_prefix(req->err, "the hyperparameters of trial %" PRId64,
-                          row->line->id);
-    if (tree->kind == JSON_OBJECT)
-        flatten(table, NULL, tree, &cells);
+    whole.value_len = strlen(whole.value);
+    if (!flatten(table, NULL, &whole, &cells) && !table->has_failed)
+        return err_set(req->err, DET_CORRUPT,
+                       "the hyperparameters of trial %" PRId64 " cannot be read",
+                       row->line->id);
     row->width = (uint32_t)table->columns.count;
-    row->value = arena_array(&req->mem, const struct json *, (size_t)row->width + 1);
+    row->value = arena_array(&req->mem, struct value, (size_t)row->width + 1);
     if (!row->value || table->has_failed)
         return err_default(req->err, DET_NOMEM);
     for (; cells; cells = cells->next)
@@ -211,17 +259,18 @@ static det_status read_table(struct table *table, int64_t id)
 
 /* ---- importance ------------------------------------------------------------------ */
 
-static const struct json *value_at(const struct row *row, uint32_t column)
+static struct value value_at(const struct row *row, uint32_t column)
 {
-    return column < row->width ? row->value[column] : NULL;
+    return column < row->width ? row->value[column] : (struct value){0};
 }
 
 static bool is_numeric(const struct table *table, uint32_t column)
 {
     for (uint32_t i = 0; i < table->count; i++) {
-        const struct json *value = value_at(&table->rows[i], column);
+        struct value value = value_at(&table->rows[i], column);
 
-        if (!json_is_null(value) && value->kind != JSON_INT && value->kind != JSON_REAL)
+        if (value.text && *value.text != '-' &&
+            !(*value.text >= '0' && *value.text <= '9'))
             return false;
     }
     return true;
@@ -229,14 +278,14 @@ static bool is_numeric(const struct table *table, uint32_t column)
 
 /* Categories are numbered as they come, by their text. */
 static det_status read_category(struct table *table, struct map *seen,
-                                const struct json *value,
-                                struct importance_value *ret_value)
+                                struct value value, struct importance_value *ret_value)
 {
-    char *text = json_text(&table->req->mem, value);
+    struct arena *mem = &table->req->mem;
+    char *text = arena_strndup(mem, value.text, value.len);
     struct column *known = text ? smap_get(seen, text) : NULL;
 
     if (text && !known) {
-        known = arena_new(&table->req->mem, struct column);
+        known = arena_new(mem, struct column);
         if (known)
             known->at = (uint32_t)seen->count;
         if (known && !smap_put(seen, text, known))
@@ -257,15 +306,15 @@ static det_status read_values(struct table *table, uint32_t column,
     det_status st = DET_OK;
 
     for (uint32_t i = 0; i < table->count && !st; i++) {
-        const struct json *value = value_at(&table->rows[i], column);
+        struct value value = value_at(&table->rows[i], column);
 
         values[i] = (struct importance_value){0};
-        if (json_is_null(value))
+        if (!value.text)
             continue;
-        if (has_numbers && json_number(value, &values[i].number))
-            values[i].kind = IMPORTANCE_NUMBER;
-        else
+        if (!has_numbers)
             st = read_category(table, &seen, value, &values[i]);
+        else if (number_to_real(value.text, value.len, &values[i].number))
+            values[i].kind = IMPORTANCE_NUMBER;
     }
     map_done(&seen);
     return st;
@@ -365,8 +414,8 @@ static void write_row(struct json_writer *w, const struct row *row)
     write_time(w, line->end_us);
     jw_array(w, NULL);
     for (uint32_t i = 0; i < row->width; i++)
-        if (row->value[i])
-            jw_json(w, NULL, row->value[i]);
+        if (row->value[i].text)
+            jw_rawn(w, NULL, row->value[i].text, row->value[i].len);
         else
             jw_null(w, NULL);
     jw_end_array(w);

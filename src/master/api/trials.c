@@ -9,6 +9,7 @@
 #include "master/api/api.h"
 #include "master/api/show.h"
 #include "store/data.h"
+#include "store/series.h"
 #include "store/views.h"
 #include "wire/queries.h"
 
@@ -206,7 +207,7 @@ det_status api_trial_workloads(struct request *req)
 
 /* ---- lines of metrics ------------------------------------------------------------ */
 
-struct series {
+struct wanted {
     const char *group;
     const char *name;
 };
@@ -221,18 +222,18 @@ static const char *group_of_type(const struct series_query *in)
 }
 
 /* "validation.loss" names group and metric at once. */
-static det_status list_series(struct request *req, struct series **ret_series,
+static det_status list_series(struct request *req, struct wanted **ret_series,
                               uint32_t *ret_count)
 {
     const struct series_query *in = req->query;
-    struct series *all = arena_array(&req->mem, struct series,
+    struct wanted *all = arena_array(&req->mem, struct wanted,
                                      in->metric_names.count + in->metric_ids.count + 1);
     uint32_t count = 0;
 
     if (!all)
         return DET_NOMEM;
     for (size_t i = 0; i < in->metric_names.count; i++)
-        all[count++] = (struct series){group_of_type(in), in->metric_names.at[i]};
+        all[count++] = (struct wanted){group_of_type(in), in->metric_names.at[i]};
     for (size_t i = 0; i < in->metric_ids.count; i++) {
         const char *dot = strchr(in->metric_ids.at[i], '.');
         char *group;
@@ -242,7 +243,7 @@ static det_status list_series(struct request *req, struct series **ret_series,
                            in->metric_ids.at[i]);
         group = arena_strndup(&req->mem, in->metric_ids.at[i],
                               (size_t)(dot - in->metric_ids.at[i]));
-        all[count++] = (struct series){group, dot + 1};
+        all[count++] = (struct wanted){group, dot + 1};
     }
     if (req->mem.has_failed)
         return DET_NOMEM;
@@ -252,7 +253,7 @@ static det_status list_series(struct request *req, struct series **ret_series,
 }
 
 static det_status show_series(struct request *req, int64_t trial_id,
-                              const struct series *series)
+                              const struct wanted *series)
 {
     const struct series_query *in = req->query;
     uint32_t most = in->max_datapoints > 0 && in->max_datapoints < 100000
@@ -290,7 +291,7 @@ static det_status show_series(struct request *req, int64_t trial_id,
 det_status api_trial_series(struct request *req)
 {
     const struct series_query *in = req->query;
-    struct series *series = NULL;
+    struct wanted *series = NULL;
     uint32_t count = 0;
     det_status st = list_series(req, &series, &count);
 

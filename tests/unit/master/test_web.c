@@ -75,6 +75,28 @@ TEST(pages_are_known_by_the_first_part_of_their_address)
         CHECK(!web_is_page(unknown[i]));
 }
 
+/* The page's own table of addresses, as it is packed. */
+TEST(every_address_that_the_page_knows_is_known_here)
+{
+    const struct web_file *app = web_find(&web_files, "app.js");
+    const char *at = app ? strstr(app->plain.at, "const ROUTES = [") : NULL;
+    const char *end = at ? strstr(at, "];") : NULL;
+    int count = 0;
+
+    CHECK(end != NULL);
+    while ((at = strstr(at, "[\"/")) && at < end) {
+        char path[64];
+
+        at += 3;
+        snprintf(path, sizeof(path), "%.*s", (int)strcspn(at, "\""), at);
+        if (!web_is_page(path))
+            fail_msg("webui/app.js has a page at '%s', which is answered with 404",
+                     path);
+        count++;
+    }
+    CHECK(count > 5);
+}
+
 TEST(gzip_is_sent_to_whoever_takes_it)
 {
     static const char *const yes[] = {

@@ -491,3 +491,28 @@ TEST(a_row_that_is_shown_is_small)
     store_reader_give(shop.store, db);
     shop_done(&shop);
 }
+
+TEST(a_label_is_added_or_it_is_said_that_it_is_not)
+{
+    struct world w;
+    bool is_over = false;
+
+    world_init(&w, true);
+    add_experiment(&w, 1, SIMPLE_CONFIG);
+    for (int64_t nth = 1; !is_over; nth++) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+        const char *label = arena_printf(&w.mem, "l%" PRId64, nth);
+        const char *labels = "";
+        struct experiment_view view;
+        det_status st;
+
+        fault_arm(FAULT_MEMORY, nth);
+        st = store_experiment_relabel(w.db, 1, label, "a", &mem, &labels, &test_err);
+        is_over = !fault_disarm(FAULT_MEMORY);
+        CHECK_EQ(st, is_over ? DET_OK : DET_NOMEM);
+        CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));
+        CHECK(!strstr(view.labels, label) == !is_over);
+        CHECK(strstr(view.labels, "\"b\"") != NULL);
+    }
+    world_done(&w);
+}
