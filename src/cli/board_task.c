@@ -12,11 +12,10 @@
  *
  * A master that is away changes nothing here: it is asked again at the next turn.  When
  * TensorBoard ends by itself, so does the task, with its exit code. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,27 +114,49 @@ static det_status build_one(struct cli *cli)
 
 /* ---- TensorBoard ----------------------------------------------------------------- */
 
-/* The address of this machine that the master knows it by: loopback where the master is
- * here, else the one that leads to it. */
+/* Which of this machine's addresses leads there; false: none does.  Nothing is sent. */
+static bool address_towards(const struct addrinfo *to, char text[HOST_TEXT])
+{
+    struct sockaddr_storage own;
+    socklen_t size = sizeof(own);
+    int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_found = fd >= 0 && !connect(fd, to->ai_addr, to->ai_addrlen) &&
+                    !getsockname(fd, (struct sockaddr *)&own, &size) &&
+                    !getnameinfo((struct sockaddr *)&own, size, text, HOST_TEXT, NULL,
+                                 0, NI_NUMERICHOST);
+
+    if (fd >= 0)
+        close(fd);
+    return is_found;
+}
+
+static bool is_loopback(const char *address)
+{
+    return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
+}
+
+/* The address of this machine that the master sees it by: loopback where the master is
+ * here (which it always takes for 127.0.0.1), else the one that leads to it. */
 static void own_address(const char *master, char text[HOST_TEXT])
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    struct sockaddr_in to = {.sin_family = AF_INET};
-    socklen_t size = sizeof(to);
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
+    struct addrinfo *all = NULL;
+    bool is_found = false;
     struct url url;
-    int fd;
+    char port[16];
 
-    snprintf(text, HOST_TEXT, "127.0.0.1");
-    if (url_parse(master, &mem, &url, NULL) ||
-        inet_pton(AF_INET, url.host, &to.sin_addr) != 1)
-        return;
-    to.sin_port = htons(url.port);
-    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* sends nothing */
-    if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof(to)) &&
-        !getsockname(fd, (struct sockaddr *)&to, &size))
-        (void)inet_ntop(AF_INET, &to.sin_addr, text, HOST_TEXT);
-    if (fd >= 0)
-        close(fd);
+    if (!url_parse(master, &mem, &url, NULL)) {
+        snprintf(port, sizeof(port), "%u", url.port);
+        if (getaddrinfo(url.host, port, &hints, &all))
+            all = NULL;
+    }
+    for (const struct addrinfo *to = all; to && !is_found; to = to->ai_next)
+        is_found = address_towards(to, text);
+    if (all)
+        freeaddrinfo(all);
+    if (!is_found || is_loopback(text))
+        snprintf(text, HOST_TEXT, "127.0.0.1");
 }
 
 /* TensorBoard imports TensorFlow where that is installed, for seconds, and needs it for
