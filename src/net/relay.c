@@ -371,13 +371,19 @@ static void read_piece(struct relay *relay, const char *bytes, size_t len)
     relay->is_down_ended = reply->state == REPLY_DONE && reply->status != 101;
 }
 
+/* All of the 101's head is there: what follows is another protocol's. */
+static bool has_switched(const struct relay *relay)
+{
+    return relay->reply.state == REPLY_DONE && relay->reply.status == 101;
+}
+
 static void read_reply(struct relay *relay)
 {
     struct reply *reply = &relay->reply;
     char piece[PIECE_BYTES];
 
     for (int i = 0; i < ROUNDS && ring_room(&relay->down) && !relay->is_down_ended &&
-                    !relay->is_failed && reply->status != 101;
+                    !relay->is_failed && !has_switched(relay);
          i++) {
         size_t room = MIN(sizeof(piece), ring_room(&relay->down));
         ssize_t n = recv(relay->upstream.fd, piece, room, MSG_DONTWAIT);
@@ -433,7 +439,7 @@ static void want_next(struct relay *relay)
     bool may_read = !relay->is_down_ended && ring_room(&relay->down);
     bool must_write =
         !relay->is_connected || relay->opened < relay->opening.len || relay->up.len;
-    bool is_switching = relay->reply.status == 101 && !relay->is_tunnel;
+    bool is_switching = has_switched(relay) && !relay->is_tunnel;
     uint32_t up = 0;
     uint32_t client = 0;
 

@@ -310,11 +310,19 @@ static void client_left(struct net_exchange *base)
     relay_abandon(&x->relay->base);
 }
 
+/* As libmicrohttpd reads it: chunks, where they are named, whatever else is said. */
+static const char *length_told(const struct net_exchange *x)
+{
+    return net_request_header(x, "Transfer-Encoding")
+               ? NULL
+               : net_request_header(x, "Content-Length");
+}
+
 /* What the other server is asked; a body that was collected follows at once. */
 static void write_opening(struct http_relay *relay)
 {
     const struct http_exchange *x = relay->x;
-    const char *length = net_request_header(&x->base, "Content-Length");
+    const char *length = length_told(&x->base);
     const struct buf *body = &x->base.body;
     struct buf *out = &relay->base.opening;
     bool has_body = body->len ||

@@ -248,6 +248,25 @@ TEST(a_large_body_is_streamed_with_its_length)
     place_close(&place);
 }
 
+/* Two lengths of one body: the chunks count, and the program behind hears of no other;
+ * else it would take the rest for a request of its own. */
+TEST(a_body_with_a_length_and_chunks_has_chunks)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+
+    place_open(&place);
+    ask(&place,
+        "POST /count HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+        "Content-Length: 5000\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "5\r\n01234\r\n0\r\n\r\n",
+        &answer);
+
+    CHECK_HAS(answer.data, "chunked 15"); /* one chunk and the last, with frames */
+    buf_done(&answer);
+    place_close(&place);
+}
+
 TEST(a_body_in_chunks_is_streamed_in_chunks)
 {
     struct buf answer = BUF_INIT;
@@ -550,6 +569,28 @@ TEST(after_a_switch_both_talk_as_they_like)
     shutdown(fd, SHUT_WR); /* the other side hears, and has the last word */
     raw_read_all(fd, &answer);
     CHECK_HAS(answer.data, "secondbye");
+    close(fd);
+    buf_done(&answer);
+    place_close(&place);
+}
+
+TEST(a_switch_whose_head_comes_in_parts_is_one)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+    int fd;
+
+    place_open(&place);
+    fd = place_connect(&place);
+    raw_send(fd, "GET /slowly HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n"
+                 "Connection: Upgrade\r\n\r\n");
+    while (!place.up.has_begun)
+        usleep(1000);
+    ask(&place, GET("/echo") "\r\n", &answer); /* the thread has seen the first line */
+    CHECK_HAS(answer.data, "HTTP/1.1 200");
+    upstream_go(&place.up);
+    raw_read_until(fd, &answer, "hello");
+    CHECK_HAS(answer.data, "HTTP/1.1 101");
     close(fd);
     buf_done(&answer);
     place_close(&place);
