@@ -62,6 +62,8 @@ struct relays {
     struct relay *fresh;  /* not yet the thread's */
     bool is_stopping;
     struct relay *list; /* the thread's own */
+    uint32_t most;
+    _Atomic uint32_t count; /* of those that hold memory */
 };
 
 static int64_t now_us(void)
@@ -113,6 +115,12 @@ det_status relay_init(struct relay *relay, struct relays *relays,
     reply_init(&relay->reply, false);
     relay->reply.headers = &relay->head;
     pthread_mutex_init(&relay->lock, NULL);
+    if (atomic_fetch_add(&relays->count, 1) >= relays->most) {
+        relay_done(relay);
+        return err_set(err, DET_BUSY,
+                       "%" PRIu32 " conversations are open, which is the most",
+                       relays->most);
+    }
     relay->up.bytes = mem_alloc(RELAY_BYTES);
     relay->down.bytes = mem_alloc(RELAY_BYTES);
     if (relay->up.bytes && relay->down.bytes)
@@ -129,6 +137,7 @@ void relay_done(struct relay *relay)
     mem_free(relay->up.bytes);
     mem_free(relay->down.bytes);
     pthread_mutex_destroy(&relay->lock);
+    atomic_fetch_sub(&relay->home->count, 1);
 }
 
 static void kick(struct relay *relay)
@@ -631,13 +640,14 @@ static void *relays_run(void *arg)
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-det_status relays_new(struct relays **ret_relays, struct err *err)
+det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
     struct relays *relays = mem_new(struct relays);
 
     if (!relays)
         return err_default(err, DET_NOMEM);
+    relays->most = most;
     pthread_mutex_init(&relays->lock, NULL);
     relays->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     relays->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -179,7 +179,7 @@ static inline void upstream_echo(int fd, struct buf *in, size_t head)
 
     snprintf(line, sizeof(line),
              "HTTP/1.1 200 Fine\r\nContent-Length: %zu\r\nX-Up: yes\r\n"
-             "Set-Cookie: a=b; Path=/\r\nConnection: X-Hop\r\n\r\n",
+             "Set-Cookie: a=b; Path=/\r\nX-Hop: h\r\nConnection: close, x-hop\r\n\r\n",
              head);
     upstream_say(fd, line);
     (void)!send(fd, in->data, head, MSG_NOSIGNAL);
