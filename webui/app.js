@@ -37,6 +37,9 @@ const ROUTES = [
     ["/settings", "settings"],
 ];
 
+// Pages that have no place of their own in the navigation belong to one.
+const BELONGS = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
+
 const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will stand here, too
     ["/", "Home"],
     ["/experiments", "Experiments"],
@@ -55,7 +58,8 @@ let pageKeys = []; // of the page that is shown
 let isSignedIn = false;
 
 function drawFrame() {
-    const here = location.pathname.slice(BASE.length) || "/";
+    const address = location.pathname.slice(BASE.length) || "/";
+    const here = BELONGS[address.split("/")[1]] || address;
     fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;

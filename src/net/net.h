@@ -87,7 +87,8 @@ struct net_server_config {
     net_limit_fn *body_limit; /* less, for some; NULL: the same for all */
     uint32_t threads;         /* that parse and write */
     uint32_t max_connections;
-    const char *mark; /* less than NET_MARK_TEXT; copied; NULL: none */
+    uint32_t max_relays; /* requests that are handed on at once; 0: 2048 */
+    const char *mark;    /* less than NET_MARK_TEXT; copied; NULL: none */
     net_handler_fn *handler;
     void *arg;
 };

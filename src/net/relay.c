@@ -62,6 +62,8 @@ struct relays {
     struct relay *fresh;  /* not yet the thread's */
     bool is_stopping;
     struct relay *list; /* the thread's own */
+    uint32_t most;
+    _Atomic uint32_t count; /* of those that hold memory */
 };
 
 static int64_t now_us(void)
@@ -113,6 +115,12 @@ det_status relay_init(struct relay *relay, struct relays *relays,
     reply_init(&relay->reply, false);
     relay->reply.headers = &relay->head;
     pthread_mutex_init(&relay->lock, NULL);
+    if (atomic_fetch_add(&relays->count, 1) >= relays->most) {
+        relay_done(relay);
+        return err_set(err, DET_BUSY,
+                       "%" PRIu32 " conversations are open, which is the most",
+                       relays->most);
+    }
     relay->up.bytes = mem_alloc(RELAY_BYTES);
     relay->down.bytes = mem_alloc(RELAY_BYTES);
     if (relay->up.bytes && relay->down.bytes)
@@ -129,6 +137,7 @@ void relay_done(struct relay *relay)
     mem_free(relay->up.bytes);
     mem_free(relay->down.bytes);
     pthread_mutex_destroy(&relay->lock);
+    atomic_fetch_sub(&relay->home->count, 1);
 }
 
 static void kick(struct relay *relay)
@@ -371,13 +380,19 @@ static void read_piece(struct relay *relay, const char *bytes, size_t len)
     relay->is_down_ended = reply->state == REPLY_DONE && reply->status != 101;
 }
 
+/* All of the 101's head is there: what follows is another protocol's. */
+static bool has_switched(const struct relay *relay)
+{
+    return relay->reply.state == REPLY_DONE && relay->reply.status == 101;
+}
+
 static void read_reply(struct relay *relay)
 {
     struct reply *reply = &relay->reply;
     char piece[PIECE_BYTES];
 
     for (int i = 0; i < ROUNDS && ring_room(&relay->down) && !relay->is_down_ended &&
-                    !relay->is_failed && reply->status != 101;
+                    !relay->is_failed && !has_switched(relay);
          i++) {
         size_t room = MIN(sizeof(piece), ring_room(&relay->down));
         ssize_t n = recv(relay->upstream.fd, piece, room, MSG_DONTWAIT);
@@ -433,7 +448,7 @@ static void want_next(struct relay *relay)
     bool may_read = !relay->is_down_ended && ring_room(&relay->down);
     bool must_write =
         !relay->is_connected || relay->opened < relay->opening.len || relay->up.len;
-    bool is_switching = relay->reply.status == 101 && !relay->is_tunnel;
+    bool is_switching = has_switched(relay) && !relay->is_tunnel;
     uint32_t up = 0;
     uint32_t client = 0;
 
@@ -625,13 +640,14 @@ static void *relays_run(void *arg)
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-det_status relays_new(struct relays **ret_relays, struct err *err)
+det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
     struct relays *relays = mem_new(struct relays);
 
     if (!relays)
         return err_default(err, DET_NOMEM);
+    relays->most = most;
     pthread_mutex_init(&relays->lock, NULL);
     relays->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     relays->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -91,15 +91,15 @@ struct relay {
     bool is_over;
 };
 
-/* The thread is started with the first of them.  relays_stop() ends what is open; then
- * relays_free(), when nobody refers to a relay any more. */
-det_status relays_new(struct relays **ret_relays, struct err *err);
+/* `most` at once.  The thread is started with the first of them.  relays_stop() ends
+ * what is open; then relays_free(), when nobody refers to a relay any more. */
+det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err);
 void relays_stop(struct relays *relays);
 void relays_free(struct relays *relays);
 
 /* Prepares `relay` (zeroed); relay_done() frees what it has.  Whoever made it writes
  * the opening, and says what is known of the reply (a HEAD was asked, a 101 may come).
- */
+ * DET_BUSY: there are too many. */
 det_status relay_init(struct relay *relay, struct relays *relays,
                       const struct relay_owner *owner, struct err *err);
 void relay_done(struct relay *relay);

@@ -71,20 +71,22 @@ static det_status read_length(struct reply *reply, const char *value, struct err
     return DET_OK;
 }
 
-/* Is `word` one of the comma-separated words of `list`? */
-static bool has_word(const char *list, const char *word)
+bool reply_has_word(const char *list, const char *word, size_t word_len)
 {
-    size_t word_len = strlen(word);
-
     while (*list) {
         size_t len = strcspn(list, ", \t");
 
-        if (len == word_len && !strncasecmp(list, word, len))
+        if (len && len == word_len && !strncasecmp(list, word, len))
             return true;
         list += len;
         list += strspn(list, ", \t");
     }
     return false;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    return reply_has_word(list, word, strlen(word));
 }
 
 /* One that is too long is nobody's we know. */

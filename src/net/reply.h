@@ -58,6 +58,10 @@ void reply_done(struct reply *reply);
 det_status reply_feed(struct reply *reply, const char *bytes, size_t len,
                       size_t *ret_used, struct reply_bytes *ret_body, struct err *err);
 
+/* Is `word`, of `len` bytes, one of the comma-separated words of `list`?  Case does not
+ * count. */
+bool reply_has_word(const char *list, const char *word, size_t len);
+
 /* The other side closed: true when the reply is complete by that. */
 bool reply_close(struct reply *reply);
 

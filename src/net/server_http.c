@@ -51,6 +51,7 @@ enum {
     DRAIN_SECONDS = 5,        /* for replies under way when a server is freed */
     CONNECTION_BYTES = 16384, /* also the limit on a request's headers */
     DEFAULT_CONNECTIONS = 16384,
+    DEFAULT_RELAYS = 2048, /* of 128 KB each */
 };
 
 /* ---- exchanges ------------------------------------------------------------------- */
@@ -654,7 +655,8 @@ static det_status server_start(struct http_server *server,
         return err_default(err, DET_NOMEM);
     st = gone_new(&server->gone, err);
     if (!st)
-        st = relays_new(&server->relays, err);
+        st = relays_new(config->max_relays ? config->max_relays : DEFAULT_RELAYS,
+                        &server->relays, err);
     if (st)
         return st;
     st = http_listen(config, &fd, &server->base.port, err);

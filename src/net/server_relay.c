@@ -50,9 +50,8 @@ void http_relay_drop(struct http_relay *relay)
 {
     if (!relay || atomic_fetch_sub(&relay->holders, 1) > 1)
         return;
-    if (relay->to.done)
-        relay->to.done(relay->to.arg);
-    relay_done(&relay->base);
+    relay_done(&relay->base); /* before: then the server may go */
+    relay->to.done(relay->to.arg);
     mem_free(relay);
 }
 
@@ -81,9 +80,19 @@ static bool is_of_connection(const char *name)
     return false;
 }
 
+/* The headers that its own Connection headers name are of one connection, too. */
+static void find_named(const char *head, struct buf *out)
+{
+    for (const char *line = head; *line; line += strcspn(line, "\n") + 1)
+        if (!strncasecmp(line, "Connection:", 11)) {
+            buf_add(out, line + 11, strcspn(line + 11, "\n"));
+            buf_putc(out, ',');
+        }
+}
+
 /* "Name: value" of the reply, as the owner wants it. */
 static bool add_line(struct http_relay *relay, struct MHD_Response *response,
-                     char *line)
+                     char *line, const char *named)
 {
     const struct mhd *mhd = &relay->server->mhd;
     CLEANUP(buf_done) struct buf out = BUF_INIT;
@@ -92,8 +101,8 @@ static bool add_line(struct http_relay *relay, struct MHD_Response *response,
     bool is_ok = true;
 
     *colon = '\0';
-    if (!is_of_connection(line) && relay->to.header(relay->to.arg, line, value, &out) &&
-        out.len)
+    if (!is_of_connection(line) && !reply_has_word(named, line, strlen(line)) &&
+        relay->to.header(relay->to.arg, line, value, &out) && out.len)
         is_ok = !out.status &&
                 mhd->add_response_header(response, line, out.data) == MHD_YES;
     return is_ok && !out.status;
@@ -102,17 +111,19 @@ static bool add_line(struct http_relay *relay, struct MHD_Response *response,
 /* False: no memory for all of them. */
 static bool add_lines(struct http_relay *relay, struct MHD_Response *response)
 {
+    CLEANUP(buf_done) struct buf named = BUF_INIT;
     char *line = relay->base.head.data;
 
-    while (*line) { /* each has its colon: reply.c saw to it */
+    find_named(line, &named);
+    while (*line && !named.status) { /* each has its colon: reply.c saw to it */
         char *end = strchr(line, '\n');
 
         *end = '\0';
-        if (!add_line(relay, response, line))
+        if (!add_line(relay, response, line, named.data))
             return false;
         line = end + 1;
     }
-    return true;
+    return !named.status;
 }
 
 static void on_upgraded(void *arg, struct MHD_Connection *connection, void *context,
@@ -310,11 +321,20 @@ static void client_left(struct net_exchange *base)
     relay_abandon(&x->relay->base);
 }
 
+/* As libmicrohttpd reads it: chunks, where they are named, whatever else is said. */
+static const char *length_told(const struct net_exchange *x)
+{
+    return net_request_header(x, "Transfer-Encoding")
+               ? NULL
+               : net_request_header(x, "Content-Length");
+}
+
 /* What the other server is asked; a body that was collected follows at once. */
 static void write_opening(struct http_relay *relay)
 {
     const struct http_exchange *x = relay->x;
-    const char *length = net_request_header(&x->base, "Content-Length");
+    const char *length = length_told(&x->base);
+    const char *named = net_request_header(&x->base, "Connection");
     const struct buf *body = &x->base.body;
     struct buf *out = &relay->base.opening;
     bool has_body = body->len ||
@@ -323,7 +343,8 @@ static void write_opening(struct http_relay *relay)
     buf_printf(out, "%s %s HTTP/1.1\r\n", net_method_name(x->base.method),
                relay->to.target);
     for (const char *const *line = relay->to.headers; *line; line++)
-        buf_printf(out, "%s\r\n", *line);
+        if (!named || !reply_has_word(named, *line, strcspn(*line, ":")))
+            buf_printf(out, "%s\r\n", *line);
     if (x->is_later && length)
         buf_printf(out, "Content-Length: %s\r\n", length);
     else if (x->is_later)

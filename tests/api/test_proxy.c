@@ -156,6 +156,10 @@ TEST(tensorboards_of_nothing_are_refused_in_a_sentence)
              "{'experimentIds': [${e.experiment.id}], 'config': {'tensorboard_args': "
              "['--host=0.0.0.0']}}",
              400, "error.error~--host is set by the platform"),
+        POST("cut short", "/api/v1/tensorboards", /* as argparse takes it, too */
+             "{'experimentIds': [${e.experiment.id}], 'config': {'tensorboard_args': "
+             "['--hos=0.0.0.0']}}",
+             400, "error.error~--host is set by the platform"),
         POST("key", "/api/v1/tensorboards",
              "{'experimentIds': [${e.experiment.id}], 'config': {'idle': 1}}", 400,
              "error.error~idle"),
@@ -220,6 +224,30 @@ TEST(a_program_is_reached_and_never_sees_who_asks)
     CHECK_NULL(strstr(answer.data, "Transfer-Encoding")); /* it has no body */
     CHECK_HAS(answer.data,
               arena_printf(&bed->mem, "Set-Cookie: a=b; Path=/proxy/%s/\r", stage.id));
+    buf_done(&answer);
+    stage_close(&stage);
+}
+
+/* What the program's reader could take for something else than we did. */
+TEST(what_could_be_read_in_two_ways_does_not_reach_a_program)
+{
+    struct buf answer = BUF_INIT;
+    BED(bed, NULL);
+    struct stage stage;
+
+    stage_open(&stage, bed);
+    ask(&stage, "GET", "/echo",
+        "Content-Length : 7\r\nX-Own: yes\r\nX(y): 1\r\nCookie: auth =old\r\n",
+        &answer);
+    CHECK_HAS(answer.data, "X-Own: yes\r\n");
+    CHECK_NULL(strstr(answer.data, "Content-Length :"));
+    CHECK_NULL(strstr(answer.data, "X(y)"));
+    CHECK_NULL(strstr(answer.data, "old"));
+
+    buf_clear(&answer);
+    ask(&stage, "GET", "/echo HTTP/1.0 more", "", &answer);
+    CHECK_HAS(answer.data, "HTTP/1.1 400");
+    CHECK_NULL(strstr(answer.data, "X-Up"));
     buf_done(&answer);
     stage_close(&stage);
 }

@@ -60,7 +60,7 @@ function drawRunning(node, jobs, total) {
 // ---- recent experiments
 
 const COLUMNS = [
-    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
+    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`, e.description && ` · ${e.description}`,
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},

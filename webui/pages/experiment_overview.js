@@ -140,13 +140,19 @@ export function overviewTab(place, tools) {
         drawCharts();
     }
 
+    // Before the first metric the log tells what goes on: an environment that is built, an error.
+    function soleLog() {
+        const [trial] = search.trials;
+        return trial && search.trials.length === 1 && h("p", "What it does meanwhile stands in ", link(`/trials/${trial.id}/logs`, {}, `the log of trial ${trial.id}`), ".");
+    }
+
     function drawCharts() {
         for (const one of all.splice(0)) one.destroy();
         curve = null;
         const wanted = tools.config()?.searcher?.metric;
         const keys = names.map((one) => `${one.group}.${one.name}`);
         const first = keys.find((key) => key === `validation.${wanted}`) || keys.find((key) => key.startsWith("validation.")) || keys[0];
-        if (!first) return fill(charts, empty(h("p", "No metrics yet. Charts appear as soon as a trial reports.")));
+        if (!first) return fill(charts, empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), soleLog()));
         if (isSingle()) {
             const trial = search.trials[0];
             const order = [first, ...keys.filter((key) => key !== first)];

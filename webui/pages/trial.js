@@ -131,7 +131,7 @@ function head(state, tab) {
         shortHparams(state.trial), parts.tiles, parts.tabs);
     const update = () => {
         const {trial, experiment} = state;
-        draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && h("span", {class: "dim"}, trial.runnerState)]);
+        draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && !isOver(trial.state) && h("span", {class: "dim"}, trial.runnerState)]);
         draw("actions", [trial.state, experiment.state, experiment.numTrials, trial.bestCheckpoint?.uuid], () => actions(state));
         fill(parts.tiles, tiles(state));
         draw("tabs", trial.checkpointCount, () => tabs(LIST.map(([one, label]) => [one, label, one === "checkpoints" ? trial.checkpointCount : undefined]), tab,

@@ -16,6 +16,7 @@
  * come this way are of the master's own origin, and what they run could call its API as
  * the person who looks at them; therefore only programs of the platform's choosing
  * (TensorBoard) may say that they listen, not any job. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -153,6 +154,27 @@ det_status proxy_sign_in(struct request *req)
 
 /* ---- upwards --------------------------------------------------------------------- */
 
+/* "Content-Length : 5" is nothing to one reader and a length to another: only names as
+ * HTTP has them travel. */
+static bool is_name(const char *text)
+{
+    size_t len = 0;
+
+    while (text[len] &&
+           (isalnum((unsigned char)text[len]) || strchr("!#$%&'*+-.^_`|~", text[len])))
+        len++;
+    return len && !text[len];
+}
+
+/* Likewise an address that has blanks in it. */
+static bool is_clean(const char *address)
+{
+    for (; *address; address++)
+        if ((unsigned char)*address <= ' ' || *address == 0x7f)
+            return false;
+    return true;
+}
+
 /* What is about us, or about this connection, is not the program's. */
 static bool is_passed_up(const char *name)
 {
@@ -194,6 +216,7 @@ static const char *other_cookies(struct request *req, const char *cookies)
         }
         cookies += len;
     }
+    req->mem.has_failed = req->mem.has_failed || out.status;
     return out.len ? arena_strdup(&req->mem, out.data) : NULL;
 }
 
@@ -211,7 +234,7 @@ static det_status headers_up(struct request *req, const char *const **ret_header
            net_request_next_header(req->x, &at, &name, &value)) {
         if (!strcasecmp(name, "Cookie"))
             lines[count] = other_cookies(req, value);
-        else if (is_passed_up(name))
+        else if (is_name(name) && is_passed_up(name))
             lines[count] = arena_printf(&req->mem, "%s: %s", name, value);
         count += lines[count] != NULL;
     }
@@ -312,6 +335,11 @@ static det_status hand_on(struct request *req, const struct proxy_row *row)
     to->address = row->address;
     to->port = (uint16_t)row->port;
     to->target = address_of(req);
+    if (!to->target)
+        return DET_NOMEM;
+    if (!is_clean(to->target))
+        return err_set(req->err, DET_INVALID,
+                       "the address has blanks in it; write them as %%20");
     to->may_switch = upgrade && !strcasecmp(upgrade, "websocket");
     to->header = header_down;
     to->refuse = refuse;

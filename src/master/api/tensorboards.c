@@ -241,6 +241,15 @@ det_status api_list_tensorboards(struct request *req)
 
 /* ---- making ---------------------------------------------------------------------- */
 
+/* Python's programs also take a beginning of a name, where there is but one. */
+static bool may_mean(const char *word, const char *name)
+{
+    size_t len = strcspn(word, "=");
+
+    return !strncmp(word, name, strlen(name)) ||
+           (len > strlen("--") && !strncmp(word, name, len));
+}
+
 /* Those that would make it listen elsewhere, or show something else. */
 static det_status check_arguments(const struct json *config, struct err *err)
 {
@@ -251,7 +260,7 @@ static det_status check_arguments(const struct json *config, struct err *err)
         const char *word = json_str(item, "");
 
         for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-            if (!strncmp(word, ours[i], strlen(ours[i])))
+            if (may_mean(word, ours[i]))
                 return err_set(err, DET_INVALID,
                                "tensorboard_args: %s is set by the platform", ours[i]);
     }

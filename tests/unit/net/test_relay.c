@@ -103,13 +103,14 @@ static size_t later(void *arg, const struct net_exchange *x)
                : 1000;
 }
 
-static void place_open(struct place *place)
+static void place_open_for(struct place *place, uint32_t most)
 {
     struct net_server_config config = {
         .host = "127.0.0.1",
         .max_body_bytes = 1 << 20,
         .body_limit = later,
         .threads = 2,
+        .max_relays = most,
         .handler = hand_on,
         .arg = place,
     };
@@ -122,6 +123,11 @@ static void place_open(struct place *place)
     CHECK_OK(lane_new(place->exec, "test", 2, &place->lane, &test_err));
     CHECK_OK(net_system_new(place->exec, &place->net, &test_err));
     CHECK_OK(net_serve(place->net, &config, &place->server, &test_err));
+}
+
+static void place_open(struct place *place)
+{
+    place_open_for(place, 0);
 }
 
 /* Every request that was begun is over soon. */
@@ -166,6 +172,24 @@ TEST(a_request_is_handed_on_with_the_headers_it_is_given)
     CHECK_HAS(answer.data, "X-Up: yes");
     CHECK_NULL(strstr(answer.data, "secret"));
     CHECK_NULL(strstr(answer.data, "Set-Cookie"));
+    CHECK_NULL(strstr(answer.data, "X-Hop"));
+    buf_done(&answer);
+    place_close(&place);
+}
+
+TEST(headers_that_are_said_to_be_of_one_connection_are_not_handed_on)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+
+    place_open(&place);
+    ask(&place,
+        "GET /echo HTTP/1.1\r\nHost: h\r\nX-Keep: this\r\n"
+        "Connection: close, x-keep\r\n\r\n",
+        &answer);
+
+    CHECK_HAS(answer.data, "HTTP/1.1 200");
+    CHECK_NULL(strstr(answer.data, "X-Keep"));
     CHECK_NULL(strstr(answer.data, "X-Hop"));
     buf_done(&answer);
     place_close(&place);
@@ -244,6 +268,25 @@ TEST(a_large_body_is_streamed_with_its_length)
     CHECK_HAS(answer.data, head);
     close(fd);
     mem_free(body);
+    buf_done(&answer);
+    place_close(&place);
+}
+
+/* Two lengths of one body: the chunks count, and the program behind hears of no other;
+ * else it would take the rest for a request of its own. */
+TEST(a_body_with_a_length_and_chunks_has_chunks)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+
+    place_open(&place);
+    ask(&place,
+        "POST /count HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+        "Content-Length: 5000\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "5\r\n01234\r\n0\r\n\r\n",
+        &answer);
+
+    CHECK_HAS(answer.data, "chunked 15"); /* one chunk and the last, with frames */
     buf_done(&answer);
     place_close(&place);
 }
@@ -411,6 +454,32 @@ TEST(events_arrive_when_they_are_sent)
 
 /* ---- failures -------------------------------------------------------------------- */
 
+TEST(more_than_the_most_are_refused_until_one_ends)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+    int fd;
+
+    place_open_for(&place, 1);
+    fd = place_connect(&place);
+    raw_send(fd, GET("/events") "\r\n");
+    raw_read_until(fd, &answer, "data: one");
+    buf_clear(&answer);
+    ask(&place, GET("/echo") "\r\n", &answer);
+    CHECK_HAS(answer.data, "BUSY: 1 conversations are open, which is the most");
+
+    upstream_go(&place.up);
+    raw_read_all(fd, &answer);
+    while (place.done < 2) /* also the one that was refused: its memory is free */
+        usleep(1000);
+    buf_clear(&answer);
+    ask(&place, GET("/echo") "\r\n", &answer);
+    CHECK_HAS(answer.data, "HTTP/1.1 200");
+    close(fd);
+    buf_done(&answer);
+    place_close(&place);
+}
+
 TEST(who_closes_without_an_answer_is_told_of_in_a_sentence)
 {
     struct buf answer = BUF_INIT;
@@ -550,6 +619,28 @@ TEST(after_a_switch_both_talk_as_they_like)
     shutdown(fd, SHUT_WR); /* the other side hears, and has the last word */
     raw_read_all(fd, &answer);
     CHECK_HAS(answer.data, "secondbye");
+    close(fd);
+    buf_done(&answer);
+    place_close(&place);
+}
+
+TEST(a_switch_whose_head_comes_in_parts_is_one)
+{
+    struct buf answer = BUF_INIT;
+    struct place place;
+    int fd;
+
+    place_open(&place);
+    fd = place_connect(&place);
+    raw_send(fd, "GET /slowly HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n"
+                 "Connection: Upgrade\r\n\r\n");
+    while (!place.up.has_begun)
+        usleep(1000);
+    ask(&place, GET("/echo") "\r\n", &answer); /* the thread has seen the first line */
+    CHECK_HAS(answer.data, "HTTP/1.1 200");
+    upstream_go(&place.up);
+    raw_read_until(fd, &answer, "hello");
+    CHECK_HAS(answer.data, "HTTP/1.1 101");
     close(fd);
     buf_done(&answer);
     place_close(&place);

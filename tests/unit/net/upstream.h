@@ -14,6 +14,7 @@
  *   /events   a first event; the next when upstream.go is opened
  *   /empty    204
  *   /socket   switches protocols and echoes what comes, until its end
+ *   /slowly   the same, but the rest of its head comes when upstream.go is opened
  *   /refuse   does not switch: 403 */
 #ifndef TESTS_UNIT_NET_UPSTREAM_H
 #define TESTS_UNIT_NET_UPSTREAM_H
@@ -40,7 +41,8 @@ struct upstream {
     pthread_t accepting;
     pthread_t threads[UPSTREAM_THREADS];
     size_t count;
-    _Atomic size_t sent; /* bytes of /large that its socket has taken */
+    _Atomic size_t sent;    /* bytes of /large that its socket has taken */
+    _Atomic bool has_begun; /* the first line of /slowly was sent */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool may_go;
@@ -136,24 +138,35 @@ static inline void upstream_chunks(int fd)
     upstream_say(fd, "0\r\n\r\n");
 }
 
-static inline void upstream_events(struct upstream *up, int fd)
+static inline void upstream_wait(struct upstream *up)
 {
-    upstream_say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-                     "data: one\n\n");
     pthread_mutex_lock(&up->lock);
     while (!up->may_go)
         pthread_cond_wait(&up->changed, &up->lock);
     pthread_mutex_unlock(&up->lock);
+}
+
+static inline void upstream_events(struct upstream *up, int fd)
+{
+    upstream_say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                     "data: one\n\n");
+    upstream_wait(up);
     upstream_say(fd, "data: two\n\n");
 }
 
-static inline void upstream_socket(int fd, const struct buf *in, size_t head)
+static inline void upstream_socket(struct upstream *up, int fd, const struct buf *in,
+                                   size_t head)
 {
     char bytes[65536];
     ssize_t n;
 
-    upstream_say(fd, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                     "Connection: Upgrade\r\nSec-WebSocket-Accept: yes\r\n\r\nhello");
+    upstream_say(fd, "HTTP/1.1 101 Switching Protocols\r\n");
+    if (strstr(in->data, "/slowly ")) {
+        up->has_begun = true;
+        upstream_wait(up);
+    }
+    upstream_say(fd, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+                     "Sec-WebSocket-Accept: yes\r\n\r\nhello");
     (void)!send(fd, in->data + head, in->len - head, MSG_NOSIGNAL);
     while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
         (void)!send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
@@ -166,7 +179,7 @@ static inline void upstream_echo(int fd, struct buf *in, size_t head)
 
     snprintf(line, sizeof(line),
              "HTTP/1.1 200 Fine\r\nContent-Length: %zu\r\nX-Up: yes\r\n"
-             "Set-Cookie: a=b; Path=/\r\nConnection: X-Hop\r\n\r\n",
+             "Set-Cookie: a=b; Path=/\r\nX-Hop: h\r\nConnection: close, x-hop\r\n\r\n",
              head);
     upstream_say(fd, line);
     (void)!send(fd, in->data, head, MSG_NOSIGNAL);
@@ -198,8 +211,8 @@ static inline void upstream_answer(struct upstream *up, int fd, struct buf *in,
         upstream_events(up, fd);
     else if (UPSTREAM_IS("/empty"))
         upstream_say(fd, "HTTP/1.1 204 Nothing\r\n\r\n");
-    else if (UPSTREAM_IS("/socket"))
-        upstream_socket(fd, in, head);
+    else if (UPSTREAM_IS("/socket") || UPSTREAM_IS("/slowly"))
+        upstream_socket(up, fd, in, head);
     else if (UPSTREAM_IS("/refuse"))
         upstream_say(fd, "HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n");
     else if (!UPSTREAM_IS("/none"))
