@@ -2,12 +2,10 @@
 /* board.c - `det tensorboard`: TensorBoards that run as tasks, shown through the
  * master. */
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/browser.h"
 #include "cli/ctx.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"
@@ -16,9 +14,7 @@
 #include "cli/run.h"
 #include "cli/table.h"
 
-enum { READY_POLL_MS = 300 };
-
-extern char **environ;
+enum { READY_POLL_MS = 300, LOOK_MEMORY = 64 << 20, STATE_TEXT = 32 };
 
 /* ---- looking at one -------------------------------------------------------------- */
 
@@ -30,70 +26,51 @@ static const char *url_of(struct cli *cli, const struct json *board)
     return url ? url : "";
 }
 
-/* Where people have a browser that a program can open; else they have the address. */
-static void open_browser(const char *url)
-{
-    const char *names[] = {getenv("BROWSER"), "xdg-open", "open"};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-
-    if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY") && !names[0])
-        return;
-    if (posix_spawn_file_actions_init(&actions))
-        return;
-    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
-    (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *argv[] = {names[i], url, NULL};
-
-        if (names[i] && *names[i] &&
-            !posix_spawnp(&pid, names[i], &actions, NULL,
-                          (char *const *)(uintptr_t)argv, environ))
-            break;
-    }
-    posix_spawn_file_actions_destroy(&actions);
-}
-
-/* Until it can be looked at.  What is happening is told as it changes. */
+/* Until it can be looked at, which may take hours where no agent is free: each look has
+ * memory of its own.  What is happening is told as it changes. */
 static det_status wait_until_ready(struct cli *cli, const char *id,
-                                   const struct json **ret_board)
+                                   const char **ret_url)
 {
-    const char *before = "";
+    const char *name = cli_url(cli, id);
+    char before[STATE_TEXT] = "";
 
     for (;;) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(LOOK_MEMORY);
+        const struct json *board;
         struct json *reply;
         const char *state;
-        det_status st =
-            cli_get(cli, &reply, "/api/v1/tensorboards/%s", cli_url(cli, id));
+        det_status st = cli_get_in(cli, &mem, &reply, "/api/v1/tensorboards/%s", name);
 
         if (st)
             return st;
-        *ret_board = json_get(reply, "tensorboard");
-        state = cli_state(json_get(*ret_board, "state"));
-        if (!strcmp(state, "RUNNING"))
+        board = json_get(reply, "tensorboard");
+        state = cli_state(json_get(board, "state"));
+        if (!strcmp(state, "RUNNING")) {
+            *ret_url = url_of(cli, board);
             return DET_OK;
+        }
         if (!strcmp(state, "TERMINATED") || !strcmp(state, "TERMINATING")) {
             (void)cli_fail(cli, DET_FAILED, "TensorBoard %s has ended: %s", id,
-                           json_str(json_get(*ret_board, "exitStatus"), ""));
+                           json_str(json_get(board, "exitStatus"), ""));
             return cli_hint(cli, "det tensorboard logs %s", id);
         }
         if (strcmp(state, before))
             cli_note(cli, "TensorBoard %s is %s", id, state);
-        before = state;
+        snprintf(before, sizeof(before), "%s", state);
         follow_sleep(READY_POLL_MS);
     }
 }
 
 static det_status show_it(struct cli *cli, const char *id, bool with_browser)
 {
-    const struct json *board;
-    det_status st = wait_until_ready(cli, id, &board);
+    const char *url;
+    det_status st = wait_until_ready(cli, id, &url);
 
     if (st)
         return st;
-    cli_put(cli, "TensorBoard is running at %s\n", url_of(cli, board));
+    cli_put(cli, "TensorBoard is running at %s\n", url);
     if (with_browser)
-        open_browser(url_of(cli, board));
+        browser_open(url, NULL);
     return DET_OK;
 }
 

@@ -35,7 +35,13 @@
 #define LOGS      "tensorboard-logs"
 #define ENV_BUILT "DET_TENSORBOARD_BUILT"
 
-enum { TURN_MS = 3000, LINE_MOST = 1 << 16, ARGS_MOST = 64, HOST_TEXT = 64 };
+enum {
+    TURN_MS = 3000,
+    CONNECT_S = 10,
+    LINE_MOST = 1 << 16,
+    ARGS_MOST = 64,
+    HOST_TEXT = 64,
+};
 
 struct board_task {
     struct cli *cli;  /* calls as the task's owner */
@@ -114,20 +120,24 @@ static det_status build_one(struct cli *cli)
 
 /* ---- TensorBoard ----------------------------------------------------------------- */
 
-/* Which of this machine's addresses leads there; false: none does.  Nothing is sent. */
-static bool address_towards(const struct addrinfo *to, char text[HOST_TEXT])
+/* The address that a connection to there leaves from; false: there is none. */
+static bool leaves_from(const struct addrinfo *to, char text[HOST_TEXT])
 {
-    struct sockaddr_storage own;
+    static const struct timeval most = {.tv_sec = CONNECT_S};
+    struct sockaddr_storage own = {0};
     socklen_t size = sizeof(own);
-    int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool is_found = fd >= 0 && !connect(fd, to->ai_addr, to->ai_addrlen) &&
-                    !getsockname(fd, (struct sockaddr *)&own, &size) &&
-                    !getnameinfo((struct sockaddr *)&own, size, text, HOST_TEXT, NULL,
-                                 0, NI_NUMERICHOST);
+    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_known;
 
-    if (fd >= 0)
-        close(fd);
-    return is_found;
+    if (fd < 0)
+        return false;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+    is_known = !connect(fd, to->ai_addr, to->ai_addrlen) &&
+               !getsockname(fd, (struct sockaddr *)&own, &size) &&
+               !getnameinfo((struct sockaddr *)&own, size, text, HOST_TEXT, NULL, 0,
+                            NI_NUMERICHOST);
+    close(fd);
+    return is_known;
 }
 
 static bool is_loopback(const char *address)
@@ -135,28 +145,30 @@ static bool is_loopback(const char *address)
     return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
 }
 
-/* The address of this machine that the master sees it by: loopback where the master is
- * here (which it always takes for 127.0.0.1), else the one that leads to it. */
+/* The address of this machine that the master knows it by: loopback where the master is
+ * here (which it always takes for 127.0.0.1), else the one that leads to it.  Found by
+ * connecting, as the call does that tells it the port: a name may have several
+ * addresses, and some lead nowhere. */
 static void own_address(const char *master, char text[HOST_TEXT])
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
-    struct addrinfo *all = NULL;
-    bool is_found = false;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    bool is_known = false;
     struct url url;
-    char port[16];
+    char port[8];
 
     if (!url_parse(master, &mem, &url, NULL)) {
         snprintf(port, sizeof(port), "%u", url.port);
-        if (getaddrinfo(url.host, port, &hints, &all))
-            all = NULL;
+        if (getaddrinfo(url.host, port, &hints, &found))
+            found = NULL;
     }
-    for (const struct addrinfo *to = all; to && !is_found; to = to->ai_next)
-        is_found = address_towards(to, text);
-    if (all)
-        freeaddrinfo(all);
-    if (!is_found || is_loopback(text))
+    for (const struct addrinfo *at = found; at && !is_known; at = at->ai_next)
+        is_known = leaves_from(at, text);
+    if (!is_known || is_loopback(text))
         snprintf(text, HOST_TEXT, "127.0.0.1");
+    if (found)
+        freeaddrinfo(found);
 }
 
 /* TensorBoard imports TensorFlow where that is installed, for seconds, and needs it for
@@ -228,7 +240,8 @@ static det_status start(struct board_task *b)
 static void look_for_port(struct board_task *b, const char *line)
 {
     const char *at = strstr(line, " at http://");
-    const char *colon = at ? strchr(at + strlen(" at http://"), ':') : NULL;
+    const char *host = at ? at + strlen(" at http://") : "";
+    const char *colon = strchr(host + (*host == '[' ? strcspn(host, "]") : 0), ':');
 
     if (colon && !b->port)
         b->port = strtoll(colon + 1, NULL, 10);
@@ -257,7 +270,7 @@ static bool listen_to_it(struct board_task *b)
     while ((end = memchr(b->line.data, '\n', b->line.len)))
         take_line(b, (size_t)(end - b->line.data));
     if (b->line.len > LINE_MOST || (n == 0 && b->line.len))
-        take_line(b, b->line.len - 1);
+        take_line(b, b->line.len);
     return n != 0;
 }
 

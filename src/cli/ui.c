@@ -6,17 +6,15 @@
  * The real master, with real threads and a real port, on a file system in memory: it
  * starts nothing, keeps nothing, and is gone when the command ends.  This command logs
  * in to it before anybody else can, and from then on it only shows. */
-#include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
+#include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
-
-#include <fcntl.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/task.h"
+#include "cli/browser.h"
 #include "cli/ctx.h"
 #include "cli/interrupt.h"
 #include "cli/offline.h"
@@ -136,36 +134,8 @@ static void take_down(struct ui *ui)
         io_free(ui->io);
 }
 
-/* ---- a browser ------------------------------------------------------------------- */
-
-static bool has_display(void)
-{
-    const char *x = getenv("DISPLAY");
-    const char *wayland = getenv("WAYLAND_DISPLAY");
-
-    return (x && *x) || (wayland && *wayland);
-}
-
-/* Where there is none the address has been printed. */
-static void open_browser(const char *url, const sigset_t *usual)
-{
-    char *argv[] = {(char *)(uintptr_t) "xdg-open", (char *)(uintptr_t)url, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    pid_t pid;
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, usual);
-    for (int fd = 0; fd < 3; fd++)
-        posix_spawn_file_actions_addopen(&actions, fd, "/dev/null",
-                                         fd ? O_WRONLY : O_RDONLY, 0);
-    (void)posix_spawnp(&pid, argv[0], &actions, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-}
+/* ---- the address ------------------------------------------------------------------
+ */
 
 static det_status show_address(struct ui *ui, const char *url)
 {
@@ -174,8 +144,8 @@ static det_status show_address(struct ui *ui, const char *url)
 
     cli_put(ui->cli, "%s/det/\n", url);
     st = cli_flush(ui->cli);
-    if (!st && !options->no_browser && has_display())
-        open_browser(arena_printf(&ui->cli->mem, "%s/det/", url), &ui->hold.usual);
+    if (!st && !options->no_browser)
+        browser_open(arena_printf(&ui->cli->mem, "%s/det/", url), &ui->hold.usual);
     return st;
 }
 
@@ -271,7 +241,7 @@ static det_status show_runs(struct ui *ui, const char *path)
     return st ? st : follow(ui);
 }
 
-static void forget_signal(const struct interrupt *hold)
+static void forget_signal(void)
 {
     const struct timespec none = {0};
     sigset_t all;
@@ -280,7 +250,6 @@ static void forget_signal(const struct interrupt *hold)
     sigaddset(&all, SIGINT);
     sigaddset(&all, SIGTERM);
     sigaddset(&all, SIGHUP);
-    (void)hold;
     (void)sigtimedwait(&all, NULL, &none);
 }
 
@@ -302,7 +271,7 @@ det_status run_ui(struct cli *cli, const struct cli_invocation *in)
     st = is_usual && !count ? show_master(&ui, path) : show_runs(&ui, path);
     take_down(&ui);
     if (!st)
-        forget_signal(&ui.hold); /* it was meant for this, and did what it should */
+        forget_signal(); /* it was meant for this, and did what it should */
     interrupt_release(&ui.hold);
     return st;
 }

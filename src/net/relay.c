@@ -535,11 +535,11 @@ static bool relay_step(struct relay *relay)
     has_room = relay->wants_room && up_room(relay);
     if (has_room)
         relay->wants_room = false;
-    is_over = is_finished(relay);
+    if (!is_finished(relay))
+        want_next(relay);
+    is_over = is_finished(relay); /* also when the kernel does not watch it */
     if (is_over)
         finish(relay);
-    else
-        want_next(relay);
     tell_stream(relay, is_over);
     pthread_mutex_unlock(&relay->lock);
 

@@ -83,9 +83,11 @@ static bool is_of_connection(const char *name)
 /* The headers that its own Connection headers name are of one connection, too. */
 static void find_named(const char *head, struct buf *out)
 {
-    for (const char *line = head; *line; line += strcspn(line, "\n") + 1)
+    const char *end;
+
+    for (const char *line = head; (end = strchr(line, '\n')); line = end + 1)
         if (!strncasecmp(line, "Connection:", 11)) {
-            buf_add(out, line + 11, strcspn(line + 11, "\n"));
+            buf_add(out, line + 11, (size_t)(end - line) - 11);
             buf_putc(out, ',');
         }
 }

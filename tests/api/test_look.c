@@ -170,7 +170,8 @@ TEST(the_submitted_files_are_shown_one_by_one)
              " 'mtime': '1000'},"
              "{'path': 'a', 'type': 53, 'mode': 493},"
              "{'path': 'a/z', 'type': 48, 'content': 'eno='},"
-             "{'path': 'a-1', 'type': 48, 'content': ''},"
+             "{'path': 'a-1', 'type': 48, 'content': '',"
+             " 'mtime': '9223372036854775807'},"
              "{'path': 'deep/er/x', 'type': 48, 'content': 'eA=='}]}",
              200, NULL),
         GET("tree", "/api/v1/experiments/1/file_tree", 200,

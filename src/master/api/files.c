@@ -15,6 +15,8 @@
 #include "store/views.h"
 #include "wire/page_bodies.h"
 
+#define YEAR_10000_S INT64_C(253402300800)
+
 enum { FILE_LIMIT = 16 << 20, DEPTH_MOST = 100 };
 
 struct node {
@@ -107,12 +109,20 @@ static bool lies_in(const struct node *node, const struct node *folder)
     return !strncmp(node->path, folder->path, len) && node->path[len] == '/';
 }
 
+/* The client said when, in any number it liked; 0: unknown. */
+static int64_t modified_us(const struct node *node)
+{
+    bool is_a_time = node->modified_s > 0 && node->modified_s < YEAR_10000_S;
+
+    return is_a_time ? node->modified_s * 1000000 : 0;
+}
+
 static void open_node(struct json_writer *w, const struct node *node)
 {
     jw_object(w, NULL);
     jw_str(w, "path", node->path);
     jw_str(w, "name", node->name);
-    jw_time(w, "modifiedTime", node->modified_s * 1000000);
+    jw_time(w, "modifiedTime", modified_us(node));
     jw_i64(w, "contentLength", (int64_t)node->size_bytes);
     jw_bool(w, "isDir", node->is_directory);
     jw_str(w, "contentType", node->is_directory ? "" : "application/octet-stream");
