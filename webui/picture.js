@@ -28,23 +28,24 @@ void style(new URL("./pages/experiment.css", import.meta.url));
 const LIGHT = [[251, 176, 64], [236, 112, 75], [199, 62, 118], [134, 25, 143], [45, 11, 120]];
 const DARK = [[92, 58, 170], [153, 60, 178], [214, 86, 118], [248, 150, 72], [248, 231, 90]];
 
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let theme = null;
 function colours() {
-    if (theme) return theme;
+    const now = `${document.documentElement.dataset.theme || ""} ${prefersDark.matches}`;
+    if (theme?.now === now) return theme; // whoever asks first after a change, charts among them, sees the new ones
     const style = getComputedStyle(document.documentElement);
     const of = (name) => style.getPropertyValue(name).trim();
     const isDark = style.colorScheme.includes("dark");
-    theme = {ramp: isDark ? DARK : LIGHT, text: of("--text"), dim: of("--dim"), line: of("--line"), strong: of("--line-strong"), card: of("--card"), font: of("--sans")};
+    theme = {now, ramp: isDark ? DARK : LIGHT, text: of("--text"), dim: of("--dim"), line: of("--line"), strong: of("--line-strong"), card: of("--card"), font: of("--sans")};
     return theme;
 }
 
 const pictures = new Set();
 const repaint = () => {
-    theme = null;
     for (const draw of pictures) draw();
 };
 document.addEventListener("themechange", () => requestAnimationFrame(repaint));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => requestAnimationFrame(repaint));
+prefersDark.addEventListener("change", () => requestAnimationFrame(repaint));
 
 export function rampColour(part, alpha = 1) {
     const {ramp} = colours();

@@ -105,7 +105,7 @@ function rank(trials, smallerIsBetter) {
         if (Number.isNaN(trial.best)) return -Infinity;
         return smallerIsBetter ? -trial.best : trial.best;
     };
-    const known = trials.filter((trial) => trial.best !== null).sort((a, b) => worth(a) - worth(b));
+    const known = trials.filter((trial) => trial.best !== null).sort((a, b) => worth(a) - worth(b) || b.id - a.id); // of equal ones the first is the best
     known.forEach((trial, i) => {
         const before = known[i - 1];
         trial.rank = before && worth(before) === worth(trial) ? before.rank : known.length > 1 ? i / (known.length - 1) : 1;

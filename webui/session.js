@@ -3,7 +3,7 @@
 
 import {get, post} from "./api.js";
 
-export const session = {user: null, master: null, mayAdminister: false}; // of /api/v1/me and /api/v1/master
+export const session = {user: null, master: null, mayAdminister: false}; // of /api/v1/master
 
 // Whether anything can be changed or started here: `det ui` only shows.  What does so has the class "changes", or
 // is left out.
@@ -14,14 +14,17 @@ const THEME = "det.theme";
 
 const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 
+// The master, and whom it takes us for: nobody is no error there.
+async function meet() {
+    session.master = await get("/api/v1/master");
+    session.user = session.master.user ?? null;
+    session.mayAdminister = session.master.mayAdminister ?? false;
+}
+
 // True when somebody is signed in afterwards.  On one's own machine the first user has no
 // password until somebody sets one, so that there is nothing to type.
 export async function resume() {
-    const me = get("/api/v1/me").catch((error) => { // both at once: the first page waits for them
-        if (error.status !== 401) throw error;
-        return {user: null};
-    });
-    [session.master, {user: session.user, mayAdminister: session.mayAdminister}] = await Promise.all([get("/api/v1/master"), me]);
+    await meet();
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
     if (!isLoopback() || localStorage.getItem(LEFT)) return false;
@@ -37,8 +40,7 @@ export async function resume() {
 export async function signIn(username, password) {
     await post("/api/v1/auth/login", {username, password});
     localStorage.removeItem(LEFT);
-    session.master ??= await get("/api/v1/master");
-    ({user: session.user, mayAdminister: session.mayAdminister} = await get("/api/v1/me"));
+    await meet();
 }
 
 export async function signOut() {

@@ -140,9 +140,15 @@ static bool leaves_from(const struct addrinfo *to, char text[HOST_TEXT])
     return is_known;
 }
 
-/* The address of this machine that the master knows it by: loopback where the master is
- * here, else the one that leads to it.  Found by connecting, as the call does that
- * tells it the port: a name may have several addresses, and some lead nowhere. */
+static bool is_loopback(const char *address)
+{
+    return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
+}
+
+/* The address of this machine that the master sees it by: loopback where the master is
+ * here (which it always takes for 127.0.0.1), else the one that leads to it.  Found by
+ * connecting, as the call does that tells it the port: a name may have several
+ * addresses, and some lead nowhere. */
 static void own_address(const char *master, char text[HOST_TEXT])
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
@@ -159,7 +165,7 @@ static void own_address(const char *master, char text[HOST_TEXT])
     }
     for (const struct addrinfo *at = found; at && !is_known; at = at->ai_next)
         is_known = leaves_from(at, text);
-    if (!is_known)
+    if (!is_known || is_loopback(text))
         snprintf(text, HOST_TEXT, "127.0.0.1");
     if (found)
         freeaddrinfo(found);

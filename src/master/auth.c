@@ -530,6 +530,20 @@ static det_status be_first_user(struct request *req)
     return DET_OK;
 }
 
+bool auth_is_signed_in(struct request *req)
+{
+    struct err *err = req->err;
+    struct err unsaid = {0};
+    bool is_found;
+
+    req->err = &unsaid; /* to be nobody is no failure here */
+    is_found = auth_knows(req) || !find_caller(req);
+    if (!is_found && req->master->is_read_only && peer_is_owner(req->x))
+        is_found = !be_first_user(req);
+    req->err = err;
+    return is_found && !req->caller.allocation_id;
+}
+
 /* A master that only shows; see master_set_read_only().  A cookie may be there that
  * another master on this machine has given: they go by host, not by port. */
 static det_status check_reader(struct request *req)

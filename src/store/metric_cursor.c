@@ -240,10 +240,13 @@ det_status store_metric_read(struct db *db, const struct metric_query *query,
                              struct arena *mem, struct metric_row **ret_rows,
                              uint32_t *ret_count, struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     CLEANUP(metric_cursor_freep) struct metric_cursor *cursor = NULL;
     VEC(struct metric_row) rows = {0};
-    det_status st = metric_cursor_new(db, query, &cursor, err);
+    det_status st = store_view_begin(&view, db, err);
 
+    if (!st)
+        st = metric_cursor_new(db, query, &cursor, err);
     while (!st && (!query->limit || rows.count < query->limit)) {
         struct metric_found found;
         struct metric_row row;

@@ -443,11 +443,14 @@ det_status store_metric_at(struct db *db, int64_t trial_id, const char *group,
                            int64_t steps, struct arena *mem, struct json **ret_metrics,
                            struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     const struct metric_cells *row = NULL;
     struct metric_run *runs = NULL;
     uint32_t count = 0;
-    det_status st = metric_runs_load(db, trial_id, group, mem, &runs, &count, err);
+    det_status st = store_view_begin(&view, db, err);
 
+    if (!st)
+        st = metric_runs_load(db, trial_id, group, mem, &runs, &count, err);
     *ret_metrics = NULL;
     while (!st && count && !row) {
         const struct metric_run *run = &runs[--count]; /* the latest run first */

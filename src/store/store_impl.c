@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "model/field.h"
+#include "store/db_impl.h"
 #include "store/views.h"
 
 enum { NUMBER_NEXT };
@@ -259,6 +260,25 @@ struct db_query build_query(struct build *b, struct db *db, const char *head,
     for (size_t i = 0; i < b->strs.count; i++)
         db_bind_str(&q, b->strs.at[i]);
     return q;
+}
+
+det_status store_view_begin(struct store_view *view, struct db *db, struct err *err)
+{
+    det_status st;
+
+    if (db_is_in_transaction(db))
+        return DET_OK;
+    st = db_snapshot(db, err);
+    if (!st)
+        view->db = db;
+    return st;
+}
+
+void store_view_done(struct store_view *view)
+{
+    if (view->db)
+        db_snapshot_end(view->db);
+    view->db = NULL;
 }
 
 void page_place(struct page *page, int64_t total)

@@ -91,7 +91,7 @@ void page_place(struct page *page, int64_t total);
 
 /* The highest steps of all groups and runs that were not taken back, of a trial
  * that the statement calls `t`. */
-#define TRIAL_STEPS_SQL                                                                  \
+#define TRIAL_STEPS_SQL                                                                \
     "(SELECT MAX(m.s) FROM (SELECT 0 AS s"                                             \
     " UNION ALL SELECT r.top FROM metric_runs r WHERE r.trial_id = t.id"               \
     " UNION ALL SELECT (SELECT MAX(x.steps) FROM metric_tail x"                        \
@@ -103,6 +103,17 @@ void page_place(struct page *page, int64_t total);
     "   AND b.run_id = r.run_id ORDER BY b.first_steps DESC, b.first_nth DESC LIMIT "  \
     "1)"                                                                               \
     "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL) AS m)"
+
+/* Several reads of the same moment: rows go from tails into blocks beside us.  Within a
+ * transaction, or a view, it is that one.
+ *
+ *   CLEANUP(store_view_done) struct store_view view = {0};
+ *   det_status st = store_view_begin(&view, db, err); */
+struct store_view {
+    struct db *db; /* NULL: somebody else's */
+};
+det_status store_view_begin(struct store_view *view, struct db *db, struct err *err);
+void store_view_done(struct store_view *view);
 
 /* ---- across files ---------------------------------------------------------------- */
 

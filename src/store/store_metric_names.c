@@ -152,10 +152,13 @@ static det_status gather_pairs(struct db *db, int which, int64_t id, struct aren
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
                               struct json **ret_names, struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     struct pairs pairs = {0};
     struct json *list = json_new(mem, JSON_ARRAY);
-    det_status st = gather_pairs(db, OF_EXPERIMENT, experiment_id, mem, &pairs, err);
+    det_status st = store_view_begin(&view, db, err);
 
+    if (!st)
+        st = gather_pairs(db, OF_EXPERIMENT, experiment_id, mem, &pairs, err);
     if (!st && pairs.all.count)
         qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
     for (size_t i = 0; i < pairs.all.count && !st; i++) {
@@ -179,9 +182,10 @@ det_status store_series_names(struct db *db, const int64_t *trial, uint32_t tria
                               struct arena *mem, struct series_metric **ret_names,
                               uint32_t *ret_count, struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     struct pairs pairs = {0};
     struct series_metric *names = NULL;
-    det_status st = DET_OK;
+    det_status st = store_view_begin(&view, db, err);
 
     for (uint32_t i = 0; i < trials && !st; i++)
         st = gather_pairs(db, OF_TRIAL, trial[i], mem, &pairs, err);

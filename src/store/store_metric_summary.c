@@ -193,12 +193,15 @@ static bool is_first_of_group(const struct metric_run *runs, uint32_t at)
 det_status store_metric_summary(struct db *db, int64_t trial_id, struct buf *ret_json,
                                 struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
     struct json_writer w = JSON_WRITER(ret_json);
     struct metric_run *runs = NULL;
     uint32_t count = 0;
-    det_status st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
+    det_status st = store_view_begin(&view, db, err);
 
+    if (!st)
+        st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
     if (st)
         return st;
     jw_object(&w, NULL);
@@ -249,11 +252,14 @@ det_status metric_stats_of(struct db *db, int64_t trial_id, const char *group,
 det_status store_metric_list(struct db *db, int64_t trial_id, struct json_writer *w,
                              struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
     struct metric_run *runs = NULL;
     uint32_t count = 0;
-    det_status st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
+    det_status st = store_view_begin(&view, db, err);
 
+    if (!st)
+        st = metric_runs_load(db, trial_id, NULL, &mem, &runs, &count, err);
     for (uint32_t i = 0; i < count && !st; i++) {
         struct metric_stats stats = {.mem = &mem};
 
@@ -504,6 +510,7 @@ det_status store_metric_series(struct db *db, const struct metric_line *wanted,
                                struct arena *mem, struct metric_series *ret_series,
                                struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     struct metric_query query = {.trial_id = wanted->trial_id, .group = wanted->group};
     struct line line = {.room = wanted->points ? wanted->points : 1};
     int64_t rows = 0;
@@ -513,7 +520,9 @@ det_status store_metric_series(struct db *db, const struct metric_line *wanted,
     line.point = arena_array(mem, struct metric_point, line.room);
     if (!line.point)
         return err_default(err, DET_NOMEM);
-    st = count_rows(db, &query, &rows, &blocks, err);
+    st = store_view_begin(&view, db, err);
+    if (!st)
+        st = count_rows(db, &query, &rows, &blocks, err);
     if (!st && blocks * MARKS >= (int64_t)line.room * 2) {
         line.expected = (uint64_t)blocks * MARKS;
         st = line_of_many(db, &query, wanted->name, &line, err);

@@ -312,15 +312,15 @@ static det_status draw(struct drawing *d, struct series *series, struct err *err
 det_status store_series(struct db *db, const struct series_ask *ask, struct arena *mem,
                         struct series *ret_series, struct err *err)
 {
+    CLEANUP(store_view_done) struct store_view view = {0};
     struct drawing d = {.db = db, .ask = ask, .mem = mem};
     struct series series = {0};
-    det_status st = db_snapshot(db, err);
+    det_status st = store_view_begin(&view, db, err);
 
     if (st)
         return st;
     st = draw(&d, &series, err);
     drawing_done(&d);
-    db_snapshot_end(db);
     if (!st)
         *ret_series = series;
     return st;

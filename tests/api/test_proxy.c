@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorBoards, and the way to programs of tasks through the master's address.  The
- * program is a small server in the test. */
+/* TensorBoards, and the way to programs of tasks through the master's address
+ * (api_proxy()).  The program is a small server in the test. */
 #include <string.h>
 #include <unistd.h>
 

@@ -10,7 +10,8 @@ TEST(whoever_runs_it_looks_without_a_session_and_changes_nothing)
     static const struct step steps[] = {
         GET("me", "/api/v1/me", 200, "user.username=determined; user.admin=false",
             NOBODY),
-        GET("master", "/api/v1/master", 200, "isReadOnly=true", NOBODY),
+        GET("master", "/api/v1/master", 200,
+            "isReadOnly=true; user.username=determined; mayAdminister=false", NOBODY),
         GET("list", "/api/v1/experiments", 200, "experiments#1", NOBODY),
         GET("one", "/api/v1/experiments/1", 200, "experiment.id=1", NOBODY),
         GET("config", "/api/v1/master/config", 200, NULL, NOBODY),

@@ -13,8 +13,10 @@ TEST(the_open_calls_need_no_token)
         GET("health", "/health", 200, "status=up; database=up", NOBODY),
         GET("master", "/api/v1/master", 200,
             "clusterId=${info.cluster_id}; masterId=${info.master_id}; "
-            "strictJobQueueControl=false",
+            "strictJobQueueControl=false; user!",
             NOBODY),
+        GET("known", "/api/v1/master", 200, "user.username=admin; mayAdminister=true",
+            ADMIN),
         GET("telemetry", "/api/v1/master/telemetry", 200, "enabled=false", NOBODY),
         GET("openapi", "/docs/openapi.json", 200, "openapi~3.", NOBODY),
         GET("docs", "/docs", 200, NULL, NOBODY),

@@ -111,14 +111,18 @@ def one_series(b):
 
 
 def logs(b):
+    """Its view tells what it has drawn: `data-at` is the line it went to."""
+    def to(what, at):
+        return {"do": f"const box = document.querySelector('.log-goto'); box.value = '{what}'; box.dispatchEvent(new Event('input', {{bubbles: true}}));"
+                      "box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))",
+                "until": f"document.querySelector('.log').dataset.at === '{at}'"}
+
     with contextlib.ExitStack() as stack:
         few, many = (made(b, stack, "bench_lines", f"webui-lines-{lines}", lines) for lines in (10000, 10000000))
-        shown = "document.querySelectorAll('[role=log] [data-line]').length > 5"
-        last = "document.querySelector('[role=log]').textContent"
+        shown = "document.querySelector('.log[data-drawn]')"
         compare_pages(b, "log of 10,000,000 lines: open at its end", "of 10,000", few, many, "/det/trials/1/logs", shown, 2)
-        jump = {"do": f"window.before = {last}; document.querySelector('[role=log]').dispatchEvent(new KeyboardEvent('keydown', {{key: 'Home', bubbles: true}}))",
-                "until": f"{last} !== window.before"}
-        compare_pages(b, "  jump to its beginning", "of 10,000", few, many, "/det/trials/1/logs", shown, 2, [jump])
+        compare_pages(b, "  jump to a line", "of 10,000", few, many, "/det/trials/1/logs", shown, 2, [to("5000", "5000")])
+        compare_pages(b, "  jump to its end", "of 10,000", few, many, "/det/trials/1/logs?line=1", shown, 2, [to("end", "end")])
 
 
 def measure_peers(b):
@@ -137,7 +141,7 @@ def measure_peers(b):
     webui_peers.fill_tensorboard(b.build + "/venv/bin/python", b.work + "/webui-tensorboard", 100, 1000)
     with webui_peers.TensorBoard(b.build + "/venv/bin/python", b.work + "/webui-tensorboard", 100) as board:
         out = stopwatch(b, [webui_peers.tensorboard_first(board), webui_peers.tensorboard_chart(board)])
-    b.peer["tensorboard_first_ms"], b.peer["tensorboard_chart_ms"] = median(out["first"]), median(out["chart"])
+    b.peer["tensorboard_first_ms"], b.peer["tensorboard_chart_ms"] = median(out["first"]), median(out["chart"], 0) + median(out["chart"], 1)
 
 
 def section_webui(b):

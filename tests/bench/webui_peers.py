@@ -67,7 +67,7 @@ for run in range(int(sys.argv[3])):
     writer = EventFileWriter(f"{sys.argv[2]}/run-{run:04d}", max_queue_size=100000, flush_secs=600)
     for step in range(int(sys.argv[4])):
         writer.add_event(Event(wall_time=1700000000 + step, step=step, summary=Summary(
-            value=[Summary.Value(tag=name, simple_value=value(run, m, step)) for m, name in enumerate(METRICS)])))
+            value=[Summary.Value(tag="all/" + name, simple_value=value(run, m, step)) for m, name in enumerate(METRICS)])))
     writer.close()
 """
 
@@ -141,8 +141,8 @@ def tensorboard_first(board):
 
 
 def tensorboard_chart(board):
-    """Of more than 40 runs it selects none by itself: the box above their names selects all."""
+    """Of more than 40 runs it selects none by itself: the box above their names selects all.  Both figures together count."""
     select = "document.querySelector('runs-data-table input[type=checkbox], runs-table input[type=checkbox], [role=columnheader] input[type=checkbox]').click()"
     return {"name": "chart", "url": f"http://127.0.0.1:{board.port}/#timeseries", "rounds": 1, "height": 2600,
             "until": "/m0/.test(document.body.innerText) && /run-00/.test(document.body.innerText)",
-            "then": [{"do": select, "until": "document.querySelectorAll('line-chart').length > 0"}]}
+            "then": [{"do": select, "until": "document.querySelectorAll('line-chart').length >= 10 && !document.querySelector('mat-spinner, [role=progressbar]')"}]}

@@ -101,7 +101,7 @@ class Cluster(BrowserTest):
     def test_somebody_who_may_not_change_slots_sees_no_way_to(self):
         context = self.context()
         # as the master answers people who do not run it
-        context.route("**/api/v1/me", lambda route: route.fulfill(json={**route.fetch().json(), "mayAdminister": False}))
+        context.route("**/api/v1/master", lambda route: route.fulfill(json={**route.fetch().json(), "mayAdminister": False}))
         page = context.new_page()
         page.goto(self.world.url + "/det/cluster")
         self.filled(page)

@@ -13,7 +13,7 @@ WAITING = """#!/bin/sh
 det report --steps 10 --validation loss=0.5
 while [ ! -e %s ]; do sleep 0.05; done
 """
-TABS = ("Overview", "Trials", "Search", "Checkpoints", "Configuration", "Code", "Notes", "Lineage")
+TABS = ("Overview", "Metrics", "Trials", "Search", "Checkpoints", "Configuration", "Code", "Notes", "Lineage")
 
 
 class Experiment(BrowserTest):
@@ -58,6 +58,13 @@ class Experiment(BrowserTest):
         expect(page).to_have_url(re.compile("metric=training.loss"))
         expect(page.locator("figure[data-drawn]").first).to_contain_text("loss")
         self.looks(page, "experiment-overview")
+
+        self.open_tab(page, "Metrics")
+        expect(page.get_by_role("heading", name="training", exact=True)).to_be_visible()
+        expect(page.locator("figure[data-drawn]")).to_have_count(4)
+        page.get_by_role("searchbox", name="Search metrics by name").fill("accuracy")
+        expect(page.locator("figure[data-drawn]")).to_have_count(1)
+        self.looks(page, "experiment-metrics")
 
         self.open_tab(page, "Configuration")
         text = page.get_by_role("region", name="Configuration")

@@ -92,6 +92,13 @@ class Local(BrowserTest):
         self.looks(page, "local-experiments")
         self.nothing_changes(page)
 
+    def test_the_first_page_shows_the_runs_and_nothing_of_a_cluster(self):
+        page = self.at("/det/")
+        expect(page.get_by_role("row", name="first")).to_contain_text("COMPLETED")
+        expect(page.get_by_role("heading", name="Cluster")).to_have_count(0)
+        self.looks(page, "local-home")
+        self.nothing_changes(page)
+
     def test_a_cookie_of_another_master_does_no_harm(self):
         context = self.context(signed_in=True, token="s1.0123456789abcdef")
         page = context.new_page()

@@ -95,15 +95,24 @@ function slotCell(agent, slot, held, refresh) {
         return h("li", held ? link(held.address, attributes, inside) : h("span", {...attributes, role: "img"}, inside));
     }
     const path = agentPath(agent, `/slots/${slot.id}`);
-    const cell = menu("", () => [
+    const actions = () => [
         held && [`Open ${held.name}`, () => link(held.address).click()],
         ["Enable this slot", () => act(`Slot ${slot.id} of ${agent.id} is enabled`, () => post(path + "/enable")).then(refresh), {disabled: slot.enabled}],
         ["Drain this slot", () => act(`Slot ${slot.id} of ${agent.id} drains`, () => post(path + "/disable", {drain: true})).then(refresh), {disabled: !slot.enabled}],
         ["Disable this slot", () => act(`Slot ${slot.id} of ${agent.id} is disabled`, () => post(path + "/disable")).then(refresh), {disabled: !slot.enabled, kind: "danger"}],
-    ]);
-    const opener = cell.querySelector("button");
-    for (const [name, value] of Object.entries(attributes)) opener.setAttribute(name, Array.isArray(value) ? value.filter(Boolean).join(" ") : value);
-    fill(opener, inside);
+    ];
+    // The menu of a slot is made when it is wanted: there may be thousands.
+    const cell = h("button", {...attributes, type: "button", "aria-haspopup": "menu", onclick: () => {
+        const made = menu("", actions);
+        const opener = made.querySelector("button");
+        for (const {name, value} of cell.attributes) opener.setAttribute(name, value);
+        fill(opener, inside);
+        cell.replaceWith(made);
+        setTimeout(() => { // this click, which is still under way, would close it again
+            opener.focus();
+            made.querySelector("[popover]").showPopover();
+        });
+    }}, inside);
     return h("li", cell);
 }
 

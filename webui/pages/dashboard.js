@@ -4,7 +4,7 @@ import {get} from "../api.js";
 import {fill, h, paced} from "../dom.js";
 import {ago, isOver, number, percent, plural, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
-import {session} from "../session.js";
+import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, copyButton, empty, progressBar} from "../widgets.js";
 
@@ -102,8 +102,8 @@ function firstSteps() {
 }
 
 function recent(query, refresh) {
-    let isMine = query.of !== "everyone";
-    const columns = () => COLUMNS.filter((column) => column.id !== "owner" || !isMine);
+    let isMine = query.of !== "everyone" && mayChange(); // `det ui` knows no people
+    const columns = () => COLUMNS.filter((column) => column.id !== "owner" || (!isMine && mayChange()));
     const table = dataTable({label: "Recent experiments", columns: columns(), href: (e) => `/experiments/${e.id}`});
     const choose = (mine, label) => h("button", {type: "button", class: "button", "aria-pressed": String(mine === isMine), onclick: (event) => {
         isMine = mine;
@@ -114,7 +114,7 @@ function recent(query, refresh) {
     }}, label);
     const place = h("div");
     const node = h("section", {class: "recent"}, h("div", {class: "head"}, h("h2", "Recent experiments"),
-        h("div", {class: "bar"}, h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
+        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
     return {
         node,
         query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),
@@ -142,14 +142,14 @@ export async function page({root, query, title, live, onLeave, signal}) {
             get("/api/v1/job-queues-v2", {limit: RUNNING}, {signal}),
         ]);
         shown = experiments.experiments;
-        const isNew = !experiments.all; // nobody has made any
+        const isNew = !experiments.all && mayChange(); // nobody has made any
         if (isNew !== !!main.querySelector(".first")) fill(main, isNew ? firstSteps() : list.node);
         list.draw(shown);
         drawCluster(cluster, pools.resourcePools);
         drawRunning(running, jobs.jobs.map((job) => job.full || job.limited).filter(Boolean), jobs.pagination.total);
     });
     await refresh();
-    fill(root, h("h1", {class: "hidden"}, "Home"), h("div", {class: "split"}, main, side));
+    fill(root, h("h1", {class: "hidden"}, "Home"), h("div", {class: ["split", !mayChange() && "alone"]}, main, mayChange() && side));
     live({kinds: ["experiments", "trials", "jobs", "agents", "queue"]}, refresh);
     const tick = setInterval(() => list.draw(shown), TICK_MS);
     onLeave(() => clearInterval(tick));

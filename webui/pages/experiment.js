@@ -13,7 +13,7 @@ import {BASE, go, link} from "../router.js";
 import {style} from "../style.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
-const TABS = [["overview", "Overview"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
+const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
     ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
 const TABLE_EVERY_MS = 700; // at most so often while trials report
 
@@ -245,13 +245,13 @@ function header(id, state, reload) {
 
 async function makeView(tab, place, tools) {
     if (tab === "search") return (await import("./experiment_search.js")).searchTab(place, tools);
-    if (tab === "overview") return (await import("./experiment_overview.js")).overviewTab(place, tools);
+    if (tab === "overview" || tab === "metrics") return (await import("./experiment_overview.js"))[tab === "metrics" ? "metricsView" : "overviewTab"](place, tools);
     if (tab === "configuration" || tab === "code") return (await import("./experiment_files.js"))[tab === "code" ? "codeTab" : "configurationTab"](place, tools);
     if (tab === "notes" || tab === "lineage") return (await import("./experiment_notes.js"))[tab === "notes" ? "notesTab" : "lineageTab"](place, tools);
     return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
 }
 
-const NEEDS_TABLE = new Set(["overview", "trials", "search"]);
+const NEEDS_TABLE = new Set(["overview", "metrics", "trials", "search"]);
 
 // Somebody, somewhere, has removed it.
 function showGone(root, id, title) {

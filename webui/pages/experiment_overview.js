@@ -11,6 +11,7 @@ import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
 import {empty, facts, select} from "../widgets.js";
 
+const METRIC_LINES_MOST = 1000; // in a chart of the metrics' tab
 const LINES_MOST = 200; // of more trials the best ones, and those that run
 const CHARTS_MOST = 6; // of a single trial
 
@@ -60,6 +61,46 @@ function bestSoFar(search) {
         {trial: 1, name: "this trial", y: Float64Array.from(done, (trial) => trial.best), count: done.length}]};
 }
 
+// ---- lines ----
+
+// The best, and those that run: more lines than `most` nobody can tell apart.
+function linesOf(search, most) {
+    if (search.trials.length <= most) return search.trials.map((trial) => trial.id);
+    const running = search.trials.filter((trial) => !isOver(trial.state)).slice(0, most / 4);
+    const best = [...search.trials].sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1)).slice(0, most - running.length);
+    return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
+}
+
+// ---- all metrics: the charts of a trial's page, with a line for every trial ----
+
+export async function metricsView(place, tools) {
+    const stops = [];
+    let search = readSearch(tools.state.table, tools.config());
+    let trials = linesOf(search, METRIC_LINES_MOST);
+    const names = async () => (await get(`/api/v1/det/experiments/${tools.id}/metric-names`, null, {signal: tools.signal})).metricNames;
+    const inner = h("div", {class: "pile"});
+    const note = h("p", {class: "dim"});
+    const tell = () => fill(note, search.trials.length > trials.length && `${number(trials.length)} of ${plural(search.trials.length, "trial")} are drawn: the best, and those that run.`);
+    const {metricsTab} = await import("./trial_metrics.js");
+    const view = await metricsTab(inner, {config: tools.config(), many: {
+        trials, names, labelOf: (line) => `trial ${line.trial}`, onPick: (line) => go(tools.trialAddress(line.trial)),
+        colorOf: (line) => search.trials.length < 2 ? 0 : rampColour(search.byId.get(line.trial)?.rank ?? 0),
+    }}, {signal: tools.signal, onLeave: (fn) => stops.push(fn)});
+    fill(place, note, inner);
+    tell();
+    return {
+        update(table) {
+            search = readSearch(table, tools.config());
+            const now = linesOf(search, METRIC_LINES_MOST);
+            if (now.join() !== trials.join()) view.trials(now);
+            trials = now;
+            tell();
+        },
+        updateMetrics: view.metrics,
+        destroy: () => stops.forEach((stop) => stop()),
+    };
+}
+
 // ---- the tab ----
 
 export function overviewTab(place, tools) {
@@ -75,13 +116,6 @@ export function overviewTab(place, tools) {
 
     const isSingle = () => search.trials.length < 2 && tools.config()?.searcher?.name === "single";
 
-    // The best, and all that run: more lines than that nobody can tell apart.
-    function lines() {
-        if (search.trials.length <= LINES_MOST) return search.trials.map((trial) => trial.id);
-        const running = search.trials.filter((trial) => !isOver(trial.state)).slice(0, LINES_MOST / 4);
-        const best = [...search.trials].sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1)).slice(0, LINES_MOST - running.length);
-        return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
-    }
 
     function addChart(key, {head}) {
         const node = h("div", {class: "chart-place"});
@@ -150,7 +184,7 @@ export function overviewTab(place, tools) {
             const before = search?.trials.length;
             search = readSearch(table, tools.config());
             drawCards();
-            if (before !== search.trials.length) feed.set({trials: lines()});
+            if (before !== search.trials.length) feed.set({trials: linesOf(search, LINES_MOST)});
             else feed.refresh();
             if (names && (before < 2) !== (search.trials.length < 2)) drawCharts();
             else if (curve) curve.update(bestSoFar(search));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// trial_metrics.js - the charts of a trial's metrics.
+// trial_metrics.js - the charts of a trial's metrics; or of many trials, a line each.
+//
+// `state` is {trial, config}, or {many, config}: many = {trials: [ids], names: () => [{group, name}], labelOf, colorOf}.
 //
 // There may be thousands of metrics: names come in one call, charts are made a page at a time, and
 // series.js asks only for those that can be seen.  All charts share their cursor and their zoom.
@@ -28,7 +30,8 @@ const PROFILER = new Set(["cpu", "memory", "gpu", "disk", "network", "timing"]);
 const keyOf = (row) => `${row.group}.${row.name}`;
 const isNumber = (row) => row.type === undefined || row.type === "number" || row.type === "mixed";
 
-async function readNames(trial, ctx) {
+async function readNames({trial, many}, ctx) {
+    if (many) return many.names();
     const {metricNames} = await get(`/api/v1/det/trials/${trial.id}/metric-names`, {}, {signal: ctx.signal});
     return metricNames.filter((row) => isNumber(row) || !PROFILER.has(row.group));
 }
@@ -56,6 +59,7 @@ function byPairs(x, y) {
 }
 
 export async function epochsOf({trial, config}, names, ctx) {
+    if (!trial) return null; // each trial has its own
     const said = names.find((row) => /^epochs?$/.test(row.name) && (row.group === "training" || row.group === "validation"));
     if (said) {
         const {charts: [chart]} = await fetchSeries({trials: [trial.id], metrics: [keyOf(said)], points: 1000}, {signal: ctx.signal});
@@ -71,9 +75,11 @@ const wider = ([from, to]) => [Math.max(0, from - (to - from) / 8), to + (to - f
 
 // ---- a set of charts that share cursor and zoom ----
 
-function chartSet(place, {trial}, ctx, {x = "steps", onRange, onArchived, hasLost = true} = {}) {
+function chartSet(place, {trial, many}, ctx, {x = "steps", onRange, onArchived, hasLost = true} = {}) {
     const charts = new Map(); // key -> {node, chart}
-    const feed = seriesFeed({trials: [trial.id], x: x === "time" ? "time" : "steps", archived: hasLost, points: 600});
+    const feed = seriesFeed({trials: many ? many.trials : [trial.id], x: x === "time" ? "time" : "steps", archived: hasLost && !many, points: 600});
+    const lines = many ? {labelOf: many.labelOf, colorOf: many.colorOf, onPick: many.onPick, keyOf: (line) => String(line.trial)}
+        : {legend: false, colorOf: () => 0, keyOf: (line) => line.archived ? `lost ${line.run}` : "line"};
     let look = {};
     ctx.onLeave(() => {
         feed.close();
@@ -86,8 +92,8 @@ function chartSet(place, {trial}, ctx, {x = "steps", onRange, onArchived, hasLos
             const node = h("div", {class: "chart-place"});
             place.append(node);
             const chart = lineChart(node, {
-                title: heading || row.name, sync: "trial", xName: "steps", labelOf: (line) => line.archived ? "" : row.name, colorOf: () => 0, legend: false, ...look,
-                onRange: (range) => onRange(range), keyOf: (line) => line.archived ? `lost ${line.run}` : "line",
+                title: heading || row.name, sync: "trial", xName: "steps", labelOf: (line) => line.archived ? "" : row.name, ...lines, ...look,
+                onRange: (range) => onRange(range),
             });
             charts.set(key, {node, chart});
             feed.watch(node, key, (data) => {
@@ -130,7 +136,7 @@ export async function metricsOverview(place, state, ctx, onArchived) {
     }});
     const known = new Set();
     const readAll = async () => {
-        const names = inOrder((await readNames(state.trial, ctx)).filter(isNumber), state.config.searcher?.metric);
+        const names = inOrder((await readNames(state, ctx)).filter(isNumber), state.config.searcher?.metric);
         const isLoss = (row) => /loss|error|acc/i.test(row.name) ? 0 : 1;
         const best = names.filter((row) => row.group === "validation").slice(0, 2);
         best.push(...names.filter((row) => row.group === "training").sort((a, b) => isLoss(a) - isLoss(b)).slice(0, OVERVIEW - best.length));
@@ -167,7 +173,7 @@ export async function metricsTab(place, state, ctx) {
         isLogX: query.logx === "1", isLogY: query.logy === "1", hasLost: query.lost !== "0", count: Math.max(CHARTS, Number(query.count) || 0),
         range: query.from !== undefined && query.to !== undefined && Number(query.to) > Number(query.from) ? [Number(query.from), Number(query.to)] : null,
     };
-    let names = await readNames(state.trial, ctx);
+    let names = await readNames(state, ctx);
     const epochs = await epochsOf(state, names, ctx);
     if (chosen.x === "epoch" && !epochs) chosen.x = "steps";
 
@@ -256,7 +262,7 @@ export async function metricsTab(place, state, ctx) {
     draw();
 
     const again = paced(async () => {
-        names = await readNames(state.trial, ctx);
+        names = await readNames(state, ctx);
         controls.groups();
         draw();
     }, NAMES_MS);
@@ -265,10 +271,13 @@ export async function metricsTab(place, state, ctx) {
         again.cancel();
         refresh.cancel();
     });
-    return {metrics() {
-        refresh();
-        again();
-    }};
+    return {
+        metrics() {
+            refresh();
+            again();
+        },
+        trials: (ids) => set.feed.set({trials: ids}), // of many: others by now
+    };
 }
 
 // ---- what can be chosen ----
@@ -328,7 +337,7 @@ function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) 
     const node = h("div", {class: "bar metric-controls"}, search, groupPlace, pick, h("span", {class: "grow"}),
         h("label", {class: "bar smooth"}, h("span", {class: "dim"}, "Smoothing"), smooth, shown), xs,
         h("span", {class: "bar"}, logX, toggle("log y", "isLogY", "logy", {title: "Logarithmic y axis"}),
-            state.trial.restarts > 0 && toggle("lost stretches", "hasLost", "lost", {title: "Show stretches that were lost at a restart and done again", act: lost})));
+            state.trial?.restarts > 0 && toggle("lost stretches", "hasLost", "lost", {title: "Show stretches that were lost at a restart and done again", act: lost})));
     return {node, groups};
 }
 

@@ -438,7 +438,11 @@ det_status api_register_proxy(struct request *req)
                        allocation.name);
     if (body->port < 1 || body->port > 65535)
         return err_set(req->err, DET_INVALID, "%" PRId64 " is not a port", body->port);
-    net_peer_address(req->x, address);
+    /* on this machine it listens there, by whichever loopback it called */
+    if (net_peer_is_loopback(req->x))
+        snprintf(address, NET_ADDRESS_TEXT, "127.0.0.1");
+    else
+        net_peer_address(req->x, address);
     *row = (struct proxy_row){allocation.id, allocation.task_id, address, body->port};
     req->state = row;
     return request_write(req, write_proxy, tell_pages);

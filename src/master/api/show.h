@@ -8,6 +8,8 @@
 #include "store/views.h"
 
 void show_user(struct json_writer *w, const char *key, const struct user *user);
+/* Who calls, as members of the object that is open: "user", "mayAdminister". */
+det_status show_caller(struct request *req);
 /* `with_trials`: also trialIds, from the store. */
 det_status show_experiment(struct request *req, const char *key,
                            const struct experiment_view *view, bool with_trials);

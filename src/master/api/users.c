@@ -165,7 +165,7 @@ static det_status reply_user(struct request *req, int64_t id)
 
 /* Also what the caller may do here beyond what its user may: whoever runs the master
  * does as administrators do. */
-det_status api_get_me(struct request *req)
+det_status show_caller(struct request *req)
 {
     struct user user;
     det_status st =
@@ -173,13 +173,21 @@ det_status api_get_me(struct request *req)
 
     if (st)
         return st;
-    jw_object(&req->w, NULL);
     show_user(&req->w, "user", &user);
     jw_bool(&req->w, "mayAdminister",
             !req->master->is_read_only && !req->caller.allocation_id &&
                 (req->caller.is_admin || peer_is_owner(req->x)));
-    jw_end_object(&req->w);
     return DET_OK;
+}
+
+det_status api_get_me(struct request *req)
+{
+    det_status st;
+
+    jw_object(&req->w, NULL);
+    st = show_caller(req);
+    jw_end_object(&req->w);
+    return st;
 }
 
 det_status api_get_user(struct request *req)
