@@ -16,7 +16,7 @@
 // To add a page: a row in ROUTES, a module in pages/; in the navigation: a row in PLACES.
 
 import {ApiError, whenSignedOut} from "./api.js";
-import {fill, h} from "./dom.js";
+import {cancelDebounced, fill, h} from "./dom.js";
 import {follow} from "./live.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
 import {applyTheme, mayChange, resume, session} from "./session.js";
@@ -37,6 +37,9 @@ const ROUTES = [
     ["/settings", "settings"],
 ];
 
+// Pages that have no place of their own in the navigation belong to one.
+const BELONGS = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
+
 const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will stand here, too
     ["/", "Home"],
     ["/experiments", "Experiments"],
@@ -55,7 +58,8 @@ let pageKeys = []; // of the page that is shown
 let isSignedIn = false;
 
 function drawFrame() {
-    const here = location.pathname.slice(BASE.length) || "/";
+    const address = location.pathname.slice(BASE.length) || "/";
+    const here = BELONGS[address.split("/")[1]] || address;
     fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
@@ -65,10 +69,10 @@ function drawFrame() {
 }
 
 // The stream of a page: `banner` says when the master is away.
-function liveFor(stops) {
+function liveFor(onLeave) {
     return (filters, fn) => {
         let wasAway = false;
-        stops.push(follow(filters, (changes) => {
+        onLeave(follow(filters, (changes) => {
             Promise.resolve(fn(changes)).catch((error) => error.name === "AbortError" || console.warn(error.message));
         }, (isConnected) => {
             banner.hidden = isConnected;
@@ -113,9 +117,12 @@ async function show() {
     leave = () => {
         isLeft = true;
         abort.abort();
+        cancelDebounced();
         banner.hidden = true;
         for (const stop of stops.splice(0)) stop();
     };
+    // A page may be left while it waits for its first answer: what it starts after that ends at once.
+    const onLeave = (fn) => isLeft ? fn() : stops.push(fn);
     const address = location.pathname.slice(BASE.length) || "/";
     const found = match(ROUTES, address) || {module: "missing", params: {}};
     const root = h("div", {class: ["page", found.module]});
@@ -132,8 +139,8 @@ async function show() {
         if (isLeft) return;
         await page({
             params: found.params, query: readQuery(), root, signal: abort.signal,
-            title: (text) => document.title = text ? `${text} – det` : "det",
-            live: liveFor(stops), onLeave: (fn) => stops.push(fn), keys: (rows) => isLeft || (pageKeys = rows),
+            title: (text) => isLeft || (document.title = text ? `${text} – det` : "det"),
+            live: liveFor(onLeave), onLeave, keys: (rows) => isLeft || (pageKeys = rows),
         });
         if (isLeft) return;
         if (!isFirst) keepFocus(before);

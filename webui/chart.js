@@ -27,7 +27,8 @@
 import {csv, increments, logSplits, ownIndex, prepare, splits, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
-import {button, dialog, icon, menu, toast} from "./widgets.js";
+import {style} from "./style.js";
+import {button, dialog, icon, menu, saveAs, toast} from "./widgets.js";
 
 const MANY = 12; // more lines than this: thinner, without points; the legend is cut
 const FAINT_MAX = 50; // more lines than this: the raw line is left out where it is smoothed
@@ -38,13 +39,10 @@ const NEAR_PX = 60;
 
 let library = null;
 function load() {
-    library ||= (async () => {
-        const style = h("link", {rel: "stylesheet", href: new URL("vendor/uplot.css", import.meta.url).href});
-        const isStyled = new Promise((done) => style.onload = style.onerror = done);
-        document.head.append(style);
-        const [module] = await Promise.all([import("./vendor/uplot.js"), isStyled]);
-        return module.default;
-    })();
+    library ||= Promise.all([import("./vendor/uplot.js"), style(new URL("vendor/uplot.css", import.meta.url))]).then(([module]) => module.default, (error) => {
+        library = null; // the next chart tries again
+        throw error;
+    });
     return library;
 }
 
@@ -88,13 +86,6 @@ export function lineColors() {
 
 const faded = (colour, part) => `color-mix(in srgb, ${colour} ${Math.round(part * 100)}%, transparent)`;
 
-// ---- files ----
-
-function save(name, blob) {
-    const a = h("a", {href: URL.createObjectURL(blob), download: name});
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(a.href), 10000);
-}
 const fileName = (title, end) => `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^-|-$/g, "") || "chart"}.${end}`;
 
 export function lineChart(node, options) {
@@ -600,7 +591,7 @@ export function lineChart(node, options) {
     }
 
     function saveCsv() {
-        if (data) save(fileName(settings.title, "csv"), new Blob([csv(settings.xName, xs(), plainLines())], {type: "text/csv"}));
+        if (data) saveAs(fileName(settings.title, "csv"), new Blob([csv(settings.xName, xs(), plainLines())], {type: "text/csv"}));
     }
 
     function savePng() {
@@ -627,7 +618,7 @@ export function lineChart(node, options) {
             ctx.fillText(labelOf(line), at + 16 * ratio, canvas.height - 9 * ratio);
             at += 30 * ratio + ctx.measureText(labelOf(line)).width;
         }
-        canvas.toBlob((blob) => blob ? save(fileName(settings.title, "png"), blob) : toast("The picture could not be made.", "bad"));
+        canvas.toBlob((blob) => blob ? saveAs(fileName(settings.title, "png"), blob) : toast("The picture could not be made.", "bad"));
     }
 
     // ---- life ----

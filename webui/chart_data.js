@@ -141,13 +141,21 @@ export function timeTick(seconds, {min, max}) {
     return span < 86400 * 7 ? `${day} ${clock}` : span < 86400 * 300 ? day : `${at.getFullYear()}-${day}`;
 }
 
+// A training that diverges reports anything that a double can hold.  What a scale spans must be finite, too: values
+// beyond LARGEST lie outside of the picture.
+const LARGEST = Number.MAX_VALUE / 4;
+const SMALLEST = 1e-300;
+const within = (value) => Math.max(-LARGEST, Math.min(LARGEST, value));
+
 // A scale's ends with some air; a flat line lies in the middle.
-export function yRange(min, max, {isLog, isStacked}) {
-    if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return isLog ? [0.1, 10] : [0, 1];
+export function yRange(least, greatest, {isLog, isStacked}) {
+    if (least === null || greatest === null || !Number.isFinite(least) || !Number.isFinite(greatest)) return isLog ? [0.1, 10] : [0, 1];
+    const [min, max] = isLog ? [least, greatest].map((value) => Math.max(SMALLEST, within(value))) : [least, greatest].map(within);
     if (isLog) {
         const air = min === max ? 0.5 : Math.max(0.03, (Math.log10(max) - Math.log10(min)) * 0.05);
-        return [10 ** (Math.log10(min) - air), 10 ** (Math.log10(max) + air)];
+        return [10 ** (Math.log10(min) - air), Math.min(LARGEST, 10 ** (Math.log10(max) + air))];
     }
+    if (max - min < SMALLEST && Math.abs(min) < SMALLEST) return [0, 1]; // as good as zero
     if (isStacked) return [0, max === 0 ? 1 : max * 1.04];
     if (min === max) return min === 0 ? [0, 1] : [min - Math.abs(min) * 0.1, max + Math.abs(max) * 0.1];
     const air = (max - min) * 0.06;

@@ -52,36 +52,51 @@ export function svg(tag, attributes, ...children) {
     return make(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Replaces what is in `node`.
+// Replaces what is in `node`; one node that is all of it already stays, with the focus that may be in it.
 export function fill(node, ...children) {
+    if (children.length === 1 && children[0] instanceof Node && node.childNodes.length === 1 && node.firstChild === children[0]) return node;
     node.replaceChildren();
     append(node, children);
     return node;
 }
 
+const debounced = new Set(); // what cancels those that wait
+
 // Calls `fn` once, `ms` after the last call of what it returns; `.now()` at once, `.cancel()` never.
 export function debounce(fn, ms) {
     let timer = 0;
-    const later = (...args) => {
+    const cancel = () => {
         clearTimeout(timer);
-        timer = setTimeout(() => fn(...args), ms);
+        debounced.delete(cancel);
     };
-    later.cancel = () => clearTimeout(timer);
-    later.now = (...args) => {
-        clearTimeout(timer);
+    const now = (...args) => {
+        cancel();
         fn(...args);
     };
-    return later;
+    const later = (...args) => {
+        clearTimeout(timer);
+        debounced.add(cancel);
+        timer = setTimeout(now, ms, ...args);
+    };
+    return Object.assign(later, {cancel, now});
 }
 
-// Runs `fn` now; asked for again while it runs, it runs once more: many changes are one more look.
-export function paced(fn) {
+// Whoever typed and left at once would find the words in the address of the next page.
+export const cancelDebounced = () => debounced.forEach((cancel) => cancel());
+
+// Runs `fn` now, or `ms` after it last ended; asked for again while it runs, it runs once more: many
+// changes are one more look.  What it returns resolves, or fails, with the last of them.
+export function paced(fn, ms = 0) {
     let running = null;
     let isWanted = false;
+    let ended = -Infinity;
     const run = async () => {
         do {
+            const rest = ended + ms - performance.now();
+            if (rest > 0) await new Promise((done) => setTimeout(done, rest));
             isWanted = false;
             await fn();
+            ended = performance.now();
         } while (isWanted);
     };
     return () => {

@@ -18,6 +18,9 @@ import {freshId} from "./widgets.js";
 void style(new URL("./pages/experiment.css", import.meta.url));
 
 const WAIT_MS = 250;
+const LINE_PX = 20; // as experiment.css has it
+const SPARE = 10; // lines beyond those in sight
+const COLOURED_MOST = 2000; // characters; longer lines stay plain
 
 // Text with numbers, to be read: `line(text, i)` gives the nodes of a line.
 export function numbered(text, line = (one) => one, label = "Text") {
@@ -27,26 +30,46 @@ export function numbered(text, line = (one) => one, label = "Text") {
         h("pre", {class: "source"}, h("code", lines.map((one, i) => [line(one, i), "\n"]))));
 }
 
-// A textarea over a coloured copy of its text; the gutter marks lines.
+// A textarea over a coloured copy of its text; the gutter marks lines.  Of the copy only the lines in sight are
+// there, moved to where the textarea has scrolled: a file of a megabyte that somebody pastes is no trouble.
 export function textEditor({value = "", label, rows = 24, colour = (one) => one, onInput}) {
-    const gutter = h("div", {class: "gutter", "aria-hidden": "true"});
-    const copy = h("pre", {class: "copy", "aria-hidden": "true"});
+    const numbers = h("div", {class: "lines"});
+    const copied = h("div", {class: "lines"});
+    const gutter = h("div", {class: "gutter", "aria-hidden": "true"}, numbers);
+    const copy = h("pre", {class: "copy", "aria-hidden": "true"}, copied);
     const area = h("textarea", {class: "code", rows, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", "aria-label": label, value});
     let marks = new Map(); // line -> kind
-    const scroll = () => {
-        gutter.scrollTop = copy.scrollTop = area.scrollTop;
-        copy.scrollLeft = area.scrollLeft;
-    };
+    let lines = [];
+    let first = 0; // the first line of the copy
+    const firstInSight = () => Math.floor(area.scrollTop / LINE_PX);
+    function show() {
+        const count = Math.ceil((area.clientHeight || rows * LINE_PX) / LINE_PX);
+        first = Math.max(0, firstInSight() - SPARE);
+        const part = lines.slice(first, first + count + 2 * SPARE);
+        fill(numbers, part.map((_, i) => h("div", {class: marks.get(first + i + 1)}, first + i + 1)));
+        fill(copied, part.map((one, i) => h("div", {class: marks.get(first + i + 1)}, one.length > COLOURED_MOST ? one : colour(one), "\n")));
+        move();
+    }
+    function move() {
+        const down = first * LINE_PX - area.scrollTop;
+        numbers.style.transform = `translateY(${down}px)`;
+        copied.style.transform = `translate(${-area.scrollLeft}px, ${down}px)`;
+    }
+    function scroll() {
+        const at = firstInSight();
+        if (at < first || at > first + SPARE) show();
+        else move();
+    }
     function draw() {
-        const lines = area.value.split("\n");
-        fill(gutter, lines.map((_, i) => h("div", {class: marks.get(i + 1)}, i + 1)));
-        fill(copy, lines.map((one, i) => h("div", {class: marks.get(i + 1)}, colour(one), "\n")));
-        scroll();
+        lines = area.value.split("\n");
+        gutter.style.width = `calc(${String(lines.length).length}ch + 1rem)`;
+        show();
     }
     area.addEventListener("input", () => {
         draw();
         onInput?.(area.value);
     });
+    new ResizeObserver(show).observe(area);
     area.addEventListener("scroll", scroll);
     area.addEventListener("keydown", (event) => {
         if (event.key !== "]" || !event.ctrlKey) return;
@@ -65,7 +88,7 @@ export function textEditor({value = "", label, rows = 24, colour = (one) => one,
         },
         mark(map) {
             marks = map;
-            draw();
+            show();
         },
         focus: () => area.focus(),
         goTo(line, column) {
@@ -73,7 +96,7 @@ export function textEditor({value = "", label, rows = 24, colour = (one) => one,
             const at = before.reduce((sum, one) => sum + one.length + 1, 0) + Math.max(column - 1, 0);
             area.focus();
             area.setSelectionRange(at, at);
-            area.scrollTop = Math.max(0, (line - 5) * parseFloat(getComputedStyle(area).lineHeight));
+            area.scrollTop = Math.max(0, (line - 5) * LINE_PX);
         },
     };
 }

@@ -19,7 +19,8 @@ import {debounce, fill, h} from "./dom.js";
 import {bytes, number, time} from "./format.js";
 import {clock, marker, placeOf, plain, textNodes} from "./logtext.js";
 import {readQuery, setQuery} from "./router.js";
-import {button, icon, sentence, toast, toastError} from "./widgets.js";
+import {style} from "./style.js";
+import {button, icon, sentence, toast, toastError, toClipboard} from "./widgets.js";
 
 const PAGE = 300; // lines that are read at once
 const MOST = 900; // lines in the page
@@ -31,12 +32,6 @@ const LOOK_MS = 10000; // so often somebody who follows looks without being told
 
 const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const SHORT = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARNING: "WARN", ERROR: "ERROR", CRITICAL: "CRIT"};
-
-let looks = null;
-function style() {
-    looks ||= new Promise((done) => document.head.append(h("link", {rel: "stylesheet", href: new URL("logview.css", import.meta.url).href, onload: done, onerror: done})));
-    return looks;
-}
 
 // Lines without a level are what programs print: they count as INFO.
 const levelsFrom = (level) => level && [...LEVELS.slice(LEVELS.indexOf(level)), ...(LEVELS.indexOf(level) <= 2 ? ["UNSPECIFIED"] : [])].join(",");
@@ -50,7 +45,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     };
     let selection = rangeOf(from.line);
     let mark = marker(chosen);
-    await style();
+    await style(new URL("logview.css", import.meta.url));
 
     // ---- parts ----
 
@@ -333,7 +328,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         }
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
-        if (chosen.text && hits.isDone && !hits.next && hits.upTo && hits.upTo < span.last) searchOn();
+        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && hits.upTo && hits.upTo < span.last) searchOn();
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
             isAtEnd = isAtEnd && span.last < after;
@@ -744,14 +739,4 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     readRanks();
     if (chosen.text) search();
     return {node: box, show, news};
-}
-
-// Browsers give pages that came over plain HTTP from another machine no clipboard.
-async function toClipboard(text) {
-    if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    const area = h("textarea", {class: "hidden", value: text});
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
 }

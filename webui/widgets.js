@@ -135,11 +135,24 @@ export function menu(label, items, options = {}) {
     return h("span", {class: "menu-place"}, opener, list);
 }
 
+// Browsers give pages that came over plain HTTP from another machine no clipboard.
+export async function toClipboard(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const area = h("textarea", {class: "hidden", value: text});
+    (document.querySelector("dialog[open]") || document.body).append(area); // nothing outside a dialog can be selected
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+}
+
+export function saveAs(name, blob) {
+    const anchor = h("a", {href: URL.createObjectURL(blob), download: name});
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // browsers read it later
+}
+
 export function copyButton(text, label = "Copy") {
-    return button(label, async () => {
-        await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
-        toast("Copied");
-    }, {icon: "copy"});
+    return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy"});
 }
 
 // Name and value, two columns.

@@ -150,7 +150,7 @@ static bool is_loopback(const char *address)
     return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
 }
 
-/* The address of this machine that the master sees it by: loopback where the master is
+/* The address of this machine that the master knows it by: loopback where the master is
  * here (which it always takes for 127.0.0.1), else the one that leads to it.  Found by
  * connecting, as the call does that tells it the port: a name may have several
  * addresses, and some lead nowhere. */

@@ -311,7 +311,8 @@ static bool passes(const struct changes_filter *filter, const struct entry *entr
     case CHANGE_CHECKPOINT:
         if (filter->trials.count)
             return has_number(&filter->trials, entry->id);
-        return !filter->experiments.count ||
+        /* not known whose it is: who looks for nothing is none the worse */
+        return !filter->experiments.count || !entry->experiment ||
                has_number(&filter->experiments, entry->experiment);
     case CHANGE_LOGS:
     case CHANGE_JOB:

@@ -4,7 +4,8 @@
  * Most of what the master holds needs none: the heart, the writer's connection and the
  * janitor's work belong to lanes of width 1, a request to whoever has it in hand. Locks
  * are for what is left, are held for a few lines, and never while waiting, reading or
- * writing.
+ * writing.  One is an exception: whoever looks at the table of experiments holds it
+ * while he reads what has changed, and others who want to look wait for him.
  *
  *    level  lock                      guards
  *    -----  ------------------------ --------------------------------------------------
@@ -16,9 +17,11 @@
  *      1    pacer    (pacer.c)        whether changes are noted and their readers woken
  *      1    proxies  (proxies.c)     when programs behind us were last talked to
  *      1    policies (policies.c)     compiled log policies, and who uses them
+ *      1    roster   (store/roster.c) the rows of the table of experiments (`look`)
  *      1    store    (store.c)        the writer's queue, idle readers
  *      2    changes  (changes.c)      what has changed lately
  *      2    heart    (heart.c)        the queue of events, whether the lane is posted
+ *      2    roster   (store/roster.c) which of its rows have changed (`note`)
  *      2    waits    (wait.c)         who waits for which key
  *      2    relay    (net/relay.c)    a request that was handed on: its rings
  *      3    server   (server_http.c)  exchanges and their phases
@@ -29,6 +32,7 @@
  *
  *    agents -> heart -> executor     an agent has fallen silent, or is back
  *    janitor, collector -> executor  the next chore is posted
+ *    roster look -> roster note      what has changed is taken over
  *    pacer -> changes -> executor    somebody listens, or nobody does any more
  *    changes -> executor             something was noted: readers are woken soon
  *    waits -> server -> watcher      a long poll parks and watches its client

@@ -117,13 +117,14 @@ static void hand_on(struct request *req);
 /* What was asked for is committed and only its answer could not be made: a refusal
  * would have the caller do it twice.  So the handler that makes the answer, which only
  * reads, is run again a little later. */
-static bool tries_again(struct request *req, det_status status)
+static bool tries_again(struct request *req, det_status status, handler_fn *handler)
 {
     bool may_pass = status == DET_NOMEM || status == DET_IO;
 
     if (!req->is_committed || !may_pass || req->tries == ANSWER_TRIES)
         return false;
     req->tries++;
+    req->then = handler; /* it may have named the next one, who must wait */
     buf_clear(&req->out);
     req->out.status = DET_OK;
     req->w = (struct json_writer)JSON_WRITER(&req->out);
@@ -155,7 +156,7 @@ static void run_handler(struct request *req, handler_fn *handler)
         st = err_default(&err, req->out.status);
     if (!st && req->mem.has_failed) /* something is missing in what it made */
         st = err_default(&err, DET_NOMEM);
-    if (st && tries_again(req, st))
+    if (st && tries_again(req, st, handler))
         return;
     if (st)
         reply(req, st, err.text);

@@ -23,6 +23,9 @@ enum {
     LOG_LINE_BITS = 38,         /* of a chunk's id: its first line */
 };
 
+/* No log has so many: what is asked for behind it would be lines of the next task. */
+#define LOG_LINE_MOST ((INT64_C(1) << LOG_LINE_BITS) - 2)
+
 static inline int64_t log_chunk_id(int64_t task, int64_t line)
 {
     return task << LOG_LINE_BITS | line;

@@ -437,8 +437,8 @@ static det_status add_tail(struct db *db, struct series_run *run, struct extent 
 }
 
 /* A level above that of which there could be a page is not looked for. */
-static int top_of(struct db *db, const struct metric_key *key, int *ret_top,
-                  struct err *err)
+static det_status top_of(struct db *db, const struct metric_key *key, int *ret_top,
+                         struct err *err)
 {
     CLEANUP(db_query_done) struct db_query q = db_query(db, &series_sql[TOP], err);
 

@@ -116,7 +116,8 @@ struct listing {
     struct db *db;
     const struct metric_key *key;
     struct arena *mem;
-    uint32_t most; /* pages, about */
+    uint32_t most;   /* pages, about */
+    bool is_growing; /* nobody reads them: blocks without a page are only a gap */
     VEC(struct level_page) all;
 };
 
@@ -179,7 +180,7 @@ static det_status list_blocks(struct listing *l, struct level_range range,
     }
     st = q.status;
     db_query_done(&q);
-    for (size_t i = first; i < l->all.count && !st; i++) {
+    for (size_t i = first; i < l->all.count && !st && !l->is_growing; i++) {
         if (!l->all.at[i].id)
             st = look_into(l, &l->all.at[i], err);
     }
@@ -437,7 +438,8 @@ det_status level_grow(struct db *db, const struct metric_key *key, struct err *e
 
     for (int level = 0; level < LEVELS - 1 && !st; level++) {
         CLEANUP(arena_done) struct arena mem = ARENA_INIT(GROW_BYTES);
-        struct listing l = {.db = db, .key = key, .mem = &mem, .most = GROW_LIST};
+        struct listing l = {
+            .db = db, .key = key, .mem = &mem, .most = GROW_LIST, .is_growing = true};
         struct level_range range = LEVEL_EVERYTHING;
         struct level_pages pages = {0};
         const struct level_page *first;
@@ -471,6 +473,8 @@ static det_status fill_block(struct db *db, struct db_query *q, struct err *err)
     data = db_col_blob(q, &len);
     st = metric_block_decode(data, len, &mem, &rows.row, &rows.count, err);
     db_query_done(q);
+    if (st == DET_CORRUPT) /* whoever reads it is told; housekeeping goes on */
+        return DET_OK;
     if (!st && rows.count)
         st = level_block_put(db, &key, &rows, &mem, err);
     return st ? st : level_grow(db, &key, err);

@@ -295,6 +295,7 @@ static det_status read_page(struct page_reader *r, struct err *err)
     det_status st = DET_OK;
 
     r->next = r->query->is_descending ? r->query->before_id : r->query->after_id;
+    r->next = MIN(r->next, LOG_LINE_MOST);
     if (r->query->from_us && !r->query->is_descending && !r->is_end)
         st = skip_earlier(r, err);
     while (!st && !r->is_end && !is_page_full(r) && r->scanned_bytes < SCAN_BYTES) {

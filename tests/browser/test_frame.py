@@ -71,6 +71,39 @@ class Frame(BrowserTest):
         page.keyboard.press("Enter")
         expect(page).to_have_url(self.world.url + "/det/")
 
+    def test_a_page_that_is_left_while_it_loads_leaves_nothing_behind(self):
+        context = self.context()
+        context.add_init_script("""
+            window.streams = new Set();
+            window.EventSource = class extends EventSource {
+                constructor(...all) { super(...all); streams.add(this); }
+                close() { streams.delete(this); super.close(); }
+            };""")
+        page = context.new_page()
+        held = []
+        page.route("**/trials-table*", lambda route: held.append(route))
+        page.goto(self.world.url + "/det/")
+        self.filled(page)
+        with page.expect_request("**/trials-table*"):
+            page.evaluate("""history.pushState(null, "", "/det/experiments/1"); dispatchEvent(new PopStateEvent("popstate"))""")
+        page.get_by_role("navigation", name="Main").get_by_role("link", name="Tasks").click()
+        self.filled(page)
+        expect(page).to_have_title("Tasks – det")
+        page.wait_for_function("streams.size > 0")
+        self.assertEqual(page.evaluate("[...streams].map((one) => new URL(one.url).searchParams.get('kinds'))"), ["jobs,queue"])
+
+    def test_what_was_typed_last_does_not_end_up_in_the_address_of_the_next_page(self):
+        page = self.page_at("/det/tasks")
+        page.evaluate("""() => {
+            const box = document.querySelector("main input[type=search]");
+            box.value = "abc";
+            box.dispatchEvent(new Event("input"));
+            document.querySelector("nav.places a[href$='/cluster']").click();
+        }""")
+        self.filled(page)
+        page.evaluate("new Promise((done) => setTimeout(done, 300))")  # longer than a box waits
+        expect(page).to_have_url(self.world.url + "/det/cluster")
+
     def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
         page = self.page_at("/det/")
         page.keyboard.press("?")

@@ -223,8 +223,8 @@ export async function page({root, title, live, signal, onLeave}) {
         const names = JSON.stringify(pools.map((pool) => pool.name));
         drawPools(pools, (pool) => pool.name, (pool) => pool, poolCard);
         drawAgents(agents.agents, (agent) => agent.id,
-            (agent) => [agent, Object.keys(agent.containers || {}).map((id) => held.get(id))], (agent) => agentCard(agent, held, refresh));
-        if (names !== columnsFor) table.columns(queueColumns(pools, refresh));
+            (agent) => [agent, Object.keys(agent.containers || {}).map((id) => held.get(id))], (agent) => agentCard(agent, held, lookAgain));
+        if (names !== columnsFor) table.columns(queueColumns(pools, lookAgain));
         columnsFor = names;
         table.rows(jobs);
         noAgents.hidden = agents.agents.length > 0;
@@ -235,6 +235,7 @@ export async function page({root, title, live, signal, onLeave}) {
         fill(summary, `${plural(agents.agents.length, "agent")}, ${number(used)} of ${plural(slots, "slot")} in use, ${number(jobs.filter((job) => job.summary.state !== "STATE_SCHEDULED").length)} waiting`);
     };
     const refresh = paced(read);
+    const lookAgain = () => refresh().catch(toastError); // after somebody changed something
     const soon = () => timer ||= setTimeout(() => {
         timer = 0;
         refresh().catch(() => {});

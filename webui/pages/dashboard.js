@@ -6,7 +6,7 @@ import {ago, isOver, number, percent, plural, stateName, time, took} from "../fo
 import {link, setQuery} from "../router.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
-import {badge, copyButton, empty, progressBar} from "../widgets.js";
+import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
 
 const RECENT = 10;
 const RUNNING = 8;
@@ -60,7 +60,7 @@ function drawRunning(node, jobs, total) {
 // ---- recent experiments
 
 const COLUMNS = [
-    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
+    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`, e.description && ` · ${e.description}`,
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
@@ -131,7 +131,7 @@ export async function page({root, query, title, live, onLeave, signal}) {
     const cluster = h("section", {class: "card"});
     const running = h("section", {class: "card"});
     const side = h("div", {class: "side"}, cluster, running);
-    const list = recent(query, () => refresh());
+    const list = recent(query, () => refresh().catch(toastError));
     const main = h("div", list.node);
     let shown = [];
 

@@ -7,9 +7,10 @@
 // changed.  Changing the tab changes the address, not the page, so that the keyboard stays where it is.
 
 import {del, get, isAbort, patch, post, put} from "../api.js";
-import {fill, h} from "../dom.js";
+import {fill, h, paced} from "../dom.js";
 import {ago, bytes, duration, isOver, number, plural, stateName, time} from "../format.js";
 import {BASE, go, link} from "../router.js";
+import {mayChange} from "../session.js";
 import {style} from "../style.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
@@ -91,7 +92,7 @@ function labelEditor(id, isChanged) {
     const change = async (work) => {
         try {
             draw((await work()).labels);
-            isChanged();
+            await isChanged();
         } catch (error) {
             toastError(error);
         }
@@ -113,7 +114,7 @@ function labelEditor(id, isChanged) {
     function draw(list = labels) {
         const isFocused = node.contains(document.activeElement);
         labels = list;
-        fill(node, labels.map((label) => chip(label, () => change(() => del(pathOf(label))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
+        fill(node, labels.map((label) => chip(label, mayChange() && (() => change(() => del(pathOf(label)))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
         if (isFocused) node.lastChild.focus();
     }
     return {
@@ -261,29 +262,6 @@ function showGone(root, id, title) {
     root.dataset.gone = "";
 }
 
-// Calls fn at most every `ms`, and once more after the last call; calls never overlap.
-function paced(fn, ms) {
-    let isBusy = false;
-    let isWanted = false;
-    const run = async () => {
-        if (isBusy) {
-            isWanted = true;
-            return;
-        }
-        isBusy = true;
-        isWanted = false;
-        try {
-            await fn();
-        } finally {
-            setTimeout(() => {
-                isBusy = false;
-                if (isWanted) void run();
-            }, ms);
-        }
-    };
-    return run;
-}
-
 export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
@@ -362,7 +340,9 @@ export async function page(ctx) {
         fill(tabPlace, node);
     }
 
+    let opened = 0; // how often: whoever opens A, B and A again sees the last one
     async function open(name, isMove) {
+        const mine = ++opened;
         tab = name;
         if (isMove) history.pushState(null, "", `${BASE}/experiments/${id}/${name}`);
         view?.destroy?.();
@@ -374,16 +354,16 @@ export async function page(ctx) {
         try {
             await careful(async () => {
                 if (NEEDS_TABLE.has(name)) await readTable();
-                if (tab !== name || isGone) return;
+                if (mine !== opened || isGone) return;
                 const made = await makeView(name, place, tools);
-                if (tab !== name || isGone) return made?.destroy?.();
+                if (mine !== opened || isGone) return made?.destroy?.();
                 fill(viewPlace, place);
                 view = made;
                 if (NEEDS_TABLE.has(name)) view.update?.(state.table);
                 viewPlace.dataset.tab = name;
             });
         } catch (error) {
-            if (tab === name) fill(viewPlace, errorBox(error));
+            if (mine === opened) fill(viewPlace, errorBox(error));
         }
     }
 
@@ -400,8 +380,8 @@ export async function page(ctx) {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
         if (changes.reset || changes.experiments || changes.trials || changes.checkpoints) await reload();
-        if (changes.reset || changes.trials || changes.metrics || changes.experiments) void reloadTable();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
+        if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();
     });
 }

@@ -6,7 +6,7 @@ import {fill, h} from "../dom.js";
 import {numbered} from "../editor.js";
 import {bytes, plural, time} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
-import {button, copyButton, empty, errorBox, spinner, toastError} from "../widgets.js";
+import {button, copyButton, empty, errorBox, saveAs, spinner, toastError} from "../widgets.js";
 import {toYaml, yamlLine} from "../yaml.js";
 
 const SHOWN_MOST = 2 << 20; // bytes of a file that are shown
@@ -43,20 +43,14 @@ function bytesOf(base64) {
     return Uint8Array.from(text, (c) => c.charCodeAt(0));
 }
 
-// Null: it is no text.
-function textOf(data) {
+// Null: it is no text.  Of a file that was cut the last letter may be.
+function textOf(data, isCut) {
     if (data.subarray(0, 8192).includes(0)) return null;
     try {
-        return new TextDecoder("utf-8", {fatal: true}).decode(data);
+        return new TextDecoder("utf-8", {fatal: true}).decode(data, {stream: isCut});
     } catch {
         return null;
     }
-}
-
-function saveAs(name, data) {
-    const anchor = h("a", {href: URL.createObjectURL(new Blob([data])), download: name});
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000);
 }
 
 const flat = (files) => files.flatMap((file) => file.isDir ? flat(file.files) : [file]);
@@ -67,6 +61,7 @@ export function codeTab(place, tools) {
     const view = h("div", {class: "file-view"});
     let chosen = readQuery().file || "";
     let order = 0;
+    let isLeft = false; // for another tab: the address is theirs
 
     async function show(file) {
         const mine = ++order;
@@ -78,10 +73,10 @@ export function codeTab(place, tools) {
             const {file: text64} = await post(`/api/v1/experiments/${tools.id}/file`, {path: file.path}, {signal: tools.signal});
             if (mine !== order) return;
             const data = bytesOf(text64);
-            const text = textOf(data.subarray(0, SHOWN_MOST));
+            const text = textOf(data.subarray(0, SHOWN_MOST), data.length > SHOWN_MOST);
             const line = /\.ya?ml$/i.test(file.path) ? yamlLine : undefined;
             fill(view, h("div", {class: "bar"}, h("h2", {class: "mono"}, file.path), h("span", {class: "dim"}, bytes(file.contentLength)), h("span", {class: "dim", title: "Changed"}, time(file.modifiedTime)), h("span", {class: "grow"}),
-                text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, data), {icon: "download"})),
+                text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, new Blob([data])), {icon: "download"})),
             text === null ? empty(h("p", "This is no text.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, line, file.path),
             data.length > SHOWN_MOST && h("p", {class: "dim"}, `Only the first ${bytes(SHOWN_MOST)} are shown.`));
         } catch (error) {
@@ -105,8 +100,9 @@ export function codeTab(place, tools) {
     async function read() {
         const {files} = await get(`/api/v1/experiments/${tools.id}/file_tree`, null, {signal: tools.signal});
         const all = flat(files);
+        if (isLeft) return;
         if (!all.length) return fill(place, empty(h("p", "It was submitted without files.")));
-        const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz));
+        const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, new Blob([bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz)]));
         fill(list, h("ul", files.map(entry)));
         fill(place, h("div", {class: "pile"}, h("div", {class: "bar"}, h("span", {class: "dim"}, `${plural(all.length, "file")}, ${bytes(all.reduce((sum, file) => sum + file.contentLength, 0))}`), h("span", {class: "grow"}),
             button("Download all", () => download().catch(toastError), {icon: "download"})), h("div", {class: "files"}, list, view)));
@@ -115,5 +111,5 @@ export function codeTab(place, tools) {
     }
     fill(place, spinner());
     tools.careful(read).catch((error) => fill(place, errorBox(error)));
-    return {};
+    return {destroy: () => isLeft = true};
 }

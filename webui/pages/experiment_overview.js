@@ -4,12 +4,12 @@
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
-import {bytes, isOver, number, plural, stateKind, value as shown} from "../format.js";
+import {bytes, isOver as isEnded, number, plural, stateKind, value as shown} from "../format.js";
 import {rampColour} from "../picture.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
-import {empty, facts, select} from "../widgets.js";
+import {empty, facts, select, toastError} from "../widgets.js";
 
 const METRIC_LINES_MOST = 1000; // in a chart of the metrics' tab
 const LINES_MOST = 200; // of more trials the best ones, and those that run
@@ -66,7 +66,7 @@ function bestSoFar(search) {
 // The best, and those that run: more lines than `most` nobody can tell apart.
 function linesOf(search, most) {
     if (search.trials.length <= most) return search.trials.map((trial) => trial.id);
-    const running = search.trials.filter((trial) => !isOver(trial.state)).slice(0, most / 4);
+    const running = search.trials.filter((trial) => !isEnded(trial.state)).slice(0, most / 4);
     const best = [...search.trials].sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1)).slice(0, most - running.length);
     return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
 }
@@ -122,7 +122,10 @@ export function overviewTab(place, tools) {
         const chart = lineChart(node, {title: key.replace(/^(validation|training)\./, (all) => isSingle() ? all : ""), xName: "steps", height: isSingle() ? 220 : 260, labelOf: (line) => `trial ${line.trial}`, ...(isSingle() ? {} : {colorOf: rankColour}),
             onPick: (line) => go(tools.trialAddress(line.trial)), onRange: (range) => feed.range(node, range)});
         feed.watch(node, key, (data) => chart.update(data), (error) => fill(node, h("p", {class: "dim"}, error.message)));
-        all.push(chart);
+        all.push({destroy() {
+            feed.unwatch(node);
+            chart.destroy();
+        }});
         return h("section", head, node);
     }
 
@@ -138,13 +141,19 @@ export function overviewTab(place, tools) {
         drawCharts();
     }
 
+    // Before the first metric the log tells what goes on: an environment that is built, an error.
+    function soleLog() {
+        const [trial] = search.trials;
+        return trial && search.trials.length === 1 && h("p", "What it does meanwhile stands in ", link(`/trials/${trial.id}/logs`, {}, `the log of trial ${trial.id}`), ".");
+    }
+
     function drawCharts() {
-        for (const chart of all.splice(0)) chart.destroy?.();
+        for (const one of all.splice(0)) one.destroy();
         curve = null;
         const wanted = tools.config()?.searcher?.metric;
         const keys = names.map((one) => `${one.group}.${one.name}`);
         const first = keys.find((key) => key === `validation.${wanted}`) || keys.find((key) => key.startsWith("validation.")) || keys[0];
-        if (!first) return fill(charts, empty(h("p", "No metrics yet. Charts appear as soon as a trial reports.")));
+        if (!first) return fill(charts, empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), soleLog()));
         if (isSingle()) {
             const trial = search.trials[0];
             const order = [first, ...keys.filter((key) => key !== first)];
@@ -163,7 +172,7 @@ export function overviewTab(place, tools) {
     async function readNames() {
         const reply = await get(`/api/v1/det/experiments/${tools.id}/metric-names`, null, {signal: tools.signal});
         const now = JSON.stringify(reply.metricNames);
-        if (now === JSON.stringify(names)) return;
+        if (isOver || now === JSON.stringify(names)) return;
         names = reply.metricNames;
         drawCharts();
     }
@@ -179,6 +188,7 @@ export function overviewTab(place, tools) {
     }
 
     let isReading = false;
+    let isOver = false; // another tab is shown
     return {
         update(table) {
             const before = search?.trials.length;
@@ -190,13 +200,14 @@ export function overviewTab(place, tools) {
             else if (curve) curve.update(bestSoFar(search));
             if (isReading) return;
             isReading = true;
-            tools.careful(readNames).finally(() => isReading = false);
+            tools.careful(readNames).catch(toastError).finally(() => isReading = false);
         },
         updateExperiment: () => search && drawCards(),
         updateMetrics: () => feed.refresh(),
         destroy() {
+            isOver = true;
             feed.close();
-            for (const chart of all) chart.destroy?.();
+            for (const one of all) one.destroy();
         },
     };
 }

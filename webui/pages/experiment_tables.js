@@ -130,6 +130,7 @@ export function checkpointsTab(place, tools) {
     let sort = query.sort && SORTS[query.sort.replace("-", "")] ? query.sort : "-time";
     let offset = Number(query.offset) || 0;
     let rows = [];
+    let asked = 0; // only the last answer counts
     const selection = new Set();
     const top = h("div", {class: "bar"});
     const body = h("div");
@@ -179,7 +180,9 @@ export function checkpointsTab(place, tools) {
     }
 
     async function read() {
+        const mine = ++asked;
         const reply = await get(`/api/v1/experiments/${tools.id}/checkpoints`, {sortByAttr: SORTS[sort.replace("-", "")], orderBy: sort.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC", offset, limit: PAGE}, {signal: tools.signal});
+        if (mine !== asked) return;
         rows = reply.checkpoints;
         drawTop();
         table.rows(rows);

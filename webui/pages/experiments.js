@@ -11,7 +11,7 @@ import {debounce, fill, h} from "../dom.js";
 import {checkMenu} from "../filters.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
-import {session} from "../session.js";
+import {mayChange} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, field, menu, progressBar, sentence, toast, toastError} from "../widgets.js";
 
@@ -67,7 +67,6 @@ function nameCell(row) {
     return link(`/experiments/${row.id}`, {tabindex: -1, class: !row.name && "dim", title: row.name || null}, row.name || "(no name)");
 }
 
-const mayChange = () => !session.master?.isReadOnly; // `det ui` only shows
 const list = (value) => value === undefined ? [] : [].concat(value);
 
 // What the address says.
@@ -346,7 +345,6 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         ["Escape", "Select nothing", () => selection.size && selectNone()],
         ["c", "Compare what is selected", () => selection.size > 1 && selection.size <= COMPARE_MOST && compare()],
     ]);
-    onLeave(typed.cancel);
 
     // ---- changes
 

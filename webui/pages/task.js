@@ -102,7 +102,6 @@ export async function page(ctx) {
         log = await logView(place, {taskId: id, ctx, name: `task-${id}`, isFed: true});
     }
     live({kinds: log ? "jobs,logs" : "jobs", task: id}, (changes) => {
-        if (changes.reset || changes.jobs) look();
-        if (changes.reset || changes.logs) log?.news();
+        return Promise.all([(changes.reset || changes.jobs) && look(), (changes.reset || changes.logs) && log?.news()]);
     });
 }

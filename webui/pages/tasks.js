@@ -76,7 +76,7 @@ export async function page({root, query, title, live, onLeave, signal}) {
 
     const counted = h("span", {class: "dim", role: "status"});
     const place = h("div");
-    const killer = button("Kill", () => kill([...selection]).then(look), {kind: "danger", disabled: true});
+    const killer = button("Kill", () => kill([...selection]).then(look).catch(toastError), {kind: "danger", disabled: true});
     const table = dataTable({
         label: "Tasks", columns: COLUMNS, sort: chosen.sort, selection, href: (task) => `/tasks/${task.id}`,
         onSort: (sort) => choose({sort}), onSelect: () => killer.disabled = !selection.size,

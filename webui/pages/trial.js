@@ -8,7 +8,7 @@
 // trial with thousands of metrics the answer is large.
 
 import {get, post} from "../api.js";
-import {fill, h} from "../dom.js";
+import {fill, h, paced} from "../dom.js";
 import {ago, bytes, duration, isOver, number, plural, stateName, time, took, value} from "../format.js";
 import {BASE, link} from "../router.js";
 import {style} from "../style.js";
@@ -17,30 +17,10 @@ import {badge, button, confirm, copyButton, empty, errorBox, facts, menu, progre
 const READ_MS = 2000;
 const LIST = [["overview", "Overview"], ["metrics", "Metrics"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"], ["logs", "Logs"]];
 
-// Calls `fn` now, or `ms` after the last call: never two at a time, and always once more after the last.
-export function paced(fn, ms) {
-    let last = 0;
-    let timer = 0;
-    let isRunning = false;
-    let isWanted = false;
-    const run = async () => {
-        timer = 0;
-        isRunning = true;
-        isWanted = false;
-        try {
-            await fn();
-        } finally {
-            last = Date.now();
-            isRunning = false;
-            if (isWanted) call();
-        }
-    };
-    function call() {
-        isWanted = true;
-        if (!isRunning && !timer) timer = setTimeout(() => void run().catch(toastError), Math.max(0, last + ms - Date.now()));
-    }
-    call.cancel = () => clearTimeout(timer);
-    return call;
+// As paced(), for whoever does not wait for it: what fails is told.
+export function soon(fn, ms) {
+    const run = paced(fn, ms);
+    return () => void run().catch(toastError);
 }
 
 // {a: {b: 1}} -> [["a", null, 0], ["b", 1, 1]]: names with their depth.
@@ -151,7 +131,7 @@ function head(state, tab) {
         shortHparams(state.trial), parts.tiles, parts.tabs);
     const update = () => {
         const {trial, experiment} = state;
-        draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && h("span", {class: "dim"}, trial.runnerState)]);
+        draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && !isOver(trial.state) && h("span", {class: "dim"}, trial.runnerState)]);
         draw("actions", [trial.state, experiment.state, experiment.numTrials, trial.bestCheckpoint?.uuid], () => actions(state));
         fill(parts.tiles, tiles(state));
         draw("tabs", trial.checkpointCount, () => tabs(LIST.map(([one, label]) => [one, label, one === "checkpoints" ? trial.checkpointCount : undefined]), tab,
@@ -270,12 +250,11 @@ export async function page(ctx) {
     top.node.querySelector(".tabs [aria-current]")?.scrollIntoView({block: "nearest", inline: "center"});
 
     let shown = {};
-    const again = paced(async () => {
+    const again = soon(async () => {
         Object.assign(state, await read(id, ctx));
         top.update();
         shown?.trial?.();
     }, READ_MS);
-    ctx.onLeave(again.cancel);
     const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
     ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
         if (changes.deleted?.includes(state.experiment.id)) {
@@ -286,7 +265,7 @@ export async function page(ctx) {
         if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
         if (isMine(changes.metrics)) shown?.metrics?.();
         if (isMine(changes.checkpoints)) shown?.checkpoints?.();
-        if (changes.reset || changes.logs) shown?.logs?.();
+        return (changes.reset || changes.logs) && shown?.logs?.();
     });
     try {
         shown = await view(tab, place, state, ctx) || {};

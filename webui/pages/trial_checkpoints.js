@@ -7,7 +7,7 @@ import {ago, bytes, number, plural, stateName, time} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, button, copyButton, dialog, empty, facts, icon, toast, toastError} from "../widgets.js";
-import {forkTrial, paced} from "./trial.js";
+import {forkTrial, soon} from "./trial.js";
 
 const FORMATS = [["tgz", "tar.gz"], ["zip", "zip"], ["tar", "tar"]];
 const filesOf = (row) => Object.entries(row.resources || {}).filter(([name]) => !name.endsWith("/"));
@@ -68,8 +68,7 @@ export async function checkpointsTab(place, state, ctx) {
     };
     fill(place, info, body);
     await read();
-    const again = paced(read, 1000);
-    ctx.onLeave(again.cancel);
+    const again = soon(read, 1000);
     const wanted = readQuery().checkpoint;
     const found = wanted && rows.find((row) => row.uuid === wanted);
     if (found) void open(found);

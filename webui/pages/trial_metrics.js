@@ -20,7 +20,7 @@ import {number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
 import {button, dialog, empty, select, sentence, toastError} from "../widgets.js";
-import {paced} from "./trial.js";
+import {soon} from "./trial.js";
 
 const CHARTS = 60; // made at once
 const NAMES_MS = 3000;
@@ -150,14 +150,10 @@ export async function metricsOverview(place, state, ctx, onArchived) {
         else if (!grid.isConnected) fill(place, grid);
     };
     await readAll();
-    const more = paced(async () => {
+    const more = soon(async () => {
         if (known.size < OVERVIEW) await readAll();
     }, NAMES_MS);
-    const refresh = paced(() => set.feed.refresh(), REFRESH_MS);
-    ctx.onLeave(() => {
-        more.cancel();
-        refresh.cancel();
-    });
+    const refresh = soon(() => set.feed.refresh(), REFRESH_MS);
     return {metrics() {
         more();
         refresh();
@@ -261,16 +257,12 @@ export async function metricsTab(place, state, ctx) {
     fill(place, controls.node, info, grid, moreNode, texts);
     draw();
 
-    const again = paced(async () => {
+    const again = soon(async () => {
         names = await readNames(state, ctx);
         controls.groups();
         draw();
     }, NAMES_MS);
-    const refresh = paced(() => set.feed.refresh(), REFRESH_MS);
-    ctx.onLeave(() => {
-        again.cancel();
-        refresh.cancel();
-    });
+    const refresh = soon(() => set.feed.refresh(), REFRESH_MS);
     return {
         metrics() {
             refresh();

@@ -8,7 +8,7 @@ import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
 import {bytes, duration, number, plural} from "../format.js";
 import {empty, icon} from "../widgets.js";
-import {paced} from "./trial.js";
+import {soon} from "./trial.js";
 
 const READ_MS = 5000;
 const KINDS = {step: "training steps", data: "waiting for data", validate: "validation", checkpoint: "checkpoints", report: "reports", other: "anything else"};
@@ -100,9 +100,8 @@ export async function profilerTab(place, state, ctx) {
     };
     fill(place);
     await read();
-    const again = paced(read, READ_MS);
+    const again = soon(read, READ_MS);
     ctx.onLeave(() => {
-        again.cancel();
         for (const view of views.values()) view.destroy();
     });
     return {metrics: again};

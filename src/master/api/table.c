@@ -372,6 +372,7 @@ struct act {
     const char *label;
     const int64_t *ids;
     size_t count;
+    size_t done;         /* of them; only moves behind what was committed */
     size_t at, end;      /* the chunk that is being done */
     const char **errors; /* by place; NULL: none */
     struct heart_item *items;
@@ -407,13 +408,21 @@ static bool is_its_own(det_status status)
     return status == DET_NOT_FOUND || status == DET_STATE || status == DET_INVALID;
 }
 
+/* Without memory it says less, but says it: no error would mean that it was done. */
 static void keep_error(struct request *req, size_t place, det_status status,
                        const char *text)
 {
     struct act *act = req->state;
+    const char *copy = *text ? arena_strdup(&req->mem, text) : NULL;
 
-    act->errors[place] =
-        arena_strdup(&req->mem, *text ? text : det_status_text(status));
+    act->errors[place] = copy ? copy : det_status_text(status);
+}
+
+/* The next chunk.  A handler that fails is run again (request.c): it finds the same. */
+static void choose_chunk(struct act *act)
+{
+    act->at = act->done;
+    act->end = MIN(act->count, act->at + ACT_AT_ONCE);
 }
 
 /* ---- rows that the writer changes ------------------------------------------------ */
@@ -459,8 +468,9 @@ static det_status write_changes(struct write_job *job, struct db *db, struct err
 /* Behind the commit: pages that show them look again. */
 static void tell_changed(struct request *req)
 {
-    const struct act *act = req->state;
+    struct act *act = req->state;
 
+    act->done = act->end;
     for (size_t i = act->at; i < act->end; i++)
         if (!act->errors[i])
             changes_note(req->master->changes, CHANGE_EXPERIMENT, act->ids[i],
@@ -472,9 +482,7 @@ static det_status change_next(struct request *req)
     struct act *act = req->state;
 
     req->committed = tell_changed;
-
-    act->at = act->end;
-    act->end = MIN(act->count, act->at + ACT_AT_ONCE);
+    choose_chunk(act);
     return act->at < act->count ? request_write(req, write_changes, change_next)
                                 : reply_results(req);
 }
@@ -495,8 +503,9 @@ static det_status write_ends(struct write_job *job, struct db *db, struct err *e
 
 static void tell_ended(struct request *req)
 {
-    const struct act *act = req->state;
+    struct act *act = req->state;
 
+    act->done = act->end;
     for (size_t i = 0; i < act->unmanaged_count; i++) {
         int64_t id = act->ids[act->unmanaged[i]];
 
@@ -535,6 +544,17 @@ static det_status plan_one(struct request *req, size_t place)
 
 static handler_fn steer_next;
 
+/* What the heart was asked to do is done: the writer's share, or the next chunk. */
+static det_status end_chunk(struct request *req)
+{
+    struct act *act = req->state;
+
+    if (act->unmanaged_count)
+        return request_write(req, write_ends, steer_next);
+    act->done = act->end;
+    return request_move(req, req->master->workers, steer_next);
+}
+
 static det_status after_events(struct request *req)
 {
     struct act *act = req->state;
@@ -543,33 +563,27 @@ static det_status after_events(struct request *req)
         if (act->items[i].status)
             keep_error(req, act->places[i], act->items[i].status,
                        act->items[i].err.text);
-    if (act->unmanaged_count)
-        return request_write(req, write_ends, steer_next);
-    return steer_next(req);
+    return end_chunk(req);
 }
 
-/* Called again where it failed: until something was handed on it has only read. */
 static det_status steer_next(struct request *req)
 {
     struct act *act = req->state;
-    size_t at = act->end;
-    size_t end = MIN(act->count, at + ACT_AT_ONCE);
 
     req->committed = tell_ended;
+    choose_chunk(act);
     act->item_count = act->unmanaged_count = 0;
-    for (size_t i = at; i < end; i++) {
+    for (size_t i = act->at; i < act->end; i++) {
         det_status st = plan_one(req, i);
 
         if (st)
             return st;
     }
-    act->end = end;
-    if (at == act->count)
+    if (act->at == act->count)
         return reply_results(req);
-    if (act->item_count)
-        return request_events(req, act->items, act->item_count, after_events);
-    return act->unmanaged_count ? request_write(req, write_ends, steer_next)
-                                : request_move(req, req->master->workers, steer_next);
+    return act->item_count
+               ? request_events(req, act->items, act->item_count, after_events)
+               : end_chunk(req);
 }
 
 /* ---- beginning ------------------------------------------------------------------- */

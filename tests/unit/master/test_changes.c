@@ -211,6 +211,22 @@ TEST(an_experiment_known_once_is_remembered_with_its_trial)
     world_done(&w);
 }
 
+TEST(a_trial_whose_experiment_is_not_known_is_told_to_all)
+{
+    int64_t experiments[] = {3};
+    const struct changes_filter filter = {.kinds = (uint32_t)ALL,
+                                          .experiments = {experiments, 1}};
+    struct world w;
+    uint64_t cursor;
+
+    setup(&w, 100);
+    cursor = join(&w);
+    changes_note(w.changes, CHANGE_METRICS, 8, 0);
+    read_as(&w, &filter, &cursor);
+    CHECK_EQ(w.heard.count, 1);
+    world_done(&w);
+}
+
 /* ---- too far behind -------------------------------------------------------------- */
 
 TEST(who_is_behind_what_was_dropped_looks_at_everything_again)

@@ -578,6 +578,32 @@ TEST(times_are_found_when_the_first_lines_have_expired)
     world_done(&w);
 }
 
+TEST(a_line_that_no_log_reaches_is_not_one_of_another_task)
+{
+    static const int64_t far[] = {INT64_C(1) << 38, INT64_C(1) << 40, INT64_MAX};
+    struct world w;
+
+    world_init(&w, true);
+    add_at(&w, "t", 1);
+    for (int i = 0; i < 5; i++)
+        add_at(&w, (const char *[]){"a", "b", "c", "d", "e"}[i], 2);
+    for (size_t i = 0; i < ARRAY_LEN(far); i++) {
+        struct log_query back = {
+            .task_id = "t", .before_id = far[i], .is_descending = true, .limit = 9};
+        struct log_query forth = {.task_id = "t", .after_id = far[i] - 1, .limit = 9};
+        struct log_page page;
+
+        CHECK_OK(store_log_read(w.db, &back, &w.mem, &page, &test_err));
+        CHECK_EQ(page.count, 1);
+        CHECK_EQ(page.line[0].time_us, 1);
+        CHECK(page.is_end);
+        CHECK_OK(store_log_read(w.db, &forth, &w.mem, &page, &test_err));
+        CHECK_EQ(page.count, 0);
+        CHECK(page.is_end);
+    }
+    world_done(&w);
+}
+
 /* ---- search ---------------------------------------------------------------------- */
 
 static uint32_t hits_of(struct world *w, struct log_query query)

@@ -671,6 +671,44 @@ TEST(a_report_takes_few_bytes_once_packed)
     world_done(&w);
 }
 
+TEST(all_names_are_known_however_many_sets_of_them_came)
+{
+    enum { SETS = METRIC_SHAPES + 50 };
+    struct world w;
+    struct arena mem = ARENA_INIT(64 << 20);
+    struct series_metric *found;
+    struct json *list;
+    int64_t trial = 1;
+    uint32_t count;
+
+    setup(&w);
+    CHECK_OK(db_begin(w.db, &test_err));
+    for (int i = 0; i < SETS; i++) {
+        struct metric_report report = {.trial_id = 1,
+                                       .run_id = 1,
+                                       .group = "training",
+                                       .has_steps = true,
+                                       .steps = i,
+                                       .report_us = 1 + i};
+        char *text = arena_printf(&mem, "{\"n%03d\": %d, \"t\": \"x\"}", i, i);
+        bool is_new;
+
+        report.avg = parse(&mem, text);
+        CHECK_OK(store_metric_add(w.db, &report, &mem, &is_new, &test_err));
+    }
+    CHECK_OK(db_commit(w.db, &test_err));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(store_series_names(w.db, &trial, 1, &mem, &found, &count, &test_err));
+        CHECK_EQ(count, SETS);
+        CHECK_STR(found[SETS - 1].name, "n305");
+        CHECK_OK(store_metric_names(w.db, 1, &mem, &list, &test_err));
+        CHECK_EQ(list->list.count, SETS + 1);
+        compact(&w, true);
+    }
+    arena_done(&mem);
+    world_done(&w);
+}
+
 TEST(adding_reading_and_packing_survive_each_failing_allocation)
 {
     EACH_ALLOCATION_FAILS() {

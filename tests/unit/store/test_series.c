@@ -610,23 +610,32 @@ TEST(pages_go_with_their_trial)
     world_done(&w);
 }
 
-TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
+/* What an older version left, without pages. */
+static void setup_old(struct world *w)
 {
-    struct world w;
-    bool did = true;
-
-    setup(&w);
-    add_saws(&w, 0, 20000);
-    CHECK_OK(db_exec(w.db,
+    setup(w);
+    add_saws(w, 0, 20000);
+    CHECK_OK(db_exec(w->db,
                      "DELETE FROM metric_levels;"
                      "INSERT INTO metric_level_fill (done, upto)"
                      "  SELECT 0, MAX(id) FROM metric_blocks",
                      &test_err));
+}
+
+static void open_again(struct world *w) /* the next process looks */
+{
+    db_close(w->db);
+    CHECK_OK(db_open(w->io, w->path, false, &w->db, &test_err));
+}
+
+TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
+{
+    struct world w;
+
+    setup_old(&w);
     check_zooms(&w, 12);
-    db_close(w.db); /* the next process looks */
-    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    open_again(&w);
+    compact_some(&w, false);
     CHECK_EQ(count_of(w.db, "metric_level_fill"), 0);
     CHECK_EQ(count_of(w.db, "metric_levels WHERE level = 0"),
              count_of(w.db, "metric_blocks"));
@@ -635,20 +644,35 @@ TEST(blocks_of_an_older_version_are_drawn_and_get_their_pages)
     world_done(&w);
 }
 
+TEST(a_damaged_block_of_an_older_version_keeps_nothing_else_from_its_pages)
+{
+    struct world w;
+
+    setup_old(&w);
+    CHECK_OK(db_exec(w.db,
+                     "UPDATE metric_blocks SET data = x'00'"
+                     " WHERE id = (SELECT MIN(id) FROM metric_blocks)",
+                     &test_err));
+    open_again(&w);
+    add_saws(&w, 20000, 30000); /* what comes is packed behind it */
+    compact_some(&w, false);
+    CHECK_EQ(count_of(w.db, "metric_level_fill"), 0);
+    CHECK_EQ(count_of(w.db, "metric_levels WHERE level = 0"),
+             count_of(w.db, "metric_blocks") - 1);
+    CHECK(count_of(w.db, "metric_levels WHERE level = 1") > 0);
+    world_done(&w);
+}
+
 TEST(what_runs_that_are_over_left_is_packed)
 {
     struct world w;
-    bool did = true;
 
     setup(&w);
     add_saws(&w, 0, 300);
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    compact_some(&w, false);
     CHECK_EQ(count_of(w.db, "metric_tail"), 300);
     set_run(&w, 1, 1, 2);
-    did = true;
-    while (did)
-        CHECK_OK(store_metric_compact(w.db, false, &did, &test_err));
+    compact_some(&w, false);
     CHECK_EQ(count_of(w.db, "metric_tail"), 0);
     check_zooms(&w, 12);
     world_done(&w);
@@ -685,46 +709,6 @@ TEST(a_rare_metric_among_many_rows_is_exact)
     CHECK(series.chart[0].x[1] == 9321);
     CHECK_EQ(series.end[0].reports, 20000);
     CHECK_EQ(series.end[0].last_steps, 19999);
-    arena_done(&mem);
-    world_done(&w);
-}
-
-TEST(all_names_are_known_however_many_sets_of_them_came)
-{
-    enum { SETS = METRIC_SHAPES + 50 };
-    struct world w;
-    struct arena mem = ARENA_INIT(64 << 20);
-    struct series_metric *found;
-    struct json *list;
-    int64_t trial = 1;
-    uint32_t count;
-
-    setup(&w);
-    CHECK_OK(db_begin(w.db, &test_err));
-    for (int i = 0; i < SETS; i++) {
-        struct metric_report report = {.trial_id = 1,
-                                       .run_id = 1,
-                                       .group = "training",
-                                       .has_steps = true,
-                                       .steps = i,
-                                       .report_us = 1 + i};
-        char *text = arena_printf(&mem, "{\"n%03d\": %d, \"t\": \"x\"}", i, i);
-        bool is_new;
-
-        report.avg = parse(&mem, text);
-        CHECK_OK(store_metric_add(w.db, &report, &mem, &is_new, &test_err));
-    }
-    CHECK_OK(db_commit(w.db, &test_err));
-    for (int i = 0; i < 2; i++) {
-        CHECK_OK(store_series_names(w.db, &trial, 1, &mem, &found, &count, &test_err));
-        CHECK_EQ(count, SETS);
-        CHECK_STR(found[SETS - 1].name, "n305");
-        CHECK_OK(store_metric_names(w.db, 1, &mem, &list, &test_err));
-        CHECK_EQ(list->list.count, SETS + 1);
-        CHECK_OK(db_begin(w.db, &test_err));
-        compact_some(&w, true);
-        CHECK_OK(db_commit(w.db, &test_err));
-    }
     arena_done(&mem);
     world_done(&w);
 }
