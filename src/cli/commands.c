@@ -714,8 +714,8 @@ const struct cli_command cli_commands[] = {
                     "which must be visible here, and compared with their manifests.  "
                     "What is there already is not brought again: an import that was "
                     "interrupted is repeated, and a run that went on brings the rest."),
-    COMMAND("ui", NULL, "[DIR]", run_ui, 0,
-            "Show runs without a master in the browser", OPTS(ui_opts, ui_options),
+    COMMAND("ui", NULL, "[DIR]", run_ui, 0, "Show runs without a master in the browser",
+            OPTS(ui_opts, ui_options),
             .help = "DIR is the folder of a run, or one with such folders in it "
                     "(default: where runs usually lie).  They are shown in the same "
                     "pages as a master's, live, and nothing can be changed there; no "

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "cli/ctx.h"
-#include "model/profile.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "model/profile.h"
 
 const struct table_column show_trial_columns[] = {{"ID", TABLE_RIGHT},
                                                   {"STATE", TABLE_LEFT},

@@ -54,8 +54,8 @@ det_status store_job_by_id(struct db *db, int64_t id, struct arena *mem,
 /* COMPLETED, CANCELED or ERROR. */
 det_status store_job_is_over(struct db *db, int64_t id, bool *ret_is_over,
                              struct err *err);
-/* The newest first; those that are over only where `with_ended`; of them a page (views.h;
- * a limit of 0: all).  Without their configurations. */
+/* The newest first; those that are over only where `with_ended`; of them a page
+ * (views.h; a limit of 0: all).  Without their configurations. */
 det_status store_job_list(struct db *db, bool with_ended, struct page *page,
                           struct arena *mem, struct job_view **ret_rows,
                           uint32_t *ret_count, struct err *err);

@@ -19,7 +19,6 @@ enum {
     DELETE_REPORT_MARKS_OF_TRIAL,
     DELETE_RUN_RECORDS_OF_TRIAL,
     DELETE_SHARES_OF_TRIAL,
-    DELETE_PROXIES_OF_TRIAL,
     DELETE_ALLOCATIONS_OF_TRIAL,
     DELETE_CHECKPOINTS_OF_TRIAL,
     DELETE_TRIAL,
@@ -43,8 +42,6 @@ static const struct sql delete_sql[] = {
         "  (SELECT id FROM allocations WHERE trial_id = $1)"),
     SQL(DELETE_SHARES_OF_TRIAL, "DELETE FROM shares WHERE allocation_id IN"
                                 "  (SELECT id FROM allocations WHERE trial_id = $1)"),
-    SQL(DELETE_PROXIES_OF_TRIAL, "DELETE FROM proxies WHERE allocation_id IN"
-                                 "  (SELECT id FROM allocations WHERE trial_id = $1)"),
     SQL(DELETE_ALLOCATIONS_OF_TRIAL, "DELETE FROM allocations WHERE trial_id = $1"),
     SQL(DELETE_CHECKPOINTS_OF_TRIAL, "DELETE FROM checkpoints WHERE trial_id = $1"),
     SQL(DELETE_TRIAL, "DELETE FROM trials WHERE id = $1"),
@@ -97,13 +94,10 @@ static det_status check(struct db *db, int64_t id, struct arena *mem, bool *ret_
 static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
                                struct err *err)
 {
-    static const int rows[] = {DELETE_REPORT_MARKS_OF_TRIAL,
-                               DELETE_RUN_RECORDS_OF_TRIAL,
-                               DELETE_SHARES_OF_TRIAL,
-                               DELETE_PROXIES_OF_TRIAL,
-                               DELETE_ALLOCATIONS_OF_TRIAL,
-                               DELETE_CHECKPOINTS_OF_TRIAL,
-                               DELETE_TRIAL};
+    static const int rows[] = {
+        DELETE_REPORT_MARKS_OF_TRIAL, DELETE_RUN_RECORDS_OF_TRIAL,
+        DELETE_SHARES_OF_TRIAL,       DELETE_ALLOCATIONS_OF_TRIAL,
+        DELETE_CHECKPOINTS_OF_TRIAL,  DELETE_TRIAL};
     bool more = false;
     det_status st = metric_delete_step(db, id, &more, err);
 

@@ -14,7 +14,7 @@
     " j.submitted_us, j.start_us, j.end_us, j.run_id"
 #define JOB_VIEW(config)                                                               \
     "SELECT " JOB_COLUMNS ", j.name, j.forked_from, j.files_size,"                     \
-    " COALESCE(u.username, ''), j.type, j.sources, " config                                               \
+    " COALESCE(u.username, ''), j.type, j.sources, " config                            \
     "  FROM jobs j LEFT JOIN users u ON u.id = j.owner_id"
 #define JOB_WITH_CONFIG JOB_VIEW("c.config") " LEFT JOIN job_configs c ON c.id = j.id"
 #define IS_ALIVE        "j.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "tests/api/script.h"
 
@@ -103,4 +104,21 @@ TEST(a_browser_gets_its_charts_as_bytes)
     CHECK_EQ(json_i64(json_at(header, "charts.0.lines.0.count"), 0), 2);
     CHECK(number_at(numbers, x) == 10 && number_at(numbers, x + 1) == 20);
     CHECK(number_at(numbers, y) == 9 && number_at(numbers, y + 1) == 7);
+}
+
+TEST(more_lines_than_an_answer_holds_are_refused)
+{
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct reply reply;
+
+    buf_puts(&path, SERIES "trials=1");
+    for (int i = 1; i < 8000; i++)
+        buf_puts(&path, ",1");
+    for (int i = 0; i < 51; i++)
+        buf_printf(&path, "&metrics=training.m%d", i);
+    reply = bed_call(bed, USER, NET_GET, path.data, NULL);
+    CHECK_EQ(reply.status, 400);
+    CHECK(strstr(json_str(json_at(reply.json, "error.error"), ""),
+                 "400000 lines at most"));
 }

@@ -26,8 +26,7 @@ static const struct step begin[] = {
         "trial.state=STATE_RUNNING"),
     GET("its task", "/api/v1/tasks/${trial.trial.taskId}", 200,
         "task.taskType=TASK_TYPE_TRIAL; task.allocations#0"),
-    GET("no task", "/api/v1/tasks/1.nobody", 404, NULL),
-    END_STEPS};
+    GET("no task", "/api/v1/tasks/1.nobody", 404, NULL), END_STEPS};
 
 /* A batch of one validation for each of `runs`. */
 static struct reply send_validations(struct bed *bed, uint64_t first,

@@ -402,8 +402,7 @@ static int call_with(struct twin *t, enum net_method method, const char *path,
 static int login_again(struct twin *t)
 {
     return call_with(t, NET_POST, "/api/v1/auth/login",
-                     "{\"username\":\"admin\",\"password\":\"\"}",
-                     "Set-Cookie: auth_");
+                     "{\"username\":\"admin\",\"password\":\"\"}", "Set-Cookie: auth_");
 }
 
 static int show_webui(struct twin *t)

@@ -7,7 +7,7 @@
 // changed.  Changing the tab changes the address, not the page, so that the keyboard stays where it is.
 
 import {del, get, isAbort, patch, post, put} from "../api.js";
-import {fill, h, paced} from "../dom.js";
+import {cancelDebounced, fill, h, paced} from "../dom.js";
 import {ago, bytes, duration, isOver, number, plural, stateName, time} from "../format.js";
 import {BASE, go, link} from "../router.js";
 import {mayChange} from "../session.js";
@@ -344,6 +344,7 @@ export async function page(ctx) {
     async function open(name, isMove) {
         const mine = ++opened;
         tab = name;
+        cancelDebounced();
         if (isMove) history.pushState(null, "", `${BASE}/experiments/${id}/${name}`);
         view?.destroy?.();
         view = null;

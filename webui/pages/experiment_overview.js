@@ -116,7 +116,6 @@ export function overviewTab(place, tools) {
 
     const isSingle = () => search.trials.length < 2 && tools.config()?.searcher?.name === "single";
 
-
     function addChart(key, {head}) {
         const node = h("div", {class: "chart-place"});
         const chart = lineChart(node, {title: key.replace(/^(validation|training)\./, (all) => isSingle() ? all : ""), xName: "steps", height: isSingle() ? 220 : 260, labelOf: (line) => `trial ${line.trial}`, ...(isSingle() ? {} : {colorOf: rankColour}),

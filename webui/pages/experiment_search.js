@@ -6,7 +6,8 @@
 
 import {fill, h} from "../dom.js";
 import {number, plural, value as shown} from "../format.js";
-import {legend, LINES_MOST, parallel, rampColour, scatter} from "../picture.js";
+import {LINES_MOST, parallel} from "../parallel.js";
+import {legend, rampColour, scatter} from "../picture.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {isInside, readBrushes, readSearch, tendency, verdict, writeBrushes} from "../search_data.js";
 import {dataTable} from "../table.js";

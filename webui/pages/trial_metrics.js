@@ -257,8 +257,12 @@ export async function metricsTab(place, state, ctx) {
     fill(place, controls.node, info, grid, moreNode, texts);
     draw();
 
+    let isLeft = false; // an experiment's page shows another tab
+    ctx.onLeave(() => isLeft = true);
     const again = soon(async () => {
-        names = await readNames(state, ctx);
+        const found = await readNames(state, ctx);
+        if (isLeft) return;
+        names = found;
         controls.groups();
         draw();
     }, NAMES_MS);

@@ -39,8 +39,8 @@ void api_show_job(struct json_writer *w, const char *key, const struct job_view 
 det_status api_create_unmanaged(struct request *req,
                                 const struct create_experiment_body *body,
                                 const char *external_id, handler_fn *then);
-/* continue.c: whether experiment `id` could go on with these changes; what is wrong with
- * them goes to `report`. */
+/* continue.c: whether experiment `id` could go on with these changes; what is wrong
+ * with them goes to `report`. */
 struct config_report;
 struct experiment_config;
 det_status api_check_continued(struct request *req, int64_t id, const char *changes,

@@ -112,7 +112,7 @@ static det_status add_row(struct adding *adding, const struct metric_row *row,
 
 /* Behind the last row of a full page, or at the next group. */
 static void go_on_behind(struct request *req, const struct metric_row *rows,
-                               uint32_t count)
+                         uint32_t count)
 {
     struct adding *adding = req->state;
     struct metric_query *query = &adding->query;

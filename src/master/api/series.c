@@ -24,6 +24,7 @@ enum {
     CHARTS_USUAL = 40, /* when no metric was named */
     CHARTS_MOST = 400,
     TRIALS_MOST = 10000,
+    LINES_MOST = CHARTS_USUAL * TRIALS_MOST, /* each has a few numbers, however many */
     DRAWING_BYTES = 512 << 20,
 };
 
@@ -347,6 +348,11 @@ det_status api_get_series(struct request *req)
 
     if (!st && !ask.metrics)
         st = take_metrics(req, &ask, &names, &count);
+    if (!st && (uint64_t)ask.trials * ask.metrics > LINES_MOST)
+        st = err_set(req->err, DET_INVALID,
+                     "%" PRIu32 " metrics of %" PRIu32
+                     " trials were asked for; expected %d lines at most",
+                     ask.metrics, ask.trials, LINES_MOST);
     if (!st)
         st = store_series(req->db, &ask, &mem, &series, req->err);
     if (st)
