@@ -54,6 +54,9 @@ static void open_browser(const char *url)
     posix_spawn_file_actions_destroy(&actions);
 }
 
+/* Who does not know this thinks that it hangs. */
+static const char slow_start[] = " (a minute where it must be installed first)";
+
 /* Until it can be looked at.  What is happening is told as it changes. */
 static det_status wait_until_ready(struct cli *cli, const char *id,
                                    const struct json **ret_board)
@@ -78,7 +81,8 @@ static det_status wait_until_ready(struct cli *cli, const char *id,
             return cli_hint(cli, "det tensorboard logs %s", id);
         }
         if (strcmp(state, before))
-            cli_note(cli, "TensorBoard %s is %s", id, state);
+            cli_note(cli, "TensorBoard %s is %s%s", id, state,
+                     strcmp(state, "STARTING") ? "" : slow_start);
         before = state;
         follow_sleep(READY_POLL_MS);
     }
