@@ -372,7 +372,9 @@ static det_status say_why(struct request *req)
     if (strcmp(job.type, JOB_TENSORBOARD))
         return say_missing(req, arena_printf(&req->mem, "%s serves no page", job.name));
     return say_starting(
-        req, arena_printf(&req->mem, "%s is starting; this page looks again by itself",
+        req, arena_printf(&req->mem,
+                          "%s is starting, which takes a minute where it must be "
+                          "installed first; this page looks again by itself",
                           job.name));
 }
 
