@@ -58,10 +58,8 @@ static det_status wait_until_ready(struct cli *cli, const char *id,
             return cli_hint(cli, "det tensorboard logs %s", id);
         }
         if (strcmp(state, before))
-/* Who does not know this thinks that it hangs. */
-static const char slow_start[] = " (a minute where it must be installed first)";
-
-            cli_note(cli, "TensorBoard %s is %s", id, state);
+            cli_note(cli, "TensorBoard %s is %s%s", id, state,
+                     strcmp(state, "STARTING") ? "" : slow_start);
         snprintf(before, sizeof(before), "%s", state);
         follow_sleep(READY_POLL_MS);
     }
