@@ -26,7 +26,7 @@ async function findOrStart(experimentIds, trialIds) {
     return (await post("/api/v1/tensorboards", {experimentIds, trialIds})).tensorboard;
 }
 
-const WORDS = {QUEUED: "It waits for its turn.", PULLING: "It is being prepared.", STARTING: "It is starting: this takes a few seconds."};
+const WORDS = {QUEUED: "It waits for its turn.", PULLING: "It is being prepared.", STARTING: "It is starting: this takes a few seconds, or a minute or two where TensorBoard has to be installed first."};
 
 // What is happening, until it can be looked at or the dialog is left.
 async function waitFor(board, isLeft, show) {

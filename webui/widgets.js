@@ -37,7 +37,7 @@ const ICONS = { // 16 x 16 paths
 export const icon = (name) => svg("svg", {class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true"}, svg("path", {d: ICONS[name]}));
 
 export const badge = (state) => h("span", {class: ["badge", stateKind(state)]}, stateName(state) || "UNKNOWN");
-export const chip = (text, onRemove) => h("span", {class: "chip"}, text,
+export const chip = (text, onRemove) => h("span", {class: "chip"}, h("span", {class: "chip-text", title: text.length > 30 ? text : null}, text),
     onRemove && h("button", {type: "button", class: "chip-x", "aria-label": `Remove ${text}`, onclick: onRemove}, "×"));
 
 export function progressBar(part, label = "progress") {

@@ -26,6 +26,9 @@ static const char *url_of(struct cli *cli, const struct json *board)
     return url ? url : "";
 }
 
+/* Who does not know this thinks that it hangs. */
+static const char slow_start[] = " (a minute where it must be installed first)";
+
 /* Until it can be looked at, which may take hours where no agent is free: each look has
  * memory of its own.  What is happening is told as it changes. */
 static det_status wait_until_ready(struct cli *cli, const char *id,
@@ -55,7 +58,8 @@ static det_status wait_until_ready(struct cli *cli, const char *id,
             return cli_hint(cli, "det tensorboard logs %s", id);
         }
         if (strcmp(state, before))
-            cli_note(cli, "TensorBoard %s is %s", id, state);
+            cli_note(cli, "TensorBoard %s is %s%s", id, state,
+                     strcmp(state, "STARTING") ? "" : slow_start);
         snprintf(before, sizeof(before), "%s", state);
         follow_sleep(READY_POLL_MS);
     }

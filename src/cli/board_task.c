@@ -57,6 +57,10 @@ struct board_task {
     bool is_registered;
 };
 
+/* Python looks for modules also where it is started: a file of the user's that happens
+ * to have the name of one must not be taken for it. */
+#define NO_FOLDER "import sys; sys.path[:] = [each for each in sys.path if each]\n"
+
 /* ---- a Python that has TensorBoard ----------------------------------------------- */
 
 static void keep_line(void *arg, const char *line)
@@ -70,6 +74,7 @@ static bool has_tensorboard(char version[64])
 {
     static const char *const ask[] = {
         "python3", "-c",
+        NO_FOLDER
         "import importlib.metadata as m; import importlib.util as u; "
         "u.find_spec('tensorboard.main') or exit(1); print(m.version('tensorboard'))",
         NULL};
@@ -175,12 +180,12 @@ static void own_address(const char *master, char text[HOST_TEXT])
  * none of its common pages; this is how its own authors leave it out.  Who wants it all
  * the same sets the variable. */
 static const char without_tensorflow[] =
-    "import os, sys, types\n"
-    "if not os.environ.get('DET_TENSORBOARD_TF'):\n"
-    "    sys.modules['tensorboard.compat.notf'] = types.ModuleType('notf')\n"
-    "sys.argv[0] = 'tensorboard'\n"
-    "from tensorboard.main import run_main\n"
-    "run_main()\n";
+    NO_FOLDER "import os, types\n"
+              "if not os.environ.get('DET_TENSORBOARD_TF'):\n"
+              "    sys.modules['tensorboard.compat.notf'] = types.ModuleType('notf')\n"
+              "sys.argv[0] = 'tensorboard'\n"
+              "from tensorboard.main import run_main\n"
+              "run_main()\n";
 
 /* Not in the child of a fork, where nothing may be allocated. */
 static det_status make_argv(struct board_task *b, const char *argv[ARGS_MOST])

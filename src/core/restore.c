@@ -151,6 +151,9 @@ static det_status restore_experiment(struct core *core, const struct experiment 
 
     if (!pool)
         return no_pool(err, "experiment", row->job_id, row->resource_pool);
+    if (!row->config)
+        return err_set(err, DET_CORRUPT,
+                       "experiment %" PRId64 " has lost its configuration", row->id);
     copy.resource_pool = pool->name;
     st = experiment_config_open(row->config, strlen(row->config), &core->scratch,
                                 &config, err);

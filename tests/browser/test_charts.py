@@ -84,6 +84,19 @@ class Charts(BrowserTest):
         }""")
         self.assertEqual(out, [[5, 5, "none", None, 5], [1, "none", None, -4], [0, 3], [1, 1], 'steps,"a,""b"""\r\n1,1\r\n2,\r\n'])
 
+    def test_an_axis_spans_whatever_a_training_reports(self):
+        page = self.metrics("search")
+        out = page.evaluate("""async () => {
+            const base = document.querySelector('link[rel=modulepreload], script[type=module]').src || document.querySelector('link[rel=modulepreload]').href;
+            const {yRange} = await import(new URL('chart_data.js', base).href);
+            const ends = [[-1.7e308, 1.7e308], [1.7e308, 1.7e308], [0, 1.7e308], [5e-324, 5e-324], [1e-320, 2e-320]];
+            return ends.flatMap(([min, max]) => [false, true].filter((isLog) => !isLog || min > 0).map((isLog) => {
+                const [low, high] = yRange(min, max, {isLog});
+                return Number.isFinite(high - low) && high > low && (!isLog || low > 0);
+            }));
+        }""")
+        self.assertEqual(out, [True] * len(out))
+
     def test_what_is_no_number_is_marked_and_counted(self):
         page = self.metrics("numbers")
         loss = self.chart(page, "loss", "training")

@@ -310,6 +310,19 @@ class Experiment(BrowserTest):
         page.locator(".tree").get_by_role("link", name=re.compile("parent")).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("parent")
 
+    def test_a_huge_configuration_can_be_pasted(self):
+        page = self.at(self.made("parent"))
+        page.get_by_role("button", name="Fork").click()
+        dialog = page.get_by_role("dialog")
+        editor = dialog.get_by_role("textbox", name="Configuration of the fork")
+        editor.evaluate("""(node) => {
+            node.value = "# a line\\n".repeat(30000) + "foo: 3\\n";
+            node.dispatchEvent(new Event("input"));
+        }""")
+        dialog.get_by_role("button", name="line 30001").first.click()
+        expect(dialog.locator(".gutter .error")).to_have_text("30001")
+        self.assertLess(dialog.locator(".copy div").count(), 200)
+
     def test_an_experiment_goes_on_with_changes(self):
         id_ = self.made("goes on")
         page = self.at(id_)

@@ -342,6 +342,7 @@ class Many(BrowserTest):
         page.get_by_role("checkbox", name="Select all on this page").check()
         page.get_by_role("button", name=re.compile("^Select all .* that match")).click()
         bar = page.get_by_role("region", name="Selected experiments")
+        expect(bar.locator("strong")).to_have_text(re.compile(r"^\d.\d{3} selected"))  # the bar is drawn anew when they are known
         bar.get_by_role("button", name="More").click()
         page.get_by_role("menuitem", name="Add a label …").click()
         page.get_by_role("dialog").get_by_label("Label").fill("went-wrong")

@@ -46,6 +46,14 @@ class Frame(BrowserTest):
         page.get_by_role("main").get_by_role("link", name="Home").click()
         expect(page).to_have_url(self.world.url + "/det/")
 
+    def test_a_button_can_be_read_while_the_mouse_is_on_it(self):
+        page = self.page_at("/det/settings")
+        button = page.get_by_role("button", name="Change password")
+        look = "(node) => [getComputedStyle(node).backgroundColor, getComputedStyle(node).color]"
+        before = button.evaluate(look)
+        button.hover()
+        self.assertEqual(button.evaluate(look), before)
+
     def test_every_place_has_its_page_and_status_and_the_history_works(self):
         page = self.page_at("/det/")
         links = page.get_by_role("navigation", name="Main").get_by_role("link")

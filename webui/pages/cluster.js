@@ -183,7 +183,7 @@ function queueColumns(pools, refresh) {
     return [
         {id: "position", label: "#", isNumber: true, cell: (job) => number(job.position)},
         {id: "name", label: "Name", class: "cut", cell: (job) => link(jobAddress(job), {title: job.name}, job.name || job.entityId)},
-        {id: "what", label: "What", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : "job"},
+        {id: "what", label: "What", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : job.type === "TYPE_TENSORBOARD" ? "TensorBoard" : "job"},
         {id: "state", label: "State", cell: (job) => badge(job.summary.state === "STATE_SCHEDULED" ? "RUNNING" : "QUEUED")},
         {id: "slots", label: "Slots", isNumber: true, cell: (job) => `${number(job.allocatedSlots)} of ${number(job.requestedSlots)}`},
         {id: "priority", label: "Priority", isNumber: true, cell: priority},

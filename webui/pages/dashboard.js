@@ -60,9 +60,9 @@ function drawRunning(node, jobs, total) {
 // ---- recent experiments
 
 const COLUMNS = [
-    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`, e.description && ` · ${e.description}`,
+    {id: "name", label: "Experiment", class: "cut wide-name", cell: (e) => [link(`/experiments/${e.id}`, {title: e.name}, e.name), h("small", {class: "dim"}, `#${e.id}`,
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
-        !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`))]},
+        !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`), e.description && ` · ${e.description}`)]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
     {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
         : progressBar(e.progress, `progress of experiment ${e.id}`)},

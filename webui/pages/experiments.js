@@ -18,6 +18,7 @@ import {badge, button, chip, confirm, dialog, empty, errorBox, field, menu, prog
 const ADDRESS = "/api/v1/det/experiments";
 const KEPT = "det.experiments.columns";
 const SIZES = ["25", "50", "100", "200"];
+const PAGE_MOST = 1e6; // what an address may ask for; the last one is shown
 const SIZE = "50";
 const SORT = "-id";
 const TYPING_MS = 120;
@@ -71,7 +72,7 @@ const list = (value) => value === undefined ? [] : [].concat(value);
 
 // What the address says.
 function viewFrom(query) {
-    let columns = query.columns ? query.columns.split(",") : null;
+    let columns = query.columns ? String(query.columns).split(",") : null;
     if (!columns) {
         try {
             columns = JSON.parse(localStorage.getItem(KEPT));
@@ -80,8 +81,8 @@ function viewFrom(query) {
     columns = (Array.isArray(columns) ? columns : USUAL).filter((id) => COLUMNS.some((column) => column.id === id));
     return {
         search: String(query.search || ""), states: list(query.states), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
-        archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: String(query.sort || SORT),
-        page: Math.max(1, Number.parseInt(query.page, 10) || 1), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : USUAL,
+        archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: COLUMNS.some((column) => column.sortable && column.id === String(query.sort).replace(/^-/, "")) ? query.sort : SORT,
+        page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : USUAL,
     };
 }
 

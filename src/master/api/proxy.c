@@ -15,7 +15,8 @@
  * The path is not changed: programs are told to serve below /proxy/<task>/.  Pages that
  * come this way are of the master's own origin, and what they run could call its API as
  * the person who looks at them; therefore only programs of the platform's choosing
- * (TensorBoard) may say that they listen, not any job. */
+ * (TensorBoard) may say that they listen, not any job.  That keeps accidents out, not
+ * the owner of a TensorBoard, who sets its environment. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -371,7 +372,9 @@ static det_status say_why(struct request *req)
     if (strcmp(job.type, JOB_TENSORBOARD))
         return say_missing(req, arena_printf(&req->mem, "%s serves no page", job.name));
     return say_starting(
-        req, arena_printf(&req->mem, "%s is starting; this page looks again by itself",
+        req, arena_printf(&req->mem,
+                          "%s is starting, which takes a minute where it must be "
+                          "installed first; this page looks again by itself",
                           job.name));
 }
 
