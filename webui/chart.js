@@ -242,7 +242,7 @@ export function lineChart(node, options) {
             u?.destroy();
             u = null;
             signature = "";
-            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "Nothing was reported yet."));
+            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "No numbers were reported yet."));
             drawWords();
             return;
         }

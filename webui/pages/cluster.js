@@ -190,7 +190,7 @@ function queueColumns(pools, refresh) {
         {id: "pool", label: "Pool", cell: pool},
         {id: "progress", label: "Progress", cell: (job) => isExperiment(job) ? progressBar(job.progress, `progress of ${job.name}`) : h("span", {class: "dim"}, "–")},
         {id: "user", label: "Owner", cell: (job) => job.username},
-        {id: "submitted", label: "Submitted", cell: (job) => h("span", {title: time(job.submissionTime)}, ago(job.submissionTime))},
+        {id: "submitted", label: "Submitted", isQuiet: true, cell: (job) => h("span", {title: time(job.submissionTime)}, ago(job.submissionTime))},
     ];
 }
 

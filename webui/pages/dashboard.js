@@ -69,7 +69,7 @@ const COLUMNS = [
     {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
         : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},
     {id: "owner", label: "Owner", class: "phone-off", cell: (e) => e.username},
-    {id: "started", label: "Started", isNumber: true, class: "phone-off", cell: (e) => h("time", {datetime: e.startTime, title: time(e.startTime)}, ago(e.startTime))},
+    {id: "started", label: "Started", isQuiet: true, isNumber: true, class: "phone-off", cell: (e) => h("time", {datetime: e.startTime, title: time(e.startTime)}, ago(e.startTime))},
 ];
 
 const FIRST = `mkdir first && cd first

@@ -73,7 +73,7 @@ export function trialsTab(place, tools) {
             {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.steps)},
             ...search.hparams.map((name) => ({id: "h." + name, label: name, sortable: true, isNumber: search.axes.find((axis) => axis.name === name)?.kind !== "category", class: "cut", cell: (row) => row.values[name] === null ? "–" : shown(row.values[name])})),
             {id: "restarts", label: "Restarts", sortable: true, isNumber: true, cell: (row) => number(row.restarts)},
-            {id: "start", label: "Began", sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
+            {id: "start", label: "Began", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
             {id: "duration", label: "Took", sortable: true, isNumber: true, cell: (row) => row.start ? duration(((row.end ?? Date.now()) - row.start) / 1000) : "–"},
         ];
     }
@@ -163,7 +163,7 @@ export function checkpointsTab(place, tools) {
             {id: "trial", label: "Trial", sortable: true, isNumber: true, cell: (row) => row.training?.trialId ? link(tools.trialAddress(row.training.trialId), {}, row.training.trialId) : "–"},
             {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.metadata?.steps_completed)},
             {id: "metric", label: metric, sortable: true, isNumber: true, cell: (row) => row.training?.searcherMetric === null || row.training?.searcherMetric === undefined ? "–" : number(row.training.searcherMetric)},
-            {id: "time", label: "Saved", sortable: true, cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
+            {id: "time", label: "Saved", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
             {id: "size", label: "Size", isNumber: true, cell: (row) => bytes(sizeOf(row))},
             {id: "files", label: "Files", isNumber: true, cell: (row) => number(Object.keys(row.resources || {}).filter((name) => !name.endsWith("/")).length)},
             {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},

@@ -52,8 +52,8 @@ const COLUMNS = [
     {id: "owner", label: "Owner", sortable: true, class: "phone-off", cell: (t) => t.owner},
     {id: "slots", label: "Slots", sortable: true, isNumber: true, class: "phone-off", cell: (t) => number(t.slots)},
     {id: "pool", label: "Pool", class: "phone-off", cell: (t) => t.pool},
-    {id: "start", label: "Started", sortable: true, isNumber: true, cell: (t) => h("time", {datetime: t.start, title: time(t.start)}, ago(t.start))},
-    {id: "took", label: "Took", isNumber: true, class: "phone-off", cell: (t) => took(t.start, t.end)},
+    {id: "start", label: "Started", isQuiet: true, sortable: true, isNumber: true, cell: (t) => h("time", {datetime: t.start, title: time(t.start)}, ago(t.start))},
+    {id: "took", label: "Took", isQuiet: true, isNumber: true, class: "phone-off", cell: (t) => took(t.start, t.end)},
     {id: "open", label: "", cell: (t) => t.board && !isOver(t.state) && t.state !== "TERMINATING" &&
         h("a", {class: "button small", href: t.board.serviceAddress, target: "_blank", rel: "noopener"}, "Open")},
 ];

@@ -49,7 +49,7 @@ export async function checkpointsTab(place, state, ctx) {
             {id: "uuid", label: "Checkpoint", cell: (row) => h("code", {title: row.uuid}, row.uuid.slice(0, 8))},
             {id: "steps", label: "Steps", isNumber: true, cell: (row) => number(row.metadata?.steps_completed)},
             {id: "metric", label: metric, isNumber: true, class: "phone-off", cell: (row) => row.training?.searcherMetric === null || row.training?.searcherMetric === undefined ? "–" : number(row.training.searcherMetric)},
-            {id: "time", label: "Saved", class: "phone-off", cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
+            {id: "time", label: "Saved", isQuiet: true, class: "phone-off", cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
             {id: "size", label: "Size", isNumber: true, cell: (row) => isWhole(row) ? bytes(sizeOf(row)) : "–"},
             {id: "files", label: "Files", isNumber: true, class: "phone-off", cell: (row) => isWhole(row) ? number(filesOf(row).length) : "–"},
             {id: "state", label: "State", cell: (row) => badge(row.state)},
