@@ -109,6 +109,7 @@ async function show() {
     const before = leave && main.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
     const isFirst = !leave;
     leave?.();
+    for (const node of document.querySelectorAll("dialog[open]")) node.close(); // they belong to the page that is left
     delete document.body.dataset.page;
     pageKeys = [];
     const stops = [];

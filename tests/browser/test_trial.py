@@ -148,6 +148,16 @@ class Trial(BrowserTest):
         page = self.page_at(f"/det/trials/{self.world.trials('ranks')[0]}/logs")
         expect(page.get_by_text("line 400 of many")).to_be_visible()
 
+    def test_a_fork_from_the_list_of_checkpoints_leaves_no_dialog_behind(self):
+        trial = self.world.trials("search")[0]
+        page = self.page_at(f"/det/trials/{trial}/checkpoints")
+        page.get_by_role("button", name=re.compile("Show checkpoint")).click()
+        page.get_by_role("button", name="Fork from here").click()
+        page.get_by_label("Start at once").uncheck()
+        page.get_by_role("button", name="Create").click()
+        expect(page).to_have_url(re.compile(r"/det/experiments/\d+$"))
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
     def test_a_fork_begins_with_its_checkpoint(self):
         page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}")
         page.get_by_role("button", name="New from this").click()

@@ -45,7 +45,7 @@ export async function forkDialog(experiment, config) {
         return form(editor, {
             label: "Create", after: button("Cancel", () => close()),
             before: h("div", {class: "bar fork-head"}, h("p", "A new experiment with the same files. Change what is to be different; it is checked while you write."),
-                select([["written", "As it was written"], ["complete", "With every default"]], "written", (value) => editor.set(texts[value]), {"aria-label": "Begin with"}),
+                experiment.originalConfig && select([["written", "As it was written"], ["complete", "With every default"]], "written", (value) => editor.set(texts[value]), {"aria-label": "Begin with"}),
                 h("label", {class: "bar", for: "fork-start"}, start, "Start at once")),
             submit: async (text) => {
                 const reply = await post("/api/v1/experiments", {config: text, parentId: experiment.id, activate: start.checked});
