@@ -281,6 +281,7 @@ class Campaign:
 
     def tamper(self):
         """Takes away and falsifies a little behind the platform's back, to see that it is noticed."""
+        self.world.wait_for(lambda: check.is_packed(self.world.data + "/det.db"), 30)
         self.world.stop()
         check.tamper(self.world.data + "/det.db")
         self.world.is_stopping = False

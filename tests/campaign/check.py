@@ -25,19 +25,23 @@ def is_over(thing):
     return thing["state"] in OVER
 
 
-# What tamper() does, and words of the problem that it must give.
+# What tamper() does, and words of the problem that it must give.  Trials that have ended have blocks alone: their tails are packed.
 TAMPERING = (
     ("DELETE FROM metric_blocks WHERE id = (SELECT min(id) FROM metric_blocks)", "was acknowledged and is lost"),
-    ("DELETE FROM metric_tail WHERE (trial_id, group_id, run_id, steps) = (SELECT trial_id, group_id, run_id, steps"
-     " FROM metric_tail ORDER BY 1, 2, 3, 4 LIMIT 1)", "was acknowledged and is lost"),
-    ("UPDATE metric_tail SET steps = steps + 1000000 WHERE (trial_id, group_id, run_id, steps) = (SELECT trial_id,"
-     " group_id, run_id, steps FROM metric_tail ORDER BY 1, 2, 3, 4 LIMIT 1)", "was never acknowledged"),
+    ("UPDATE metric_blocks SET group_id = (SELECT id FROM metric_groups WHERE name = 'validation') WHERE id = (SELECT b.id FROM"
+     " metric_blocks b JOIN metric_groups g ON g.id = b.group_id WHERE g.name = 'training' ORDER BY b.count DESC, b.id DESC LIMIT 1)",
+     "was never acknowledged"),
     ("DELETE FROM checkpoints WHERE uuid = (SELECT min(uuid) FROM checkpoints WHERE trial_id = (SELECT min(id)"
      " FROM trials))", "it is listed 0 times"),
     ("DELETE FROM log_chunks WHERE id = (SELECT id FROM log_chunks ORDER BY size DESC LIMIT 1)", "comes line"),
     ("UPDATE trials SET restarts = 1 WHERE id = (SELECT min(id) FROM trials)", "restarts for 0 kills"),
     ("UPDATE trials SET state = 'ERROR' WHERE id = (SELECT min(id) FROM trials)", "undisturbed it is"),
 )
+
+
+def is_packed(database):
+    with sqlite3.connect(database) as db:
+        return not db.execute("SELECT count(*) FROM metric_tail").fetchone()[0]
 
 
 def tamper(database):

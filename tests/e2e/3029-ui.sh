@@ -88,6 +88,7 @@ kill -INT $UI
 wait $UI
 show broken
 OUT=$T/ui.err
+until_true grep -q 'left out' "$OUT" # it is said beside what is served
 says 'left out'
 OUT=$T/out
 kill -INT $UI

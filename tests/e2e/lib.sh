@@ -92,7 +92,7 @@ finish() {
     code=$?
     det stop >/dev/null 2>&1 || true
     tries=0
-    until is_alone || [ $tries -ge 40 ]; do
+    until is_alone || [ $tries -ge 400 ]; do # tasks may save when they are asked to end
         tries=$((tries + 1))
         sleep 0.05
     done
