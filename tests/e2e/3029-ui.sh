@@ -26,6 +26,7 @@ ok 'a program is compiled' cc -O1 -Wall -I"$ROOT/include" -o train "$HERE/offlin
 
 # show [ARGS...]: begins to show, as $UI; its address is $AT
 show() {
+    rm -f ui.out ui.err # of the one before
     det ui --no-browser "$@" >ui.out 2>ui.err &
     UI=$!
     until_true grep -q '^http' ui.out
