@@ -561,11 +561,12 @@ static det_status get_columns(struct blob *blob, struct level *level, bool takes
         const char *name = blob_bytes(blob, len);
         uint64_t body_len = blob_varint(blob);
         const void *bytes = blob_bytes(blob, body_len);
-        struct blob body = BLOB_INIT(bytes, bytes ? body_len : 0);
         struct level_column *column;
+        struct blob body;
 
         if (blob->is_bad)
             break;
+        body = (struct blob)BLOB_INIT(bytes, body_len);
         column = takes_all ? &level->column[i] : wanted(level, &at, name, len);
         if (!column)
             continue;
