@@ -6,6 +6,9 @@
 // master, or when too much has happened, the page is told to read everything again
 // ({reset: true}).
 //
+// A page reads first and listens then; what changes in between is not lost: its stream begins where the one before
+// had come to, which is earlier.  The first page of all has none before it, and reads twice.
+//
 // A browser keeps only six connections to one address, over all tabs: a tab that nobody sees
 // gives its stream up, and takes it up again where it was once it is looked at.
 
@@ -15,12 +18,14 @@ const SILENCE_MS = 40000; // the master says something every 15 s
 const HIDDEN_MS = 5000; // a glance at another tab costs nothing
 const RETRY_MS = [200, 500, 1000, 2000]; // then every two seconds: it is one call
 
+let latest = ""; // the id of the last event that any page has heard
+
 // `filters` as in GET /api/v1/det/changes; `onStatus(isConnected)`.  Returns a function that ends it.
 export function follow(filters, onChanges, onStatus) {
     const query = {};
     for (const [name, value] of Object.entries(filters)) query[name] = Array.isArray(value) ? value.join(",") : value;
     let source = null;
-    let last = ""; // the id of the last event
+    let last = latest; // the id of the last event
     let failures = 0;
     let timer = 0; // the next try
     let watchdog = 0;
@@ -28,7 +33,7 @@ export function follow(filters, onChanges, onStatus) {
     let isOver = false;
 
     const alive = (event) => {
-        if (event.lastEventId) last = event.lastEventId;
+        if (event.lastEventId) latest = last = event.lastEventId;
         clearTimeout(watchdog);
         watchdog = setTimeout(again, SILENCE_MS);
     };
@@ -55,9 +60,11 @@ export function follow(filters, onChanges, onStatus) {
         close();
         source = new EventSource("/api/v1/det/changes" + queryText({...query, since: last}));
         source.addEventListener("hello", (event) => {
+            const isFirst = !last;
             failures = 0;
             alive(event);
             onStatus(true);
+            if (isFirst) onChanges({reset: true});
         });
         source.addEventListener("changes", (event) => {
             alive(event);

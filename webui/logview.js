@@ -28,7 +28,6 @@ const EDGE = 1200; // pixels from an edge at which more are read
 const MOST_HITS = 10000;
 const HIT_HEIGHT = 24;
 const FAR = 3000; // so many new lines are jumped over instead of read
-const LOOK_MS = 10000; // so often somebody who follows looks without being told: what came before the stream did
 
 const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const SHORT = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARNING: "WARN", ERROR: "ERROR", CRITICAL: "CRIT"};
@@ -730,12 +729,6 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     else if (place && !place.isEnd) await show(place, {selects: true});
     else if (await show({isEnd: true})) setFollow(true);
     if (!isFed) ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && news());
-    const looking = setInterval(() => follows && !document.hidden && news().catch(() => {}), LOOK_MS);
-    const once = setTimeout(() => news().catch(() => {}), LOOK_MS / 10);
-    ctx.onLeave(() => {
-        clearInterval(looking);
-        clearTimeout(once);
-    });
     readRanks();
     if (chosen.text) search();
     return {node: box, show, news};

@@ -9,7 +9,7 @@
 
 import {get, isAbort} from "../api.js";
 import {lineChart, lineColors, lineColour} from "../chart.js";
-import {debounce, fill, h} from "../dom.js";
+import {debounce, fill, h, paced} from "../dom.js";
 import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
@@ -308,11 +308,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
 
     // ---- changes
 
-    let timer = 0;
-    let readAt = performance.now();
-    async function again() {
-        timer = 0;
-        readAt = performance.now();
+    const again = paced(async () => {
         const found = await read();
         if (!found.length) return void fill(root, heading, empty(h("p", `None of these ${kind} is there any more.`)));
         items = found;
@@ -321,9 +317,6 @@ export async function page({root, query, title, signal, live, onLeave}) {
         if ([...byTrial.keys()].join() !== before) feed.set({trials: [...byTrial.keys()]});
         else feed.refresh();
         draw();
-    }
-    onLeave(() => clearTimeout(timer));
-    live({kinds: ["experiments", "trials", "metrics"], [isTrials ? "trial" : "experiment"]: ids.join(",")}, () => {
-        timer ||= setTimeout(() => again().catch((error) => isAbort(error) || error.status === 401 || toast(error.message, "bad")), Math.max(0, readAt + LIVE_MS - performance.now()));
-    });
+    }, LIVE_MS);
+    live({kinds: ["experiments", "trials", "metrics"], [isTrials ? "trial" : "experiment"]: ids.join(",")}, again);
 }
