@@ -57,8 +57,27 @@ async function call(method, path, {query, body, signal, headers} = {}) {
 
 const json = async (reply) => (await reply).json();
 
+// What a page will ask for once it is there, while it is still being put together: the next get() of the same
+// address takes this answer; if nobody has come for it soon, it is forgotten.
+const AHEAD_MS = 5000;
+const early = new Map();
+export function ahead(path, query, options) {
+    const address = path + queryText(query);
+    const answer = json(call("GET", path, {query, ...options}));
+    const forget = () => early.get(address) === answer && early.delete(address);
+    answer.catch(() => {});
+    early.set(address, answer);
+    setTimeout(forget, AHEAD_MS);
+    options?.signal?.addEventListener("abort", forget);
+}
+
 // The last argument may be {signal}: an AbortSignal that gives the call up.
-export const get = (path, query, options) => json(call("GET", path, {query, ...options}));
+export function get(path, query, options) {
+    const address = path + queryText(query);
+    const answer = early.get(address);
+    early.delete(address);
+    return answer || json(call("GET", path, {query, ...options}));
+}
 export const post = (path, body = {}, options) => json(call("POST", path, {body, ...options}));
 export const patch = (path, body = {}, options) => json(call("PATCH", path, {body, ...options}));
 export const put = (path, body = {}, options) => json(call("PUT", path, {body, ...options}));

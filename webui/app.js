@@ -22,16 +22,18 @@ import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
 import {applyTheme, mayChange, resume, session} from "./session.js";
 import {dialog, errorBox, facts, icon, spinner} from "./widgets.js";
 
+// [addresses, module, its tabs and what it will import by itself for each of them].  The master reads this table,
+// too (tools/embed-webui): it names those modules beside the page, and no others are pages.
 const ROUTES = [
     ["/", "dashboard"],
     ["/login", "login"],
     ["/experiments", "experiments"],
-    ["/experiments/:id/:tab?", "experiment"],
-    ["/experiments/:experiment/trials/:id/:tab?", "trial"],
-    ["/trials/:id/:tab?", "trial"],
+    ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",
+        checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_notes"}],
+    ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", checkpoints: "trial_checkpoints", logs: "../logview"}],
     ["/compare", "compare"],
     ["/tasks", "tasks"],
-    ["/tasks/:id/:tab?", "task"],
+    ["/tasks/:id/:tab?", "task", {"": "", overview: "", configuration: "", logs: "../logview"}],
     ["/logs/:id", "logs"],
     ["/cluster", "cluster"],
     ["/settings", "settings"],
@@ -56,6 +58,8 @@ let leave = null; // ends the page that is shown
 let shown = ""; // which one: its module and what it is about
 let pageKeys = []; // of the page that is shown
 let isSignedIn = false;
+
+const pageHere = () => match(ROUTES, location.pathname.slice(BASE.length) || "/") || {module: "missing", params: {}, soon: []};
 
 function drawFrame() {
     const address = location.pathname.slice(BASE.length) || "/";
@@ -85,9 +89,10 @@ function liveFor(onLeave) {
 
 // A page whose module cannot be had: the master is away, or it is another program by now, with
 // files of other names, and all is loaded anew.
-async function load(name) {
+async function load({module, soon}) {
+    for (const name of soon) import(`./pages/${name}.js`).catch(() => {});
     try {
-        return await import(`./pages/${name}.js`);
+        return await import(`./pages/${module}.js`);
     } catch (error) {
         const own = new URL(".", import.meta.url).pathname;
         const index = await fetch(BASE + "/", {cache: "no-store"}).then((reply) => reply.text(), () => null);
@@ -124,8 +129,7 @@ async function show() {
     };
     // A page may be left while it waits for its first answer: what it starts after that ends at once.
     const onLeave = (fn) => isLeft ? fn() : stops.push(fn);
-    const address = location.pathname.slice(BASE.length) || "/";
-    const found = match(ROUTES, address) || {module: "missing", params: {}};
+    const found = pageHere();
     const root = h("div", {class: ["page", found.module]});
     drawFrame();
     document.body.classList.toggle("bare", found.module === "login");
@@ -136,7 +140,7 @@ async function show() {
     if (about !== shown && !isFirst) scrollTo(0, 0);
     shown = about;
     try {
-        const {page} = await load(found.module);
+        const {page} = await load(found);
         if (isLeft) return;
         await page({
             params: found.params, query: readQuery(), root, signal: abort.signal,
@@ -149,7 +153,10 @@ async function show() {
     } catch (error) {
         if (isLeft || error.name === "AbortError" || error.status === 401) return;
         if (!error.status && error.status !== 0) console.error(error);
-        fill(root, errorBox(error), error.status === 0 && h("p", "It will be shown as soon as the master is back."));
+        const isMissing = error.status === 404;
+        if (isMissing) document.title = "Not there – det";
+        fill(root, errorBox(error), error.status === 0 && h("p", "It will be shown as soon as the master is back."),
+            isMissing && h("p", {class: "bar"}, link("/", {class: "button primary"}, "Home"), link("/experiments", {class: "button"}, "Experiments")));
         if (error.status === 0) stops.push(follow({kinds: "queue"}, () => {}, (isConnected) => isConnected && location.reload()));
     } finally {
         clearTimeout(wait);
@@ -212,7 +219,7 @@ async function begin() {
     addEventListener("popstate", show);
     addEventListener("keydown", shortcuts);
     // What will be shown is fetched while the master says who this is.
-    import(`./pages/${match(ROUTES, location.pathname.slice(BASE.length) || "/")?.module || "missing"}.js`).catch(() => {});
+    import(`./pages/${pageHere().module}.js`).catch(() => {});
     for (;;) {
         try {
             isSignedIn = await resume();

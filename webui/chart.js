@@ -5,7 +5,7 @@
 //       title: "loss", xName: "steps",            what it is
 //       labelOf: (line) => "trial 3",             how a line is called
 //       colorOf: (line) => 0,                     its place in the palette (lineColors()), or a colour
-//       format: number, isTime: false,            how values look; whether x is unix seconds
+//       format: number, isTime: false,            how values look, (value, digits more) => text; whether x is unix seconds
 //       isLogX, isLogY, smoothing,                0 … 0.99
 //       isStacked, height, sync: "key",           charts of one key share a cursor
 //       yBounds: [0, 100],                        a y axis that does not follow the values
@@ -24,7 +24,7 @@
 // Keys, when the plot has the focus: left and right move the cursor, up and down choose a line, + and - zoom, Escape
 // shows all.  What the cursor is at is said aloud.
 
-import {csv, increments, logSplits, ownIndex, prepare, splits, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
+import {csv, logSplits, ownIndex, place, prepare, splits, stepOf, tick, texts, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
 import {style} from "./style.js";
@@ -34,6 +34,7 @@ const MANY = 12; // more lines than this: thinner, without points; the legend is
 const FAINT_MAX = 50; // more lines than this: the raw line is left out where it is smoothed
 const TABLE_ROWS = 1000;
 const NEAR_PX = 60;
+const WHOLE_STEPS = Array.from({length: 48}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // of axes on which nothing lies between two numbers
 
 // ---- the library, once ----
 
@@ -182,19 +183,30 @@ export function lineChart(node, options) {
 
     function specOf(list) {
         const {isLogX, isLogY, isStacked, isTime, format} = settings;
-        const split = (key) => (self) => logSplits(self.scales[key].min, self.scales[key].max);
-        const values = (self, list) => list.map((v) => v === null ? "" : settings.tick ? settings.tick(v) : format === number ? tick(v) : format(v));
+        // The library finds no steps for ends that it must write with many digits.  So the y axis has a scale of its own, from 0 to
+        // 1, and what stands where on it is found here.
+        let at = [];
+        let step = 0;
+        const findStep = (self, i, from, to, tall, space) => {
+            step = stepOf(self.scales.y.max - self.scales.y.min, tall / space);
+            return [1];
+        };
+        const findSplits = ({scales: {y: {min, max}}}) => {
+            at = isLogY ? logSplits(min, max) : splits(min, max, step);
+            return at.map((v) => place(v, min, max, isLogY));
+        };
         const spec = {
             width: width(), height: settings.height, legend: {show: false, live: false}, padding: [8, 18, 0, 0],
             series: [{}, ...list.map((one) => one.spec)],
             scales: {
                 x: {time: isTime, distr: isLogX ? 3 : 1, range: (self, min, max) => range || xRange(min, max, isLogX)},
                 y: {distr: isLogY ? 3 : 1, range: (self, min, max) => settings.yBounds && !isLogY ? settings.yBounds : yRange(min, max, {isLog: isLogY, isStacked})},
+                axis: {auto: false, range: [0, 1]},
             },
             axes: [
-                axis({size: 26, space: 80, values: (self, list) => list.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: split("x"), filter: (self, s) => s} : {})}),
-                axis({space: 34, size: (self, texts) => 16 + 6.4 * Math.max(3, ...(texts || []).map((text) => text.length)), values,
-                    ...(isLogY ? {splits: split("y"), filter: (self, s) => s} : {incrs: (self, at, min, max) => increments(max - min), splits: (self, at, min, max, step) => splits(min, max, step)})}),
+                axis({size: 26, space: 80, ...(isTime || settings.xName === "epoch" ? {} : {incrs: WHOLE_STEPS}), values: (self, list) => list.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: (self) => logSplits(self.scales.x.min, self.scales.x.max), filter: (self, s) => s} : {})}),
+                axis({scale: "axis", side: 3, space: 34, size: (self, list) => 16 + 6.4 * Math.max(3, ...(list || []).map((text) => text.length)),
+                    incrs: findStep, splits: findSplits, values: () => texts(at, format === number ? tick : format)}),
             ],
             cursor: {
                 points: {show: false}, y: false, drag: {x: true, y: false, setScale: false, dist: 4}, focus: {prox: -1},
@@ -666,7 +678,7 @@ export function lineChart(node, options) {
         settings: () => settings,
         asTable, saveCsv, savePng,
         // For tests: what uPlot was told.
-        drawn: () => u && {lines: u.series.length - 1, x: u.scales.x, y: u.scales.y, cursor: u.cursor, pointed, hidden: [...hidden]},
+        drawn: () => u && {lines: u.series.length - 1, x: u.scales.x, y: u.scales.y, xLabels: u.axes[0]._values, labels: u.axes[1]._show && u.axes[1]._values, cursor: u.cursor, pointed, hidden: [...hidden]},
         destroy() {
             isGone = true;
             charts.delete(handle);

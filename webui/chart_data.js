@@ -119,13 +119,25 @@ export function csv(xName, x, lines) {
 
 // ---- axes ----
 
-const COMPACT = new Intl.NumberFormat("en-US", {notation: "compact", maximumSignificantDigits: 4});
-export function tick(value) {
+const COMPACT = [["T", 1e12], ["B", 1e9], ["M", 1e6], ["k", 1e3]];
+export function tick(value, more = 0) {
     const size = Math.abs(value);
     if (value === 0) return "0";
-    if (size >= 1e15 || size < 1e-3) return value.toExponential().replace("e+", "e").replace(/(\.\d{3})\d+e/, "$1e").replace("-", "−").replace("e-", "e−");
-    if (size >= 1e4) return COMPACT.format(value).replace("-", "−").replace("K", "k");
-    return String(Number(value.toPrecision(6))).replace("-", "−");
+    if (size >= 1e15 || size < 1e-3) return Number(value.toPrecision(4 + more)).toExponential().replace("e+", "e").replace("-", "−").replace("e-", "e−");
+    if (size >= 1e4) {
+        const rounded = Number(value.toPrecision(4 + more));
+        const [name, unit] = COMPACT.find(([, unit]) => Math.abs(rounded) >= unit);
+        return String(rounded / unit).replace("-", "−") + name;
+    }
+    return String(Number(value.toPrecision(6 + more))).replace("-", "−");
+}
+
+// The labels of an axis, with as many digits as tell neighbours apart.
+export function texts(values, format) {
+    for (let more = 0; ; more++) {
+        const out = values.map((value) => format(value, more));
+        if (more === 10 || out.every((text, i) => text !== out[i - 1])) return out;
+    }
 }
 
 // As much of a moment as the stretch that is shown needs.
@@ -169,19 +181,26 @@ export function xRange(min, max, isLog) {
     return [min, max];
 }
 
-// Steps of an axis that spans so much, the smallest first; of any size, from 1e-300 on.
-export function increments(span) {
+// A round step of an axis that spans so much and has room for so many; of any size that a double has.
+export function stepOf(span, most) {
     const decade = Math.floor(Math.log10(span > 0 ? span : 1));
-    const out = [];
-    for (let e = decade - 2; e <= decade + 1; e++) for (const one of [1, 2, 2.5, 5]) out.push(Number(`${one}e${e}`));
-    return out;
+    for (let e = decade - 2; e <= decade + 1; e++) {
+        for (const one of [1, 2, 2.5, 5]) {
+            const step = Number(`${one}e${e}`);
+            if (span / step <= most) return Math.min(step, Number.MAX_VALUE);
+        }
+    }
+    return span;
 }
+
+// Where on an axis from 0 to 1 a value lies.
+export const place = (value, min, max, isLog) => isLog ? (Math.log10(value) - Math.log10(min)) / (Math.log10(max) - Math.log10(min)) : (value - min) / (max - min);
 
 // The multiples of a step between two ends.
 export function splits(min, max, step) {
     const out = [];
     if (!(step > 0)) return out;
-    for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9 && out.length < 100; i++) out.push(Number((i * step).toPrecision(12)));
+    for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9 && out.length < 100; i++) out.push(Number((i * step).toPrecision(15)));
     return out;
 }
 
@@ -190,7 +209,7 @@ export function logSplits(min, max) {
     const decades = Math.log10(max) - Math.log10(min);
     const steps = decades > 4 ? [1] : decades > 2 ? [1, 3] : decades > 0.7 ? [1, 2, 5] : null;
     const out = [];
-    if (!steps) return splits(min, max, increments(max - min).find((step) => (max - min) / step <= 5));
+    if (!steps) return splits(min, max, stepOf(max - min, 5));
     const every = Math.max(1, Math.ceil(decades / 8));
     for (let e = Math.floor(Math.log10(min)); e <= Math.log10(max); e++) {
         if (e % every) continue;

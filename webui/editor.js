@@ -90,7 +90,11 @@ export function textEditor({value = "", label, rows = 24, colour = (one) => one,
             marks = map;
             show();
         },
-        focus: () => area.focus(),
+        focus() { // at the beginning, where reading begins
+            area.focus();
+            area.setSelectionRange(0, 0);
+            area.scrollTop = 0;
+        },
         goTo(line, column) {
             const before = area.value.split("\n").slice(0, line - 1);
             const at = before.reduce((sum, one) => sum + one.length + 1, 0) + Math.max(column - 1, 0);

@@ -11,6 +11,7 @@ const KINDS = {
     STOPPING_KILLED: "wait", ERROR: "bad", STOPPING_ERROR: "bad", DELETING: "wait", DELETE_FAILED: "bad", DELETED: "still",
     TERMINATED: "still", TERMINATING: "wait", PARTIALLY_DELETED: "still",
 };
+export const longTitle = (name) => name.length > 80 ? name : null; // perhaps not all of it is in sight
 export const stateKind = (state) => KINDS[stateName(state)] || "still";
 export const isOver = (state) => ["COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETE_FAILED", "TERMINATED"].includes(stateName(state));
 
@@ -23,7 +24,7 @@ export function number(value) {
     }
     if (Number.isNaN(value)) return "NaN";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-    if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en-US").replaceAll(",", "\u202f");
+    if (Number.isInteger(value) && Math.abs(value) < 1e15) return String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
     const size = Math.abs(value);
     const out = size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(4).replace(/\.?0+e/, "e") : String(Number(value.toPrecision(6)));
     return out.replace("-", "−");
@@ -32,16 +33,16 @@ export function number(value) {
 // A value of a hyperparameter or of a configuration, in one line.
 export function value(any) {
     if (typeof any === "number") return number(any);
-    if (typeof any === "string") return any;
+    if (typeof any === "string") return /^-?Infinity$/.test(any) ? number(any) : any; // as JSON has them
     return JSON.stringify(any) ?? "";
 }
 
 const UNITS = [["B", 1], ["KB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]];
-export function bytes(count) {
+export function bytes(count, more = 0) { // with so many digits more
     count = Number(count) || 0;
     let [unit, size] = UNITS[0];
     for (const row of UNITS) if (count >= row[1]) [unit, size] = row;
-    return `${size === 1 ? count : (count / size).toFixed(count / size < 10 ? 1 : 0)} ${unit}`;
+    return `${size === 1 ? Number(count.toFixed(more)) : (count / size).toFixed((count / size < 10 ? 1 : 0) + more)} ${unit}`;
 }
 
 // 93784 -> "1d 2h 03m"; two parts at most where they are large.
@@ -77,3 +78,10 @@ export function ago(iso) {
 export const took = (start, end) => start ? duration(((end ? new Date(end) : new Date()) - new Date(start)) / 1000) : "";
 export const percent = (part) => part === null || part === undefined ? "" : `${Math.floor(part * 100)} %`;
 export const plural = (count, one, many = one + "s") => `${number(count)} ${count === 1 ? one : many}`;
+
+// The slots of resource pools: those that can be used, and those that somebody switched off.
+export function slotsOf(pools) {
+    const sum = (name) => pools.reduce((all, pool) => all + (pool[name] || 0), 0);
+    const off = sum("slotsDisabled");
+    return {used: sum("slotsUsed"), usable: sum("slotsAvailable") - off, off, offText: off > 0 ? `${number(off)} disabled` : ""};
+}

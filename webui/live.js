@@ -7,7 +7,7 @@
 // ({reset: true}).
 //
 // A page reads first and listens then; what changes in between is not lost: its stream begins where the one before
-// had come to, which is earlier.  The first page of all has none before it, and reads twice.
+// had come to, which is earlier; the first page's where the master stood when it was met (session.js).
 //
 // A browser keeps only six connections to one address, over all tabs: a tab that nobody sees
 // gives its stream up, and takes it up again where it was once it is looked at.
@@ -19,6 +19,10 @@ const HIDDEN_MS = 5000; // a glance at another tab costs nothing
 const RETRY_MS = [200, 500, 1000, 2000]; // then every two seconds: it is one call
 
 let latest = ""; // the id of the last event that any page has heard
+
+export function listenFrom(id) {
+    latest ||= id;
+}
 
 // `filters` as in GET /api/v1/det/changes; `onStatus(isConnected)`.  Returns a function that ends it.
 export function follow(filters, onChanges, onStatus) {
@@ -60,11 +64,9 @@ export function follow(filters, onChanges, onStatus) {
         close();
         source = new EventSource("/api/v1/det/changes" + queryText({...query, since: last}));
         source.addEventListener("hello", (event) => {
-            const isFirst = !last;
             failures = 0;
             alive(event);
             onStatus(true);
-            if (isFirst) onChanges({reset: true});
         });
         source.addEventListener("changes", (event) => {
             alive(event);

@@ -133,8 +133,27 @@ export function marked(runs, mark) {
     return out;
 }
 
-export function textNodes(raw, mark) {
-    return marked(runsOf(raw), mark).map(({text, kind, isHit}) => isHit ? h("mark", {class: kind}, text) : kind ? h("span", {class: kind}, text) : text);
+const nodesOf = (runs) => runs.map(({text, kind, isHit}) => isHit ? h("mark", {class: kind}, text) : kind ? h("span", {class: kind}, text) : text);
+
+export const textNodes = (raw, mark) => nodesOf(marked(runsOf(raw), mark));
+
+// Whether something of it is marked.
+export const isMarked = (raw, mark) => Boolean(mark) && places(plain(raw), mark).length > 0;
+
+// The neighbourhood of the first hit: so many characters before it; an ellipsis says that there is more.
+export function hitNodes(raw, mark, {before, most, isCut = false}) {
+    const runs = marked(runsOf(raw), mark);
+    const hit = runs.findIndex((run) => run.isHit);
+    let skip = Math.max(0, runs.slice(0, Math.max(0, hit)).reduce((sum, run) => sum + run.text.length, 0) - before);
+    let left = most;
+    const out = skip || isCut ? [{text: "…", kind: ""}] : [];
+    for (const run of runs) {
+        const text = run.text.slice(skip, skip + left);
+        skip = Math.max(0, skip - run.text.length);
+        left -= text.length;
+        if (text) out.push({...run, text});
+    }
+    return nodesOf(out);
 }
 
 // ---- places to go ----
@@ -148,10 +167,11 @@ export const clock = (iso) => {
 // "1234" is a line; "14:30", "14:30:05" a time of the day `near` (a time); "2026-11-15 14:30" a time.
 export function placeOf(text, near) {
     const words = text.trim().replace(/[\u202f,_]/g, "");
-    if (/^\d+$/.test(words)) return {line: Number(words)};
+    if (/^\d{1,15}$/.test(words)) return {line: Number(words)};
     if (/^(first|start|top)$/i.test(words)) return {line: 1};
     if (/^(last|end)$/i.test(words)) return {isEnd: true};
-    const day = words.match(/^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/);
+    const day = words.match(/^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$/);
+    if (!day && !/^\d{4}-\d\d/.test(words)) return null;
     const date = day ? new Date(near || Date.now()) : new Date(words.includes("T") ? words : words.replace(/^(\d{4}-\d\d-\d\d)$/, "$1T00:00").replace(/^(\d{4}-\d\d-\d\d)\s+/, "$1T"));
     if (day) date.setHours(Number(day[1]), Number(day[2]), Math.floor(day[3] || 0), Math.round((day[3] || 0) % 1 * 1000));
     return Number.isNaN(date.getTime()) ? null : {time: date.toISOString()};

@@ -17,7 +17,7 @@
 import {get, isAbort, queryText, stream} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {bytes, number, time} from "./format.js";
-import {clock, marker, placeOf, plain, textNodes} from "./logtext.js";
+import {clock, hitNodes, isMarked, marker, placeOf, plain, textNodes} from "./logtext.js";
 import {readQuery, setQuery} from "./router.js";
 import {style} from "./style.js";
 import {button, icon, sentence, toast, toastError, toClipboard} from "./widgets.js";
@@ -147,7 +147,13 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     function drawText(row) {
         const more = row.cut > 0 && h("button", {type: "button", class: "all", onclick: () => showAll(row)}, row.isWhole ? "show less" : `show all (${bytes(row.cut + row.text.length)})`);
-        fill(row.body, textNodes(row.isWhole || row.text, mark), more);
+        const far = !row.isWhole && hits.far.get(row.n);
+        fill(row.body, far && isBehind(row, far) ? hitNodes(far[5], mark, {before: 64, most: far[5].length, isCut: true}) : textNodes(row.isWhole || row.text, mark), more);
+    }
+
+    // Whether what is shown of a line does not reach its hit, but what came with the hit does.
+    function isBehind(row, [, , , , , text, , skipped]) {
+        return row.cut > 0 && (mark ? !isMarked(row.text, mark) && isMarked(text, mark) : skipped > row.text.length);
     }
 
     async function showAll(row) {
@@ -549,11 +555,11 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), isDone: true, next: 0, upTo: 0, turn: null};
+    const hits = {all: [], numbers: new Set(), far: new Map(), isDone: true, next: 0, upTo: 0, turn: null}; // far: not at the beginning of a long line
 
     function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), isDone: !chosen.text, next: 0, upTo: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), isDone: !chosen.text, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
@@ -580,6 +586,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
                 } else {
                     hits.all.push(...piece.hits);
                     for (const hit of piece.hits) hits.numbers.add(hit[0]);
+                    for (const hit of piece.hits) if (hit[7] > 0) drawFar(hit);
                     hits.upTo = piece.upTo;
                     if (piece.hits.length) rows.forEach(drawMarks);
                 }
@@ -592,6 +599,12 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             found.classList.add("bad");
             found.textContent = sentence(error);
         }
+    }
+
+    function drawFar(hit) {
+        hits.far.set(hit[0], hit);
+        const row = rows.find((one) => one.n === hit[0]);
+        if (row) drawText(row);
     }
 
     const searchSoon = debounce(search, 250);
@@ -644,9 +657,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         if (hitBox.hidden) return;
         const first = Math.max(0, Math.floor(hitRows.scrollTop / HIT_HEIGHT) - 5);
         const last = Math.min(hits.all.length, first + Math.ceil(hitRows.clientHeight / HIT_HEIGHT) + 10);
-        fill(hitRows, h("div", {style: {height: `${hits.all.length * HIT_HEIGHT}px`}}), hits.all.slice(first, last).map(([n, , , , , text], i) =>
+        fill(hitRows, h("div", {style: {height: `${hits.all.length * HIT_HEIGHT}px`}}), hits.all.slice(first, last).map(([n, , , , , text, , skipped], i) =>
             h("button", {type: "button", class: "log-hit", style: {top: `${(first + i) * HIT_HEIGHT}px`}, "aria-current": selection?.from === n ? "true" : null, onclick: () => goHit(n)},
-                h("span", n), h("b", textNodes(text.slice(0, 300), mark)))));
+                h("span", n), h("b", hitNodes(text, mark, {before: 16, most: 300, isCut: skipped > 0})))));
     }
     hitRows.addEventListener("scroll", drawList, {passive: true});
 

@@ -31,12 +31,14 @@ export function link(address, attributes, ...children) {
     }, ...children);
 }
 
-// {q: "x", page: ["2"]}: of a name that is there several times, a list.
+// What an address may have several times; of anything else the last one counts.
+const LISTS = new Set(["experiments", "labels", "metric", "pool", "searcher", "states", "trials", "users"]);
+
+// {q: "x", states: ["ACTIVE", "PAUSED"]}: a text, or a list of a name of LISTS that is there several times.
 export function readQuery(search = location.search) {
     const query = {};
     for (const [name, value] of new URLSearchParams(search)) {
-        if (name in query) query[name] = [].concat(query[name], value);
-        else query[name] = value;
+        query[name] = LISTS.has(name) && query[name] !== undefined ? [].concat(query[name], value) : value;
     }
     return query;
 }
@@ -48,10 +50,13 @@ export function setQuery(changes, {push = false} = {}) {
     return query;
 }
 
-// ROUTES: [pattern, module, names]; "/experiments/:id/:tab?" gives {id, tab}.
+// Numbers of experiments and trials, as addresses have them.
+export const isId = (text) => /^[1-9]\d{0,14}$/.test(text);
+
+// ROUTES of app.js: {module, params, soon}; "/experiments/:id/:tab?" gives the params {id, tab}, of which the tab must be known.
 export function match(routes, path) {
     const parts = path.split("/").filter(Boolean);
-    for (const [pattern, module] of routes) {
+    for (const [pattern, module, tabs = {}] of routes.flatMap(([addresses, ...rest]) => addresses.split(" ").map((one) => [one, ...rest]))) {
         const wanted = pattern.split("/").filter(Boolean);
         const params = {};
         const fits = wanted.length >= parts.length && wanted.every((piece, i) => {
@@ -66,7 +71,8 @@ export function match(routes, path) {
             }
             return true;
         });
-        if (fits) return {module, params};
+        const tab = params.tab || "";
+        if (fits && (!tab || Object.hasOwn(tabs, tab))) return {module, params, soon: (tabs[tab] || "").split(" ").filter(Boolean)};
     }
     return null;
 }

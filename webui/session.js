@@ -2,6 +2,7 @@
 // session.js - who is signed in, and how the page looks to them.
 
 import {get, post} from "./api.js";
+import {listenFrom} from "./live.js";
 
 export const session = {user: null, master: null, mayAdminister: false}; // of /api/v1/master
 
@@ -14,17 +15,13 @@ const THEME = "det.theme";
 
 const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 
-// The master, and whom it takes us for: nobody is no error there.
-async function meet() {
-    session.master = await get("/api/v1/master");
-    session.user = session.master.user ?? null;
-    session.mayAdminister = session.master.mayAdminister ?? false;
-}
-
 // True when somebody is signed in afterwards.  On one's own machine the first user has no
 // password until somebody sets one, so that there is nothing to type.
 export async function resume() {
-    await meet();
+    session.master = await get("/api/v1/master"); // and whom it takes us for: nobody is no error there
+    session.user = session.master.user ?? null;
+    session.mayAdminister = session.master.mayAdminister ?? false;
+    listenFrom(session.master.changesAt);
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
     if (!isLoopback() || localStorage.getItem(LEFT)) return false;
@@ -38,9 +35,9 @@ export async function resume() {
 }
 
 export async function signIn(username, password) {
-    await post("/api/v1/auth/login", {username, password});
+    const {user, mayAdminister} = await post("/api/v1/auth/login", {username, password});
     localStorage.removeItem(LEFT);
-    await meet();
+    Object.assign(session, {user, mayAdminister});
 }
 
 export async function signOut() {

@@ -14,6 +14,7 @@
 import {fill, h} from "./dom.js";
 import {BASE, go} from "./router.js";
 
+const ROW_LEAST_PX = 30;
 const MOVES = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1};
 
 export function dataTable(options) {
@@ -51,7 +52,7 @@ export function dataTable(options) {
 
     const choose = (row, isOn, isRange) => {
         const from = isRange && last !== null ? shown.findIndex((one) => key(one) === last) : -1;
-        const to = shown.indexOf(row);
+        const to = shown.findIndex((one) => key(one) === key(row));
         const range = from < 0 ? [row] : shown.slice(Math.min(from, to), Math.max(from, to) + 1);
         for (const one of range) isOn ? selection.add(key(one)) : selection.delete(key(one));
         last = key(row);
@@ -72,23 +73,24 @@ export function dataTable(options) {
     }
 
     function makeRow(row) {
-        const line = h("tr", {tabindex: 0, "data-key": key(row), class: (options.href || options.onOpen) && "opens",
-            onclick: (event) => {
-                if (event.target.closest("a, button, input, label, .tick") || getSelection().toString()) return;
-                open(line.row, event);
-            },
-            onkeydown: (event) => {
-                if (event.target !== line) return;
-                if (event.key === "Enter") open(line.row, event);
-                else if (event.key === " " && selection) choose(line.row, !selection.has(key(line.row)), event.shiftKey);
-                else if (MOVES[event.key]) (MOVES[event.key] > 0 ? line.nextElementSibling : line.previousElementSibling)?.focus();
-                else return;
-                event.preventDefault();
-            }});
+        const line = h("tr", {tabindex: 0, "data-key": key(row), class: (options.href || options.onOpen) && "opens"}, cells(row));
         line.row = row;
-        line.append(...cells(row));
         return line;
     }
+    body.addEventListener("click", (event) => {
+        const line = event.target.closest("tr");
+        if (!line || event.defaultPrevented || event.target.closest("a, button, input, label, .tick") || getSelection().toString()) return;
+        open(line.row, event);
+    });
+    body.addEventListener("keydown", (event) => {
+        const line = event.target;
+        if (line.parentNode !== body) return;
+        if (event.key === "Enter") open(line.row, event);
+        else if (event.key === " " && selection) choose(line.row, !selection.has(key(line.row)), event.shiftKey);
+        else if (MOVES[event.key]) (MOVES[event.key] > 0 ? line.nextElementSibling : line.previousElementSibling)?.focus();
+        else return;
+        event.preventDefault();
+    });
 
     // Only cells whose text or markup differs are replaced, so that focus and selections stay.
     function refresh(line, row) {
@@ -118,18 +120,36 @@ export function dataTable(options) {
         all.indeterminate = count > 0 && count < shown.length;
     }
 
+    // Another page or another search, not the same rows with other numbers: what fits into the window is made at once;
+    // where somebody is at the top of it, the rest follows a frame later.
+    let later = 0;
+    function othersNow(list) {
+        const most = scrollY > 0 ? list.length : Math.ceil(innerHeight / ROW_LEAST_PX);
+        body.replaceChildren(...list.slice(0, most).map(makeRow));
+        if (list.length <= most) return;
+        later = requestAnimationFrame(() => later = requestAnimationFrame(() => {
+            body.append(...list.slice(most).map(makeRow));
+            paintSelection();
+        }));
+    }
+
     function rows(list) {
         const old = new Map([...body.children].map((line) => [String(line.row && key(line.row)), line]));
         shown = list;
-        list.forEach((row, i) => {
-            let line = old.get(String(key(row)));
-            if (line) {
-                old.delete(String(key(row)));
-                refresh(line, row);
-            } else line = makeRow(row);
-            if (body.children[i] !== line) body.insertBefore(line, body.children[i] || null);
-        });
-        for (const line of old.values()) line.remove();
+        cancelAnimationFrame(later);
+        const kept = list.filter((row) => old.has(String(key(row)))).length;
+        if (kept * 2 <= list.length && !body.contains(document.activeElement)) othersNow(list);
+        else {
+            list.forEach((row, i) => {
+                let line = old.get(String(key(row)));
+                if (line) {
+                    old.delete(String(key(row)));
+                    refresh(line, row);
+                } else line = makeRow(row);
+                if (body.children[i] !== line) body.insertBefore(line, body.children[i] || null);
+            });
+            for (const line of old.values()) line.remove();
+        }
         paintSelection();
     }
 

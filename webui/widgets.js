@@ -51,7 +51,8 @@ export const empty = (...children) => h("div", {class: "empty"}, ...children);
 export const spinner = (label = "Loading …") => h("div", {class: "spinner", role: "status"}, label);
 export const errorBox = (error) => h("div", {class: "error", role: "alert"}, h("strong", error?.status === 404 ? "Not there. " : "That did not work. "), sentence(error));
 export const sentence = (error) => {
-    const text = String(error?.message || error || "");
+    const isModule = error instanceof TypeError && /dynamically imported module/.test(error.message); // it could not be fetched
+    const text = isModule ? "the master cannot be reached" : String(error?.message || error || "");
     return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 };
 

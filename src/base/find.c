@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 enum { LANES = 16, STEP = 4 * LANES };
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
@@ -91,36 +93,50 @@ static const char *first_of(const struct find *find, lanes mask, const char *sta
     return NULL;
 }
 
+static const char *find_among_few(const struct find *find, const char *at,
+                                  const char *end)
+{
+    while (at < end && !stands_at(find, at))
+        at++;
+    return at < end ? at : NULL;
+}
+
+/* In the sixteen places from `at` on. */
+static const char *find_near(const struct find *find, const struct probe *rare,
+                             const struct probe *next, const char *at)
+{
+    lanes mask = hits(rare, at) & hits(next, at);
+
+    return has_any(mask) ? first_of(find, mask, at) : NULL;
+}
+
 const char *find_in(const struct find *find, const char *bytes, size_t len)
 {
     const char *at = bytes;
     const char *end; /* behind the last place where it could begin */
+    const char *found = NULL;
 
     if (len < find->len || !find->len)
         return find->len ? NULL : bytes;
     end = bytes + (len - find->len) + 1;
+    if (end - bytes < LANES)
+        return find_among_few(find, bytes, end);
 
     const struct probe rare = probe_of(find, find->rare);
     const struct probe next = probe_of(find, find->next);
 
-    while (end - at >= STEP) {
-        lanes mask[4];
+    while (!found && end - at >= STEP) {
+        lanes mask = {0};
 
-        for (int i = 0; i < 4; i++)
-            mask[i] = hits(&rare, at + i * LANES) & hits(&next, at + i * LANES);
-        if (!has_any(mask[0] | mask[1] | mask[2] | mask[3])) {
-            at += STEP;
-            continue;
-        }
-        for (int i = 0; i < 4; i++, at += LANES) {
-            const char *found = has_any(mask[i]) ? first_of(find, mask[i], at) : NULL;
-
-            if (found)
-                return found;
-        }
+        for (int i = 0; i < STEP; i += LANES)
+            mask |= hits(&rare, at + i) & hits(&next, at + i);
+        for (int i = 0; has_any(mask) && !found && i < STEP; i += LANES)
+            found = find_near(find, &rare, &next, at + i);
+        at += STEP;
     }
-    for (; at < end; at++)
-        if (stands_at(find, at))
-            return at;
-    return NULL;
+    for (; !found && at < end; at += LANES) {
+        at = MIN(at, end - LANES); /* the last ones with some that were looked at */
+        found = find_near(find, &rare, &next, at);
+    }
+    return found;
 }

@@ -66,5 +66,10 @@ det_status pattern_matcher_new(const struct pattern *pattern,
 void pattern_matcher_free(struct pattern_matcher *matcher); /* NULL: does nothing */
 bool pattern_matcher_finds(struct pattern_matcher *matcher, const char *bytes,
                            size_t len);
+/* Where: the match that ends first, and of those that end there the one that begins
+ * last; ^, $ and edges of words are what they are in all of `bytes`.  (Without memory
+ * for it: somewhere in all that is looked at.) */
+bool pattern_matcher_where(struct pattern_matcher *matcher, const char *bytes,
+                           size_t len, size_t *ret_begin, size_t *ret_end);
 
 #endif

@@ -7,7 +7,11 @@
  * is begun anew: the memory is bounded, and the time no worse than without it.
  *
  * A state is what waits behind the last byte, before the places are looked at that ask
- * for the next one (ends, edges of words): these are settled when it is known. */
+ * for the next one (ends, edges of words): these are settled when it is known.
+ *
+ * In the first three states nothing waits.  When every match begins with the same text,
+ * what comes next in one of them is looked for as a text, which is several times faster
+ * than one byte after the other. */
 #include <stdint.h>
 #include <string.h>
 
@@ -28,7 +32,11 @@ enum {
 /* Where a sign leads, if not to a state. */
 enum { NO_ROOM = 65532, NO_MATCH, MATCHED, UNKNOWN };
 
-enum { IS_BEGIN = 1, AFTER_WORD = 2 }; /* what a state knows of the byte before */
+/* What a state knows of the byte before.  The first states, those in which nothing
+ * waits, have the numbers of their flags. */
+enum { IS_BEGIN = 1, AFTER_WORD = 2, IDLES };
+
+enum { HEAD_LEAST = 3 }; /* shorter ones stand in too many places */
 
 struct state {
     uint32_t first; /* its instructions, in `pool` */
@@ -39,6 +47,8 @@ struct state {
 
 struct pattern_matcher {
     const struct pattern *pattern;
+    struct find head; /* what every match begins with */
+    char head_text[PATTERN_LITERAL];
     uint16_t (*to)[256]; /* where bytes lead from each state */
     struct state state[STATES];
     size_t states;
@@ -85,11 +95,13 @@ static uint16_t state_of(struct pattern_matcher *m, const uint16_t *at, size_t c
     return (uint16_t)m->states++;
 }
 
-static void forget(struct pattern_matcher *m)
+static void begin_anew(struct pattern_matcher *m)
 {
     m->states = 0;
     m->pool.count = 0;
     memset(m->slot, 0, sizeof(m->slot));
+    for (uint8_t flags = 0; flags < IDLES; flags++)
+        (void)state_of(m, m->next, 0, flags);
 }
 
 /* ---- from one to the next -------------------------------------------------------- */
@@ -205,7 +217,7 @@ static uint16_t learn(struct pattern_matcher *m, size_t at, unsigned char byte)
     to = state_of(m, m->next, count, flags);
     if (to != NO_ROOM)
         return m->to[at][byte] = to;
-    forget(m);
+    begin_anew(m);
     return state_of(m, m->next, count, flags);
 }
 
@@ -221,6 +233,17 @@ static bool matches_at_end(struct pattern_matcher *m, size_t at, int sign)
 
 /* ---- texts ----------------------------------------------------------------------- */
 
+/* Whatever else it can do, a program begins with its first instructions. */
+static void take_head(struct pattern_matcher *m)
+{
+    const struct step *step = m->pattern->step;
+    size_t len = 0;
+
+    for (; len < PATTERN_LITERAL && step[len].kind == STEP_BYTE; len++)
+        m->head_text[len] = (char)step[len].byte;
+    find_init(&m->head, m->head_text, len, m->pattern->folds);
+}
+
 det_status pattern_matcher_new(const struct pattern *pattern,
                                struct pattern_matcher **ret_matcher, struct err *err)
 {
@@ -233,6 +256,8 @@ det_status pattern_matcher_new(const struct pattern *pattern,
         return err_default(err, DET_NOMEM);
     }
     m->pattern = pattern;
+    take_head(m);
+    begin_anew(m);
     *ret_matcher = m;
     return DET_OK;
 }
@@ -246,18 +271,37 @@ void pattern_matcher_free(struct pattern_matcher *matcher)
     mem_free(matcher);
 }
 
-bool pattern_matcher_finds(struct pattern_matcher *m, const char *bytes, size_t len)
+/* Instead of a place. */
+enum { NOWHERE = PATTERN_TEXT_BYTES + 1, NOT_KNOWN };
+
+static uint16_t idle_at(const char *bytes, size_t at)
+{
+    if (!at)
+        return IS_BEGIN;
+    return is_word((unsigned char)bytes[at - 1]) ? AFTER_WORD : 0;
+}
+
+/* Where the match ends that ends first, of those that begin at `from` or later, if that
+ * is at `last` or before.  NOT_KNOWN: there was no memory to find out. */
+static size_t first_end(struct pattern_matcher *m, const char *bytes, size_t len,
+                        size_t from, size_t last)
 {
     size_t upto = MIN(len, (size_t)PATTERN_TEXT_BYTES);
-    uint16_t at = state_of(m, m->next, 0, IS_BEGIN);
+    size_t stop = MIN(upto, last + 1);
+    uint16_t at = idle_at(bytes, from);
 
-    if (at == NO_ROOM) {
-        forget(m);
-        at = state_of(m, m->next, 0, IS_BEGIN);
-    }
-    for (size_t i = 0; i < upto; i++) {
-        uint16_t to = m->to[at][(unsigned char)bytes[i]];
+    for (size_t i = from; i < stop; i++) {
+        uint16_t to;
 
+        if (at < IDLES && m->head.len >= HEAD_LEAST) {
+            const char *head = find_in(&m->head, bytes + i, upto - i);
+
+            i = head ? (size_t)(head - bytes) : upto;
+            if (i >= stop)
+                return NOWHERE;
+            at = idle_at(bytes, i);
+        }
+        to = m->to[at][(unsigned char)bytes[i]];
         if (to < NO_ROOM) {
             at = to;
             continue;
@@ -265,10 +309,57 @@ bool pattern_matcher_finds(struct pattern_matcher *m, const char *bytes, size_t 
         if (to == UNKNOWN)
             to = learn(m, at, (unsigned char)bytes[i]);
         if (to == NO_ROOM) /* not even for one more */
-            return pattern_matches(m->pattern, bytes, len);
+            return NOT_KNOWN;
         if (to == MATCHED)
-            return true;
+            return i;
         at = to;
     }
-    return matches_at_end(m, at, upto < len ? ENDS_CUT : ENDS);
+    if (stop < upto || last < upto)
+        return NOWHERE;
+    return matches_at_end(m, at, upto < len ? ENDS_CUT : ENDS) ? upto : NOWHERE;
+}
+
+bool pattern_matcher_finds(struct pattern_matcher *m, const char *bytes, size_t len)
+{
+    size_t end = first_end(m, bytes, len, 0, PATTERN_TEXT_BYTES);
+
+    if (end == NOT_KNOWN)
+        return pattern_matches(m->pattern, bytes, len);
+    return end != NOWHERE;
+}
+
+/* The earlier one may begin, the more there is that ends by `end`: strides that double
+ * go back from there to where something does, and halves of the last one forth again.
+ */
+bool pattern_matcher_where(struct pattern_matcher *m, const char *bytes, size_t len,
+                           size_t *ret_begin, size_t *ret_end)
+{
+    size_t end = first_end(m, bytes, len, 0, PATTERN_TEXT_BYTES);
+    size_t low = end;      /* something begins here, once it is found ... */
+    size_t high = end + 1; /* ... and nothing here or later */
+    size_t stride = 1;
+
+    if (end == NOWHERE)
+        return false;
+    if (end == NOT_KNOWN) {
+        *ret_begin = 0;
+        *ret_end = MIN(len, (size_t)PATTERN_TEXT_BYTES);
+        return pattern_matches(m->pattern, bytes, len);
+    }
+    while (low && first_end(m, bytes, len, low, end) != end) {
+        high = low;
+        low -= MIN(low, stride);
+        stride *= 2;
+    }
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (first_end(m, bytes, len, middle, end) == end)
+            low = middle;
+        else
+            high = middle;
+    }
+    *ret_begin = low;
+    *ret_end = end;
+    return true;
 }

@@ -275,6 +275,33 @@ static void put_experiment(struct cli *cli, const struct json *e)
     put_best(cli, e);
 }
 
+static const char *end_of(const struct json *trial)
+{
+    return json_str(json_get(trial, "endTime"), "");
+}
+
+/* Of several trials the first that failed: others may have gone down with it. */
+static void put_failure(struct cli *cli, const struct json *trials)
+{
+    const struct json *first = NULL;
+    size_t failed = 0;
+    size_t count = 0;
+    char who[80];
+
+    json_each(t, trials) {
+        count++;
+        if (strcmp(cli_state(json_get(t, "state")), "ERROR") != 0)
+            continue;
+        failed++;
+        if (!first || strcmp(end_of(t), end_of(first)) < 0)
+            first = t;
+    }
+    if (count > 1)
+        (void)snprintf(who, sizeof(who), "%zu of %zu trials; trial %" PRId64 ": ",
+                       failed, count, json_i64(json_get(first, "id"), 0));
+    show_failure(cli, count > 1 ? who : "", first);
+}
+
 static det_status describe(struct cli *cli, int64_t id, struct json *all)
 {
     struct json *reply, *trials;
@@ -293,6 +320,7 @@ static det_status describe(struct cli *cli, int64_t id, struct json *all)
         return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
     }
     put_experiment(cli, e);
+    put_failure(cli, trials);
     if (!json_first(trials))
         return DET_OK;
     cli_put(cli, "\n");

@@ -89,10 +89,26 @@ void proof_run_begin(struct proof_run *run, int64_t from_steps, int64_t steps,
 
 void proof_run_see(struct proof_run *run, int64_t steps, int64_t now_us)
 {
-    if (steps <= run->seen_steps || steps == run->left_steps)
+    bool is_old = steps == run->left_steps && run->seen_steps == run->from_steps;
+
+    if (steps <= run->seen_steps || is_old)
         return;
     run->seen_steps = steps;
     run->seen_us = now_us;
+}
+
+/* Where it must have said more than it has: at the next thing that the undisturbed run
+ * said, if that is not what the trial stands at from before. */
+static int64_t next_word_us(const struct proof_timeline *timeline,
+                            const struct proof_run *run)
+{
+    for (size_t i = 0; i < timeline->points.count; i++) {
+        int64_t steps = timeline->points.at[i].steps;
+
+        if (steps > run->seen_steps && steps != run->left_steps)
+            return timeline->points.at[i].at_us;
+    }
+    return INT64_MAX;
 }
 
 bool proof_is_due(const struct proof_timeline *timeline, const struct proof_kill *kill,
@@ -109,5 +125,5 @@ bool proof_is_due(const struct proof_timeline *timeline, const struct proof_kill
     else
         place_us = proof_timeline_time_of(timeline, run->from_steps) +
                    MAX(since_us - proof_timeline_startup_us(timeline), INT64_C(0));
-    return place_us >= kill->at_us;
+    return MIN(place_us, next_word_us(timeline, run)) >= kill->at_us;
 }

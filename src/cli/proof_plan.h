@@ -5,10 +5,11 @@
  * had begun.  Kills are spread over it, one at a random place of each of N equal
  * stretches; some come early instead, while the program still loads.  A run that was
  * resumed is at the place of the timeline that its steps say, and goes on from there
- * with the clock until it says more: so a slower or faster machine moves kills a little
- * and leaves none out.  Every resumed run begins at or before the place of the last
- * kill, and the next kill lies behind it, so that N kills are N runs more and never an
- * endless circle. */
+ * with the clock, but not past the place where it must have said more: so a slower or
+ * faster machine moves kills a little, leaves none out, and has none come sooner than
+ * the work that it was planned behind.  Every resumed run begins at or before the place
+ * of the last kill, and the next kill lies behind it, so that N kills are N runs more
+ * and never an endless circle. */
 #ifndef CLI_PROOF_PLAN_H
 #define CLI_PROOF_PLAN_H
 

@@ -23,6 +23,9 @@ void show_field(struct cli *cli, const char *name, const char *value);
 extern const struct table_column show_trial_columns[];
 void show_trial_row(struct cli *cli, struct table *table, const struct json *trial);
 det_status show_trials(struct cli *cli, const struct json *trials);
+/* Why a trial failed and where to look, as a field, behind `who`; nothing of NULL and
+ * of others. */
+void show_failure(struct cli *cli, const char *who, const struct json *trial);
 /* Checkpoints as a table (checkpoint.c). */
 det_status show_checkpoints(struct cli *cli, const struct json *checkpoints);
 /* The last element first. */

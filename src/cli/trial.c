@@ -20,6 +20,15 @@ const struct table_column show_trial_columns[] = {{"ID", TABLE_RIGHT},
                                                   {"HYPERPARAMETERS", TABLE_FLEX},
                                                   {0}};
 
+static const char *on_slots(struct cli *cli, const struct json *t)
+{
+    double seconds = 0;
+
+    (void)json_number(json_get(t, "wallClockTime"), &seconds);
+    return cli_duration(cli,
+                        seconds >= 0 && seconds < INT32_MAX ? (int64_t)seconds : 0);
+}
+
 void show_trial_row(struct cli *cli, struct table *table, const struct json *t)
 {
     const char *state = cli_state(json_get(t, "state"));
@@ -33,9 +42,7 @@ void show_trial_row(struct cli *cli, struct table *table, const struct json *t)
     table_add(table, cli_i64(cli, json_i64(json_get(t, "checkpointCount"), 0)));
     table_add_raw(table, cli_time(cli, json_get(t, "startTime")),
                   json_str(json_get(t, "startTime"), ""));
-    table_add_raw(table,
-                  cli_took(cli, json_get(t, "startTime"), json_get(t, "endTime")),
-                  show_raw(cli, json_get(t, "wallClockTime")));
+    table_add_raw(table, on_slots(cli, t), show_raw(cli, json_get(t, "wallClockTime")));
     table_add_raw(table, show_hparams(cli, json_get(t, "hparams")),
                   show_raw(cli, json_get(t, "hparams")));
 }
@@ -99,6 +106,18 @@ static void put_best_checkpoint(struct cli *cli, const char *uuid)
     show_field(cli, is_best ? "best saved" : "last saved", uuid);
 }
 
+void show_failure(struct cli *cli, const char *who, const struct json *trial)
+{
+    int64_t id = json_i64(json_get(trial, "id"), 0);
+    const char *reason = json_str(json_get(trial, "exitReason"), "");
+
+    if (!trial || strcmp(cli_state(json_get(trial, "state")), "ERROR") != 0)
+        return;
+    cli_put(cli, "  %-12s %s", "failed", who);
+    term_put(&cli->out, *reason ? reason : "for a reason that nobody told", SIZE_MAX);
+    cli_put(cli, "; more in: det trial logs %" PRId64 "\n", id);
+}
+
 static det_status put_trial(struct cli *cli, const struct json *t)
 {
     const char *state = cli_state(json_get(t, "state"));
@@ -116,8 +135,8 @@ static det_status put_trial(struct cli *cli, const struct json *t)
     show_field(cli, "restarts", cli_i64(cli, json_i64(json_get(t, "restarts"), 0)));
     show_field(cli, "started", cli_time(cli, json_get(t, "startTime")));
     show_field(cli, "ended", cli_time(cli, json_get(t, "endTime")));
-    show_field(cli, "took",
-               cli_took(cli, json_get(t, "startTime"), json_get(t, "endTime")));
+    show_field(cli, "took", on_slots(cli, t));
+    show_failure(cli, "", t);
     show_field(cli, "checkpoints",
                cli_i64(cli, json_i64(json_get(t, "checkpointCount"), 0)));
     put_best_checkpoint(cli, json_str(json_path(t, "bestCheckpoint.uuid"), ""));

@@ -119,14 +119,6 @@ static bool bounds_fit(const struct config_key *row, const struct json *value)
     return true;
 }
 
-static bool has_word(const char *const *words, const char *word)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
-}
-
 /* Not set, false, "", 0 or empty: such a value asks for nothing. */
 static bool is_empty(const struct json *value)
 {
@@ -247,14 +239,14 @@ static void check_word(struct walk *w, const struct config_key *row,
 {
     CLEANUP(buf_done) struct buf built = BUF_INIT;
 
-    if (!has_word(row->words, value->string.text)) {
+    if (!key_has_word(row->words, value->string.text)) {
         complain_mismatch(w, row, value, at);
         return;
     }
-    if (!has_word(row->later_words, value->string.text))
+    if (!key_has_word(row->later_words, value->string.text))
         return;
     for (size_t i = 0; row->words[i]; i++)
-        if (!has_word(row->later_words, row->words[i]))
+        if (!key_has_word(row->later_words, row->words[i]))
             buf_printf(&built, "%s%s", built.len ? ", " : "", row->words[i]);
     if (built.status)
         report_out_of_memory(w->report);
@@ -332,7 +324,7 @@ static const char *kind_of(const struct walk *w, const struct config_key *row,
         return NULL;
     teller = key_child(w->table, pattern, row->union_key, NULL);
     kind = json_str(json_get(map, row->union_key), NULL);
-    return kind && teller && has_word(teller->words, kind) ? kind : NULL;
+    return kind && teller && key_has_word(teller->words, kind) ? kind : NULL;
 }
 
 static char *path_join(struct arena *mem, const char *path, const char *name)

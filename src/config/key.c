@@ -74,10 +74,26 @@ const struct config_key *key_child(const struct key_table *table, const char *pa
 
 /* ---- in words -------------------------------------------------------------------- */
 
-static void put_words(struct buf *out, const char *const *words)
+bool key_has_word(const char *const *words, const char *word)
 {
-    for (size_t i = 0; words[i]; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", words[i]);
+    for (size_t i = 0; words && words[i]; i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* Those that work: nobody is offered what is not built yet. */
+static void put_words(struct buf *out, const struct config_key *row)
+{
+    size_t built = 0;
+
+    for (size_t i = 0; row->words[i]; i++)
+        built += !key_has_word(row->later_words, row->words[i]);
+    if (built > 1)
+        buf_puts(out, "one of ");
+    for (size_t i = 0, put = 0; row->words[i]; i++)
+        if (!key_has_word(row->later_words, row->words[i]))
+            buf_printf(out, "%s%s", put++ ? ", " : "", row->words[i]);
 }
 
 static void put_bounds(struct buf *out, const struct key_bounds *bounds)
@@ -124,10 +140,8 @@ void key_expects(const struct config_key *row, struct buf *out)
         if (!(row->types & type_words[i].type))
             continue;
         buf_puts(out, between);
-        if (is_word && row->words[1])
-            buf_puts(out, "one of ");
         if (is_word)
-            put_words(out, row->words);
+            put_words(out, row);
         else
             buf_puts(out, type_words[i].words);
         if (type_words[i].is_number && row->bounds.kind)

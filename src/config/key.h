@@ -131,7 +131,10 @@ const struct config_key *key_child(const struct key_table *table, const char *pa
 const char *key_name_below(const struct config_key *row, const char *pattern);
 bool key_fits_kind(const struct config_key *row, const char *kind);
 
-/* What the row accepts: "a whole number >= 1", "one of best, all, none". */
+/* Whether a list that ends with NULL, or is NULL, has the word. */
+bool key_has_word(const char *const *words, const char *word);
+/* What the row accepts: "a whole number >= 1", "one of best, all, none"; of words only
+ * those that are built. */
 void key_expects(const struct config_key *row, struct buf *out);
 /* What was found: "'many'", "3", "a list"; secrets only by their kind. */
 void key_found(const struct config_key *row, const struct json *value, struct buf *out);

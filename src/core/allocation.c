@@ -536,6 +536,8 @@ det_status allocation_share_exited(struct core *core, const struct core_event *e
     return DET_OK;
 }
 
+/* What is to be killed is told to stop, too, and may say that it does: else a run that
+ * ends well so would be taken for one that has done all it had to do. */
 det_status allocation_acknowledged(struct core *core, const struct core_event *event,
                                    struct err *err)
 {
@@ -543,8 +545,8 @@ det_status allocation_acknowledged(struct core *core, const struct core_event *e
     struct live_allocation *it =
         find_live(core, event->preempt.allocation_id, &st, err);
 
-    if (st || !it || !it->row.is_preempted || it->row.is_acknowledged ||
-        it->row.is_killed)
+    if (st || !it || !(it->row.is_preempted || it->row.is_killed) ||
+        it->row.is_acknowledged)
         return st;
     it->row.is_acknowledged = true;
     core_touch(core, &it->live);

@@ -4,20 +4,24 @@
  *
  * The same entries give the same bytes: no time stamp in the gzip header, no owners.
  * The GNU format is used because it stores names as the bytes they are, whatever the
- * locale of the process. */
+ * locale of the process.  Zip says of each name whether it is UTF-8, and libarchive
+ * believes the locale; so the thread has one of UTF-8 while such a name is written. */
 #include "data/archive.h"
 
+#include <locale.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "data/archive_lib.h"
 #include "data/text.h"
+#include "data/utf8.h"
 
 struct archive_writer {
     struct archive_lib lib;
     struct archive *archive;
     struct archive_entry *entry;
+    locale_t utf8; /* of a zip; 0: none, or the system has no such locale */
     struct buf out;
     uint64_t wanted;    /* bytes of the entry under way that have not come */
     struct err failure; /* the first; its status is DET_OK before */
@@ -79,6 +83,8 @@ det_status archive_writer_new(enum archive_format format,
     st = archive_lib_load(&writer->lib, err);
     if (!st)
         st = open_archive(writer, format, err);
+    if (!st && format == ARCHIVE_ZIP)
+        writer->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (st) {
         archive_writer_free(writer);
         return st;
@@ -95,6 +101,8 @@ void archive_writer_free(struct archive_writer *writer)
         writer->lib.call_entry_free(writer->entry);
     if (writer->archive)
         writer->lib.call_write_free(writer->archive);
+    if (writer->utf8)
+        freelocale(writer->utf8);
     buf_done(&writer->out);
     mem_free(writer);
 }
@@ -113,6 +121,18 @@ static det_status library_failed(struct archive_writer *writer, const char *path
     else
         (void)archive_lib_error(&writer->lib, writer->archive, path, &writer->failure);
     return fail(writer, err);
+}
+
+static int write_header(struct archive_writer *writer, const char *path)
+{
+    size_t len = strlen(path);
+    bool is_utf8 = writer->utf8 && utf8_valid(path, len) == len;
+    locale_t before = is_utf8 ? uselocale(writer->utf8) : (locale_t)0;
+    int rc = writer->lib.call_write_header(writer->archive, writer->entry);
+
+    if (is_utf8)
+        (void)uselocale(before);
+    return rc;
 }
 
 det_status archive_begin(struct archive_writer *writer,
@@ -137,7 +157,7 @@ det_status archive_begin(struct archive_writer *writer,
     lib->call_entry_set_perm(e, entry->mode & 0777);
     lib->call_entry_set_mtime(e, entry->modified_s, 0);
     lib->call_entry_set_size(e, (la_int64_t)writer->wanted);
-    if (lib->call_write_header(writer->archive, e) < ARCHIVE_WARN)
+    if (write_header(writer, entry->path) < ARCHIVE_WARN)
         return library_failed(writer, entry->path, err);
     return DET_OK;
 }

@@ -27,6 +27,7 @@
 #include "base/map.h"
 #include "data/json_keys.h"
 #include "data/utf8.h"
+#include "data/yaml_quoted.h"
 #include "data/yaml_scalar.h"
 
 enum { ALIAS_VALUES = 100000 };
@@ -326,50 +327,18 @@ static det_status on_alias(struct reader *r, const struct fy_event *event)
 
 /* ---- scalars ------------------------------------------------------------------- */
 
-/* Single-quoted text as it stands in the file: '' is a quote, and lines are folded. */
-static char *unquote(struct arena *mem, const char *raw, size_t len, size_t *ret_len)
-{
-    char *copy = arena_alloc(mem, len + 1);
-    char *to = copy;
-
-    for (size_t at = 0; copy && at < len; at++) {
-        size_t breaks = 0;
-
-        if (raw[at] != '\n' && raw[at] != '\r') {
-            *to++ = raw[at];
-            at += raw[at] == '\''; /* the second of two */
-            continue;
-        }
-        while (to > copy && (to[-1] == ' ' || to[-1] == '\t'))
-            to--;
-        for (; at < len && strchr(" \t\r\n", raw[at]); at++)
-            breaks += raw[at] == '\n' || (raw[at] == '\r' && raw[at + 1] != '\n');
-        at--;
-        if (breaks == 1)
-            *to++ = ' ';
-        for (; breaks > 1; breaks--)
-            *to++ = '\n';
-    }
-    *ret_len = copy ? (size_t)(to - copy) : 0;
-    return copy;
-}
-
-/* libfyaml 0.7.12 garbles two escaped quotes in a row ('a''''b'): such text is taken
- * from the file itself.  Tokens are marked without their quotes. */
+/* Tokens are marked without their quotes. */
 static char *scalar_text(const struct reader *r, struct fy_token *token,
                          size_t *ret_len)
 {
     const struct fy_mark *start = token ? fy_token_start_mark(token) : NULL;
     const struct fy_mark *end = token ? fy_token_end_mark(token) : NULL;
+    enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
 
-    if (start && end && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED &&
-        start->input_pos < end->input_pos && end->input_pos < r->len) {
-        const char *raw = r->text + start->input_pos;
-        size_t len = end->input_pos - start->input_pos;
-
-        if (memmem(raw, len, "''''", 4))
-            return unquote(r->mem, raw, len, ret_len);
-    }
+    if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && start && end &&
+        start->input_pos < end->input_pos && end->input_pos < r->len)
+        return yaml_unquote(r->mem, r->text + start->input_pos,
+                            end->input_pos - start->input_pos, ret_len);
     return token_text(r, token, ret_len);
 }
 
@@ -480,8 +449,7 @@ static det_status complain_of_infinity(struct reader *r)
     return complain(r, problem);
 }
 
-/* Where the text behind '|' is indented too little libfyaml takes it all the same, and
- * gives bytes that nobody wrote at its end. */
+/* Text that is indented too little libfyaml ends with bytes that nobody wrote. */
 static det_status check_block(struct reader *r, const struct json *value)
 {
     const struct frame *f = top(r);

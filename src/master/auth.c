@@ -448,7 +448,8 @@ static det_status find_caller(struct request *req)
     det_status st;
 
     if (!token)
-        return refuse(req, "token missing");
+        return req->mem.has_failed ? err_default(req->err, DET_NOMEM)
+                                   : refuse(req, "token missing");
     if (!token_open(req->master->auth, token, &kind, &id))
         return refuse(req, "invalid credentials");
     st = look_up(req, kind, id, &expires_us);
@@ -530,18 +531,19 @@ static det_status be_first_user(struct request *req)
     return DET_OK;
 }
 
-bool auth_is_signed_in(struct request *req)
+det_status auth_find_user(struct request *req, bool *ret_is_signed_in)
 {
-    struct err *err = req->err;
-    struct err unsaid = {0};
-    bool is_found;
+    det_status st = auth_knows(req) ? DET_OK : find_caller(req);
 
-    req->err = &unsaid; /* to be nobody is no failure here */
-    is_found = auth_knows(req) || !find_caller(req);
-    if (!is_found && req->master->is_read_only && peer_is_owner(req->x))
-        is_found = !be_first_user(req);
-    req->err = err;
-    return is_found && !req->caller.allocation_id;
+    /* to be nobody is no failure here; not to know is one */
+    if (st == DET_UNAUTHENTICATED && req->master->is_read_only && peer_is_owner(req->x))
+        st = be_first_user(req);
+    if (st && st != DET_UNAUTHENTICATED)
+        return st;
+    *ret_is_signed_in = !st && !req->caller.allocation_id;
+    if (st)
+        *req->err = (struct err){0};
+    return DET_OK;
 }
 
 /* A master that only shows; see master_set_read_only().  A cookie may be there that
@@ -549,15 +551,18 @@ bool auth_is_signed_in(struct request *req)
 static det_status check_reader(struct request *req)
 {
     const struct route *route = req->route;
+    det_status st;
 
-    if (req->is_known || auth_knows(req) || !find_caller(req))
+    /* the page and its files need nobody, and so nothing of the database */
+    if (route->method == ROUTE_GET && route->auth == ROUTE_OPEN)
         return DET_OK;
+    st = req->is_known || auth_knows(req) ? DET_OK : find_caller(req);
+    if (st != DET_UNAUTHENTICATED)
+        return st;
     if (route->method != ROUTE_GET)
         return err_set(req->err, DET_FORBIDDEN,
                        "these are runs without a master, which are only shown: nothing "
                        "can be changed or started here");
-    if (route->auth == ROUTE_OPEN)
-        return DET_OK;
     if (!peer_is_owner(req->x))
         return refuse(req, "only the user who shows these runs may look at them, from "
                            "the same machine");

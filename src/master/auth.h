@@ -47,8 +47,8 @@ bool auth_is_ours(const struct auth *auth, const struct net_exchange *x);
  * auth_check() need not ask the store. */
 bool auth_knows(struct request *req);
 /* For an open route that treats people it knows differently: whether a user with a
- * session calls; if so req->caller says who it is. */
-bool auth_is_signed_in(struct request *req);
+ * session calls; if so req->caller says who it is.  Fails where that cannot be told. */
+det_status auth_find_user(struct request *req, bool *ret_is_signed_in);
 /* For a reply that takes long: auth_hold() remembers the caller's token, auth_holds()
  * says later whether it still opens what it did.  It asks the store only when something
  * was written meanwhile that may have changed that. */

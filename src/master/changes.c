@@ -40,7 +40,7 @@ struct entry {
 struct changes {
     struct changes_config config;
     _Atomic bool is_on;      /* somebody listens, or did lately */
-    _Atomic bool has_missed; /* something was to be noted; see changes_note() */
+    _Atomic bool has_missed; /* something was to be noted while it was off */
     _Atomic uint32_t listeners;
     struct lock lock; /* guards everything below */
     struct map map[CHANGE_KINDS];
@@ -208,21 +208,19 @@ static void note_locked(struct changes *changes, const struct note *note)
     }
 }
 
-/* First `has_missed`, then `is_on`: changes_join() does it the other way round, so that
- * one of the two sees the other. */
+/* While nobody listens a note costs two looks.  changes_rest() clears `has_missed`
+ * before `is_on`, and here they are read the other way round: what was seen set was set
+ * since, and whoever joins sees it, too. */
 static void add_note(struct changes *changes, const struct note *note)
 {
-    if (!changes)
-        return;
-    if (!atomic_load(&changes->has_missed))
-        atomic_store(&changes->has_missed, true);
-    if (!atomic_load(&changes->is_on))
+    if (!changes ||
+        (!atomic_load(&changes->is_on) && atomic_load(&changes->has_missed)))
         return;
     lock_take(&changes->lock);
     if (changes->is_on)
         note_locked(changes, note);
     else
-        atomic_store(&changes->has_missed, true); /* it came to rest meanwhile */
+        atomic_store(&changes->has_missed, true);
     lock_give(&changes->lock);
 }
 
@@ -241,13 +239,32 @@ void changes_note_text(struct changes *changes, enum change_kind kind, const cha
 
 /* Whoever comes first, and for a while those who come next, may have looked before
  * anything was noted: for them the past lies below the floor. */
+static void miss(struct changes *changes)
+{
+    changes->past = changes->seq++;
+    changes->floor = changes->later = changes->seq;
+}
+
 static void wake_up(struct changes *changes)
 {
     atomic_store(&changes->is_on, true);
-    if (!atomic_load(&changes->has_missed))
-        return;
-    changes->past = changes->seq++;
-    changes->floor = changes->later = changes->seq;
+    if (atomic_load(&changes->has_missed))
+        miss(changes);
+}
+
+/* What was missed until now is behind this place: whoever has an older one, or none,
+ * looks again.  A note that found `has_missed` set and left it so was durable before it
+ * is cleared here, and so before whoever asked looks. */
+uint64_t changes_place(struct changes *changes)
+{
+    uint64_t place;
+
+    lock_take(&changes->lock);
+    if (!changes->is_on && atomic_exchange(&changes->has_missed, false))
+        miss(changes);
+    place = changes->seq;
+    lock_give(&changes->lock);
+    return place;
 }
 
 bool changes_join(struct changes *changes, uint64_t since, uint64_t *ret_cursor)

@@ -17,8 +17,9 @@
  *
  * While nobody listens nothing is noted, only that something was (`has_missed`): then
  * the first who joins is told to look again.  Those who join later start a little in
- * the past (changes_beat() keeps the place), so that what changed between a page's
- * first look and its joining is not lost.
+ * the past (changes_beat() keeps the place), so that what changed between a first look
+ * and the joining is hardly ever lost; who must not lose anything asks for its place
+ * before it looks.
  *
  * Threading: everything from any thread; one lock inside, held while noted() runs. */
 #ifndef MASTER_CHANGES_H
@@ -71,6 +72,9 @@ void changes_note_text(struct changes *changes, enum change_kind kind, const cha
 
 /* ---- reading --------------------------------------------------------------------- */
 
+/* Where the list stands: whoever looks after this call and joins with it as `since`
+ * misses nothing, and is not told of what it has seen. */
+uint64_t changes_place(struct changes *changes);
 /* Another one listens.  `since`: a cursor that it had before; 0: none.  False: it has
  * to look at everything again.  The cursor is good in both cases. */
 bool changes_join(struct changes *changes, uint64_t since, uint64_t *ret_cursor);

@@ -572,6 +572,40 @@ static bool to_route_method(enum net_method method, enum route_method *ret_metho
     return true;
 }
 
+bool request_wants_page(const struct net_exchange *x)
+{
+    const char *accept = net_request_header(x, "Accept");
+
+    return accept && strstr(accept, "text/html");
+}
+
+const char *request_address(struct request *req)
+{
+    const char *query = net_request_query(req->x);
+
+    return arena_printf(&req->mem, "%s%s%s", net_request_path(req->x),
+                        *query ? "?" : "", query);
+}
+
+det_status request_redirect(struct request *req, const char *to)
+{
+    if (!to)
+        return DET_NOMEM;
+    request_header(req, "Location", to);
+    req->http_status = 302;
+    req->content_type = "text/plain";
+    return DET_OK;
+}
+
+/* What nothing has: a person means a page of the WebUI. */
+static bool is_page(const struct request *req, enum route_method method)
+{
+    static const char calls[] = "/api/";
+
+    return method == ROUTE_GET && request_wants_page(req->x) &&
+           strncmp(net_request_path(req->x), calls, sizeof(calls) - 1) != 0;
+}
+
 static det_status find_route(struct request *req)
 {
     struct route_match match;
@@ -581,11 +615,14 @@ static det_status find_route(struct request *req)
     if (!to_route_method(net_request_method(req->x), &method))
         return err_set(req->err, DET_UNSUPPORTED, "no call here takes this method");
     st = route_find(method, net_request_path(req->x), &req->mem, &match, req->err);
-    if (st)
-        return st;
-    req->route = match.route;
-    memcpy(req->arg, match.arg, sizeof(req->arg));
-    return DET_OK;
+    if (!st) {
+        req->route = match.route;
+        memcpy(req->arg, match.arg, sizeof(req->arg));
+    } else if (st == DET_NOT_FOUND && is_page(req, method)) {
+        req->route = &routes[ROUTE_ID_get_root];
+        st = DET_OK;
+    }
+    return st;
 }
 
 static void relay_done(void *arg)

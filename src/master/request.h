@@ -124,6 +124,15 @@ det_status request_id(struct request *req, int at, int64_t *ret_id);
  * memory for it the request fails, as with anything in `req->mem`. */
 void request_header(struct request *req, const char *name, const char *value);
 
+/* Whether a person looks at the reply: a browser that opens an address. */
+bool request_wants_page(const struct net_exchange *x);
+
+/* Path and query, as they came; NULL: no memory. */
+const char *request_address(struct request *req);
+
+/* A browser is to look there instead; without an address there was no memory. */
+det_status request_redirect(struct request *req, const char *to);
+
 /* A write job that knows its request. */
 struct request_job {
     struct write_job job;

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/compiler.h"
-
 const struct web_file *web_find(const struct web_files *files, const char *path)
 {
     uint32_t from = 0;
@@ -25,20 +23,30 @@ const struct web_file *web_find(const struct web_files *files, const char *path)
     return NULL;
 }
 
-/* The first part of every address in webui/app.js; what is not here is answered with
- * the same page and 404, so that programs that look see it, too. */
-bool web_is_page(const char *path)
+/* ":id" stands for any part; slashes at the end do not count. */
+static bool fits(const char *pattern, const char *path)
 {
-    static const char *const pages[] = {
-        "",     "cluster",  "compare", "experiments", "login", "logs",       "models",
-        "runs", "settings", "tasks",   "trials",      "users", "workspaces",
-    };
-    size_t len = strcspn(path, "/");
+    for (;;) {
+        size_t wanted = strcspn(pattern, "/");
+        size_t len;
 
-    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
-        if (strlen(pages[i]) == len && !memcmp(pages[i], path, len))
-            return true;
-    return false;
+        path += strspn(path, "/");
+        len = strcspn(path, "/");
+        if (!wanted || !len)
+            return !wanted && !len;
+        if (*pattern != ':' && (wanted != len || memcmp(pattern, path, len)))
+            return false;
+        pattern += wanted + (pattern[wanted] == '/');
+        path += len;
+    }
+}
+
+const struct web_route *web_route(const struct web_files *files, const char *path)
+{
+    for (uint32_t i = 0; i < files->routes; i++)
+        if (fits(files->route[i].pattern, path))
+            return &files->route[i];
+    return NULL;
 }
 
 /* "gzip;q=0.5": the word matches, and its weight is not 0 ("q=0", "q=0.000"). */

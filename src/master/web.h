@@ -26,11 +26,19 @@ struct web_file {
     struct web_bytes gzip; /* empty: it would not be smaller */
 };
 
+/* Of ROUTES in app.js, which is the one table of pages. */
+struct web_route {
+    const char *pattern; /* "experiments/:id/metrics" */
+    const char *link;    /* a header: the modules that it will ask for */
+};
+
 struct web_files {
     const char *hash;            /* 12 hexadecimal digits, of all files together */
     const char *etag;            /* the same as a weak validator, in its quotes */
     const struct web_file *file; /* by path */
     uint32_t count;
+    const struct web_route *route; /* the first that fits counts */
+    uint32_t routes;
 };
 
 /* What this program was built with. */
@@ -39,8 +47,8 @@ extern const struct web_files web_files;
 /* NULL: there is none.  Paths are compared as they are: "" and "a//b" are none. */
 const struct web_file *web_find(const struct web_files *files, const char *path);
 
-/* Whether `path`, what follows "/det/", begins like an address of a page. */
-bool web_is_page(const char *path);
+/* The page at `path`, what follows "/det/"; NULL: there is none. */
+const struct web_route *web_route(const struct web_files *files, const char *path);
 
 /* Whether a reply may be gzipped, by the request's Accept-Encoding (NULL: there is
  * none). */

@@ -130,7 +130,8 @@ struct log_line {
     int64_t rank;     /* -1: none */
     const char *text; /* without its newline; any bytes but NUL */
     uint32_t len;
-    uint32_t cut; /* bytes of it left out behind these; see log_query */
+    uint32_t cut;     /* bytes of it left out behind these; see log_query */
+    uint32_t skipped; /* bytes of it left out before these */
     /* where it came from; equal for a whole batch */
     const char *allocation; /* NULL: unknown */
     const char *agent;
@@ -175,7 +176,10 @@ struct log_query {
     const char *search;
     bool is_regex;      /* as in base/pattern.h */
     bool folds;         /* A-Z are searched for as a-z */
-    uint32_t cut_bytes; /* so much of a line's text at most; 0: all of it */
+    uint32_t cut_bytes; /* so much of a line's text at most; 0: all of it.  What is
+                         * searched for is in what is left: the text where it stands
+                         * first, of an expression the match that ends first; of one
+                         * longer than that its beginning */
 };
 
 /* Lines in the arena they were read into. */

@@ -101,6 +101,32 @@ bool log_scan_matches(struct log_scan *scan, const struct log_line *line)
     return pattern_matcher_finds(scan->matcher, line->text, line->len);
 }
 
+static struct log_hit find_pattern(struct log_scan *scan, const struct log_line *line)
+{
+    struct log_hit hit = {0};
+
+    (void)pattern_matcher_where(scan->matcher, line->text, line->len, &hit.begin,
+                                &hit.end);
+    /* once up to its end, and what it is long some times to find its beginning */
+    scan->cost += PATTERN_COST * (hit.end + 8 * (hit.end - hit.begin));
+    return hit;
+}
+
+struct log_hit log_scan_where(struct log_scan *scan, const struct log_line *line)
+{
+    struct log_hit hit = {0};
+    const char *at;
+
+    if (scan->pattern)
+        return find_pattern(scan, line);
+    at = scan->places ? find_in(&scan->place[0].find, line->text, line->len) : NULL;
+    if (at) {
+        hit.begin = (size_t)(at - line->text);
+        hit.end = hit.begin + scan->place[0].find.len;
+    }
+    return hit;
+}
+
 size_t log_scan_cost(struct log_scan *scan)
 {
     size_t cost = scan->cost;

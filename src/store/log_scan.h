@@ -43,6 +43,12 @@ bool log_scan_begin(struct log_scan *scan, const void *bytes, size_t len);
 bool log_scan_may(struct log_scan *scan, const struct log_line *line);
 /* Of one that may: whether it does. */
 bool log_scan_matches(struct log_scan *scan, const struct log_line *line);
+/* Of one that does: where; nothing, at its beginning, where nothing is looked for. */
+struct log_hit {
+    size_t begin;
+    size_t end;
+};
+struct log_hit log_scan_where(struct log_scan *scan, const struct log_line *line);
 /* What this chunk has cost besides its bytes, in bytes; counts from 0 again. */
 size_t log_scan_cost(struct log_scan *scan);
 

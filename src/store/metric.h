@@ -164,6 +164,8 @@ det_status metric_stats_add_head(struct metric_stats *stats, int64_t run_id,
                                  const void *head, size_t len, struct err *err);
 void metric_stats_encode(const struct metric_stats *stats, struct buf *out);
 void metric_stats_sort(struct metric_stats *stats); /* by name */
+/* How the API calls a bit set of types; several at once are "string". */
+const char *metric_type_name(uint32_t types);
 
 /* ---- blocks (metric_block.c) ----------------------------------------------------- */
 

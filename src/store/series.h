@@ -129,7 +129,11 @@ det_status store_series_names(struct db *db, const int64_t *trial, uint32_t tria
                               struct arena *mem, struct series_metric **ret_names,
                               uint32_t *ret_count, struct err *err);
 
-/* The groups and names of an experiment's metrics: [{"group":..,"name":..}] sorted. */
+/* An experiment's metrics: [{"group":..,"name":..,"type":..}], sorted.  The type is
+ * "number" where any report has one, else what store_metric_list() says of the first
+ * trial that has it.  Only METRIC_TYPE_LOOKS groups of trials are looked at for that;
+ * what else is no number is called "string". */
+enum { METRIC_TYPE_LOOKS = 16 };
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
                               struct json **ret_names, struct err *err);
 /* A trial's metrics, sorted by group and name, as elements of an array that is open:

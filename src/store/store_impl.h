@@ -89,6 +89,21 @@ struct db_query build_query(struct build *b, struct db *db, const char *head,
 /* Which rows [start, end) of `total` a page means; see views.h. */
 void page_place(struct page *page, int64_t total);
 
+/* How long a trial `t` of experiment `e` was on slots, of what runs elsewhere how long
+ * it took; a run that goes on counts until `now`.  TRIAL_ON_SLOTS_SQL knows no time of
+ * day: see trial_on_slots_us(). */
+/* clang-format off */
+#define SPAN_SQL(row, now)                                                             \
+    "CASE WHEN " row ".end_us = 0 THEN " now " - " row ".start_us"                     \
+    " WHEN " row ".end_us > " row ".start_us THEN " row ".end_us - " row ".start_us"   \
+    " ELSE 0 END"
+#define TRIAL_ON_SLOTS_AT_SQL(now)                                                     \
+    "CASE WHEN e.is_unmanaged THEN " SPAN_SQL("t", now)                                \
+    " ELSE COALESCE((SELECT SUM(" SPAN_SQL("a", now) ") FROM allocations a"            \
+    "  WHERE a.trial_id = t.id AND a.start_us > 0), 0) END"
+#define TRIAL_ON_SLOTS_SQL TRIAL_ON_SLOTS_AT_SQL("0")
+/* clang-format on */
+
 /* The highest steps of all groups and runs that were not taken back, of a trial
  * that the statement calls `t`. */
 #define TRIAL_STEPS_SQL                                                                \

@@ -17,6 +17,7 @@
 #include "store/store_impl.h"
 
 enum { PAGE_BYTES = 64 << 10, MOST_BYTES = 4 << 20, SCAN_BYTES = 8 << 20 };
+enum { BEFORE_HIT = 64 }; /* bytes of a cut line before what is searched for */
 
 enum { READ_TASK, READ_UPTO, READ_FROM };
 
@@ -126,6 +127,29 @@ static const char *keep_name(struct page_reader *r, const char *name,
     return arena_strdup(r->mem, name);
 }
 
+/* What is left of a line that is cut: its beginning; or, where what is searched for
+ * would not be in it, that with a little before it, from a whole character on.  What is
+ * before it never takes the place of its end. */
+static void cut_line(struct page_reader *r, const struct log_line *line,
+                     struct log_line *ret_cut)
+{
+    size_t most = r->query->cut_bytes;
+    struct log_hit hit = log_scan_where(&r->scan, line);
+    size_t len = MIN(hit.end - hit.begin, most);
+    size_t first = 0;
+
+    if (hit.end > most) {
+        first = hit.begin -
+                MIN(hit.begin, MIN(MIN(most / 4, (size_t)BEFORE_HIT), most - len));
+        while (first < hit.begin && ((unsigned char)line->text[first] & 0xc0) == 0x80)
+            first++;
+    }
+    ret_cut->text = line->text + first;
+    ret_cut->len = (uint32_t)MIN(most, line->len - first);
+    ret_cut->cut = line->len - (uint32_t)first - ret_cut->len;
+    ret_cut->skipped = (uint32_t)first;
+}
+
 /* Copies a line that borrows from its chunk. */
 static det_status keep(struct page_reader *r, const struct log_line *line,
                        struct err *err)
@@ -135,11 +159,9 @@ static det_status keep(struct page_reader *r, const struct log_line *line,
         r->found.count ? &r->found.at[r->found.count - 1] : &none;
     struct log_line copy = *line;
 
-    if (r->query->cut_bytes && line->len > r->query->cut_bytes) {
-        copy.len = r->query->cut_bytes;
-        copy.cut = line->len - copy.len;
-    }
-    copy.text = arena_strndup(r->mem, line->text, copy.len);
+    if (r->query->cut_bytes && line->len > r->query->cut_bytes)
+        cut_line(r, line, &copy);
+    copy.text = arena_strndup(r->mem, copy.text, copy.len);
     copy.allocation = keep_name(r, line->allocation, before->allocation);
     copy.agent = keep_name(r, line->agent, before->agent);
     copy.container = keep_name(r, line->container, before->container);

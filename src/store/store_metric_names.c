@@ -15,11 +15,11 @@
 enum { OF_EXPERIMENT, OF_TRIAL, FULL_OF_EXPERIMENT, FULL_OF_TRIAL };
 
 static const struct sql metric_name_sql[] = {
-    SQL(OF_EXPERIMENT, "SELECT DISTINCT g.name, s.names FROM trials t"
+    SQL(OF_EXPERIMENT, "SELECT g.name, s.names, MIN(t.id) FROM trials t"
                        "  JOIN metric_shapes s ON s.trial_id = t.id"
                        "  JOIN metric_groups g ON g.id = s.group_id"
-                       " WHERE t.experiment_id = $1"),
-    SQL(OF_TRIAL, "SELECT g.name, s.names FROM metric_shapes s"
+                       " WHERE t.experiment_id = $1 GROUP BY g.name, s.names"),
+    SQL(OF_TRIAL, "SELECT g.name, s.names, s.trial_id FROM metric_shapes s"
                   "  JOIN metric_groups g ON g.id = s.group_id"
                   " WHERE s.trial_id = $1"),
     /* whose names are not all in shapes */
@@ -33,34 +33,46 @@ static const struct sql metric_name_sql[] = {
 };
 const struct sql_table metric_name_sql_table = SQL_TABLE(metric_name_sql);
 
+#define IS_NUMBER (1u << METRIC_NUMBER)
+#define IS_STRING (1u << METRIC_STRING)
+
 struct pair {
     const char *group;
     const char *name;
+    uint32_t types;   /* bit set of enum metric_type; 0: not known yet */
+    int64_t trial_id; /* the first one that has it */
 };
 
 struct pairs {
-    struct map known; /* "group.name": groups have no '.' */
+    struct map known; /* "group.name": groups have no '.'; index + 1 */
     VEC(struct pair) all;
 };
 
-static bool pairs_add(struct pairs *pairs, const char *group, const char *name,
-                      struct arena *mem)
+static bool pairs_add(struct pairs *pairs, const struct pair *pair, struct arena *mem)
 {
-    struct pair pair = {group, name};
-    char *key = arena_printf(mem, "%s.%s", group, name);
+    char *key = arena_printf(mem, "%s.%s", pair->group, pair->name);
+    struct pair *there;
+    uintptr_t at;
 
     if (!key)
         return false;
-    if (smap_get(&pairs->known, key))
-        return true;
-    return smap_put(&pairs->known, key, key) && vec_push(&pairs->all, pair);
+    at = (uintptr_t)smap_get(&pairs->known, key);
+    if (!at)
+        return vec_push(&pairs->all, *pair) &&
+               smap_put(&pairs->known, key, (void *)(uintptr_t)pairs->all.count);
+    there = &pairs->all.at[at - 1];
+    there->types |= pair->types;
+    if (pair->trial_id < there->trial_id)
+        there->trial_id = pair->trial_id;
+    return true;
 }
 
-static bool pairs_add_all(struct pairs *pairs, const char *group,
+static bool pairs_add_all(struct pairs *pairs, struct pair like,
                           const struct json *names, struct arena *mem)
 {
     json_each(item, names) {
-        if (!pairs_add(pairs, group, json_str(item, ""), mem))
+        like.name = json_str(item, "");
+        if (!pairs_add(pairs, &like, mem))
             return false;
     }
     return true;
@@ -84,9 +96,9 @@ static det_status gather_group(struct db *db, int64_t trial_id, const char *grou
 
     for (size_t i = 0; i < stats.all.count && !st; i++) {
         const struct metric_stat *stat = stats.all.at[i];
+        struct pair pair = {group, stat->name, stat->types, trial_id};
 
-        if (stat->types & 1u << METRIC_NUMBER &&
-            !pairs_add(pairs, group, stat->name, mem))
+        if (stat->types & IS_NUMBER && !pairs_add(pairs, &pair, mem))
             st = err_default(err, DET_NOMEM);
     }
     metric_stats_done(&stats);
@@ -131,6 +143,8 @@ static det_status gather_pairs(struct db *db, int which, int64_t id, struct aren
     while (db_next(&q)) {
         const char *group = db_col_str(&q, mem);
         const char *text = db_col_str(&q, mem);
+        struct pair number = {.group = group, .types = IS_NUMBER};
+        struct pair other = {.group = group};
         struct json *names = NULL;
         det_status st = q.status;
 
@@ -138,15 +152,66 @@ static det_status gather_pairs(struct db *db, int which, int64_t id, struct aren
             st = json_parse(text, strlen(text), mem, &names, err);
         if (st)
             return st;
-        if (!pairs_add_all(pairs, group, json_get(names, "n"), mem) ||
+        number.trial_id = other.trial_id = db_col_i64(&q);
+        if (!pairs_add_all(pairs, number, json_get(names, "n"), mem) ||
             (which == OF_EXPERIMENT &&
-             !pairs_add_all(pairs, group, json_get(names, "o"), mem)))
+             !pairs_add_all(pairs, other, json_get(names, "o"), mem)))
             return err_default(err, DET_NOMEM);
     }
     if (q.status)
         return q.status;
     return gather_full(db, which == OF_TRIAL ? FULL_OF_TRIAL : FULL_OF_EXPERIMENT, id,
                        mem, pairs, err);
+}
+
+/* What shapes do not tell: of which type the values are that were put away as JSON.
+ * The summary of one trial that has them says so; a trial more or less of a search
+ * looks the same, and thousands of them would have to be read. */
+static det_status look_at_types(struct db *db, size_t first, struct pairs *pairs,
+                                struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(256 << 20);
+    const struct pair of = pairs->all.at[first];
+    struct metric_stats stats = {.mem = &mem};
+    det_status st = metric_stats_of(db, of.trial_id, of.group, &stats, err);
+
+    for (size_t i = first; i < pairs->all.count && !st; i++) {
+        struct pair *pair = &pairs->all.at[i];
+        const struct metric_stat *stat;
+
+        if (pair->types || pair->trial_id != of.trial_id ||
+            strcmp(pair->group, of.group) != 0)
+            continue;
+        stat = smap_get(&stats.by_name, pair->name);
+        /* all that was said of it was lost by a rollback: text like any other */
+        pair->types = stat && stat->types ? stat->types : IS_STRING;
+    }
+    metric_stats_done(&stats);
+    return st;
+}
+
+/* Each look reads all that a trial reported in a group: there are so many and no more,
+ * however many trials have a text of their own. */
+static det_status find_types(struct db *db, struct pairs *pairs, struct err *err)
+{
+    uint32_t looks = 0;
+    det_status st = DET_OK;
+
+    for (size_t i = 0; i < pairs->all.count && !st; i++) {
+        if (pairs->all.at[i].types)
+            continue;
+        if (looks++ < METRIC_TYPE_LOOKS)
+            st = look_at_types(db, i, pairs, err);
+        else
+            pairs->all.at[i].types = IS_STRING;
+    }
+    return st;
+}
+
+/* Where any report has a number there is a line to draw, whatever else came. */
+static const char *pair_type(const struct pair *pair)
+{
+    return metric_type_name(pair->types & IS_NUMBER ? IS_NUMBER : pair->types);
 }
 
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
@@ -161,11 +226,15 @@ det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena
         st = gather_pairs(db, OF_EXPERIMENT, experiment_id, mem, &pairs, err);
     if (!st && pairs.all.count)
         qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
+    if (!st)
+        st = find_types(db, &pairs, err);
     for (size_t i = 0; i < pairs.all.count && !st; i++) {
         struct json *item = json_new(mem, JSON_OBJECT);
 
         (void)json_set(mem, item, "group", json_new_str(mem, pairs.all.at[i].group));
         (void)json_set(mem, item, "name", json_new_str(mem, pairs.all.at[i].name));
+        (void)json_set(mem, item, "type",
+                       json_new_str(mem, pair_type(&pairs.all.at[i])));
         if (!json_push(list, item))
             st = err_default(err, DET_NOMEM);
     }

@@ -104,7 +104,7 @@ static det_status add_tail(struct db *db, const struct metric_run *run,
 
 /* ---- summaries ------------------------------------------------------------------- */
 
-static const char *type_name(uint32_t types)
+const char *metric_type_name(uint32_t types)
 {
     static const char *const names[] = {"number", "string", "boolean", "date",
                                         "object", "array",  "null"};
@@ -120,7 +120,7 @@ static const char *type_name(uint32_t types)
 
 static void write_stat(struct json_writer *w, const struct metric_stat *stat)
 {
-    const char *type = type_name(stat->types);
+    const char *type = metric_type_name(stat->types);
 
     jw_object(w, stat->name);
     jw_str(w, "type", type);
@@ -223,7 +223,7 @@ static void list_stat(struct json_writer *w, const char *group,
     jw_object(w, NULL);
     jw_str(w, "group", group);
     jw_str(w, "name", stat->name);
-    jw_str(w, "type", type_name(stat->types));
+    jw_str(w, "type", metric_type_name(stat->types));
     jw_i64(w, "count", (int64_t)stat->count);
     if (stat->count) {
         jw_real(w, "min", stat->mark[MARK_MIN].value);

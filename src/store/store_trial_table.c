@@ -21,7 +21,7 @@ enum { TABLE, TABLE_VALIDATIONS, KIN_ONE, KIN_CHILDREN, WARM_STARTS };
     "  ELSE COALESCE((SELECT MAX(CASE a.state WHEN 'RUNNING' THEN 4"                   \
     "   WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2 ELSE 1 END) FROM allocations a"   \
     "   WHERE a.experiment_id = t.experiment_id AND a.trial_id = t.id"                 \
-    "   AND a.state <> 'TERMINATED'), 1) END"
+    "   AND a.state <> 'TERMINATED'), 1) END, " TRIAL_ON_SLOTS_SQL
 #define OF_EXPERIMENT                                                                  \
     " FROM trials t JOIN experiments e ON e.id = t.experiment_id"                      \
     " WHERE t.experiment_id = $1 ORDER BY t.id"
@@ -72,6 +72,7 @@ static void read_line(struct db_query *q, bool with_validations, struct arena *m
     line->has_latest = read_metric(q, &line->latest);
     line->steps = db_col_i64(q);
     line->live_state = (uint32_t)db_col_i64(q);
+    line->on_slots_us = db_col_i64(q);
     if (with_validations) {
         line->best_validation = db_col_str(q, mem);
         line->latest_validation = db_col_str(q, mem);

@@ -59,16 +59,16 @@ static void build_view(struct build *b)
     buf_puts(&b->text, ", ");
     build_columns(b, "t", view_fields);
     buf_puts(&b->text,
-             ", " TRIAL_STEPS_SQL ","
-             " CASE WHEN t.end_us > 0 THEN t.end_us - t.start_us ELSE 0 END,"
-             " CASE WHEN t.state = 'ACTIVE' AND (SELECT e.is_unmanaged"
-             "  FROM experiments e WHERE e.id = t.experiment_id) THEN 4"
+             ", " TRIAL_STEPS_SQL ", e.is_unmanaged,"
+             " " TRIAL_ON_SLOTS_SQL ","
+             " (SELECT a.exit_reason FROM allocations a WHERE a.trial_id = t.id"
+             "  ORDER BY a.id DESC LIMIT 1),"
+             " CASE WHEN t.state = 'ACTIVE' AND e.is_unmanaged THEN 4"
              " WHEN t.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
              "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
              "  ELSE 1 END) FROM allocations a WHERE a.experiment_id = t.experiment_id"
-             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END,"
-             " (SELECT e.is_unmanaged FROM experiments e WHERE e.id = t.experiment_id)"
-             " FROM trials t");
+             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
+             " FROM trials t JOIN experiments e ON e.id = t.experiment_id");
 }
 
 static det_status views_get(struct db_query *q, int64_t count, struct arena *mem,
@@ -86,9 +86,10 @@ static det_status views_get(struct db_query *q, int64_t count, struct arena *mem
         db_read(q, trial_fields, &row->row, mem);
         db_read(q, view_fields, row, mem);
         row->total_batches = db_col_i64(q);
-        row->wall_clock_us = db_col_i64(q);
-        row->live_state = (uint32_t)db_col_i64(q);
         row->is_unmanaged = db_col_bool(q);
+        row->on_slots_us = db_col_i64(q);
+        row->exit_reason = db_col_str(q, mem);
+        row->live_state = (uint32_t)db_col_i64(q);
     }
     *ret_rows = rows;
     *ret_count = at;
@@ -130,9 +131,8 @@ static det_status build_order(struct build *b, const struct trial_query *query,
                    direction);
     else
         buf_printf(&b->text,
-                   " ORDER BY CASE WHEN t.end_us > 0 THEN t.end_us ELSE %" PRId64
-                   " END - t.start_us %s, t.id %s",
-                   query->now_us, direction, direction);
+                   " ORDER BY " TRIAL_ON_SLOTS_AT_SQL("%" PRId64) " %s, t.id %s",
+                   query->now_us, query->now_us, direction, direction);
     return DET_OK;
 }
 

@@ -19,7 +19,8 @@ struct trial_line {
     int64_t steps;
     int64_t restarts;
     int64_t start_us;
-    int64_t end_us; /* 0: it is not over */
+    int64_t end_us;      /* 0: it is not over */
+    int64_t on_slots_us; /* see trial_on_slots_us() of views.h */
     const char *hparams;
     bool has_best;
     double best; /* the searcher's metric at the best and at the latest validation */

@@ -136,11 +136,19 @@ struct trial_view {
     int64_t latest_validation_us;
     int64_t checkpoint_count;
     int64_t checkpoint_size;
-    int64_t wall_clock_us; /* from start to end; 0 while it runs */
+    int64_t on_slots_us;     /* see trial_on_slots_us() */
+    const char *exit_reason; /* of its latest run; NULL: it has said none */
     const char *log_policy_matched;
     uint32_t live_state;
     bool is_unmanaged;
 };
+/* How long it was on slots, by what the store says; negative there while a run goes on:
+ * the time of those that ended less the time of day when it began.  Clocks can be set.
+ */
+static inline int64_t trial_on_slots_us(int64_t said_us, int64_t now_us)
+{
+    return said_us >= 0 ? said_us : said_us + now_us > 0 ? said_us + now_us : 0;
+}
 struct trial_query {
     int64_t experiment_id;
     uint32_t states; /* bit set; 0: all */
@@ -154,8 +162,7 @@ det_status store_trial_list(struct db *db, struct trial_query *query, struct are
                             struct err *err);
 det_status store_trial_get(struct db *db, int64_t id, struct arena *mem,
                            struct trial_view *ret_row, struct err *err);
-/* All trials of an experiment by number, for whoever continues it: latest_checkpoint is
- * the last that is still there. */
+/* By number, for whoever continues it: latest_checkpoint is the last still there. */
 det_status store_experiment_past(struct db *db, int64_t id, struct arena *mem,
                                  struct trial **ret_rows, uint32_t *ret_count,
                                  struct err *err);

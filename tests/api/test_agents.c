@@ -362,10 +362,22 @@ TEST(a_slot_drains_as_an_agent_does)
         GET("agent", "/api/v1/agents/a1", 200,
             "agent.draining=false; agent.slotStats.typeStats.TYPE_CPU.draining=1; "
             "agent.slotStats.typeStats.TYPE_CPU.disabled=2"),
+        GET("pool", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsAvailable=2; resourcePools.0.slotsUsed=1; "
+            "resourcePools.0.slotsDisabled=1"),
         END_STEPS};
     static const struct step drained[] = {
         {"drained", NET_GET, "/api/v1/agents/a1/slots/0", NULL, 200,
          "slot.draining=false; slot.container!", USER, true, NULL},
+        GET("pool", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsUsed=0; resourcePools.0.slotsDisabled=2"),
+        POST("off", "/api/v1/agents/a1/disable", NULL, 200, NULL, ADMIN),
+        GET("all off", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsAvailable=2; resourcePools.0.slotsDisabled=2"),
+        POST("on", "/api/v1/agents/a1/slots/0/enable", "{}", 200, NULL, ADMIN),
+        POST("agent on", "/api/v1/agents/a1/enable", "{}", 200, NULL, ADMIN),
+        GET("some off", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsDisabled=1"),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
@@ -379,6 +391,49 @@ TEST(a_slot_drains_as_an_agent_does)
     share_exit(&share, "CLEAN", 0);
     await_trial(bed, share.trial, "COMPLETED");
     bed_play(bed, drained);
+}
+
+TEST(slots_are_in_use_until_all_nodes_of_a_task_are_over)
+{
+    static const char config[] = "entrypoint: x\n"
+                                 "searcher: {name: single, metric: loss}\n"
+                                 "resources: {slots_per_trial: 4}\n";
+    static const struct step drain[] = {
+        POST("one", "/api/v1/agents/a1/disable", "{'drain': true}", 200, NULL, ADMIN),
+        POST("other", "/api/v1/agents/a2/slots/1/disable", "{'drain': true}", 200, NULL,
+             ADMIN),
+        END_STEPS};
+    static const struct step half[] = {
+        GET("pool", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsAvailable=4; resourcePools.0.slotsUsed=4; "
+            "resourcePools.0.slotsDisabled=0"),
+        END_STEPS};
+    static const struct step exited[] = {{"exited", NET_GET,
+                                          "/api/v1/agents/a1/slots/0", NULL, 200,
+                                          "slot.container!", USER, true, NULL},
+                                         END_STEPS};
+    static const struct step over[] = {
+        GET("pool", "/api/v1/resource-pools", 200,
+            "resourcePools.0.slotsAvailable=4; resourcePools.0.slotsUsed=0; "
+            "resourcePools.0.slotsDisabled=3"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agents[2] = {0};
+    struct share shares[2];
+
+    agent_join(&agents[0], bed, "a1", 2);
+    agent_join(&agents[1], bed, "a2", 2);
+    (void)create(bed, config);
+    for (int i = 0; i < 2; i++)
+        shares[i] = agent_run(&agents[i]);
+    bed_play(bed, drain);
+    bed_play(bed, half);
+    share_exit(&shares[0], "CLEAN", 0);
+    bed_play(bed, exited);
+    bed_play(bed, half);
+    share_exit(&shares[1], "CLEAN", 0);
+    await_trial(bed, shares[1].trial, "COMPLETED");
+    bed_play(bed, over);
 }
 
 /* ---- the queue ------------------------------------------------------------------- */

@@ -220,6 +220,7 @@ TEST(people_name_label_and_describe_experiments)
         PATCH("the rest stays", "/api/v1/experiments/1", "{'notes': ''}", 200,
               "experiment.name=new; experiment.notes="),
         PATCH("no name", "/api/v1/experiments/1", "{'name': ''}", 400, NULL),
+        PATCH("blank name", "/api/v1/experiments/1", "{'name': ' '}", 400, NULL),
         PATCH("no labels", "/api/v1/experiments/1", "{'labels': 'a'}", 400, NULL),
         PATCH("empty label", "/api/v1/experiments/1", "{'labels': ['']}", 400, NULL),
         PATCH("unknown", "/api/v1/experiments/9", "{'name': 'x'}", 404, NULL),

@@ -77,6 +77,8 @@ TEST(a_failed_trial_starts_again_from_its_latest_checkpoint_until_it_may_no_more
     await_experiment(bed, id, "ERROR");
     await_trial(bed, share.trial, "ERROR");
     CHECK_EQ(bed_i64(bed, "awaited.trial.restarts"), 2);
+    CHECK_STR(json_str(json_path(bed->vars, "awaited.trial.exitReason"), NULL),
+              "so it ended");
 }
 
 TEST(a_grid_tries_every_combination_once)
@@ -226,6 +228,78 @@ TEST(a_paused_experiment_goes_on_where_it_stopped)
     share_exit(&share, "CLEAN", 0);
     await_experiment(bed, id, "COMPLETED");
     CHECK_EQ(bed_i64(bed, "awaited.experiment.trialIds.0"), share.trial);
+}
+
+/* Its program had begun though nobody had said so; it hears that it must stop, says
+ * that it does, and is gone before the kill comes. */
+TEST(a_run_that_is_to_be_killed_and_stops_by_itself_is_not_the_end_of_its_trial)
+{
+    static const struct step pause[] = {
+        POST("pause", "/api/v1/experiments/${share.experiment}/pause", NULL, 200, NULL),
+        END_STEPS};
+    static const struct step activate[] = {
+        POST("activate", "/api/v1/experiments/${share.experiment}/activate", NULL, 200,
+             NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+    int64_t id;
+
+    agent_join(&agent, bed, "a1", 1);
+    id = create(bed, config_single);
+    share = agent_start(&agent);
+    bed_play(bed, pause);
+    share_await_kill(&share);
+    CHECK(share_is_preempted(&share, 0));
+    share_acknowledge(&share);
+    share_exit(&share, "CLEAN", 0);
+    bed_play(bed, activate);
+    share = agent_run(&agent);
+    CHECK_EQ(share.run, 2);
+    share_exit(&share, "CLEAN", 0);
+    await_experiment(bed, id, "COMPLETED");
+}
+
+static double clocked(struct bed *bed, const char *path)
+{
+    double seconds = 0;
+
+    CHECK(json_number(json_path(bed->vars, path), &seconds));
+    return seconds;
+}
+
+TEST(only_time_on_slots_counts)
+{
+    static const struct step pause[] = {
+        POST("pause", "/api/v1/experiments/${share.experiment}/pause", NULL, 200, NULL),
+        END_STEPS};
+    static const struct step paused[] = {
+        {"paused", NET_GET, "/api/v1/trials/${share.trial}", NULL, 200,
+         "trial.exitReason=it was preempted", ADMIN, true, NULL},
+        END_STEPS};
+    static const struct step later[] = {
+        GET("later", "/api/v1/trials/${share.trial}", 200,
+            "trial.wallClockTime=${paused.trial.wallClockTime}"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    bed_pass(bed, 10);
+    await_trial(bed, share.trial, "RUNNING");
+    CHECK(clocked(bed, "awaited.trial.wallClockTime") >= 10);
+    bed_play(bed, pause);
+    CHECK(share_is_preempted(&share, 60));
+    share_acknowledge(&share);
+    share_exit(&share, "CLEAN", 0);
+    bed_play(bed, paused);
+    CHECK(clocked(bed, "paused.trial.wallClockTime") >= 10);
+    bed_pass(bed, 1000);
+    bed_play(bed, later);
 }
 
 static const struct step on_the_ended[] = {

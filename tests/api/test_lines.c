@@ -173,6 +173,9 @@ TEST(long_lines_come_cut_unless_asked_for)
     static const struct step steps[] = {
         DO(log_long), GET("cut", LINES "?from=-1", 200, "lines#1"),
         GET("whole", LINES "?from=-1&cut=0", 200, "lines.0.6!"), DO(check_long),
+        /* a hit that its beginning would not show: bytes behind it, and before */
+        GET("hit", "/api/v1/det/tasks/${share.task_id}/search?text=%3Cb%3E", 200,
+            "lines.0.hits.0.5~<b>; lines.0.hits.0.6=0; lines.0.hits.0.7=9937"),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};

@@ -2,7 +2,9 @@
 /* A master that only shows: who may look without a session, and that nothing changes.
  */
 #include "base/compiler.h"
+#include "base/io.h"
 #include "master/master.h"
+#include "store/db.h"
 #include "tests/api/script.h"
 
 TEST(whoever_runs_it_looks_without_a_session_and_changes_nothing)
@@ -71,4 +73,27 @@ TEST(a_stream_of_changes_needs_no_session_there)
     bed_await_bytes(stream);
     bed_stop_master(bed);
     (void)bed_end(bed, stream); /* there were bytes: it was a stream */
+}
+
+TEST(the_page_is_shown_there_though_nobody_can_be_looked_up)
+{
+    static const struct step steps[] = {
+        GET("health", "/health", 200, "status=up", OTHER),
+        GET("info", "/info", 200, NULL, OTHER),
+        GET("calls", "/docs/openapi.json", 200, NULL, OTHER),
+        GET("list", "/api/v1/experiments", 500, NULL, OTHER),
+        POST("log in", "/api/v1/auth/login", "{'username': 'admin', 'password': ''}",
+             500, NULL, OTHER),
+        END_STEPS};
+    BED(bed, NULL);
+    struct db *db;
+
+    bed->other = bed_login(bed, "admin", "", 200);
+    master_set_read_only(bed->master);
+    CHECK_OK(db_open(io_system(), arena_printf(&bed->mem, "%s/det.db", bed->data_dir),
+                     false, &db, &test_err));
+    CHECK_OK(db_exec(db, "ALTER TABLE sessions RENAME TO gone", &test_err));
+    bed_play(bed, steps);
+    CHECK_OK(db_exec(db, "ALTER TABLE gone RENAME TO sessions", &test_err));
+    db_close(db);
 }

@@ -206,7 +206,9 @@ TEST(metrics_are_read_back_in_streams_and_series)
         GET("a page", "/api/v1/trials/1/workloads?limit=1&offset=1", 200,
             "workloads#1"),
         GET("workloads of none", "/api/v1/trials/9/workloads", 404, NULL),
-        GET("names", "/api/v1/det/experiments/1/metric-names", 200, "metricNames?"),
+        GET("names", "/api/v1/det/experiments/1/metric-names", 200,
+            "metricNames#4; metricNames.0.name=note; metricNames.0.type=string; "
+            "metricNames.1.name=x; metricNames.1.type=number"),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
@@ -215,7 +217,7 @@ TEST(metrics_are_read_back_in_streams_and_series)
     share_report(&share, "training", 10, "{'loss': 2.5}", 200);
     share_report(&share, "training", 20, "{'loss': 1.5}", 200);
     share_report(&share, "validation", 20, "{'loss': 0.5}", 200);
-    share_report(&share, "mine", 20, "{'x': 'Infinity'}", 200);
+    share_report(&share, "mine", 20, "{'x': 'Infinity', 'note': 'text'}", 200);
     share_checkpoint(&share, uuid_a, 20);
     bed_play(bed, steps);
 }

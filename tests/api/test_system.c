@@ -13,7 +13,7 @@ TEST(the_open_calls_need_no_token)
         GET("health", "/health", 200, "status=up; database=up", NOBODY),
         GET("master", "/api/v1/master", 200,
             "clusterId=${info.cluster_id}; masterId=${info.master_id}; "
-            "strictJobQueueControl=false; user!",
+            "strictJobQueueControl=false; changesAt~${info.master_id}:; user!",
             NOBODY),
         GET("known", "/api/v1/master", 200, "user.username=admin; mayAdminister=true",
             ADMIN),

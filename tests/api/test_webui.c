@@ -37,9 +37,15 @@ TEST(the_address_of_the_master_leads_to_the_page)
 TEST(each_address_of_a_view_is_the_same_page_and_an_unknown_one_says_so)
 {
     static const char *const known[] = {"/det/experiments?search=x",
-                                        "/det/experiments/3/trials", "/det/login",
-                                        "/det/trials/1/logs"};
-    static const char *const unknown[] = {"/det/nothing", "/det/web", "/det/..%2Fx"};
+                                        "/det/experiments/3/trials",
+                                        "/det/login",
+                                        "/det/trials/1/logs",
+                                        "/det/trials/1/overview",
+                                        "/det/tasks/x/overview"};
+    static const char *const unknown[] = {
+        "/det/nothing",          "/det/web",
+        "/det/..%2Fx",           "/det/experiments/3/nothing",
+        "/det/trials/1/nothing", "/det/tasks/x/nothing"};
     BED(bed, NULL);
     const char *page = get(bed, "/det/", NULL).text;
     struct reply reply;
@@ -54,6 +60,24 @@ TEST(each_address_of_a_view_is_the_same_page_and_an_unknown_one_says_so)
         CHECK_EQ(reply.status, 404);
         CHECK_STR(reply.text, page);
     }
+}
+
+/* People leave "/det" out; programs are told. */
+TEST(what_nothing_has_is_a_page_for_browsers)
+{
+    const char *browser = "Accept: text/html,application/xhtml+xml,*/*;q=0.8";
+    BED(bed, NULL);
+    struct reply reply = get(bed, "/experiments/3?tab=x", browser);
+
+    CHECK_EQ(reply.status, 302);
+    CHECK_STR(bed_header(bed, &reply, "Location"), "/det/experiments/3?tab=x");
+    reply = get(bed, "//elsewhere.example/x", browser);
+    CHECK_EQ(reply.status, 302);
+    CHECK_STR(bed_header(bed, &reply, "Location"), "/det//elsewhere.example/x");
+    reply = get(bed, "/experiments/3", NULL);
+    CHECK_EQ(reply.status, 404);
+    CHECK_HAS(reply.text, "there is nothing at '/experiments/3'");
+    CHECK_EQ(get(bed, "/api/v1/nothing", browser).status, 404);
 }
 
 TEST(the_page_may_do_only_what_it_has_to)

@@ -9,7 +9,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import urllib.parse
 
 from cluster import free_port, wait_for
 from peers import MLflow
@@ -22,7 +21,7 @@ def value(run, metric, step):
 
 
 def fill_mlflow(server, database, runs, steps):
-    """Ids of `runs` runs with ten metrics of `steps` steps each, in experiment 0."""
+    """`runs` runs with ten metrics of `steps` steps each, in experiment 0."""
     made = server.call("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0", "start_time": 1700000000000, "run_name": "like"})
     like = made["run"]["info"]["run_id"]
     server.call("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": like, "metrics": [
@@ -46,14 +45,6 @@ def fill_mlflow(server, database, runs, steps):
     db.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = ?", (like,))
     db.commit()
     db.close()
-    return ids
-
-
-def mlflow_chart_address(server, ids):
-    query = {"runs": ids, "metric": "m0", "experiments": ["0"], "plot_metric_keys": METRICS, "plot_layout": {"autosize": True},
-             "x_axis": "step", "y_axis_scale": "linear", "line_smoothness": 1, "show_point": False, "deselected_curves": [], "last_linear_y_axis_range": []}
-    text = "&".join(f"{key}={urllib.parse.quote(v if key in ('x_axis', 'y_axis_scale') else json.dumps(v))}" for key, v in query.items())
-    return f"http://127.0.0.1:{server.port}/#/metric?{text}"
 
 
 WRITER = """
@@ -117,22 +108,30 @@ def mlflow_first(server):
     return {"name": "first", "url": mlflow_runs(server), "until": NAMES + ".length > 5", "rounds": 3}
 
 
-def mlflow_chart(server, ids):
-    """All runs and metrics in the one plot that it has for this: a trace for each pair."""
-    return {"name": "chart", "url": mlflow_chart_address(server, ids), "rounds": 1, "height": 2600,
-            "until": f"document.querySelectorAll('.scatterlayer .trace').length >= {len(ids) * len(METRICS)}"}
+def mlflow_chart(server, runs):
+    """Its page of charts shows ten runs until one asks for all of them: page, menu and all runs together count."""
+    press = ("const press = (node) => ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'].forEach((name) => node.dispatchEvent("
+             "new (name.startsWith('p') ? PointerEvent : MouseEvent)(name, {bubbles: true, cancelable: true, button: 0})));")
+    menu = "document.querySelector('[data-testid=experiment-view-runs-visibility-column-header]')"
+    entry = "[...document.querySelectorAll('[role=menuitemradio]')].find((node) => node.textContent === 'Show all runs')"
+    return {"name": "chart", "url": mlflow_runs(server) + "&compareRunsMode=CHART", "rounds": 1, "height": 2600, "until": f"{NAMES}.length > 5 && {menu}",
+            "then": [{"do": f"{press} press({menu})", "until": entry},
+                     {"do": f"{press} press({entry})", "until": f"document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= {runs * len(METRICS)}"}]}
 
 
 def mlflow_table(server):
-    """Its address is what its menus change."""
-    def go(more):
-        return {"do": f"window.before = {NAMES}.join(); location.hash = '/experiments/0/runs?workflowType=machine_learning{more}'",
-                "until": f"{NAMES}.length > 5 && {NAMES}.join() !== window.before"}
-    more = {"do": f"window.count = {NAMES}.length; [...document.querySelectorAll('button')].find((one) => /load more/i.test(one.textContent)).click()",
-            "until": f"{NAMES}.length !== window.count || {NAMES}.join() !== window.before"}
-    return {"name": "table", "url": mlflow_runs(server), "until": NAMES + ".length > 5", "rounds": 3,
-            "then": [go("&orderByKey=attributes.%60Run%20Name%60&orderByAsc=true"), more,
-                     go("&searchFilter=" + urllib.parse.quote("attributes.run_name ILIKE '%77%'"))]}
+    """A column's head, "Load more", which stands where others have a next page, and a filter typed and entered."""
+    first = NAMES + "[0]"
+    count = "document.querySelector('.ag-root[aria-rowcount]').getAttribute('aria-rowcount')"
+    more = "[...document.querySelectorAll('button')].find((one) => /load more/i.test(one.textContent))"
+    typed = ("const box = document.querySelector('input[placeholder*=metrics]'); box.focus();"
+             "Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(box, \"attributes.run_name ILIKE '%77%'\");"
+             "box.dispatchEvent(new Event('input', {bubbles: true}));"
+             "box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', code: 'Enter', keyCode: 13, bubbles: true}))")
+    return {"name": "table", "url": mlflow_runs(server), "until": f"{NAMES}.length > 5 && {more}", "rounds": 3,
+            "then": [{"do": f"window.before = {first}; document.querySelector('[data-testid=\"sort-header-Run Name\"]').click()", "until": f"{first} && {first} !== window.before"},
+                     {"do": f"window.before = {count}; {more}.click()", "until": f"{count} !== window.before"},
+                     {"do": f"window.before = {first}; {typed}", "until": f"{first} && {first} !== window.before && {NAMES}.every((name) => name.includes('77'))"}]}
 
 
 def tensorboard_first(board):

@@ -27,13 +27,10 @@ import os
 import re
 import unittest
 
+import chromium
 from playwright.sync_api import expect, sync_playwright  # noqa: F401 (tests take expect from here)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CHROMIUM = os.environ.get("DET_CHROMIUM", "/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage",
-         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
 TIMEOUT_MS = 10000
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
@@ -47,7 +44,7 @@ class Stage:
         self.shots = shots
         os.makedirs(shots, exist_ok=True)
         self.playwright = sync_playwright().start()
-        self.browser = self.playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        self.browser = chromium.launch(self.playwright)
         expect.set_options(timeout=TIMEOUT_MS)
         with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
             self.look = file.read()

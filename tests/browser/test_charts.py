@@ -97,6 +97,76 @@ class Charts(BrowserTest):
         }""")
         self.assertEqual(out, [True] * len(out))
 
+    def labels(self, page, lines, axis="labels", **options):
+        """What stands at the y axes of charts of these values; axis: at others."""
+        return page.evaluate("""async ([lines, axis, asked]) => {
+            const base = document.querySelector('link[rel=modulepreload]').href;
+            const {lineChart} = await import(new URL('chart.js', base).href);
+            const {bytes} = await import(new URL('format.js', base).href);
+            const options = asked.isBytes ? {...asked, format: bytes} : asked;
+            const place = document.createElement('div');
+            document.querySelector('main').prepend(place);
+            const found = [];
+            for (const y of lines) {
+                const chart = lineChart(place, {title: "labels", ...options});
+                chart.update({x: Float64Array.from(y, (_, i) => i), lines: [{trial: 1, y: Float64Array.from(y)}], isExact: true});
+                while (!chart.drawn()?.labels) await new Promise((done) => setTimeout(done, 1));
+                found.push([...chart.drawn()[axis]]);
+                chart.destroy();
+            }
+            place.remove();
+            return found;
+        }""", [lines, axis, options])
+
+    def test_nothing_lies_between_two_steps(self):
+        page = self.metrics("search")
+        self.assertEqual(self.labels(page, [[5, 6, 7]], axis="xLabels"), [["0", "1", "2"]])
+        self.assertIn("0.2", self.labels(page, [[5, 6, 7]], axis="xLabels", xName="epoch")[0])
+
+    def test_an_axis_has_labels_whatever_a_training_reports(self):
+        page = self.metrics("search")
+        lines = [[-1e308, 1e308], [1e308, 1.1e308], [0, 1e308], [-1e307, -2e307], [2e18, 4e18], [2.5e20, 2.51e20], [1e-300, 3e-300], [1e-30, 1e-29], [123456, 123458], [1, 1], [0, 0], [-5, 12]]
+        for options in [{}, {"isLogY": True}]:
+            for line, labels in zip(lines, self.labels(page, lines, **options)):
+                if options and line[0] <= 0:
+                    continue
+                self.assertGreaterEqual(len(labels), 2, (options, line, labels))
+                self.assertEqual(len(set(labels)), len(labels), (options, line, labels))
+        self.assertEqual(self.labels(page, [[-5, 12]]), [["−5", "0", "5", "10"]])
+        self.assertIn("123.456k", self.labels(page, [[123456, 123458]])[0])
+
+    def test_an_axis_has_labels_when_numbers_have_changed(self):
+        page = self.metrics("search")
+        out = page.evaluate("""async () => {
+            const base = document.querySelector('link[rel=modulepreload]').href;
+            const {lineChart} = await import(new URL('chart.js', base).href);
+            const place = document.createElement('div');
+            document.querySelector('main').prepend(place);
+            const chart = lineChart(place, {title: "labels"});
+            const found = [];
+            for (const greatest of [4, 40, 400]) {
+                const before = chart.node.dataset.drawn;
+                chart.update({x: Float64Array.of(0, 1), lines: [{trial: 1, y: Float64Array.of(0, greatest)}], isExact: true});
+                while (chart.node.dataset.drawn === before) await new Promise((done) => setTimeout(done, 1));
+                await new Promise((done) => requestAnimationFrame(done));
+                found.push(chart.drawn().labels && chart.drawn().labels.at(-1));
+            }
+            chart.zoom([0.25, 0.75]);
+            await new Promise((done) => requestAnimationFrame(done));
+            found.push(Boolean(chart.drawn().labels));
+            chart.destroy();
+            return found;
+        }""")
+        self.assertEqual(out, ["4", "40", "400", True])
+
+    def test_neighbours_at_an_axis_of_bytes_differ(self):
+        page = self.metrics("search")
+        lines = [[23.1e9, 23.4e9], [23e9, 23e9 + 4e6], [0, 3], [1e6, 5e9], [1500, 1500.5]]
+        for line, labels in zip(lines, self.labels(page, lines, isBytes=True)):
+            self.assertGreaterEqual(len(labels), 2, (line, labels))
+            self.assertEqual(len(set(labels)), len(labels), (line, labels))
+        self.assertIn("23.2 GB", self.labels(page, lines, isBytes=True)[0])
+
     def test_what_is_no_number_is_marked_and_counted(self):
         page = self.metrics("numbers")
         loss = self.chart(page, "loss", "training")
@@ -105,6 +175,13 @@ class Charts(BrowserTest):
         expect(broken.get_by_text("3 values are not a number")).to_be_visible()
         page.get_by_text("1 metric without numbers").click()
         expect(page.get_by_text("a text")).to_be_visible()
+
+    def test_a_metric_of_text_is_no_empty_chart_of_an_experiment_either(self):
+        page = self.page_at(f"/det/experiments/{self.world.ids['numbers']}/metrics")
+        self.chart(page, "memory")
+        expect(page.locator("figure.chart").filter(has_text="note")).to_have_count(0)
+        page.get_by_text("1 metric without numbers").click()
+        expect(page.get_by_role("row", name="system.note string")).to_be_visible()
 
     def test_a_trial_says_its_epochs(self):
         page = self.metrics("numbers")

@@ -233,8 +233,15 @@ class Experiment(BrowserTest):
         area.fill("y" * 10001)
         expect(page.locator(".notes")).to_contain_text("1 too many")
         area.fill("mine")
+        page.locator(".tabs a", has_text="Code").click()  # what was written is there when one comes back
+        expect(area).to_have_count(0)
+        page.locator(".tabs a", has_text="Notes").click()
+        expect(area).to_have_value("mine")
         self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"notes": "theirs"})
         expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed these notes")
+        self.allow("status of 409")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("button", name="Keep mine")).to_be_focused()
         page.get_by_role("button", name="Put theirs below mine").click()
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".prose")).to_contain_text("theirs")
@@ -310,6 +317,43 @@ class Experiment(BrowserTest):
         page.locator(".tree").get_by_role("link", name=re.compile("parent")).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("parent")
 
+    def test_what_was_written_stays_when_the_dialog_is_left(self):
+        page = self.at(self.made("drafted"))
+        fork = lambda: page.get_by_role("button", name="Fork").click()
+        dialog = page.get_by_role("dialog")
+        editor = dialog.get_by_role("textbox", name="Configuration of the fork")
+        fork()
+        first = editor.input_value()
+        editor.fill("name: half done\n")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        fork()
+        expect(editor).to_have_value("name: half done\n")
+        expect(dialog.locator(".draft")).to_contain_text("This is what you wrote last time.")
+        dialog.get_by_role("combobox", name="Begin with").select_option("complete")
+        expect(editor).not_to_have_value("name: half done\n")
+        dialog.get_by_role("combobox", name="Begin with").select_option("written")
+        expect(editor).to_have_value("name: half done\n")
+        dialog.get_by_role("button", name="Start over").click()
+        expect(editor).to_have_value(first)
+        page.keyboard.press("Escape")
+        fork()
+        expect(editor).to_have_value(first)
+        expect(dialog.locator(".draft")).to_have_count(0)
+
+    def test_a_fork_that_is_left_while_it_is_made_is_told_of(self):
+        page = self.at(self.made("left"))
+        held = []
+        page.route("**/api/v1/experiments", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+        page.get_by_role("button", name="Fork").click()
+        dialog = page.get_by_role("dialog")
+        with page.expect_request(lambda request: request.method == "POST" and request.url.endswith("/api/v1/experiments")):
+            dialog.get_by_role("button", name="Create").click()
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        held[0].continue_()
+        expect(page.locator(".toasts")).to_contain_text("Created experiment")
+
     def test_a_huge_configuration_can_be_pasted(self):
         page = self.at(self.made("parent"))
         page.get_by_role("button", name="Fork").click()
@@ -324,10 +368,15 @@ class Experiment(BrowserTest):
         self.assertLess(dialog.locator(".copy div").count(), 200)
 
     def test_an_experiment_goes_on_with_changes(self):
+        page = self.at("failed")
+        dialog = page.get_by_role("dialog")
+        page.get_by_role("button", name="Continue").click()
+        expect(dialog).to_contain_text("It has saved no checkpoint: its trial begins again")
         id_ = self.made("goes on")
         page = self.at(id_)
-        page.get_by_role("button", name="Continue").click()
         dialog = page.get_by_role("dialog")
+        page.get_by_role("button", name="Continue").click()
+        expect(dialog).to_contain_text("Its trial goes on from its last checkpoint.")
         editor = dialog.get_by_role("textbox", name="What changes")
         editor.fill("searcher:\n  metric: other\n")
         expect(dialog.locator(".problems")).to_contain_text("cannot change when an experiment is continued")
@@ -337,6 +386,14 @@ class Experiment(BrowserTest):
         expect(dialog).to_have_count(0)
         self.world.wait(id_, "COMPLETED")
         self.assertEqual(self.world.api("GET", f"/api/v1/experiments/{id_}")["config"]["max_restarts"], 3)
+
+    def test_a_search_that_is_complete_is_forked_instead(self):
+        page = self.at("grid")
+        page.get_by_role("button", name="Continue").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Its search has run all of its trials to their end.")
+        dialog.get_by_role("button", name="Fork").click()
+        expect(dialog.get_by_role("textbox", name="Configuration of the fork")).to_be_focused()
 
     def test_trials_that_report_move_the_page(self):
         hold = self.world.hold("live")
@@ -371,9 +428,49 @@ class Experiment(BrowserTest):
         self.filled(page)
         expect(page.locator(".view[data-tab='overview']")).to_be_attached()
 
+    def test_why_it_failed_is_told(self):
+        (trial,) = self.world.trials("failed")
+        page = self.at("failed")
+        why = page.get_by_role("region", name="Why it failed")
+        expect(why).to_contain_text("Why it failedIt ended with an error: exited with code 3")
+        expect(why.locator("pre")).to_have_text("reading data\nno such file: /data/train.csv\n")
+        expect(page.locator(".view")).to_contain_text("No metrics were reported.")
+        self.looks(page, "experiment-failed")
+        why.get_by_role("link", name=f"The log of trial {trial}").click()
+        expect(page.locator(".ln.chosen").first).to_contain_text("no such file")
+        page.goto(self.world.url + f"/det/trials/{trial}")
+        expect(why).to_contain_text("Why it failedIt ended with an error: exited with code 3")
+        expect(self.at("search").get_by_role("region", name="Why it failed")).to_have_count(0)
+
+    def test_of_a_search_it_is_told_how_many_failed_and_what_the_first_said(self):
+        script = "#!/bin/sh\ncase $(det hparam n) in 2|3) echo the error >&2; seq 100; exit 5;; esac\ndet report --steps 1 --validation loss=1\n"
+        id_ = self.made("some fail", script, {"searcher": {"name": "grid", "metric": "loss", "max_concurrent_trials": 1}, "max_restarts": 0,
+                                              "hyperparameters": {"n": {"type": "categorical", "vals": [1, 2, 3, 4]}}})
+        page = self.at(id_)
+        why = page.get_by_role("region", name="Why it failed")
+        expect(why.get_by_role("heading")).to_have_text("2 of 4 trials failed")
+        expect(why).to_contain_text("ended with an error: exited with code 5.")
+        expect(why.locator("pre")).to_contain_text("the error")  # though much came after it
+        expect(why.locator("pre")).to_contain_text("100")
+        self.assertRegex(self.world.det("experiment", "describe", str(id_)), r"failed +2 of 4 trials; trial \d+: exited with code 5; more in: det trial logs \d+")
+        why.get_by_role("link", name="2 of 4 trials").click()
+        expect(page.locator(".view tbody tr")).to_have_count(2)
+
+    def test_a_trial_that_fails_while_somebody_looks_tells_why(self):
+        id_ = self.world.create("will fail", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\necho it went wrong\nexit 7\n" % self.world.hold("will-fail"), {"max_restarts": 0})
+        page = self.at(id_)
+        expect(page.locator(".view")).to_contain_text("No metrics yet.")
+        self.world.release("will-fail")
+        expect(page.get_by_role("region", name="Why it failed")).to_contain_text("it went wrong")
+        expect(page.locator(".view")).to_contain_text("No metrics were reported.")
+
     def test_what_is_not_there_says_so(self):
         self.allow("404")
         page = self.page_at("/det/experiments/99999", wait=False)
         expect(page.get_by_role("alert")).to_contain_text("Not there.")
+        expect(page).to_have_title("Not there – det")
+        expect(page.get_by_role("main").get_by_role("link", name="Experiments")).to_be_visible()
         page.goto(self.world.url + "/det/experiments/nonsense")
         expect(page.get_by_role("alert")).to_contain_text("there is no experiment 'nonsense'", ignore_case=True)
+        page.goto(self.world.url + "/det/experiments/99999999999999999999")
+        expect(page.get_by_role("alert")).to_contain_text("there is no experiment '99999999999999999999'", ignore_case=True)

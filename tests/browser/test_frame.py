@@ -34,6 +34,28 @@ class Frame(BrowserTest):
         again = sum(size for url, size in sent.values() if "/det/web/" in url)
         self.assertEqual(again, 0, "files that have not changed are kept")
 
+    def test_addresses_without_the_first_part_are_understood(self):
+        page = self.page_at("/experiments?q=x", wait=False)
+        expect(page.get_by_role("heading", name="Experiments", exact=True)).to_be_visible()
+        self.assertEqual(page.url, self.world.url + "/det/experiments?q=x")
+
+    def test_every_tab_has_an_address_that_the_master_knows(self):
+        for address in (f"/det/experiments/{self.world.ids['search']}", f"/det/trials/{self.world.trials('search')[0]}", f"/det/tasks/{self.world.job}"):
+            page = self.page_at(address)
+            links = page.locator(".tabs a").evaluate_all("(all) => all.map((one) => one.href)")
+            self.assertGreater(len(links), 2)
+            for link in links:
+                self.assertEqual(page.request.get(link).status, 200, link)
+                page.goto(link)
+                self.filled(page)
+                self.assertEqual(page.locator(".tabs [aria-current]").evaluate("(one) => one.href"), link)
+
+    def test_a_view_that_no_page_has_says_so(self):
+        self.allow("404")
+        for address in ("/det/experiments/1/nonsense", "/det/trials/1/nonsense", "/nonsense"):
+            page = self.page_at(address, wait=False)
+            expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+
     def test_an_address_that_nothing_has_says_so(self):
         self.allow(r"status of 404.*/det/nowhere")
         context = self.context()
@@ -100,6 +122,24 @@ class Frame(BrowserTest):
         page.wait_for_function("streams.size > 0")
         self.assertEqual(page.evaluate("[...streams].map((one) => new URL(one.url).searchParams.get('kinds'))"), ["jobs,queue"])
         page.unroute_all(behavior="ignoreErrors")
+
+    def test_of_what_an_address_says_twice_the_last_counts(self):
+        id_ = self.world.ids["search"]
+        trial = self.world.trials("search")[0]
+        for address in ("/login?next=a&next=%2Fsettings", f"/trials/{trial}/metrics?q=x&q=loss&group=x&group=training&x=time&x=steps",
+                        f"/trials/{trial}/logs?q=a&q=b&line=1&line=2&level=INFO&level=ERROR", "/experiments?search=a&search=b&sort=id&sort=name&columns=id&columns=name",
+                        f"/experiments/{id_}/trials?sort=id&sort=-id&state=x&state=y", f"/experiments/{id_}/checkpoints?sort=a&sort=b",
+                        f"/experiments/{id_}/code?file=a&file=b", f"/experiments/{id_}/search?brush=a&brush=b&axes=a&axes=b", f"/experiments/{id_}?metric=a&metric=b",
+                        f"/compare?experiments={id_}&experiments={id_}&metrics=a&metrics=b", "/tasks?q=a&q=b&type=a&type=b&sort=start&sort=-start", "/?of=everyone&of=mine"):
+            with self.subTest(address):
+                page = self.page_at("/det" + address)
+                expect(page.get_by_role("heading").first).to_be_attached()
+                self.assertEqual(page.locator("main .error").count(), 0, address)
+                page.close()
+        page = self.page_at(f"/det/trials/{trial}/metrics?q=x&q=loss&toString=1")
+        expect(page.get_by_role("searchbox", name="Search metrics by name")).to_have_value("loss")
+        page = self.page_at("/det/experiments?states=ACTIVE&states=COMPLETED")
+        self.assertEqual(page.url.count("states="), 2)
 
     def test_what_was_typed_last_does_not_end_up_in_the_address_of_the_next_page(self):
         page = self.page_at("/det/tasks")

@@ -92,6 +92,14 @@ class Local(BrowserTest):
         self.looks(page, "local-experiments")
         self.nothing_changes(page)
 
+    def test_a_run_that_failed_says_so(self):
+        page = self.at("/det/experiments")
+        page.get_by_role("link", name="broken").click()
+        why = page.get_by_role("region", name="Why it failed")
+        expect(why).to_contain_text("It ended with an error.")
+        why.get_by_role("link", name="The log of trial").click()
+        expect(page.locator(".tabs [aria-current]")).to_contain_text("Logs")
+
     def test_the_first_page_shows_the_runs_and_nothing_of_a_cluster(self):
         page = self.at("/det/")
         expect(page.get_by_role("row", name="first")).to_contain_text("COMPLETED")
@@ -115,6 +123,12 @@ class Local(BrowserTest):
             page.goto(self.world.url + "/det" + address)
             self.filled(page)
         self.nothing_changes(page)
+
+    def test_without_a_metric_to_judge_by_nothing_is_the_best(self):
+        page = self.at("/det/experiments/1")
+        expect(page.locator("figure.chart").first).to_be_visible()
+        self.shot(page, "local-overview")
+        expect(page.get_by_role("main")).not_to_contain_text("Best")
 
     def test_metrics_logs_and_the_end_are_followed_live(self):
         page = self.at("/det/experiments")

@@ -130,6 +130,30 @@ class Logs(BrowserTest):
         page.get_by_role("button", name="show less").click()
         expect(page.locator(".ln .tx").first).not_to_contain_text("the end of it")
 
+    def test_a_hit_far_behind_in_a_long_line_is_shown(self):
+        trial, task = self.unmanaged("far behind")
+        lines = ["y" * 200 + " needle one " + "y" * 5000, "z" * 2000 + " needle two " + "z" * 5000, "x" * 100000 + " needle three " + "x" * 100000, "needle four"]
+        self.world.api("POST", f"/api/v1/det/trials/{trial}/output", {
+            "rank": 0, "stream": "stdout", "offset": 0, "endOffset": sum(len(line) + 1 for line in lines), "lines": [[BEGAN, line] for line in lines]})
+        page = self.at(task, "?q=needle")
+        page.get_by_role("button", name="List").click()
+        rows = page.locator(".log-hit")
+        expect(rows).to_have_count(4)
+        for row, text, letter in zip(range(3), ("one", "two", "three"), "yzx"):
+            expect(rows.nth(row)).to_have_text(re.compile(f"^{row + 1}…{letter * 15} needle {text} "))
+            expect(rows.nth(row).locator("mark")).to_be_in_viewport()
+        expect(rows.nth(3)).to_have_text("4needle four")
+        self.shot(page, "logs-far-behind")
+        far = page.locator(".ln .tx").nth(2)
+        expect(far).to_have_text(re.compile("^…x+ needle three x+show all"))
+        expect(far.locator("mark")).to_have_text("needle")
+        expect(page.locator(".ln .tx").nth(1)).to_have_text(re.compile("^z+ needle two z+show all"))
+        far.get_by_role("button", name=re.compile("show all")).click()
+        expect(far).to_have_text(re.compile("^x{100000} needle three x{100000}show less"))
+        far.get_by_role("button", name="show less").click()
+        page.get_by_role("searchbox", name="Search the log").fill("")
+        expect(far).to_have_text(re.compile("^x{4000}"))
+
     # ---- a million
 
     def test_a_million_lines_weigh_as_much_as_a_thousand(self):
@@ -161,8 +185,6 @@ class Logs(BrowserTest):
         expect(page).to_have_url(re.compile(r"line=388801"))
         self.go_to(page, "13:00")  # of the day that is shown
         self.in_sight(page, 4 * 86400 + 46800)
-        self.go_to(page, "noon")
-        expect(page.get_by_text("neither a line nor a time")).to_be_visible()
         self.go_to(page, "end")
         self.in_sight(page, MANY)
         track = page.get_by_role("slider", name="Place in the log")
@@ -176,6 +198,9 @@ class Logs(BrowserTest):
         page.get_by_role("combobox", name="Level").select_option("ERROR")  # ten of them, far apart
         expect(page.locator(".ln")).to_have_count(10)
         self.assertEqual(page.locator(".ln").first.get_attribute("data-n"), "50000")
+        for nonsense in ("noon", "25:99", "5.5", "-3", "1" + "0" * 23):
+            self.go_to(page, nonsense)
+            expect(page.get_by_text(f"'{nonsense}' is neither a line nor a time")).to_be_visible()
 
     def test_a_search_finds_lists_and_steps(self):
         page = self.at(self.a_million(), "?line=1")

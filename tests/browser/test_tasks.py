@@ -42,7 +42,7 @@ class Tasks(BrowserTest):
 
     def test_a_job_has_a_page_with_its_runs_configuration_and_log(self):
         page = self.page_at(f"/det/tasks/{self.world.job}")
-        expect(page.get_by_role("heading", level=1)).to_contain_text("COMPLETED")
+        expect(page.locator(".head .badge")).to_have_text("COMPLETED")
         expect(page.get_by_role("region", name="Runs").get_by_role("row")).to_have_count(2)
         self.looks(page, "task")
         page.get_by_role("link", name="Configuration").click()
@@ -56,9 +56,9 @@ class Tasks(BrowserTest):
         hold = self.world.hold("tasks-2")
         task = self.start_job("watched job", HOLD % hold)
         page = self.page_at(f"/det/tasks/{task}")
-        expect(page.get_by_role("heading", level=1)).to_contain_text("ACTIVE")
+        expect(page.locator(".head .badge")).to_have_text("ACTIVE")
         self.world.release("tasks-2")
-        expect(page.get_by_role("heading", level=1)).to_contain_text("COMPLETED")
+        expect(page.locator(".head .badge")).to_have_text("COMPLETED")
         expect(page.get_by_role("button", name="Kill")).to_have_count(0)
 
     def test_an_unknown_task_is_told_of(self):

@@ -174,6 +174,8 @@ class Trial(BrowserTest):
         self.allow("404")
         page = self.page_at("/det/trials/987654", wait=False)
         expect(page.get_by_role("alert")).to_contain_text("987654")
+        page.goto(self.world.url + "/det/trials/-1")
+        expect(page.get_by_role("alert")).to_contain_text("Not there. There is no trial '-1'")
 
     def test_the_keyboard_reaches_everything(self):
         page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}/metrics")

@@ -25,17 +25,20 @@ def is_over(thing):
     return thing["state"] in OVER
 
 
+FIRST = "(SELECT min(id) FROM trials)"  # the later ones belong to the undisturbed twins, which nobody looks at
+
 # What tamper() does, and words of the problem that it must give.  Trials that have ended have blocks alone: their tails are packed.
 TAMPERING = (
-    ("DELETE FROM metric_blocks WHERE id = (SELECT min(id) FROM metric_blocks)", "was acknowledged and is lost"),
+    (f"DELETE FROM metric_blocks WHERE id = (SELECT min(id) FROM metric_blocks WHERE trial_id = {FIRST})", "was acknowledged and is lost"),
     ("UPDATE metric_blocks SET group_id = (SELECT id FROM metric_groups WHERE name = 'validation') WHERE id = (SELECT b.id FROM"
-     " metric_blocks b JOIN metric_groups g ON g.id = b.group_id WHERE g.name = 'training' ORDER BY b.count DESC, b.id DESC LIMIT 1)",
+     " metric_blocks b JOIN metric_groups g ON g.id = b.group_id WHERE g.name = 'training'"
+     f" AND b.trial_id = {FIRST} + 1 ORDER BY b.count DESC LIMIT 1)",
      "was never acknowledged"),
-    ("DELETE FROM checkpoints WHERE uuid = (SELECT min(uuid) FROM checkpoints WHERE trial_id = (SELECT min(id)"
-     " FROM trials))", "it is listed 0 times"),
-    ("DELETE FROM log_chunks WHERE id = (SELECT id FROM log_chunks ORDER BY size DESC LIMIT 1)", "comes line"),
-    ("UPDATE trials SET restarts = 1 WHERE id = (SELECT min(id) FROM trials)", "restarts for 0 kills"),
-    ("UPDATE trials SET state = 'ERROR' WHERE id = (SELECT min(id) FROM trials)", "undisturbed it is"),
+    (f"DELETE FROM checkpoints WHERE uuid = (SELECT min(uuid) FROM checkpoints WHERE trial_id = {FIRST})", "it is listed 0 times"),
+    ("DELETE FROM log_chunks WHERE id = (SELECT c.id FROM log_chunks c JOIN log_tasks l ON l.id = c.id >> 38 JOIN trials t ON t.task_id = l.task_id"
+     f" WHERE t.id = {FIRST} ORDER BY c.size DESC LIMIT 1)", "were written"),
+    (f"UPDATE trials SET restarts = 1 WHERE id = {FIRST}", "restarts for 0 kills"),
+    (f"UPDATE trials SET state = 'ERROR' WHERE id = {FIRST}", "undisturbed it is"),
 )
 
 

@@ -14,6 +14,10 @@ same 'after max_restarts + 1 runs' 3 "$(det t logs 1 | grep -c 'run [0-9]* fails
 ok 'the log says how it ended' det t logs 1
 says 'exited with code 4'
 says 'exceeded max restarts'
+ok 'the experiment says why' det e describe 1
+says_line '  failed       exited with code 4; more in: det trial logs 1'
+ok 'so does the trial' det t describe 1
+says_line '  failed       exited with code 4; more in: det trial logs 1'
 same 'restarts are counted' 2 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 
 # Reports a checkpoint as a harness does, then fails once.

@@ -268,6 +268,24 @@ static void tell_of_a_login(struct sweep *sweep)
     bed_close(&life.bed);
 }
 
+/* Whoever has a session is told so, or that it could not be found out; not that it is
+ * nobody. */
+static void tell_of_a_look(struct sweep *sweep)
+{
+    struct life life = {0};
+
+    bed_open(&life.bed, sweep);
+    bed_log_in(&life.bed);
+    sweep_begin(sweep);
+    for (int i = 0; i < 2; i++) { /* the first look asks the store */
+        struct json *reply = bed_look(&life.bed, "/api/v1/master");
+
+        CHECK_STR(json_str(json_path(reply, "user.username"), "nobody"), "admin");
+    }
+    sweep_end(sweep);
+    bed_close(&life.bed);
+}
+
 /* From its creation to the command that starts its trial. */
 static void tell_of_a_start(struct sweep *sweep)
 {
@@ -287,6 +305,11 @@ static void tell_of_a_start(struct sweep *sweep)
 TEST(a_login_gives_a_token_or_none_whatever_fails)
 {
     sweep_run("login", tell_of_a_login, SWEEP_MEMORY, INT64_MAX);
+}
+
+TEST(a_session_is_not_nobody_s_whatever_fails)
+{
+    sweep_run("look", tell_of_a_look, SWEEP_MEMORY, 200);
 }
 
 TEST(a_trial_is_started_whatever_allocation_fails)

@@ -6,7 +6,7 @@
 
 import {get, post} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {ago, number, plural, time} from "../format.js";
+import {ago, number, plural, slotsOf, time} from "../format.js";
 import {link} from "../router.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
@@ -45,13 +45,13 @@ function slotState(agent, slot) {
 
 function poolCard(pool) {
     const kind = KINDS[pool.slotType] || "";
-    const used = pool.slotsAvailable ? pool.slotsUsed / pool.slotsAvailable : 0;
+    const slots = slotsOf([pool]);
     const scheduler = pool.schedulerType.replace("SCHEDULER_TYPE_", "").toLowerCase().replaceAll("_", " ");
     return h("section", {class: ["card", "use"], "aria-label": `Pool ${pool.name}`},
-        h("div", {class: "use-head"}, h("h2", pool.name), h("span", {class: "num"}, h("strong", number(pool.slotsUsed)), ` of ${plural(pool.slotsAvailable, "slot")} in use`)),
-        h("div", {class: "track", "aria-hidden": "true"}, h("span", {class: "done", style: {width: `${used * 100}%`}})),
+        h("div", {class: "use-head"}, h("h2", pool.name), h("span", {class: "num"}, h("strong", number(slots.used)), ` of ${plural(slots.usable, "slot")} in use`)),
+        h("div", {class: "track", "aria-hidden": "true"}, h("span", {class: "done", style: {width: `${slots.usable ? Math.min(100, slots.used / slots.usable * 100) : 0}%`}})),
         h("div", {class: "dim"}, [
-            plural(pool.numAgents, "agent"), kind && `${kind} slots`,
+            plural(pool.numAgents, "agent"), kind && `${kind} slots`, slots.offText,
             `${number(pool.stats.scheduledCount)} running`, `${number(pool.stats.queuedCount)} waiting`,
             `${scheduler} scheduler${pool.preemptible ? ", preempts" : ""}`, `default priority ${pool.defaultPriority}`,
         ].filter(Boolean).join(" · ")),
@@ -173,7 +173,11 @@ function queueColumns(pools, refresh) {
     const priority = (job) => mayChange() ? h("input", {
         type: "number", class: "priority", min: 1, max: 99, value: job.priority, "aria-label": `Priority of ${job.name}`,
         onchange: (event) => {
-            if (!event.target.reportValidity()) return;
+            if (!event.target.value || !event.target.checkValidity()) {
+                toast("A priority is a whole number from 1 to 99.", "bad");
+                event.target.value = job.priority;
+                return;
+            }
             update(job, {priority: Number(event.target.value)}, `${job.name} has priority ${event.target.value}`);
         },
     }) : number(job.priority);
@@ -184,7 +188,8 @@ function queueColumns(pools, refresh) {
         {id: "position", label: "#", isNumber: true, cell: (job) => number(job.position)},
         {id: "name", label: "Name", class: "cut", cell: (job) => link(jobAddress(job), {title: job.name}, job.name || job.entityId)},
         {id: "what", label: "What", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : job.type === "TYPE_TENSORBOARD" ? "TensorBoard" : "job"},
-        {id: "state", label: "State", cell: (job) => badge(job.summary.state === "STATE_SCHEDULED" ? "RUNNING" : "QUEUED")},
+        {id: "state", label: "State", cell: (job) => job.summary.state === "STATE_SCHEDULED" ? badge("RUNNING")
+            : [badge("QUEUED"), h("small", {class: "dim"}, job.summary.jobsAhead ? `${plural(job.summary.jobsAhead, "job")} before it` : "next")]},
         {id: "slots", label: "Slots", isNumber: true, cell: (job) => `${number(job.allocatedSlots)} of ${number(job.requestedSlots)}`},
         {id: "priority", label: "Priority", isNumber: true, cell: priority},
         {id: "pool", label: "Pool", cell: pool},
@@ -230,9 +235,8 @@ export async function page({root, title, live, signal, onLeave}) {
         noAgents.hidden = agents.agents.length > 0;
         noJobs.hidden = jobs.length > 0;
         table.node.hidden = jobs.length === 0;
-        const slots = pools.reduce((sum, pool) => sum + pool.slotsAvailable, 0);
-        const used = pools.reduce((sum, pool) => sum + pool.slotsUsed, 0);
-        fill(summary, `${plural(agents.agents.length, "agent")}, ${number(used)} of ${plural(slots, "slot")} in use, ${number(jobs.filter((job) => job.summary.state !== "STATE_SCHEDULED").length)} waiting`);
+        const slots = slotsOf(pools);
+        fill(summary, `${plural(agents.agents.length, "agent")}, ${number(slots.used)} of ${plural(slots.usable, "slot")} in use${slots.off ? ` (${slots.offText})` : ""}, ${number(jobs.filter((job) => job.summary.state !== "STATE_SCHEDULED").length)} waiting`);
     };
     const refresh = paced(read);
     const lookAgain = () => refresh().catch(toastError); // after somebody changed something

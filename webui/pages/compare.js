@@ -10,7 +10,7 @@
 import {get, isAbort} from "../api.js";
 import {lineChart, lineColors, lineColour} from "../chart.js";
 import {debounce, fill, h, paced} from "../dom.js";
-import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
+import {bytes, duration, number, plural, time, took, value} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
 import {badge, button, chip, empty, select, toast} from "../widgets.js";
@@ -120,7 +120,7 @@ function trialFacts(items) {
         ["State", (one) => badge(one.trial.state)],
         [`Best metric${new Set(items.map((one) => one.experiment.searcherMetric)).size === 1 ? ` (${items[0].experiment.searcherMetric || "none"})` : ""}`, (one) => number(one.trial.searcherMetricValue)],
         ["Steps", (one) => number(one.trial.totalBatchesProcessed)],
-        ["Duration", (one) => isOver(one.trial.state) && one.trial.wallClockTime ? duration(one.trial.wallClockTime) : took(one.trial.startTime, one.trial.endTime)],
+        ["On slots for", (one) => duration(one.trial.wallClockTime)],
         ["Started", (one) => time(one.trial.startTime)],
         ["Restarts", (one) => number(one.trial.restarts)],
         ["Checkpoints", (one) => `${number(one.trial.checkpointCount)}, ${bytes(one.trial.totalCheckpointSize)}`],

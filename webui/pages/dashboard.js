@@ -2,7 +2,7 @@
 // dashboard.js - what goes on: recent experiments, what runs and waits, how full the cluster is.
 import {get} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {ago, isOver, number, percent, plural, stateName, time, took} from "../format.js";
+import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
@@ -15,21 +15,22 @@ const TICK_MS = 15000; // "3 min ago" goes on
 
 // ---- the cluster
 
-function squares(pool) {
-    if (pool.slotsAvailable > SQUARES) {
-        return h("div", {class: "track big"}, h("span", {class: "done", style: {width: `${pool.slotsUsed / pool.slotsAvailable * 100}%`}}));
+function squares({used, usable}) {
+    if (usable > SQUARES) {
+        return h("div", {class: "track big"}, h("span", {class: "done", style: {width: `${Math.min(100, used / usable * 100)}%`}}));
     }
-    return h("div", {class: "squares"}, Array.from({length: pool.slotsAvailable}, (_, i) => h("i", {class: i < pool.slotsUsed && "on"})));
+    return h("div", {class: "squares"}, Array.from({length: usable}, (_, i) => h("i", {class: i < used && "on"})));
 }
 
 function poolRow(pool) {
     const {queuedCount: waiting = 0} = pool.stats || {};
-    const label = `${pool.slotsUsed} of ${pool.slotsAvailable} slots of pool ${pool.name} are in use`;
+    const slots = slotsOf([pool]);
+    const label = `${slots.used} of ${slots.usable} slots of pool ${pool.name} are in use${slots.off ? `, ${slots.offText}` : ""}`;
     return h("li", {class: "pool"},
         h("div", {class: "pool-head"}, h("strong", pool.name),
             h("span", {class: "dim"}, plural(pool.numAgents, "agent"), waiting > 0 && ` · ${number(waiting)} waiting`)),
-        h("div", {class: "pool-use"}, h("span", {class: "figure"}, number(pool.slotsUsed)), h("span", {class: "dim"}, ` / ${plural(pool.slotsAvailable, "slot")} in use`)),
-        h("div", {role: "img", "aria-label": label}, squares(pool)));
+        h("div", {class: "pool-use"}, h("span", {class: "figure"}, number(slots.used)), h("span", {class: "dim"}, ` / ${plural(slots.usable, "slot")} in use`, slots.off > 0 && ` · ${slots.offText}`)),
+        h("div", {role: "img", "aria-label": label}, squares(slots)));
 }
 
 function drawCluster(node, pools) {
@@ -64,7 +65,7 @@ const COLUMNS = [
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`), e.description && ` · ${e.description}`)]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
-    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => stateName(e.state) === "COMPLETED" ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
+    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
     {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
         : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},

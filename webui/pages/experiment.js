@@ -6,10 +6,10 @@
 // A view is {update(state), destroy()}; it is made when its tab is opened and told when something
 // changed.  Changing the tab changes the address, not the page, so that the keyboard stays where it is.
 
-import {del, get, isAbort, patch, post, put} from "../api.js";
+import {ahead, del, get, isAbort, patch, post, put} from "../api.js";
 import {cancelDebounced, fill, h, paced} from "../dom.js";
-import {ago, bytes, duration, isOver, number, plural, stateName, time} from "../format.js";
-import {BASE, go, link} from "../router.js";
+import {ago, bytes, duration, isOver, longTitle, number, plural, stateName, time} from "../format.js";
+import {BASE, go, isId, link} from "../router.js";
 import {mayChange} from "../session.js";
 import {style} from "../style.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
@@ -46,6 +46,7 @@ function editable({label, tag = "span", placeholder = "", className, save}) {
 
     function show() {
         fill(text, now || h("span", {class: "dim"}, placeholder));
+        text.title = longTitle(now) ?? "";
         fill(node, text, open);
     }
     function close() {
@@ -158,7 +159,7 @@ function actions(id, state, reload) {
     };
     const fork = async () => (await import("./experiment_fork.js")).forkDialog(state.experiment, state.config);
     const goOn = async () => {
-        if (await (await import("./experiment_fork.js")).continueDialog(state.experiment)) await reload();
+        if (await (await import("./experiment_fork.js")).continueDialog(state.experiment, state.config)) await reload();
     };
     const board = async () => {
         const {openTensorBoard} = await import("../tensorboard.js");
@@ -231,10 +232,12 @@ function header(id, state, reload) {
         description.update(experiment.description);
         labels.update(experiment.labels || []);
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
-        const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric].join();
-        if (place.best.dataset.shown !== best) fill(place.best, experiment.bestTrialId ? [icon("star"), " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
-            h("b", `${experiment.searcherMetric || "metric"} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, "No validation yet."));
+        const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state)].join();
+        const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // the best of what nobody can tell
+        if (place.best.dataset.shown !== best) fill(place.best, isUnnamed ? null : experiment.bestTrialId ? [icon("star"), isOver(experiment.state) ? " Best: " : " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
+            h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, isOver(experiment.state) ? "Nothing was validated." : "No validation yet."));
         place.best.dataset.shown = best;
+        place.progress.hidden = (experiment.progress ?? null) === null;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
         bar.draw();
         tick();
@@ -252,6 +255,7 @@ async function makeView(tab, place, tools) {
     return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
 }
 
+export const namesAddress = (id) => `/api/v1/det/experiments/${id}/metric-names`;
 const NEEDS_TABLE = new Set(["overview", "metrics", "trials", "search"]);
 
 // Somebody, somewhere, has removed it.
@@ -265,11 +269,11 @@ function showGone(root, id, title) {
 export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
-    if (!Number.isInteger(id) || id < 1) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
+    if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
     const state = {experiment: null, config: null, jobSummary: null, table: null};
     let isGone = false;
     let view = null;
-    let tab = TABS.some(([name]) => name === params.tab) ? params.tab : "overview";
+    let tab = params.tab || "overview";
     const viewPlace = h("div", {class: "view"});
     const tabPlace = h("div");
 
@@ -295,8 +299,9 @@ export async function page(ctx) {
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
     }
+    const tableQuestion = () => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal}];
     async function readTable() {
-        state.table = await get(`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal});
+        state.table = await get(...tableQuestion());
     }
     const reload = () => careful(async () => {
         await read();
@@ -312,6 +317,8 @@ export async function page(ctx) {
     }), TABLE_EVERY_MS);
     const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, careful};
 
+    if (NEEDS_TABLE.has(tab)) ahead(...tableQuestion());
+    if (tab === "overview" || tab === "metrics") ahead(namesAddress(id), null, {signal});
     await Promise.all([read(), style(new URL("./experiment.css", import.meta.url))]);
     const head = header(id, state, reload);
 
@@ -364,6 +371,7 @@ export async function page(ctx) {
                 viewPlace.dataset.tab = name;
             });
         } catch (error) {
+            // A module that could not be fetched: once the master is back it is tried again (see below).
             if (mine === opened) fill(viewPlace, errorBox(error));
         }
     }
@@ -380,6 +388,7 @@ export async function page(ctx) {
     ctx.live({kinds: "experiments,trials,metrics,checkpoints", experiment: id}, async (changes) => {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
+        if (changes.reset && !view) await open(tab, false);
         if (changes.reset || changes.experiments || changes.trials || changes.checkpoints) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();

@@ -11,6 +11,7 @@ import {get, patch} from "../api.js";
 import {fill, h} from "../dom.js";
 import {number} from "../format.js";
 import {link} from "../router.js";
+import {session} from "../session.js";
 import {badge, button, errorBox, spinner, toast, toastError} from "../widgets.js";
 
 const NOTES_MOST = 10000;
@@ -59,7 +60,10 @@ export function rendered(text) {
 
 // ---- notes ----
 
+const drafts = new Map(); // what somebody wrote of an experiment and had not saved when its tab was left: {base, text}
+
 export function notesTab(place, tools) {
+    const mine = `${session.user?.id} ${tools.id}`;
     let known = tools.state.experiment.notes || "";
     let open = null; // {base, area, warning} while somebody writes
 
@@ -78,6 +82,7 @@ export function notesTab(place, tools) {
             if (error.status !== 409) return toastError(error);
             await tools.reload();
             conflict();
+            open?.warning.querySelector("button")?.focus(); // one chooses first
         }
     };
 
@@ -106,16 +111,17 @@ export function notesTab(place, tools) {
             }))));
     }
 
-    function edit() {
+    function edit(draft = {base: known, text: known}) {
+        drafts.delete(mine);
         const count = h("span", {class: "dim num"});
         const tell = () => {
             const left = NOTES_MOST - area.value.length;
             fill(count, left < 0 ? `${number(-left)} too many` : `${number(area.value.length)} of ${number(NOTES_MOST)}`);
             count.classList.toggle("bad-text", left < 0);
         };
-        const area = h("textarea", {rows: 16, value: known, "aria-label": "Notes", oninput: () => tell()});
+        const area = h("textarea", {rows: 16, value: draft.text, "aria-label": "Notes", oninput: () => tell()});
         const warning = h("div");
-        open = {base: known, area, warning};
+        open = {base: draft.base, area, warning};
         tell();
         fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Headings with #, lists with -, code in `…`; everything else stays as it is."),
             h("div", {class: "bar"}, button("Save", () => void save(), {kind: "primary", title: "Ctrl-Enter"}), button("Cancel", () => {
@@ -127,14 +133,19 @@ export function notesTab(place, tools) {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save();
         });
         area.focus();
+        conflict();
     }
 
     function draw() {
-        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Write", edit, {icon: "edit", kind: "changes"})),
+        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Write", () => edit(), {icon: "edit", kind: "changes"})),
             known ? h("div", {class: "prose"}, rendered(known)) : h("p", {class: "dim"}, "Nothing is written down yet: what was tried, and what came of it.")));
     }
-    draw();
+    if (drafts.has(mine)) edit(drafts.get(mine));
+    else draw();
     return {
+        destroy() {
+            if (open && open.area.value !== open.base) drafts.set(mine, {base: open.base, text: open.area.value});
+        },
         updateExperiment({experiment}) {
             if (open) return conflict();
             if ((experiment.notes || "") === known) return;

@@ -4,12 +4,14 @@
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
-import {bytes, isOver as isEnded, number, plural, stateKind, value as shown} from "../format.js";
+import {failureCard} from "../failure.js";
+import {bytes, isOver as isEnded, number, plural, stateKind, stateName, value as shown} from "../format.js";
 import {rampColour} from "../picture.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
 import {empty, facts, select, toastError} from "../widgets.js";
+import {namesAddress} from "./experiment.js";
 
 const METRIC_LINES_MOST = 1000; // in a chart of the metrics' tab
 const LINES_MOST = 200; // of more trials the best ones, and those that run
@@ -27,7 +29,7 @@ function statesCard(search) {
 
 function bestCard(search, tools) {
     const {best} = search;
-    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, "No trial has been validated yet."));
+    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, isEnded(tools.state.experiment.state) ? "No trial was validated." : "No trial has been validated yet."));
     return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "best-figure"}, h("span", {class: "big num"}, number(best.best)), " ", search.metric.name),
         h("p", link(tools.trialAddress(best.id), {}, `Trial ${best.id}`), ` after ${plural(best.steps, "step")}`),
         facts(search.hparams.slice(0, 8).map((name) => [name, best.values[name] === null ? "–" : shown(best.values[name])])),
@@ -77,13 +79,13 @@ export async function metricsView(place, tools) {
     const stops = [];
     let search = readSearch(tools.state.table, tools.config());
     let trials = linesOf(search, METRIC_LINES_MOST);
-    const names = async () => (await get(`/api/v1/det/experiments/${tools.id}/metric-names`, null, {signal: tools.signal})).metricNames;
+    const names = async () => (await get(namesAddress(tools.id), null, {signal: tools.signal})).metricNames;
     const inner = h("div", {class: "pile"});
     const note = h("p", {class: "dim"});
     const tell = () => fill(note, search.trials.length > trials.length && `${number(trials.length)} of ${plural(search.trials.length, "trial")} are drawn: the best, and those that run.`);
     const {metricsTab} = await import("./trial_metrics.js");
     const view = await metricsTab(inner, {config: tools.config(), many: {
-        trials, names, labelOf: (line) => `trial ${line.trial}`, onPick: (line) => go(tools.trialAddress(line.trial)),
+        trials, names, isOver: () => isEnded(tools.state.experiment.state), labelOf: (line) => `trial ${line.trial}`, onPick: (line) => go(tools.trialAddress(line.trial)),
         colorOf: (line) => search.trials.length < 2 ? 0 : rampColour(search.byId.get(line.trial)?.rank ?? 0),
     }}, {signal: tools.signal, onLeave: (fn) => stops.push(fn)});
     fill(place, note, inner);
@@ -110,11 +112,14 @@ export function overviewTab(place, tools) {
     const all = [];
     let search = null;
     let names = null; // of metrics
-    let metric = readQuery().metric || null;
+    let metric = [].concat(readQuery().metric || []).at(-1) || null; // the tab of all metrics may have several
     let curve = null;
-    fill(place, h("div", {class: "pile"}, charts, cards));
+    const why = h("div", {class: "failure-place"});
+    const tellWhy = failureCard(why, tools);
+    fill(place, h("div", {class: "pile"}, why, charts, cards));
 
-    const isSingle = () => search.trials.length < 2 && tools.config()?.searcher?.name === "single";
+    // Of one trial nothing is the best; nor is it where no metric is named that would say so.
+    const isSingle = () => search.trials.length < 2 && (tools.config()?.searcher?.name === "single" || search.isUnnamed);
 
     function addChart(key, {head}) {
         const node = h("div", {class: "chart-place"});
@@ -146,13 +151,33 @@ export function overviewTab(place, tools) {
         return trial && search.trials.length === 1 && h("p", "What it does meanwhile stands in ", link(`/trials/${trial.id}/logs`, {}, `the log of trial ${trial.id}`), ".");
     }
 
+    // Only when something of it is new, as with the cards.
+    let shownNone = "";
+    function drawNone() {
+        const isEnd = isEnded(tools.state.experiment.state);
+        const now = [isEnd, search.trials.length].join();
+        if (now === shownNone) return;
+        shownNone = now;
+        fill(charts, isEnd ? empty("No metrics were reported.") : empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), soleLog()));
+    }
+
+    // Of several trials that failed the first: the others may have gone down with it.
+    function drawWhy() {
+        const ended = search.trials.filter((trial) => trial.end).sort((a, b) => a.end - b.end);
+        const hasFailed = (one) => stateName(one.state) === "ERROR";
+        const failed = ended.find(hasFailed) || (hasFailed(tools.state.experiment) ? ended.at(-1) : null);
+        const count = ended.filter(hasFailed).length;
+        const among = count && search.trials.length > 1 ? {failed: count, of: search.trials.length, address: `/experiments/${tools.id}/trials?state=ERROR`} : null;
+        tools.careful(() => tellWhy(failed?.id, failed?.end, among)).catch(toastError);
+    }
+
     function drawCharts() {
         for (const one of all.splice(0)) one.destroy();
         curve = null;
         const wanted = tools.config()?.searcher?.metric;
         const keys = names.map((one) => `${one.group}.${one.name}`);
         const first = keys.find((key) => key === `validation.${wanted}`) || keys.find((key) => key.startsWith("validation.")) || keys[0];
-        if (!first) return fill(charts, empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), soleLog()));
+        if (!first) return drawNone();
         if (isSingle()) {
             const trial = search.trials[0];
             const order = [first, ...keys.filter((key) => key !== first)];
@@ -169,10 +194,10 @@ export function overviewTab(place, tools) {
     }
 
     async function readNames() {
-        const reply = await get(`/api/v1/det/experiments/${tools.id}/metric-names`, null, {signal: tools.signal});
-        const now = JSON.stringify(reply.metricNames);
-        if (isOver || now === JSON.stringify(names)) return;
-        names = reply.metricNames;
+        const reply = await get(namesAddress(tools.id), null, {signal: tools.signal});
+        const found = reply.metricNames.filter((row) => row.type === "number");
+        if (isOver || JSON.stringify(found) === JSON.stringify(names)) return;
+        names = found;
         drawCharts();
     }
 
@@ -180,7 +205,7 @@ export function overviewTab(place, tools) {
     let shownCards = "";
     function drawCards() {
         const {experiment} = tools.state;
-        const now = JSON.stringify([search.best?.id, search.best?.best, search.best?.steps, search.trials.length, search.trials.map((trial) => trial.state), experiment.checkpointSize, experiment.checkpointCount, experiment.priority]);
+        const now = JSON.stringify([search.best?.id, search.best?.best, search.best?.steps, search.trials.length, search.trials.map((trial) => trial.state), isEnded(experiment.state), experiment.checkpointSize, experiment.checkpointCount, experiment.priority]);
         if (now === shownCards) return;
         shownCards = now;
         fill(cards, !isSingle() && bestCard(search, tools), statesCard(search), summaryCard(tools.state));
@@ -191,17 +216,24 @@ export function overviewTab(place, tools) {
     return {
         update(table) {
             const before = search?.trials.length;
+            const wasSingle = search && isSingle();
             search = readSearch(table, tools.config());
             drawCards();
+            drawWhy();
             if (before !== search.trials.length) feed.set({trials: linesOf(search, LINES_MOST)});
             else feed.refresh();
-            if (names && (before < 2) !== (search.trials.length < 2)) drawCharts();
+            if (names && wasSingle !== isSingle()) drawCharts();
             else if (curve) curve.update(bestSoFar(search));
             if (isReading) return;
             isReading = true;
             tools.careful(readNames).catch(toastError).finally(() => isReading = false);
         },
-        updateExperiment: () => search && drawCards(),
+        updateExperiment() {
+            if (!search) return;
+            drawCards();
+            drawWhy();
+            if (names && !names.length) drawCharts();
+        },
         updateMetrics: () => feed.refresh(),
         destroy() {
             isOver = true;

@@ -33,7 +33,7 @@ function sorted(trials, sort) {
     const key = name.startsWith("h.") ? (trial) => {
         const value = trial.values[name.slice(2)];
         return typeof value === "object" ? JSON.stringify(value) : value;
-    } : name === "duration" ? (trial) => (trial.end ?? Date.now()) - trial.start : (trial) => trial[name];
+    } : name === "duration" ? (trial) => trial.onSlots : (trial) => trial[name];
     const isDown = sort.startsWith("-");
     const isNone = (value) => value === null || value === undefined || Number.isNaN(value);
     return [...trials].sort((a, b) => {
@@ -74,7 +74,7 @@ export function trialsTab(place, tools) {
             ...search.hparams.map((name) => ({id: "h." + name, label: name, sortable: true, isNumber: search.axes.find((axis) => axis.name === name)?.kind !== "category", class: "cut", cell: (row) => row.values[name] === null ? "–" : shown(row.values[name])})),
             {id: "restarts", label: "Restarts", sortable: true, isNumber: true, cell: (row) => number(row.restarts)},
             {id: "start", label: "Began", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
-            {id: "duration", label: "Took", sortable: true, isNumber: true, cell: (row) => row.start ? duration(((row.end ?? Date.now()) - row.start) / 1000) : "–"},
+            {id: "duration", label: "On slots for", sortable: true, isNumber: true, cell: (row) => duration(row.onSlots / 1000)},
         ];
     }
 

@@ -23,6 +23,7 @@ const SIZE = "50";
 const SORT = "-id";
 const TYPING_MS = 120;
 const LIVE_MS = 1000;
+const LATE_MS = 60;
 const AT_ONCE = 5000; // ids in one call
 const COMPARE_MOST = 100;
 
@@ -65,7 +66,8 @@ const ACTIONS = [
 ];
 
 function nameCell(row) {
-    return link(`/experiments/${row.id}`, {tabindex: -1, class: !row.name && "dim", title: row.name || null}, row.name || "(no name)");
+    const name = row.name?.trim();
+    return link(`/experiments/${row.id}`, {tabindex: -1, class: !name && "dim", title: name || null}, name || "(no name)");
 }
 
 const list = (value) => value === undefined ? [] : [].concat(value);
@@ -80,7 +82,7 @@ function viewFrom(query) {
     }
     columns = (Array.isArray(columns) ? columns : USUAL).filter((id) => COLUMNS.some((column) => column.id === id));
     return {
-        search: String(query.search || ""), states: list(query.states), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
+        search: String(query.search || ""), states: list(query.states).filter((state) => STATES.includes(state)), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
         archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: COLUMNS.some((column) => column.sortable && column.id === String(query.sort).replace(/^-/, "")) ? query.sort : SORT,
         page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : USUAL,
     };
@@ -133,12 +135,15 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     }
     const reload = () => load().catch((error) => isAbort(error) || error.status === 401 || fill(notice, errorBox(error)));
 
-    // `push`: a step to come back to; typing is none.
+    // `push`: a step to come back to; typing is none.  What was chosen is drawn together with what was found, at once
+    // only where that takes a while: one drawing instead of two.
+    let late = 0;
+    onLeave(() => clearTimeout(late));
     function change(changes, {push = true} = {}) {
         Object.assign(view, {page: 1}, changes);
         setQuery(addressOf(view), {push});
-        for (const one of menus) one.paint();
-        drawChips();
+        clearTimeout(late);
+        late = setTimeout(drawChoice, LATE_MS);
         return reload();
     }
 
@@ -199,7 +204,11 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     const foot = h("div", {class: "bar paging"});
     const counted = h("span", {class: "dim", role: "status"});
 
-    function drawChips() {
+    let drawnChoice = "";
+    function drawChoice() {
+        clearTimeout(late);
+        if (drawnChoice === (drawnChoice = JSON.stringify(filtersOf(view)))) return;
+        for (const one of menus) one.paint();
         const rows = FILTERS.slice(1).flatMap((name) => view[name].map((value) => chip(value, () => change({[name]: view[name].filter((one) => one !== value)}))));
         if (view.search) rows.unshift(chip(`“${view.search}”`, () => {
             box.value = "";
@@ -251,7 +260,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         const none = nothing();
         fill(notice, none);
         table.node.hidden = !!none;
-        drawChips();
+        drawChoice();
         drawFoot();
         drawSelection();
         shownAt = performance.now();

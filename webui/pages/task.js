@@ -3,7 +3,7 @@
 
 import {get, post} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {isOver, number, stateName, time, took} from "../format.js";
+import {isOver, longTitle, number, stateName, time, took} from "../format.js";
 import {link} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, confirm, copyButton, facts, tabs, workButton} from "../widgets.js";
@@ -83,7 +83,7 @@ export async function page(ctx) {
     function draw() {
         const name = shown.task.name || kindOf(shown.task);
         title(name);
-        fill(head, h("div", {class: "head"}, h("h1", name, " ", shown.task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look))),
+        fill(head, h("div", {class: "head"}, h("div", {class: "bar"}, h("h1", {title: longTitle(name)}, name), shown.task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look))),
             tabs([["overview", "Overview"], shown.task.taskState && ["configuration", "Configuration"], ["logs", "Logs"]], tab,
                 (to) => `/tasks/${encodeURIComponent(id)}${to === "overview" ? "" : "/" + to}`));
         if (tab === "overview") overview(place, shown);

@@ -9,8 +9,9 @@
 
 import {get, post} from "../api.js";
 import {fill, h, paced} from "../dom.js";
-import {ago, bytes, duration, isOver, number, plural, stateName, time, took, value} from "../format.js";
-import {BASE, link} from "../router.js";
+import {failureCard} from "../failure.js";
+import {ago, bytes, duration, isOver, longTitle, number, plural, stateName, time, took, value} from "../format.js";
+import {BASE, isId, link} from "../router.js";
 import {style} from "../style.js";
 import {badge, button, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
@@ -74,7 +75,7 @@ function actions(state) {
             isSingle && ["Continue the experiment", async () => {
                 try {
                     const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
-                    await continueDialog(experiment);
+                    await continueDialog(experiment, state.config);
                 } catch (error) {
                     toastError(error);
                 }
@@ -98,7 +99,7 @@ function tiles({trial, experiment, config}) {
     return h("div", {class: "tiles"},
         tile(metric ? `Best ${metric}` : "Best validation", best === undefined || best === null ? "–" : number(best), steps ? `at step ${number(steps)}` : ""),
         tile("Steps", number(trial.totalBatchesProcessed || 0)),
-        tile(isOver(trial.state) ? "Took" : "Running for", took(trial.startTime, trial.endTime), trial.startTime && ago(trial.startTime)),
+        tile(experiment.unmanaged ? "Took" : "On slots for", duration(trial.wallClockTime), trial.startTime && `began ${ago(trial.startTime)}`),
         tile("Restarts", number(trial.restarts || 0), config.max_restarts ? `of ${config.max_restarts} allowed` : ""),
         tile("Checkpoints", number(trial.checkpointCount || 0), bytes(trial.totalCheckpointSize)),
         experiment.numTrials === 1 && !isOver(trial.state) && tile("Progress", progressBar(experiment.progress ?? 0)));
@@ -125,7 +126,7 @@ function head(state, tab) {
     const node = h("header", {class: "trial-head"},
         h("div", {class: "head"},
             h("div",
-                h("p", {class: "crumb"}, link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), h("span", {class: "dim"}, ` · ${name}`)),
+                h("p", {class: "crumb"}, link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), h("span", {class: "dim", title: longTitle(name)}, ` · ${name}`)),
                 h("div", {class: "bar"}, h("h1", `Trial ${id}`), parts.badge)),
             parts.actions),
         shortHparams(state.trial), parts.tiles, parts.tabs);
@@ -168,19 +169,22 @@ async function overview(place, state, ctx) {
     const runsNode = h("section", {class: "card wide", "aria-label": "Runs", hidden: true});
     const about = h("section", {class: "card", "aria-label": "Facts"});
     const validation = h("section", {class: "card", "aria-label": "Latest validation"});
-    fill(place, chartsNode, h("div", {class: "trial-cards"}, about, validation, runsNode));
+    const why = h("div", {class: "failure-place"});
+    const tellWhy = failureCard(why, ctx);
+    fill(place, why, chartsNode, h("div", {class: "trial-cards"}, about, validation, runsNode));
 
     function draw() {
         const {trial: now} = state;
+        tellWhy(stateName(now.state) === "ERROR" ? now.id : 0, now.endTime).catch(toastError);
         fill(about, h("h2", "Facts"), facts([
-            ["State", h("span", {}, badge(now.state))], ["Started", time(now.startTime)], ["Ended", time(now.endTime)], ["On slots for", duration(now.wallClockTime)],
+            ["State", h("span", {}, badge(now.state))], ["Started", time(now.startTime)], ["Ended", time(now.endTime)],
             ["Warm start", now.warmStartCheckpointUuid && h("code", now.warmStartCheckpointUuid)], ["Task", h("code", now.taskId)],
             now.logPolicyMatched && ["Log policy", now.logPolicyMatched],
             ["Best checkpoint", now.bestCheckpoint?.uuid && link(`${state.base}/checkpoints?checkpoint=${now.bestCheckpoint.uuid}`, {}, h("code", now.bestCheckpoint.uuid.slice(0, 8)))]]));
         const latest = Object.entries(now.latestValidation?.metrics?.avgMetrics || {});
         fill(validation, h("h2", "Latest validation"), latest.length
             ? [h("p", {class: "dim"}, `at step ${number(now.latestValidation.totalBatches)}, ${ago(now.latestValidation.endTime)}`), facts(latest.slice(0, 20).map(([name, one]) => [name, h("span", {class: "num"}, value(one))]))]
-            : h("p", {class: "dim"}, "None was reported yet."));
+            : h("p", {class: "dim"}, isOver(now.state) ? "None was reported." : "None was reported yet."));
     }
     const lost = new Map();
     const readRuns = async () => { // what runs without this master has none
@@ -190,7 +194,11 @@ async function overview(place, state, ctx) {
     };
     draw();
     const charts = await metricsOverview(chartsNode, state, ctx, (archived) => {
-        for (const line of archived) if (line.first && line.last) lost.set(line.run, [line.first[0], line.last[0]]);
+        for (const {run, first, last} of archived) { // of each metric what it has lost
+            if (!first || !last) continue;
+            const [from, to] = lost.get(run) || [Infinity, -Infinity];
+            lost.set(run, [Math.min(from, first[0]), Math.max(to, last[0])]);
+        }
         void readRuns().catch(() => {});
     });
     await readRuns().catch((error) => {
@@ -199,6 +207,7 @@ async function overview(place, state, ctx) {
     return {
         trial() {
             draw();
+            if (isOver(state.trial.state)) charts.metrics();
             void readRuns().catch(() => {});
         },
         metrics: charts.metrics, config,
@@ -240,7 +249,8 @@ async function view(tab, place, state, ctx) {
 
 export async function page(ctx) {
     const id = ctx.params.id;
-    const tab = LIST.some(([name]) => name === ctx.params.tab) ? ctx.params.tab : "overview";
+    if (!isId(id)) throw Object.assign(new Error(`there is no trial '${id}'`), {status: 404});
+    const tab = ctx.params.tab || "overview";
     const [state] = await Promise.all([read(id, ctx), style(new URL("trial.css", import.meta.url))]);
     state.base = ctx.params.experiment ? `/experiments/${ctx.params.experiment}/trials/${id}` : `/trials/${id}`;
     ctx.title(`Trial ${id} · ${state.experiment.name}`);

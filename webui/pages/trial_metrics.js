@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trial_metrics.js - the charts of a trial's metrics; or of many trials, a line each.
 //
-// `state` is {trial, config}, or {many, config}: many = {trials: [ids], names: () => [{group, name}], labelOf, colorOf}.
+// `state` is {trial, config}, or {many, config}: many = {trials: [ids], names: () => [{group, name, type}], isOver, labelOf, colorOf}.
 //
 // There may be thousands of metrics: names come in one call, charts are made a page at a time, and
 // series.js asks only for those that can be seen.  All charts share their cursor and their zoom.
@@ -16,7 +16,7 @@
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {debounce, fill, h} from "../dom.js";
-import {number, plural, value} from "../format.js";
+import {isOver, number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
 import {button, dialog, empty, select, sentence, toastError} from "../widgets.js";
@@ -28,12 +28,12 @@ const REFRESH_MS = 400;
 
 const PROFILER = new Set(["cpu", "memory", "gpu", "disk", "network", "timing"]); // see the profiler's tab
 const keyOf = (row) => `${row.group}.${row.name}`;
-const isNumber = (row) => row.type === undefined || row.type === "number" || row.type === "mixed";
+const nothing = ({trial, many}) => (trial ? isOver(trial.state) : many.isOver()) ? "No metrics were reported." : "No metrics were reported yet. They are drawn here as they arrive.";
+const isNumber = (row) => row.type === "number" || row.count > 0; // some of what was reported, or all
 
 async function readNames({trial, many}, ctx) {
-    if (many) return many.names();
-    const {metricNames} = await get(`/api/v1/det/trials/${trial.id}/metric-names`, {}, {signal: ctx.signal});
-    return metricNames.filter((row) => isNumber(row) || !PROFILER.has(row.group));
+    const names = many ? await many.names() : (await get(`/api/v1/det/trials/${trial.id}/metric-names`, {}, {signal: ctx.signal})).metricNames;
+    return names.filter((row) => isNumber(row) || !PROFILER.has(row.group));
 }
 
 // The searcher's metric, validations, training, then the others by name.
@@ -146,7 +146,7 @@ export async function metricsOverview(place, state, ctx, onArchived) {
             known.add(keyOf(row));
             set.add(row, `${row.group}.${row.name}`);
         }
-        if (!known.size) fill(place, empty("No metrics were reported yet. They are drawn here as they arrive."));
+        if (!known.size) fill(place, empty(nothing(state)));
         else if (!grid.isConnected) fill(place, grid);
     };
     await readAll();
@@ -200,7 +200,7 @@ export async function metricsTab(place, state, ctx) {
             (!only.size || only.has(keyOf(row))) && words.every((word) => keyOf(row).toLowerCase().includes(word)));
     }
 
-    let drawn = "";
+    let drawn = null;
     function draw() {
         const list = wanted();
         const now = list.slice(0, chosen.count);
@@ -218,7 +218,7 @@ export async function metricsTab(place, state, ctx) {
         set.clear();
         set.look({range: shownRange()});
         fill(grid);
-        if (!now.length) return fill(grid, empty(total ? "No metric has such a name." : "No metrics were reported yet. They are drawn here as they arrive."));
+        if (!now.length) return fill(grid, empty(total ? "No metric has such a name." : nothing(state)));
         let group = null;
         let inner = null;
         for (const row of now) {
@@ -237,11 +237,13 @@ export async function metricsTab(place, state, ctx) {
         inner.append(grid.lastElementChild);
     }
 
+    let drawnTexts = "[]";
     function drawTexts() {
         const others = names.filter((row) => !isNumber(row));
-        fill(texts, others.length > 0 && h("details", h("summary", `${plural(others.length, "metric")} without numbers`),
-            h("div", {class: "table-place"}, h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, "Last value"))),
-                h("tbody", others.slice(0, 200).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, value(row.last)))))))));
+        if (drawnTexts === (drawnTexts = JSON.stringify(others))) return;
+        fill(texts, others.length > 0 && h("details", {open: texts.firstChild?.open}, h("summary", `${plural(others.length, "metric")} without numbers`),
+            h("div", {class: "table-place"}, h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
+                h("tbody", others.slice(0, 200).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, state.many ? row.type : value(row.last)))))))));
     }
 
     const controls = metricControls({state, chosen, epochs, names: () => names, draw, look: () => set.look(looks()),

@@ -17,7 +17,7 @@ const GROUPS = [["cpu", "Processors"], ["gpu", "GPUs"], ["memory", "Memory"], ["
 
 const percent = (part) => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 const isPercent = (name) => name.includes("_util");
-const formatOf = (name) => isPercent(name) ? (v) => `${number(Number(v.toFixed(1)))} %` : name.includes("throughput") ? (v) => `${bytes(Math.round(v))}/s` : name.includes("memory") ? (v) => bytes(Math.round(v)) : number;
+const formatOf = (name) => isPercent(name) ? (v, more = 0) => `${number(Number(v.toFixed(1 + more)))} %` : name.includes("throughput") ? (v, more) => `${bytes(v, more)}/s` : name.includes("memory") ? bytes : number;
 const kindOf = (name) => isPercent(name) ? "%" : name.includes("throughput") ? "bytes per second" : name.includes("memory") ? "free bytes" : "per second";
 
 // Lines that have times of their own, on one axis.

@@ -162,12 +162,19 @@ static const char *signal_name(int number, struct arena *mem)
 }
 
 /* What shells mean by it, which not everybody knows by heart. */
-static const char *meaning_of(int64_t code)
+static const char *meaning_of(int64_t code, struct arena *mem)
 {
+    const char *name = code > 128 ? sigabbrev_np((int)code - 128) : NULL;
+    const char *text = "";
+
     if (code == 127)
-        return " (a command was not found)";
-    return code == 126 ? " (a command may not be executed: is it missing chmod +x?)"
-                       : "";
+        text = " (a command was not found)";
+    else if (code == 126)
+        text = " (a command may not be executed: is it missing chmod +x?)";
+    else if (name)
+        text = arena_printf(mem, " (a program it ran was killed by signal SIG%s%s)",
+                            name, code == 128 + SIGKILL ? ": was memory short?" : "");
+    return text ? text : "";
 }
 
 struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *mem)
@@ -182,7 +189,7 @@ struct task_exit exit_classify(int wait_status, bool was_asked, struct arena *me
     } else {
         exit.code = WEXITSTATUS(wait_status);
         exit.reason = arena_printf(mem, "exited with code %" PRId64 "%s", exit.code,
-                                   meaning_of(exit.code));
+                                   meaning_of(exit.code, mem));
         if (exit.code == 0)
             exit.exit = "CLEAN";
     }

@@ -110,31 +110,37 @@ struct parsed {
     struct json *disabled; /* slot numbers */
 };
 
+det_status parse_disabled(struct request *req, const struct agent *agent,
+                          struct json **ret_slots)
+{
+    const char *text = agent->disabled_slots ? agent->disabled_slots : "[]";
+
+    return json_parse(text, strlen(text), &req->mem, ret_slots, req->err);
+}
+
+bool slot_is_disabled(const struct agent *agent, const struct json *disabled,
+                      int64_t slot)
+{
+    if (!agent->is_enabled)
+        return true;
+    json_each(item, disabled)
+        if (json_i64(item, -1) == slot)
+            return true;
+    return false;
+}
+
 static det_status parse_agent(struct request *req, const struct agent *agent,
                               struct parsed *ret_parsed)
 {
-    const char *disabled = agent->disabled_slots ? agent->disabled_slots : "[]";
     struct parsed parsed;
     det_status st = json_parse(agent->devices, strlen(agent->devices), &req->mem,
                                &parsed.devices, req->err);
 
     if (!st)
-        st = json_parse(disabled, strlen(disabled), &req->mem, &parsed.disabled,
-                        req->err);
+        st = parse_disabled(req, agent, &parsed.disabled);
     if (!st)
         *ret_parsed = parsed;
     return st;
-}
-
-static bool is_disabled(const struct agent *agent, const struct parsed *parsed,
-                        int64_t slot)
-{
-    if (!agent->is_enabled)
-        return true;
-    json_each(item, parsed->disabled)
-        if (json_i64(item, -1) == slot)
-            return true;
-    return false;
 }
 
 static void show_device(struct json_writer *w, const char *key,
@@ -172,7 +178,7 @@ static bool is_slot_draining(const struct board *board, const struct agent *agen
                              const struct parsed *parsed, int64_t slot)
 {
     return agent->is_draining ||
-           (agent->is_enabled && is_disabled(agent, parsed, slot) &&
+           (agent->is_enabled && slot_is_disabled(agent, parsed->disabled, slot) &&
             holder(board, agent->id, slot));
 }
 
@@ -187,7 +193,7 @@ static void show_slot(struct json_writer *w, const char *key, const struct board
     jw_object(w, key);
     jw_str(w, "id", text);
     show_device(w, "device", device);
-    jw_bool(w, "enabled", !is_disabled(agent, parsed, id));
+    jw_bool(w, "enabled", !slot_is_disabled(agent, parsed->disabled, id));
     jw_bool(w, "draining", is_slot_draining(board, agent, parsed, id));
     show_container(w, "container", holder(board, agent->id, id));
     jw_end_object(w);
@@ -243,7 +249,7 @@ static det_status show_agent(struct request *req, const char *key,
         show_slot(w,
                   arena_printf(&req->mem, "/agents/%s/slots/%" PRId64, agent->name, id),
                   board, agent, &parsed, device);
-        disabled += is_disabled(agent, &parsed, id);
+        disabled += slot_is_disabled(agent, parsed.disabled, id);
         draining += is_slot_draining(board, agent, &parsed, id);
         if (!strcmp(json_str(json_get(device, "type"), ""), "cuda"))
             type = "TYPE_CUDA";

@@ -10,11 +10,13 @@
  * last one it has heard: what changed meanwhile follows, or a reset when that is no
  * longer known, or was another master's.  The stream ends when its session does. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/text.h"
 #include "master/api/api.h"
+#include "master/api/show.h"
 #include "master/auth.h"
 #include "master/changes.h"
 #include "master/pacer.h"
@@ -24,6 +26,7 @@ enum {
     LIST_BYTES = 4 << 20,
     QUIET_US = PACER_IDLE_US - 1000000, /* then a sign of life is due */
     FILTER_MOST = 10000,                /* numbers in one filter */
+    ID_BYTES = 64,
 };
 
 struct listening {
@@ -164,10 +167,21 @@ static void event_begin(struct buf *out, const char *name)
     buf_printf(out, "event: %s\n", name);
 }
 
+#define EVENT_ID "%s:%" PRIu64 /* the master, the number */
+
 /* Its number comes last, so that only who got all of it has heard it. */
 static void event_end(struct request *req, struct buf *out, uint64_t cursor)
 {
-    buf_printf(out, "\nid: %s:%" PRIu64 "\n\n", req->master->id, cursor);
+    buf_printf(out, "\nid: " EVENT_ID "\n\n", req->master->id, cursor);
+}
+
+void show_changes_at(struct request *req)
+{
+    char id[ID_BYTES];
+
+    snprintf(id, sizeof(id), EVENT_ID, req->master->id,
+             changes_place(req->master->changes));
+    jw_str(&req->w, "changesAt", id);
 }
 
 static void say_hello(struct request *req, const struct listening *l, struct buf *out)

@@ -407,7 +407,7 @@ static det_status check_patch(struct request *req, int64_t id,
 {
     det_status st = DET_OK;
 
-    if (body->name && !*body->name)
+    if (body->name && !body->name[strspn(body->name, " \t\r\n")])
         return err_set(req->err, DET_INVALID, "the name must not be empty");
     if (body->labels)
         st = check_labels(body->labels, req->err);

@@ -2,6 +2,7 @@
 /* jobs.c - the queue and the pools, derived from the rows of what runs or waits. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "master/api/api.h"
@@ -168,6 +169,7 @@ det_status api_update_jobs(struct request *req)
 struct pool_sums {
     int64_t agents;
     int64_t slots;
+    int64_t off; /* slots that were switched off and hold nothing */
     int64_t used;
     int64_t aux;
     int64_t slots_per_agent;
@@ -178,11 +180,66 @@ struct pool_sums {
 
 /* The rows that pools are summed up from, read once for all pools. */
 struct pool_rows {
-    struct agent *agents;
+    struct agent *agents; /* by id */
     struct allocation *allocations;
     struct queue_view *jobs;
-    uint32_t agent_count, allocation_count, job_count;
+    struct share *shares;
+    int64_t *off; /* of each agent */
+    uint32_t agent_count, allocation_count, job_count, share_count;
 };
+
+static int by_id(const void *a, const void *b)
+{
+    const struct agent *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static det_status take_held(struct request *req, struct pool_rows *rows,
+                            struct json *const *disabled, const struct share *share)
+{
+    struct agent key = {.id = share->agent_id};
+    const struct agent *agent =
+        bsearch(&key, rows->agents, rows->agent_count, sizeof(key), by_id);
+    struct json *held;
+    size_t at;
+    det_status st;
+
+    if (!agent)
+        return DET_OK;
+    at = (size_t)(agent - rows->agents);
+    st = json_parse(share->slots, strlen(share->slots), &req->mem, &held, req->err);
+    if (st)
+        return st;
+    json_each(slot, held)
+        rows->off[at] -= slot_is_disabled(agent, disabled[at], json_i64(slot, -1));
+    return DET_OK;
+}
+
+/* A slot that drains still has its task: it counts as used, not as switched off.  So
+ * does one whose share is over while others of its allocation go on: it is not free,
+ * and the allocation is counted with all its slots until it ends. */
+static det_status count_off(struct request *req, struct pool_rows *rows)
+{
+    struct json **disabled =
+        arena_array(&req->mem, struct json *, (size_t)rows->agent_count + 1);
+    det_status st = DET_OK;
+
+    rows->off = arena_array(&req->mem, int64_t, (size_t)rows->agent_count + 1);
+    if (!disabled || !rows->off)
+        return err_default(req->err, DET_NOMEM);
+    for (uint32_t i = 0; i < rows->agent_count && !st; i++) {
+        const struct agent *agent = &rows->agents[i];
+
+        st = parse_disabled(req, agent, &disabled[i]);
+        if (!st)
+            rows->off[i] =
+                agent->is_enabled ? (int64_t)disabled[i]->list.count : agent->slots;
+    }
+    for (uint32_t i = 0; i < rows->share_count && !st; i++)
+        st = take_held(req, rows, disabled, &rows->shares[i]);
+    return st;
+}
 
 static det_status read_pool_rows(struct request *req, struct pool_rows *ret_rows)
 {
@@ -196,6 +253,11 @@ static det_status read_pool_rows(struct request *req, struct pool_rows *ret_rows
     if (!st)
         st =
             store_queue_list(req->db, &req->mem, &rows.jobs, &rows.job_count, req->err);
+    if (!st)
+        st = store_shares_live(req->db, &req->mem, &rows.shares, &rows.share_count,
+                               req->err);
+    if (!st)
+        st = count_off(req, &rows);
     if (!st)
         *ret_rows = rows;
     return st;
@@ -212,6 +274,7 @@ static struct pool_sums sum_pool(const struct pool_rows *rows, const char *name)
             continue;
         sums.agents++;
         sums.slots += agent->slots;
+        sums.off += rows->off[i];
         sums.slots_per_agent = MAX(sums.slots_per_agent, agent->slots);
         sums.has_cuda |= strstr(agent->devices, "\"cuda\"") != NULL;
     }
@@ -287,6 +350,7 @@ static void show_pool(struct request *req, const struct core_pool *pool,
     jw_i64(w, "numAgents", sums.agents);
     jw_i64(w, "slotsAvailable", sums.slots);
     jw_i64(w, "slotsUsed", sums.used);
+    jw_i64(w, "slotsDisabled", sums.off);
     jw_str(w, "slotType", sums.has_cuda ? "TYPE_CUDA" : "TYPE_CPU");
     jw_i64(w, "auxContainerCapacity", sums.agents * pool->config.max_aux_per_agent);
     jw_i64(w, "auxContainersRunning", sums.aux);

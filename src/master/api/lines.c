@@ -3,9 +3,10 @@
  * and hits of a search while it goes on.
  *
  * Lines are short lists, [number, time, level, rank, stream, text], for there are many;
- * where a text was cut, the bytes left out follow.  Each call, and each piece of a
- * search, looks at a bounded stretch of the log (store_log_read()): a search through
- * gigabytes takes its turn with everybody else, and is over when its client leaves. */
+ * where a text was cut, the bytes left out behind it follow, and of hits those before
+ * it.  Each call, and each piece of a search, looks at a bounded stretch of the log
+ * (store_log_read()): a search through gigabytes takes its turn with everybody else,
+ * and is over when its client leaves. */
 #include "master/api/lines.h"
 
 #include <inttypes.h>
@@ -178,9 +179,11 @@ static void show_line(struct json_writer *w, const struct log_line *line)
         jw_null(w, NULL);
     jw_str(w, NULL, streams[line->stream]);
     jw_strn(w, NULL, line->text, whole_characters(line));
-    if (line->cut)
+    if (line->cut || line->skipped)
         jw_i64(w, NULL,
                (int64_t)line->cut + line->len - (int64_t)whole_characters(line));
+    if (line->skipped)
+        jw_i64(w, NULL, line->skipped);
     jw_end_array(w);
 }
 

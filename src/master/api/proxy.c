@@ -68,13 +68,6 @@ static const char *const page_headers[] = {
     NULL,
 };
 
-static bool wants_page(const struct net_exchange *x)
-{
-    const char *accept = net_request_header(x, "Accept");
-
-    return accept && strstr(accept, "text/html");
-}
-
 /* Called instead of a reply that did not come; perhaps on the relays' thread. */
 static void refuse(void *arg, struct net_exchange *x, det_status status,
                    const char *sentence)
@@ -88,18 +81,18 @@ static void refuse(void *arg, struct net_exchange *x, det_status status,
         http = det_status_http(status);
     (void)err_set(&err, status, "the program of task %s cannot be reached: %s",
                   req->arg[0], sentence);
-    if (wants_page(x))
+    if (request_wants_page(x))
         write_page(&body, "No answer", err.text);
     else
         error_write(&body, status, err.text);
-    net_answer(x, http, wants_page(x) ? page_type : "application/json", page_headers,
-               &body);
+    net_answer(x, http, request_wants_page(x) ? page_type : "application/json",
+               page_headers, &body);
 }
 
 /* It will be there soon: the page looks again by itself. */
 static det_status say_starting(struct request *req, const char *sentence)
 {
-    if (!wants_page(req->x))
+    if (!request_wants_page(req->x))
         return err_set(req->err, DET_BUSY, "%s", sentence);
     write_page(&req->out, "Starting", sentence);
     req->http_status = 503;
@@ -112,7 +105,7 @@ static det_status say_starting(struct request *req, const char *sentence)
 
 static det_status say_missing(struct request *req, const char *sentence)
 {
-    if (!wants_page(req->x))
+    if (!request_wants_page(req->x))
         return err_set(req->err, DET_NOT_FOUND, "%s", sentence);
     write_page(&req->out, "Not there", sentence);
     req->http_status = 404;
@@ -122,35 +115,18 @@ static det_status say_missing(struct request *req, const char *sentence)
     return req->out.status;
 }
 
-static det_status redirect(struct request *req, const char *to)
-{
-    if (!to)
-        return DET_NOMEM;
-    request_header(req, "Location", to);
-    req->http_status = 302;
-    req->content_type = "text/plain";
-    return DET_OK;
-}
-
-static const char *address_of(const struct request *req)
-{
-    const char *query = net_request_query(req->x);
-
-    return arena_printf((struct arena *)&req->mem, "%s%s%s", net_request_path(req->x),
-                        *query ? "?" : "", query);
-}
-
 det_status proxy_sign_in(struct request *req)
 {
     CLEANUP(buf_done) struct buf next = BUF_INIT;
-    const char *address = address_of(req);
+    const char *address = request_address(req);
 
-    if (!wants_page(req->x))
+    if (!request_wants_page(req->x))
         return DET_UNAUTHENTICATED; /* with the sentence that is there */
     if (!address)
         return DET_NOMEM;
     url_encode(&next, address);
-    return redirect(req, arena_printf(&req->mem, "/det/login?next=%s", next.data));
+    return request_redirect(req,
+                            arena_printf(&req->mem, "/det/login?next=%s", next.data));
 }
 
 /* ---- upwards --------------------------------------------------------------------- */
@@ -335,7 +311,7 @@ static det_status hand_on(struct request *req, const struct proxy_row *row)
         return DET_NOMEM;
     to->address = row->address;
     to->port = (uint16_t)row->port;
-    to->target = address_of(req);
+    to->target = request_address(req);
     if (!to->target)
         return DET_NOMEM;
     if (!is_clean(to->target))
@@ -385,7 +361,7 @@ det_status api_proxy(struct request *req)
     det_status st;
 
     if (!strchr(rest, '/')) /* relative links need the slash */
-        return redirect(req, arena_printf(&req->mem, "/proxy/%s/", rest));
+        return request_redirect(req, arena_printf(&req->mem, "/proxy/%s/", rest));
     st = store_proxy_of_task(req->db, req->arg[0], &req->mem, &row, req->err);
     if (st == DET_NOT_FOUND)
         return say_why(req);

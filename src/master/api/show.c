@@ -152,7 +152,8 @@ static void show_validation(struct json_writer *w, const char *key, const char *
     jw_end_object(w);
 }
 
-static void show_trial_numbers(struct json_writer *w, const struct trial_view *v)
+static void show_trial_numbers(struct json_writer *w, const struct trial_view *v,
+                               int64_t now_us)
 {
     jw_i64(w, "id", v->row.id);
     jw_i64(w, "experimentId", v->row.experiment_id);
@@ -169,7 +170,9 @@ static void show_trial_numbers(struct json_writer *w, const struct trial_view *v
     jw_end_array(w);
     jw_i64(w, "checkpointCount", v->checkpoint_count);
     jw_i64_str(w, "totalCheckpointSize", v->checkpoint_size);
-    jw_real(w, "wallClockTime", (double)v->wall_clock_us / 1e6);
+    jw_real(w, "wallClockTime",
+            (double)trial_on_slots_us(v->on_slots_us, now_us) / 1e6);
+    jw_str(w, "exitReason", v->exit_reason); /* beside the reference's */
     jw_str(w, "warmStartCheckpointUuid", v->row.warm_start ? v->row.warm_start : "");
     jw_str(w, "logPolicyMatched", v->log_policy_matched);
     jw_raw(w, "metadata", v->metadata);
@@ -210,7 +213,7 @@ det_status show_trial(struct request *req, const char *key,
     if (st)
         return st;
     jw_object(w, key);
-    show_trial_numbers(w, view);
+    show_trial_numbers(w, view, master_now_us(req->master));
     show_validation(w, "bestValidation", view->best_validation, view->best_steps,
                     view->best_validation_us);
     show_validation(w, "latestValidation", view->latest_validation,

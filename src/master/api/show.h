@@ -8,6 +8,9 @@
 #include "store/views.h"
 
 void show_user(struct json_writer *w, const char *key, const struct user *user);
+/* Where GET /api/v1/det/changes stands, "changesAt": what is read after this, and a
+ * stream since then, are all there is. */
+void show_changes_at(struct request *req);
 /* Who calls, as members of the object that is open: "user", "mayAdminister". */
 det_status show_caller(struct request *req);
 /* `with_trials`: also trialIds, from the store. */
@@ -24,6 +27,14 @@ void show_checkpoint_outline(struct json_writer *w, const char *key,
                              const struct checkpoint *row);
 void show_allocation(struct json_writer *w, const char *key,
                      const struct allocation *row);
+
+/* The numbers of an agent's slots that were switched off one by one, in the request's
+ * memory; and whether one takes no tasks, for that or because the agent takes none
+ * (agents.c). */
+det_status parse_disabled(struct request *req, const struct agent *agent,
+                          struct json **ret_slots);
+bool slot_is_disabled(const struct agent *agent, const struct json *disabled,
+                      int64_t slot);
 
 void show_page(struct json_writer *w, const struct page *page);
 /* For lists that are cut here: limit 0 means all; DET_INVALID for an offset outside. */

@@ -46,14 +46,14 @@ det_status api_get_health(struct request *req)
     return DET_OK;
 }
 
+/* Also of what no call has and a browser asks for: "/experiments/3" is a page, and of
+ * what is none the WebUI says so. */
 det_status api_get_root(struct request *req)
 {
-    req->http_status = 302;
-    request_header(req, "Location", "/det/");
-    req->content_type = "text/html; charset=utf-8";
-    buf_puts(&req->out, "<a href=/det/>the WebUI</a>, "
-                        "<a href=/docs>the calls of this master</a>\n");
-    return DET_OK;
+    const char *address = request_address(req);
+
+    return request_redirect(req, address ? arena_printf(&req->mem, "/det%s", address)
+                                         : NULL);
 }
 
 det_status api_get_docs(struct request *req)
@@ -72,8 +72,11 @@ det_status api_get_openapi(struct request *req)
 det_status api_get_master(struct request *req)
 {
     struct json_writer *w = &req->w;
-    det_status st = DET_OK;
+    bool is_signed_in;
+    det_status st = auth_find_user(req, &is_signed_in);
 
+    if (st)
+        return st;
     jw_object(w, NULL);
     jw_str(w, "version", API_VERSION);
     jw_str(w, "detVersion", DET_VERSION);
@@ -95,7 +98,8 @@ det_status api_get_master(struct request *req)
     jw_array(w, "ssoProviders");
     jw_end_array(w);
     jw_null(w, "clusterMessage");
-    if (auth_is_signed_in(req)) /* a page asks for all at once */
+    show_changes_at(req);
+    if (is_signed_in) /* a page asks for all at once */
         st = show_caller(req);
     jw_end_object(w);
     return st;

@@ -2,12 +2,14 @@
 /* trial_table.c - all trials of an experiment for one picture of the search.
  *
  *   {"hparams": ["lr", "net.depth"],
- *    "trials": [[id, state, steps, latest, best, restarts, start, end, [values]], ...],
+ *    "trials": [[id, state, steps, latest, best, restarts, start, end, [values],
+ *                slots], ...],
  *    "importance": [{"share": .., "correlation": .., "trials": .., "groups": ..}, ...]}
  *
  * Rows are lists, not objects, and nested hyperparameters are flattened with dots, so
  * that ten thousand trials are a few hundred kilobytes.  Times are milliseconds since
- * 1970.  `importance` goes with `hparams`; see search/importance.h for what it means.
+ * 1970; `slots` are those for which the trial was on slots.  `importance` goes with
+ * `hparams`; see search/importance.h for what it means.
  *
  * The metric is the searcher's, or another one of the validations: then its value at
  * the trial's latest validation and at its best one (by the searcher's metric), since
@@ -397,7 +399,7 @@ static void write_number(struct json_writer *w, bool is_there, double value)
         jw_null(w, NULL);
 }
 
-static void write_row(struct json_writer *w, const struct row *row)
+static void write_row(struct json_writer *w, const struct row *row, int64_t now_us)
 {
     const struct trial_line *line = row->line;
 
@@ -419,11 +421,13 @@ static void write_row(struct json_writer *w, const struct row *row)
         else
             jw_null(w, NULL);
     jw_end_array(w);
+    jw_i64(w, NULL, trial_on_slots_us(line->on_slots_us, now_us) / 1000);
     jw_end_array(w);
 }
 
 static det_status write_table(struct table *table, const struct experiment_view *view)
 {
+    int64_t now_us = master_now_us(table->req->master);
     const struct trials_table_query *in = table->req->query;
     struct json_writer *w = &table->req->w;
     const char *metric = table->metric ? table->metric : view->searcher_metric;
@@ -438,7 +442,7 @@ static det_status write_table(struct table *table, const struct experiment_view 
     jw_end_array(w);
     jw_array(w, "trials");
     for (uint32_t i = 0; i < table->count; i++)
-        write_row(w, &table->rows[i]);
+        write_row(w, &table->rows[i], now_us);
     jw_end_array(w);
     st = in->without_importance ? DET_OK : write_importance(table);
     jw_end_object(w);

@@ -67,6 +67,15 @@ static void set_cookie(struct request *req, const char *token, int seconds)
     request_header(req, "Set-Cookie", value);
 }
 
+/* What the caller may do here beyond what its user may: whoever runs the master does as
+ * administrators do. */
+static void show_rights(struct request *req, bool is_admin)
+{
+    jw_bool(&req->w, "mayAdminister",
+            !req->master->is_read_only && !req->caller.allocation_id &&
+                (is_admin || peer_is_owner(req->x)));
+}
+
 static det_status login_done(struct request *req)
 {
     struct login_state *login = req->state;
@@ -79,6 +88,7 @@ static det_status login_done(struct request *req)
     jw_object(&req->w, NULL);
     jw_str(&req->w, "token", token);
     show_user(&req->w, "user", &login->user);
+    show_rights(req, login->user.is_admin);
     jw_end_object(&req->w);
     return DET_OK;
 }
@@ -163,8 +173,6 @@ static det_status reply_user(struct request *req, int64_t id)
     return DET_OK;
 }
 
-/* Also what the caller may do here beyond what its user may: whoever runs the master
- * does as administrators do. */
 det_status show_caller(struct request *req)
 {
     struct user user;
@@ -174,9 +182,7 @@ det_status show_caller(struct request *req)
     if (st)
         return st;
     show_user(&req->w, "user", &user);
-    jw_bool(&req->w, "mayAdminister",
-            !req->master->is_read_only && !req->caller.allocation_id &&
-                (req->caller.is_admin || peer_is_owner(req->x)));
+    show_rights(req, req->caller.is_admin);
     return DET_OK;
 }
 

@@ -37,10 +37,12 @@ static det_status reply_file(struct request *req, const struct web_file *file)
     return DET_OK;
 }
 
-/* One page for all addresses: its script shows what the address means. */
+/* One page for all addresses: its script shows what the address means.  What it will
+ * need for that is named beside it, so that a browser fetches all of it at once. */
 det_status api_get_webui(struct request *req)
 {
     const struct web_file *page = web_find(&web_files, "index.html");
+    const struct web_route *route = web_route(&web_files, req->arg[0]);
     det_status st;
 
     if (!page)
@@ -49,11 +51,13 @@ det_status api_get_webui(struct request *req)
     request_header(req, "Content-Security-Policy", policy);
     request_header(req, "Referrer-Policy", "same-origin");
     request_header(req, "X-Frame-Options", "DENY");
+    if (route)
+        request_header(req, "Link", route->link);
     /* It will soon ask for experiments: with very many it takes a moment to gather
      * them, in which the browser reads the page. */
     lane_post(req->master->chores, &req->master->warming);
     st = reply_file(req, page);
-    if (!st && req->http_status == 200 && !web_is_page(req->arg[0]))
+    if (!st && req->http_status == 200 && !route)
         req->http_status = 404;
     return st;
 }

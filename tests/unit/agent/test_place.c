@@ -27,6 +27,12 @@ TEST(a_wait_status_becomes_an_exit_with_a_reason)
          "exited with code 126 (a command may not be executed: is it missing chmod "
          "+x?)"},
         {EXITED(3), false, "FAILED", 3, "exited with code 3"},
+        {EXITED(255), false, "FAILED", 255, "exited with code 255"},
+        {EXITED(139), false, "FAILED", 139,
+         "exited with code 139 (a program it ran was killed by signal SIGSEGV)"},
+        {EXITED(137), false, "FAILED", 137,
+         "exited with code 137 (a program it ran was killed by signal SIGKILL: was "
+         "memory short?)"},
         {KILLED(SIGKILL), false, "FAILED", 137, "killed by signal SIGKILL"},
         {KILLED(SIGSEGV), false, "FAILED", 139, "killed by signal SIGSEGV"},
         {KILLED(SIGKILL), true, "KILLED", 137, "killed by signal SIGKILL"},

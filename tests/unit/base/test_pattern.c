@@ -338,6 +338,46 @@ TEST(folding_agrees_with_the_c_library_and_matches_hold_their_literal)
     }
 }
 
+TEST(a_match_is_where_its_first_end_is)
+{
+    enum { NOWHERE = 99 };
+    static const struct {
+        const char *pattern;
+        const char *in;
+        size_t begin, end; /* NOWHERE: it is not there */
+    } rows[] = {
+        {"step [0-9]+: oom", "step 1: ok step 2: ok step 99: oom step 3", 22, 34},
+        {"a+b", "xaaaab", 4, 6},
+        {"^a.*b", "ab ab", 0, 2},
+        {"^b", "ab", NOWHERE, NOWHERE},
+        {"b.*c$", "c bc bc c", 5, 9},
+        {"c$", "c c", 2, 3},
+        {"\\bon\\b", "only upon on", 10, 12},
+        {"\\Bon", "on upon", 5, 7},
+        {"\\<a|\\<b", "xa b", 3, 4},
+        {"$", "ab", 2, 2},
+        {"x*", "ab", 0, 0},
+        {"(ab|b)c", "abc", 1, 3},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(pattern_freep) struct pattern *pattern = NULL;
+        bool is_nowhere = rows[i].begin == NOWHERE;
+        struct pattern_matcher *matcher;
+        size_t begin = 0, end = 0;
+
+        CHECK_OK(pattern_new(rows[i].pattern, &pattern, &test_err));
+        CHECK_OK(pattern_matcher_new(pattern, &matcher, &test_err));
+        CHECK_EQ(pattern_matcher_where(matcher, rows[i].in, strlen(rows[i].in), &begin,
+                                       &end),
+                 !is_nowhere);
+        if (!is_nowhere && (begin != rows[i].begin || end != rows[i].end))
+            fail_msg("'%s' in '%s': %zu to %zu", rows[i].pattern, rows[i].in, begin,
+                     end);
+        pattern_matcher_free(matcher);
+    }
+}
+
 /* One matcher, many texts: also places between bytes, and more states than it keeps. */
 static void compare_matcher(const char *text, const char *signs, bool folds)
 {
@@ -376,7 +416,13 @@ TEST(a_matcher_finds_what_the_pattern_finds)
                                            "[^a]b|\\W\\w{3}$",
                                            "b\\>$",
                                            "(^| )ab( |$)",
-                                           "(.?){20}c$"};
+                                           "(.?){20}c$",
+                                           "aab+c", /* what each match begins with */
+                                           "aba\\b",
+                                           "aab(a|b)*c$",
+                                           "aba$",
+                                           "(aba)+ ",
+                                           "aab.*bba"};
 
     for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
         compare_matcher(patterns[i], "aabb cA_.", false);
@@ -407,11 +453,15 @@ TEST(a_matcher_without_memory_matches_as_slowly_as_the_pattern)
     EACH_ALLOCATION_FAILS() {
         struct pattern_matcher *matcher = NULL;
         det_status st = pattern_matcher_new(pattern, &matcher, NULL);
+        size_t begin, end;
 
-        if (st)
+        if (st) {
             CHECK_EQ(st, DET_NOMEM);
-        else
+        } else {
+            CHECK(pattern_matcher_where(matcher, "xxababababaccx", 14, &begin, &end));
+            CHECK(begin <= 2 && end >= 12 && end <= 14);
             CHECK(pattern_matcher_finds(matcher, "xxababababaccx", 14));
+        }
         pattern_matcher_free(matcher);
     }
 }

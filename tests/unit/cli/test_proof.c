@@ -79,17 +79,25 @@ TEST(a_kill_is_due_where_the_run_is_and_not_when)
 {
     struct proof_timeline timeline = steady(10);
     struct proof_kill kill = {.at_us = 5500000};
+    struct proof_kill kill_soon = {.at_us = 1500000};
     struct proof_run run = {.began_us = 100, .seen_us = 100};
     int64_t s = 1000000;
 
-    /* nothing was reported yet: the clock decides, once it has loaded */
-    CHECK(!proof_is_due(&timeline, &kill, &run, 100 + 5 * s));
-    CHECK(proof_is_due(&timeline, &kill, &run, 100 + 5500000));
-    /* slower than it was: where it is decides */
+    /* nothing was reported yet: up to the first report the clock decides */
+    CHECK(!proof_is_due(&timeline, &kill_soon, &run, 100 + s));
+    CHECK(proof_is_due(&timeline, &kill_soon, &run, 100 + 1500000));
+    /* a run that loads for very long has done nothing yet */
+    CHECK(!proof_is_due(&timeline, &kill, &run, 100 + 5500000));
+    CHECK(!proof_is_due(&timeline, &kill, &run, 100 * s));
+    /* slower than it was: where it is decides, and it has not been there */
     run.seen_steps = 20;
     run.seen_us = 9 * s;
     CHECK(!proof_is_due(&timeline, &kill, &run, 9 * s));
-    CHECK(proof_is_due(&timeline, &kill, &run, 9 * s + 2500000));
+    CHECK(!proof_is_due(&timeline, &kill, &run, 9 * s + 2500000));
+    run.seen_steps = 40;
+    run.seen_us = 20 * s;
+    CHECK(!proof_is_due(&timeline, &kill, &run, 20 * s + 400000));
+    CHECK(proof_is_due(&timeline, &kill, &run, 20 * s + 500000));
     /* resumed far ahead: due at once, but not before it has loaded */
     run = (struct proof_run){.began_us = 0, .from_steps = 40, .seen_steps = 40};
     CHECK(!proof_is_due(&timeline, &kill, &run, s));
@@ -121,6 +129,22 @@ TEST(what_a_killed_run_had_said_is_not_where_the_next_one_is)
     CHECK_EQ(run.seen_us, 2 * s);
     proof_run_see(&run, 50, 4 * s);
     CHECK(proof_is_due(&timeline, &kill, &run, 4 * s));
+    proof_timeline_done(&timeline);
+}
+
+TEST(a_run_that_can_say_nothing_new_goes_by_the_clock)
+{
+    struct proof_timeline timeline = {.end_us = 9000000};
+    struct proof_kill kill = {.at_us = 8000000};
+    struct proof_run run;
+    int64_t s = 1000000;
+
+    /* one report at 4 s; killed at 5 s with nothing saved, it will say the same */
+    CHECK(proof_timeline_see(&timeline, 4 * s, 60));
+    proof_run_begin(&run, 0, 60, 0);
+    proof_run_see(&run, 60, 5 * s);
+    CHECK(!proof_is_due(&timeline, &kill, &run, 7 * s));
+    CHECK(proof_is_due(&timeline, &kill, &run, 9 * s));
     proof_timeline_done(&timeline);
 }
 

@@ -87,6 +87,19 @@ TEST(every_list_says_what_its_elements_are)
     }
 }
 
+TEST(of_all_words_a_key_may_have_one_is_built)
+{
+    EACH_ROW(row)
+    {
+        size_t built = 0;
+
+        for (size_t i = 0; row->words && row->words[i]; i++)
+            built += !row->later_words || !has_word(row->later_words, row->words[i]);
+        if (row->words && !built)
+            fail_msg("%s offers nothing that works", row->path);
+    }
+}
+
 TEST(words_and_defaults_agree)
 {
     EACH_ROW(row)

@@ -190,6 +190,20 @@ TEST(killed_but_done_before_the_kill_came_is_done)
     CHECK_EQ(bed.trial[1].state, TRIAL_COMPLETED);
 }
 
+TEST(killed_but_stopped_as_it_was_told_before_the_kill_came_goes_on)
+{
+    BED(bed);
+    int64_t run = running(&bed, &(struct wish){.slots = 1, .preemption_timeout_s = 1});
+
+    CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
+    bed_wait(&bed, 2);
+    bed_acknowledge(&bed, run);
+    bed_exit(&bed, run, 0, EXIT_CLEAN);
+
+    CHECK_EQ(bed.allocation[run].exit, EXIT_CLEAN);
+    CHECK_EQ(bed.trial[1].state, TRIAL_PAUSED);
+}
+
 TEST(a_task_may_ask_to_be_preempted)
 {
     BED(bed);

@@ -496,3 +496,39 @@ TEST(an_archive_in_pieces_is_the_one_made_at_once)
         CHECK(!memcmp(pieces.data, whole.data, whole.len));
     }
 }
+
+/* Little-endian, as zip has it. */
+static unsigned flags_at(const struct buf *zip, const char *magic, size_t offset)
+{
+    const unsigned char *at = memmem(zip->data, zip->len, magic, 4);
+
+    CHECK(at != NULL);
+    return at[offset] | (unsigned)at[offset + 1] << 8;
+}
+
+TEST(a_zip_says_which_names_are_utf8)
+{
+    static const struct {
+        const char *path;
+        bool is_utf8;
+    } names[] = {
+        {"weights.bin", false},
+        {"gewichte-f\xc3\xbcr-\xe6\xa8\xa1\xe5\x9e\x8b", true},
+        {"no-utf8-\xff\xfe", false},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        CLEANUP(buf_done) struct buf zip = BUF_INIT;
+        const struct archive_entry_in entry = {
+            .path = names[i].path, .mode = 0644, .bytes = "x", .size_bytes = 1};
+        struct archive_writer *writer;
+
+        CHECK_OK(archive_writer_new(ARCHIVE_ZIP, &writer, &test_err));
+        CHECK_OK(archive_add(writer, &entry, &test_err));
+        CHECK_OK(archive_finish(writer, &zip, &test_err));
+        archive_writer_free(writer);
+        CHECK(memmem(zip.data, zip.len, entry.path, strlen(entry.path)) != NULL);
+        CHECK_EQ(flags_at(&zip, "PK\3\4", 6) >> 11 & 1, names[i].is_utf8);
+        CHECK_EQ(flags_at(&zip, "PK\1\2", 8) >> 11 & 1, names[i].is_utf8);
+    }
+}

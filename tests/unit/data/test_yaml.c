@@ -258,6 +258,51 @@ TEST(what_is_meant_is_not_noted)
     notes("x: &x {a: 1}\nw: {<<: *x, a: 2}\nz: [{a: 1}, {a: 1}]\n", "");
 }
 
+/* All of it stands behind "- "; breaks and what is around them are folded. */
+TEST(quoted_text_is_what_the_file_says)
+{
+    static const char *const rows[][2] = {
+        {"'it''s'", "it's"},
+        {"'a''''b'", "a''b"},
+        {"''''", "'"},
+        {"'a \t\n  b\n\n  c'", "a b\\nc"},
+        {"'\\n'", "\\\\n"},
+        {"\"q\n\n\n  xy\"", "q\\n\\nxy"},
+        {"\"q\\\n  xy\"", "qxy"},
+        {"\"q \\\n  xy\"", "q xy"},
+        {"\"q\\\n\n  xy\\\n\n  zw\"", "q\\nxy\\nzw"},
+        {"\"q\\\n\n\n\n  x n\"", "q\\n\\n\\nx n"},
+        {"\"q\\\r\n\r\n  \r\n  x\"", "q\\n\\nx"},
+        {"\"q\\\n  \\\n\n\n\n  xyz\"", "q\\n\\n\\nxyz"},
+        {"\"abc\\\\\\\n  def\"", "abc\\\\def"},
+        {"\"q\\ \n  w\"", "q  w"},
+        {"\"q\\\t\n\n  w\"", "q\\t\\nw"},
+        {"\"q\\\\\n\n\n  xy\"", "q\\\\\\n\\nxy"},
+        {"\"a\n  \\  b\"", "a   b"},
+        {"\"\\x41\\u00e9\\U0001F600 \\ud83d\\ude00\"",
+         "A\xc3\xa9\xf0\x9f\x98\x80 \xf0\x9f\x98\x80"},
+        {"\"\\\"\\/\\\\\\a\\b\\t\\n\\v\\f\\r\\e\\_\"",
+         "\\\"/\\\\\\u0007\\b\\t\\n\\u000b\\f\\r\\u001b\xc2\xa0"},
+        {"\"\\N\\L\\P\\P\\P\\P\"",
+         "\xc2\x85\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa9\xe2\x80\xa9\xe2\x80\xa9"},
+    };
+    CLEANUP(buf_done) struct buf yaml = BUF_INIT;
+    CLEANUP(buf_done) struct buf json = BUF_INIT;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        buf_clear(&yaml);
+        buf_clear(&json);
+        buf_printf(&yaml, "- %s\n", rows[i][0]);
+        buf_printf(&json, "[\"%s\"]", rows[i][1]);
+        reads_as(yaml.data, json.data);
+    }
+    refused("a: \"\\ud83d\"",
+            "x.yaml:1:5: double-quoted scalar has invalid UTF8 escape");
+    refused("a: \"\\ude00\\ud83d\"", "has invalid UTF8 escape");
+    refused("a: \"\\U00110000\"", "x.yaml:1:");
+    refused("a: \"\\q\"", "x.yaml:1:");
+}
+
 TEST(text_in_a_block_is_indented_more_than_its_key)
 {
     refused("a:\n  r: |\n  one\n    - 1\nn: 1\n", "more than its key and line");

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "det/distributed.h"
@@ -33,14 +34,24 @@ struct rank {
             (rank_)->wrong = __LINE__;                                                 \
     } while (0)
 
+/* A free port that tests beside this one hardly ever take: each process has some of its
+ * own, and they are not those that the kernel usually hands out. */
 static inline uint16_t ranks_port(void)
 {
-    struct stream_at at = {.host = "127.0.0.1"};
-    struct stream listener;
+    enum { FIRST = 10000, OWN = 64, PROCESSES = 320 };
+    static int used;
 
-    CHECK_OK(stream_listen(&at, &listener, &at.port, &test_err));
-    stream_close(&listener);
-    return at.port;
+    for (;;) {
+        int own = getpid() % PROCESSES * OWN + used++ % OWN;
+        struct stream_at at = {.host = "127.0.0.1", .port = (uint16_t)(FIRST + own)};
+        struct stream listener;
+
+        CHECK(used < 100 * OWN);
+        if (stream_listen(&at, &listener, &at.port, NULL))
+            continue;
+        stream_close(&listener);
+        return at.port;
+    }
 }
 
 /* `nodes` of equally many ranks. */

@@ -337,6 +337,36 @@ TEST(nothing_is_kept_while_nobody_listens)
     world_done(&w);
 }
 
+TEST(who_asks_for_its_place_and_looks_then_misses_nothing_and_hears_nothing_twice)
+{
+    struct world w;
+    uint64_t before, place, cursor;
+
+    setup(&w, 100);
+    before = changes_place(w.changes);
+    changes_note(w.changes, CHANGE_TRIAL, 1, 0); /* nobody listens */
+    place = changes_place(w.changes);
+    CHECK(!changes_join(w.changes, 0, &cursor)); /* one that looked long ago */
+    changes_leave(w.changes);
+    CHECK(changes_join(w.changes, place, &cursor)); /* it has seen that */
+    read_all(&w, &cursor);
+    CHECK_EQ(w.heard.count, 0);
+    CHECK(!changes_join(w.changes, before, &cursor)); /* this one has not */
+    changes_leave(w.changes);
+    changes_leave(w.changes);
+    CHECK(changes_rest(w.changes));
+    place = changes_place(w.changes);
+    changes_note(w.changes, CHANGE_TRIAL, 2, 0);
+    CHECK(!changes_join(w.changes, place, &cursor)); /* between its look and now */
+    place = changes_place(w.changes);
+    changes_note(w.changes, CHANGE_TRIAL, 3, 0); /* somebody listens: it is known */
+    CHECK(changes_join(w.changes, place, &cursor));
+    read_all(&w, &cursor);
+    CHECK_EQ(w.heard.count, 1);
+    CHECK(has(&w, CHANGE_TRIAL, 3));
+    world_done(&w);
+}
+
 TEST(a_newcomer_starts_a_little_in_the_past)
 {
     struct world w;

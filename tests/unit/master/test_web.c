@@ -62,39 +62,62 @@ TEST(the_page_names_its_files_with_the_hash)
     CHECK_NULL(strstr(page->plain.at, "<script>"));
 }
 
-TEST(pages_are_known_by_the_first_part_of_their_address)
+TEST(a_page_is_found_by_the_parts_of_its_address)
 {
-    static const char *const known[] = {"", "experiments", "experiments/1/trials",
-                                        "login", "settings/"};
-    static const char *const unknown[] = {
-        "nothing", "experiment", "experimentsx", "web", "x/experiments", "%", "."};
+    static const struct web_route route[] = {
+        {"", "home"}, {"a", "a"}, {"a/:id/tab", "tab"}, {"a/:id/:tab", "any"}};
+    static const struct web_files pages = {.route = route, .routes = ARRAY_LEN(route)};
+    static const struct {
+        const char *path;
+        const char *link; /* NULL: there is none */
+    } cases[] = {
+        {"", "home"},       {"/", "home"},    {"a", "a"},          {"a/", "a"},
+        {"a/1/tab", "tab"}, {"a/1/x", "any"}, {"a//%2e/x", "any"}, {"a/1/tabs/", "any"},
+        {"b", NULL},        {"ab", NULL},     {"a/1", NULL},       {"a/1/tab/2", NULL},
+        {"x/a", NULL},      {"%", NULL},      {".", NULL},
+    };
 
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        CHECK(web_is_page(known[i]));
-    for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-        CHECK(!web_is_page(unknown[i]));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct web_route *found = web_route(&pages, cases[i].path);
+
+        if (cases[i].link)
+            CHECK_STR(found ? found->link : NULL, cases[i].link);
+        else
+            CHECK_NULL(found);
+    }
 }
 
-/* The page's own table of addresses, as it is packed. */
-TEST(every_address_that_the_page_knows_is_known_here)
+/* What tools/embed-webui reads out of app.js. */
+TEST(pages_name_the_modules_that_they_need_and_all_of_them_are_packed)
 {
-    const struct web_file *app = web_find(&web_files, "app.js");
-    const char *at = app ? strstr(app->plain.at, "const ROUTES = [") : NULL;
-    const char *end = at ? strstr(at, "];") : NULL;
-    int count = 0;
+    static const char *const known[] = {"",
+                                        "experiments",
+                                        "experiments/1",
+                                        "experiments/1/notes",
+                                        "experiments/1/trials/2/logs",
+                                        "trials/2",
+                                        "tasks",
+                                        "tasks/x/logs",
+                                        "login",
+                                        "settings"};
+    const struct web_route *charts = web_route(&web_files, "experiments/1/metrics");
 
-    CHECK(end != NULL);
-    while ((at = strstr(at, "[\"/")) && at < end) {
-        char path[64];
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        CHECK(web_route(&web_files, known[i]) != NULL);
+    CHECK_NULL(web_route(&web_files, "nothing"));
+    CHECK(charts != NULL);
+    CHECK_HAS(charts->link, "/pages/trial_metrics.js>; rel=modulepreload");
+    CHECK_HAS(charts->link, "/vendor/uplot.js>; rel=modulepreload");
+    CHECK_NULL(strstr(charts->link, "/dom.js")); /* the page itself names it */
+    for (uint32_t i = 0; i < web_files.routes; i++)
+        for (const char *at = web_files.route[i].link; (at = strchr(at, '<')); at++) {
+            const char *name = at + strlen("</det/web/") + strlen(web_files.hash) + 1;
+            char path[64];
 
-        at += 3;
-        snprintf(path, sizeof(path), "%.*s", (int)strcspn(at, "\""), at);
-        if (!web_is_page(path))
-            fail_msg("webui/app.js has a page at '%s', which is answered with 404",
-                     path);
-        count++;
-    }
-    CHECK(count > 5);
+            snprintf(path, sizeof(path), "%.*s", (int)strcspn(name, ">"), name);
+            if (!web_find(&web_files, path))
+                fail_msg("%s of %s is not packed", path, web_files.route[i].pattern);
+        }
 }
 
 TEST(gzip_is_sent_to_whoever_takes_it)

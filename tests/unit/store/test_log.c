@@ -658,37 +658,6 @@ TEST(what_is_searched_for_stands_in_lines_and_not_between_them)
     world_done(&w);
 }
 
-TEST(texts_are_cut_where_wanted)
-{
-    struct world w;
-    char *big = calloc(1, 2000001);
-    struct log_line line[3] = {{.text = "0123456789", .len = 10, .rank = -1},
-                               {.text = big, .len = 2000000, .rank = -1},
-                               {.text = "0123", .len = 4, .rank = -1}};
-    struct log_batch batch = {.task_id = "t", .line = line, .count = 3};
-    struct log_query query = {.task_id = "t", .limit = 10, .cut_bytes = 4};
-    struct log_page page;
-    uint32_t stored;
-
-    CHECK(big != NULL);
-    memset(big, 'x', 2000000);
-    memcpy(big + 1999990, "needle", 6);
-    world_init(&w, true);
-    CHECK_OK(add_batch(&w, &batch, &stored));
-    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
-    CHECK_EQ(page.count, 3);
-    CHECK_STR(page.line[0].text, "0123");
-    CHECK_EQ(page.line[0].cut, 6);
-    CHECK_EQ(page.line[1].cut, 1999996);
-    CHECK_EQ(page.line[2].cut, 0);
-    query.search = "needle"; /* in what is left out */
-    CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
-    CHECK_EQ(page.count, 1);
-    CHECK_EQ(page.line[0].id, 2);
-    free(big);
-    world_done(&w);
-}
-
 TEST(adding_merging_and_reading_survive_each_failing_allocation)
 {
     EACH_ALLOCATION_FAILS() {

@@ -575,10 +575,36 @@ TEST(names_of_an_experiment_are_listed_once_and_sorted)
     CHECK_OK(add(&w, "training", 1, 1, "{\"loss\":1}", NULL));
     CHECK_OK(add(&w, "training", 1, 2, "{\"loss\":1,\"acc\":2}", NULL));
     CHECK_OK(store_metric_names(w.db, 1, &w.mem, &names, &test_err));
-    CHECK_STR(json_text(&w.mem, names), "[{\"group\":\"training\",\"name\":\"acc\"},"
-                                        "{\"group\":\"training\",\"name\":\"loss\"},"
-                                        "{\"group\":\"validation\",\"name\":\"a\"},"
-                                        "{\"group\":\"validation\",\"name\":\"z\"}]");
+    CHECK_STR(json_text(&w.mem, names),
+              "[{\"group\":\"training\",\"name\":\"acc\",\"type\":\"number\"},"
+              "{\"group\":\"training\",\"name\":\"loss\",\"type\":\"number\"},"
+              "{\"group\":\"validation\",\"name\":\"a\",\"type\":\"string\"},"
+              "{\"group\":\"validation\",\"name\":\"z\",\"type\":\"number\"}]");
+    world_done(&w);
+}
+
+TEST(names_of_an_experiment_tell_the_type_of_what_is_no_number)
+{
+    struct world w;
+    struct json *names;
+    const char *wanted[] = {"number", "boolean", "number", "array", "date", "string"};
+
+    setup(&w);
+    CHECK_OK(add(&w, "training", 1, 1,
+                 "{\"a\":\"once text\",\"b\":true,\"c\":9007199254740993,\"d\":[1],"
+                 "\"e\":\"2022-03-02T02:15:18Z\",\"f\":\"x\"}",
+                 NULL));
+    CHECK_OK(add(&w, "training", 1, 2, "{\"a\":2,\"f\":null}", NULL));
+    for (int pass = 0; pass < 2; pass++) {
+        size_t at = 0;
+
+        CHECK_OK(store_metric_names(w.db, 1, &w.mem, &names, &test_err));
+        CHECK_EQ(names->list.count, ARRAY_LEN(wanted));
+        json_each(item, names) {
+            CHECK_STR(json_str(json_get(item, "type"), ""), wanted[at++]);
+        }
+        compact(&w, true);
+    }
     world_done(&w);
 }
 
