@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c - YAML text to the tree of json.h, on libfyaml's event parser.
+/* yaml.c - YAML text to the tree of json.h, on libyaml's event parser.
  *
  * Events build the tree directly.  A frame is a list that has begun and not ended:
  *
@@ -13,21 +13,23 @@
  * several merged mappings in one list the first wins: merged members are put in front,
  * the weakest first, and json_merge_equal_keys() does the rest.
  *
- * libfyaml prints nothing: its diagnostics are collected and the first is told. */
+ * libyaml is YAML 1.1 to the letter, as Go's converter is, which was made from it; so
+ * it refuses some JSON, like characters that are written in two halves.  What it
+ * refuses is read once more as JSON. */
 #include "data/yaml.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include <libfyaml.h>
+#include <yaml.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "base/map.h"
 #include "data/json_keys.h"
 #include "data/utf8.h"
-#include "data/yaml_quoted.h"
+#include "data/yaml_problem.h"
 #include "data/yaml_scalar.h"
 
 enum { ALIAS_VALUES = 100000 };
@@ -50,8 +52,7 @@ struct reader {
     const char *name;
     struct arena *mem;
     struct err *err;
-    struct fy_diag *diag;
-    struct fy_parser *parser;
+    yaml_parser_t parser;
     struct frame frame[JSON_DEPTH];
     size_t depth;
     struct json *root;
@@ -111,56 +112,22 @@ static det_status note(struct reader *r, const char *fmt, ...)
     return DET_OK;
 }
 
-/* The first thing libfyaml had to say; nothing means that its memory was out.  A tab
- * that indents, which no editor shows, has it stumble there or over the line before. */
-static det_status complain_as_fyaml(const struct reader *r)
+static det_status complain_as_libyaml(const struct reader *r)
 {
-    void *at = NULL;
-    const struct fy_diag_error *error = fy_diag_errors_iterate(r->diag, &at);
+    struct yaml_problem problem;
 
-    if (!error)
+    if (r->parser.error == YAML_MEMORY_ERROR)
         return no_memory(r);
-    for (int line = error->line; error->line > 0 && line <= error->line + 1; line++) {
-        uint32_t column = yaml_indenting_tab(r->text, r->len, (uint32_t)line);
-
-        if (column)
-            return complain_at(r, (uint32_t)line, column,
-                               "a tab stands in the indentation; YAML wants spaces");
-    }
-    return complain_at(r, error->line > 0 ? (uint32_t)error->line : r->line,
-                       error->column > 0 ? (uint32_t)error->column : r->column,
-                       error->msg ? error->msg : "this is not YAML");
-}
-
-static void swallow(struct fy_diag *diag, void *user, const char *text, size_t len)
-{
-    (void)diag;
-    (void)user;
-    (void)text;
-    (void)len;
+    yaml_problem_find(&r->parser, r->text, r->len, &problem);
+    return complain_at(r, problem.line, problem.column, problem.text);
 }
 
 /* ---- where values go ------------------------------------------------------------- */
 
-static void remember_place(struct reader *r, struct fy_token *token)
+static void remember_place(struct reader *r, const yaml_event_t *event)
 {
-    const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
-
-    if (!mark)
-        return;
-    r->line = (uint32_t)mark->line + 1;
-    r->column = (uint32_t)mark->column + 1;
-}
-
-static char *token_text(const struct reader *r, struct fy_token *token, size_t *ret_len)
-{
-    const char *text = token ? fy_token_get_text(token, ret_len) : NULL;
-
-    if (!text) {
-        text = "";
-        *ret_len = 0;
-    }
-    return arena_strndup(r->mem, text, *ret_len);
+    r->line = (uint32_t)event->start_mark.line + 1;
+    r->column = (uint32_t)event->start_mark.column + 1;
 }
 
 static struct frame *top(struct reader *r)
@@ -243,15 +210,14 @@ static det_status take_key(struct reader *r, const struct json *value)
 
 /* ---- anchors ------------------------------------------------------------------- */
 
-static det_status note_anchor(struct reader *r, struct fy_token *token,
+static det_status note_anchor(struct reader *r, const yaml_char_t *anchor,
                               struct json *value)
 {
-    size_t len;
     char *name;
 
-    if (!token)
+    if (!anchor)
         return DET_OK;
-    name = token_text(r, token, &len);
+    name = arena_strdup(r->mem, (const char *)anchor);
     if (!name || !smap_put(&r->anchors, name, value))
         return no_memory(r);
     return DET_OK;
@@ -300,20 +266,15 @@ static det_status copy_target(struct reader *r, const struct json *target,
     return *ret_copy ? DET_OK : no_memory(r);
 }
 
-static det_status on_alias(struct reader *r, const struct fy_event *event)
+static det_status on_alias(struct reader *r, const yaml_event_t *event)
 {
-    const struct json *target;
+    const char *name = (const char *)event->data.alias.anchor;
+    const struct json *target = smap_get(&r->anchors, name);
     struct json *copy = NULL;
     char problem[160];
-    size_t len;
-    char *name;
     det_status st;
 
-    remember_place(r, event->alias.anchor);
-    name = token_text(r, event->alias.anchor, &len);
-    if (!name)
-        return no_memory(r);
-    target = smap_get(&r->anchors, name);
+    remember_place(r, event);
     if (!target) {
         snprintf(problem, sizeof(problem), "there is no anchor '%.100s'", name);
         return complain(r, problem);
@@ -326,21 +287,6 @@ static det_status on_alias(struct reader *r, const struct fy_event *event)
 }
 
 /* ---- scalars ------------------------------------------------------------------- */
-
-/* Tokens are marked without their quotes. */
-static char *scalar_text(const struct reader *r, struct fy_token *token,
-                         size_t *ret_len)
-{
-    const struct fy_mark *start = token ? fy_token_start_mark(token) : NULL;
-    const struct fy_mark *end = token ? fy_token_end_mark(token) : NULL;
-    enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
-
-    if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && start && end &&
-        start->input_pos < end->input_pos && end->input_pos < r->len)
-        return yaml_unquote(r->mem, r->text + start->input_pos,
-                            end->input_pos - start->input_pos, ret_len);
-    return token_text(r, token, ret_len);
-}
 
 /* The kind that a tag asks for fits the one that was found. */
 static bool fits_tag(const char *tag, const struct json *value)
@@ -366,30 +312,29 @@ static bool is_resolved_tag(const char *tag)
     return false;
 }
 
+static const char *tag_of(const yaml_event_t *event)
+{
+    const char *tag = (const char *)event->data.scalar.tag;
+
+    if (tag && strncmp(tag, CORE_TAG, strlen(CORE_TAG)) == 0)
+        tag += strlen(CORE_TAG);
+    return tag;
+}
+
 /* Without a tag plain words are resolved; with one of the four above everything is; all
  * other tags make strings. */
-static det_status resolve(struct reader *r, const struct fy_event *event,
+static det_status resolve(struct reader *r, const yaml_event_t *event,
                           struct json *value)
 {
-    bool is_plain = !event->scalar.value ||
-                    fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
-    size_t len;
-    char *text = scalar_text(r, event->scalar.value, &len);
-    size_t tag_len = 0;
-    char *tag = NULL;
+    const char *tag = tag_of(event);
+    size_t len = event->data.scalar.length;
+    char *text = arena_strndup(r->mem, (const char *)event->data.scalar.value, len);
 
-    if (event->scalar.tag) {
-        tag = token_text(r, event->scalar.tag, &tag_len);
-        if (!tag)
-            return no_memory(r);
-        if (strncmp(tag, CORE_TAG, strlen(CORE_TAG)) == 0)
-            tag += strlen(CORE_TAG);
-    }
     if (!text)
         return no_memory(r);
     if (tag && strcmp(tag, "binary") == 0)
         return complain(r, "binary values cannot be written as JSON");
-    if (tag ? is_resolved_tag(tag) : is_plain) {
+    if (tag ? is_resolved_tag(tag) : event->data.scalar.plain_implicit) {
         yaml_resolve(text, len, value);
         if (tag && !fits_tag(tag, value))
             return complain(r, "the value is not of the kind that its tag says");
@@ -401,33 +346,31 @@ static det_status resolve(struct reader *r, const struct fy_event *event,
     return DET_OK;
 }
 
-static bool is_merge_key(const struct fy_event *event, const struct json *value)
+static bool is_plain_word(const yaml_event_t *event)
 {
-    return !event->scalar.tag && event->scalar.value &&
-           fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN &&
-           value->kind == JSON_STRING && strcmp(value->string.text, "<<") == 0;
+    return event->data.scalar.plain_implicit && !event->data.scalar.tag;
+}
+
+static bool is_merge_key(const yaml_event_t *event, const struct json *value)
+{
+    return is_plain_word(event) && value->kind == JSON_STRING &&
+           strcmp(value->string.text, "<<") == 0;
 }
 
 /* Plain words that become something else than what stands there. */
-static det_status note_word(struct reader *r, const struct fy_event *event,
+static det_status note_word(struct reader *r, const yaml_event_t *event,
                             const struct json *value)
 {
-    const char *word;
-    size_t len;
+    const char *word = (const char *)event->data.scalar.value;
 
-    if (!r->takes_notes || event->scalar.tag || !event->scalar.value ||
-        fy_token_scalar_style(event->scalar.value) != FYSS_PLAIN)
+    if (!r->takes_notes || !is_plain_word(event))
         return DET_OK;
     if (value->kind == JSON_STRING &&
         yaml_is_huge(value->string.text, value->string.len))
         return note(r, "%.40s is too large for a number, and is read as a string",
                     value->string.text);
-    if (value->kind != JSON_BOOL || !is_key_due(r))
-        return DET_OK;
-    word = token_text(r, event->scalar.value, &len);
-    if (!word)
-        return no_memory(r);
-    if (strcmp(word, value->boolean ? "true" : "false") == 0)
+    if (value->kind != JSON_BOOL || !is_key_due(r) ||
+        strcmp(word, value->boolean ? "true" : "false") == 0)
         return DET_OK;
     return note(r,
                 "the key %s is read as '%s'; write \"%s\" to have a key of that name",
@@ -449,33 +392,19 @@ static det_status complain_of_infinity(struct reader *r)
     return complain(r, problem);
 }
 
-/* Text that is indented too little libfyaml ends with bytes that nobody wrote. */
-static det_status check_block(struct reader *r, const struct json *value)
-{
-    const struct frame *f = top(r);
-    const char *text = value->kind == JSON_STRING ? value->string.text : "";
-    bool is_key_before = f && f->key && f->key_line + 1 == value->line;
-
-    if (!f || text[strspn(text, "\n")] == '\0' ||
-        yaml_block_is_indented(r->text, r->len, value->line,
-                               is_key_before ? f->key_column : 0))
-        return DET_OK;
-    return complain(r, "text behind '|' or '>' is indented more than its key and line");
-}
-
-static det_status on_scalar(struct reader *r, const struct fy_event *event)
+static det_status on_scalar(struct reader *r, const yaml_event_t *event)
 {
     struct json *value = json_new(r->mem, JSON_NULL);
     det_status st;
 
     if (!value)
         return no_memory(r);
-    remember_place(r, event->scalar.value);
+    remember_place(r, event);
     value->line = r->line;
     value->column = r->column;
     st = resolve(r, event, value);
     if (!st)
-        st = note_anchor(r, event->scalar.anchor, value);
+        st = note_anchor(r, event->data.scalar.anchor, value);
     if (!st)
         st = note_word(r, event, value);
     if (st)
@@ -488,21 +417,18 @@ static det_status on_scalar(struct reader *r, const struct fy_event *event)
     }
     if (value->kind == JSON_REAL && !isfinite(value->real))
         return complain_of_infinity(r);
-    if (event->scalar.value &&
-        fy_token_scalar_style(event->scalar.value) >= FYSS_LITERAL)
-        st = check_block(r, value);
-    return st ? st : add(r, value);
+    return add(r, value);
 }
 
 /* ---- lists --------------------------------------------------------------------- */
 
 static det_status open_list(struct reader *r, enum json_kind kind,
-                            struct fy_token *start, struct fy_token *anchor)
+                            const yaml_event_t *event, const yaml_char_t *anchor)
 {
     struct json *list;
     det_status st;
 
-    remember_place(r, start);
+    remember_place(r, event);
     if (is_key_due(r))
         return complain(r, "a key must be a string, a number or a boolean");
     if (r->depth == JSON_DEPTH)
@@ -609,48 +535,41 @@ static det_status on_end(struct reader *r)
 /* ---- the stream ---------------------------------------------------------------- */
 
 /* A second document may only be empty, as a trailing "---" makes it. */
-static det_status on_further_document(struct reader *r, const struct fy_event *event)
+static det_status on_further_document(struct reader *r, const yaml_event_t *event)
 {
-    size_t len = 0;
-
-    if (event->type == FYET_DOCUMENT_START)
-        remember_place(r, event->document_start.document_start);
-    if (event->type == FYET_DOCUMENT_START || event->type == FYET_DOCUMENT_END ||
-        event->type == FYET_STREAM_END)
+    if (event->type == YAML_DOCUMENT_START_EVENT)
+        remember_place(r, event);
+    if (event->type == YAML_DOCUMENT_START_EVENT ||
+        event->type == YAML_DOCUMENT_END_EVENT ||
+        event->type == YAML_STREAM_END_EVENT ||
+        (event->type == YAML_SCALAR_EVENT && !event->data.scalar.length))
         return DET_OK;
-    if (event->type == FYET_SCALAR) {
-        if (!event->scalar.value || !fy_token_get_text(event->scalar.value, &len) ||
-            !len)
-            return DET_OK;
-    }
     return complain(r, "a second document begins here; only one can be read");
 }
 
-static det_status on_event(struct reader *r, const struct fy_event *event)
+static det_status on_event(struct reader *r, const yaml_event_t *event)
 {
-    if (event->type == FYET_DOCUMENT_START)
+    if (event->type == YAML_DOCUMENT_START_EVENT)
         r->documents++;
     if (r->documents > 1)
         return on_further_document(r, event);
     switch (event->type) {
-    case FYET_SCALAR:
+    case YAML_SCALAR_EVENT:
         return on_scalar(r, event);
-    case FYET_ALIAS:
+    case YAML_ALIAS_EVENT:
         return on_alias(r, event);
-    case FYET_MAPPING_START:
-        return open_list(r, JSON_OBJECT, event->mapping_start.mapping_start,
-                         event->mapping_start.anchor);
-    case FYET_SEQUENCE_START:
-        return open_list(r, JSON_ARRAY, event->sequence_start.sequence_start,
-                         event->sequence_start.anchor);
-    case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END:
+    case YAML_MAPPING_START_EVENT:
+        return open_list(r, JSON_OBJECT, event, event->data.mapping_start.anchor);
+    case YAML_SEQUENCE_START_EVENT:
+        return open_list(r, JSON_ARRAY, event, event->data.sequence_start.anchor);
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
         return on_end(r);
-    case FYET_NONE:
-    case FYET_STREAM_START:
-    case FYET_STREAM_END:
-    case FYET_DOCUMENT_START:
-    case FYET_DOCUMENT_END:
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_START_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
         break;
     }
     return DET_OK;
@@ -658,64 +577,51 @@ static det_status on_event(struct reader *r, const struct fy_event *event)
 
 static det_status read_stream(struct reader *r)
 {
-    for (;;) {
-        struct fy_event *event = fy_parser_parse(r->parser);
-        bool is_end;
-        det_status st;
+    bool is_end = false;
+    det_status st = DET_OK;
 
-        if (!event)
-            return fy_parser_get_stream_error(r->parser) ? complain_as_fyaml(r)
-                                                         : DET_OK;
-        is_end = event->type == FYET_STREAM_END;
-        st = on_event(r, event);
-        fy_parser_event_free(r->parser, event);
-        if (st || is_end)
-            return st;
+    while (!st && !is_end) {
+        yaml_event_t event;
+
+        if (!yaml_parser_parse(&r->parser, &event))
+            return complain_as_libyaml(r);
+        is_end = event.type == YAML_STREAM_END_EVENT;
+        st = on_event(r, &event);
+        yaml_event_delete(&event);
     }
+    return st;
 }
 
-static det_status run(struct reader *r, const char *text, size_t len)
+static det_status run(struct reader *r)
 {
-    struct fy_diag_cfg diag_cfg = {.output_fn = swallow, .level = FYET_ERROR};
-    struct fy_parse_cfg cfg = {
-        .flags = FYPCF_JSON_NONE | FYPCF_DISABLE_DEPTH_LIMIT |
-                 FYPCF_SLOPPY_FLOW_INDENTATION | FYPCF_DISABLE_MMAP_OPT,
-    };
-    det_status st = DET_NOMEM;
+    det_status st;
 
-    diag_cfg.module_mask = ~0u;
-    r->diag = fy_diag_create(&diag_cfg);
-    if (!r->diag)
+    if (!yaml_parser_initialize(&r->parser))
         return no_memory(r);
-    fy_diag_set_collect_errors(r->diag, true);
-    cfg.diag = r->diag;
-    r->parser = fy_parser_create(&cfg);
-    if (r->parser && fy_parser_set_string(r->parser, text, len) == 0)
-        st = read_stream(r);
-    if (r->parser)
-        fy_parser_destroy(r->parser);
-    fy_diag_destroy(r->diag);
-    return st == DET_NOMEM ? no_memory(r) : st;
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)r->text, r->len);
+    st = read_stream(r);
+    yaml_parser_delete(&r->parser);
+    return st;
 }
 
-/* What libfyaml would take for the end of the text, or for text that it is not. */
-static det_status check_bytes(struct reader *r, const char *text, size_t len)
+/* What libyaml says less of. */
+static det_status check_bytes(struct reader *r)
 {
-    const char *nul = memchr(text, '\0', len);
-    size_t valid = nul ? (size_t)(nul - text) : len;
+    const char *nul = memchr(r->text, '\0', r->len);
+    size_t valid = utf8_valid(r->text, nul ? (size_t)(nul - r->text) : r->len);
 
-    valid = utf8_valid(text, valid);
-    if (valid == len)
+    if (valid == r->len)
         return DET_OK;
-    r->line = r->column = 1;
-    for (size_t i = 0; i < valid; i++) {
-        r->column++;
-        if (text[i] == '\n') {
-            r->line++;
-            r->column = 1;
-        }
-    }
-    return complain(r, text[valid] ? "this is not UTF-8" : "a NUL character");
+    yaml_place(r->text, valid, &r->line, &r->column);
+    return complain(r, r->text[valid] ? "this is not UTF-8" : "a NUL character");
+}
+
+/* `st` says why it is no YAML, and stays where it is no JSON either. */
+static det_status run_as_json(struct reader *r, det_status st)
+{
+    det_status json = json_parse(r->text, r->len, r->mem, &r->root, NULL);
+
+    return json == DET_INVALID ? st : err_default(r->err, json);
 }
 
 static det_status parse(const char *text, size_t len, const char *name,
@@ -733,9 +639,11 @@ static det_status parse(const char *text, size_t len, const char *name,
     r.name = name;
     r.mem = mem;
     r.err = err;
-    st = check_bytes(&r, text, len);
-    if (!st && len)
-        st = run(&r, text, len);
+    st = check_bytes(&r);
+    if (!st)
+        st = run(&r);
+    if (st == DET_INVALID)
+        st = run_as_json(&r, st);
     map_done(&r.anchors);
     for (size_t i = 0; i < r.depth; i++)
         map_done(&r.frame[i].seen);

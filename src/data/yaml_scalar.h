@@ -18,13 +18,4 @@ bool yaml_is_huge(const char *text, size_t len);
  * enough for all that are no strings.  NULL when it can be no key. */
 const char *yaml_key_text(const struct json *value, char text[32]);
 
-/* The column of a tab before the first word of a line, counted from 1; 0: none. */
-uint32_t yaml_indenting_tab(const char *text, size_t len, uint32_t line);
-
-/* Whether the text of a block, which begins in `line` and is not blank, is indented
- * more than its key, which stands in `key_column` of the line before; 0: than that
- * line. */
-bool yaml_block_is_indented(const char *text, size_t len, uint32_t line,
-                            uint32_t key_column);
-
 #endif

@@ -14,7 +14,10 @@
 #include "data/yaml.h"
 #include "data/yaml_scalar.h"
 
-enum { STEP = 2 };
+enum {
+    STEP = 2,
+    SHORT_KEY = 128, /* readers look for a ':' in 1,024 characters, some are escapes */
+};
 
 static void spaces(struct buf *out, size_t count)
 {
@@ -198,6 +201,21 @@ static void put_scalar(struct buf *out, const struct json *value, size_t indent)
     buf_putc(out, '\n');
 }
 
+/* Up to its ':'. */
+static void put_key(struct buf *out, const char *key, size_t indent)
+{
+    size_t len = strlen(key);
+
+    if (len > SHORT_KEY)
+        buf_puts(out, "? ");
+    put_string(out, key, len);
+    if (len > SHORT_KEY) {
+        buf_putc(out, '\n');
+        spaces(out, indent);
+    }
+    buf_putc(out, ':');
+}
+
 /* The first line is where the caller has left off; the others begin with `indent`. */
 static void put_list(struct buf *out, const struct json *list, size_t indent)
 {
@@ -206,12 +224,10 @@ static void put_list(struct buf *out, const struct json *list, size_t indent)
     json_each(item, list) {
         if (item != list->list.first)
             spaces(out, indent);
-        if (is_object) {
-            put_string(out, item->key, strlen(item->key));
-            buf_putc(out, ':');
-        } else {
+        if (is_object)
+            put_key(out, item->key, indent);
+        else
             buf_putc(out, '-');
-        }
         if (!json_first(item)) {
             buf_putc(out, ' ');
             put_scalar(out, item, indent + STEP);
