@@ -122,7 +122,9 @@ bool launch_is_end(int number)
 bool launched_step(struct launched *launched, int *ret_code)
 {
     struct signalfd_siginfo info;
-    bool is_over = false;
+    /* signals come in the order of their numbers: one that ended by itself was not told
+     */
+    bool is_over = launched_has_ended(launched, ret_code);
 
     while (read(launched->signals, &info, sizeof(info)) == sizeof(info)) {
         int number = (int)info.ssi_signo;

@@ -24,7 +24,7 @@ enum {
     PAUSES_A_RUN = 500, /* that an undisturbed one would be looked at */
     TRIES_MOST = 60,
     TRY_AGAIN_US = 500 * 1000,
-    END_ROUNDS = 100, /* of a killed experiment, before it is left alone */
+    END_ROUNDS = 600, /* of a killed experiment, before it is left alone */
 };
 
 /* What can be seen of it now. */

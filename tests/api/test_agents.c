@@ -182,8 +182,8 @@ TEST(a_supervisor_speaks_for_an_agent_that_is_away)
     (void)create(bed, config_single);
     share = agent_run(&agent);
     bed_play(bed, away);
-    for (int i = 0; i < 5; i++) {
-        bed_pass(bed, 20);
+    for (int i = 0; i < 10; i++) {
+        bed_pass(bed, 12);
         bed_play(bed, alive);
     }
     bed_pass(bed, 30);

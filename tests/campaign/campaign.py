@@ -237,7 +237,7 @@ class Campaign:
                 self.world.start(role)
             return self.world.is_up()
 
-        if not self.world.wait_for(look, 60):
+        if not self.world.wait_for(look, 180):
             raise TimeoutError("the platform does not come up again")
 
     # ---- the whole
@@ -254,7 +254,7 @@ class Campaign:
                 raise TimeoutError("the kills do not get on")
         self.searches.is_over = True
         self.wait_until_up()
-        self.searches.thread.join(60)
+        self.searches.thread.join(180)
         self.wait_until_up()
         return time.monotonic() - began
 
@@ -300,7 +300,7 @@ class Campaign:
                 if self.args.tamper:
                     self.tamper()
                 judge.look_at_all(twins)
-        self.world.wait_for(judge.is_tidy, 30)
+        self.world.wait_for(judge.is_tidy, 120)
         self.world.stop()
         judge.look_at_rest()
         judge.problems += self.world.ends

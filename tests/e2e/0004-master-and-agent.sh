@@ -23,21 +23,21 @@ ok 'no command has started a second master' test ! -e "$DATA/master.json"
 
 echo 'not the token' >wrong
 fails 3 'an agent with a wrong token is refused' \
-    timeout 20 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
+    timeout 120 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
 says 'wrong agent token'
 same 'which is said once' 1 "$(grep -c 'wrong agent token' "$OUT")"
 ok 'and leaves nothing behind' test ! -e "$T/a0"
 chmod 644 wrong
 fails 3 'a token that all can read is warned of' \
-    timeout 20 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
+    timeout 120 det agent run --master "$URL" --token-file wrong --data-dir "$T/a0"
 says "every user can read the token in 'wrong'"
 fails 4 'a token file that is not there is named' \
-    timeout 20 det agent run --master "$URL" --token-file nowhere --data-dir "$T/a0"
+    timeout 120 det agent run --master "$URL" --token-file nowhere --data-dir "$T/a0"
 says "'nowhere'"
 fails 2 'an agent without a token says where it is' \
-    timeout 20 det agent run --master "$URL" --data-dir "$T/a0"
+    timeout 120 det agent run --master "$URL" --data-dir "$T/a0"
 says 'agent.token'
-fails 2 'an agent without a master says so' timeout 20 det agent run --data-dir "$T/a0"
+fails 2 'an agent without a master says so' timeout 120 det agent run --data-dir "$T/a0"
 says 'name one with --master URL'
 
 det agent run --master "$URL" --token-file "$T/m/agent.token" --data-dir "$T/a" --id one --slots 3 >agent.log 2>&1 &
@@ -45,7 +45,7 @@ AGENT=$!
 export DET_MASTER="$URL"
 soon 'an agent with the token joins' sh -c 'det agent list --csv | grep -q "^one,3,0,default,yes"'
 fails 6 'a second agent on the same directory is refused' \
-    timeout 20 det agent run --master "$URL" --token-file "$T/m/agent.token" --data-dir "$T/a" --id two
+    timeout 120 det agent run --master "$URL" --token-file "$T/m/agent.token" --data-dir "$T/a" --id two
 folder hello <<'END'
 #!/bin/sh
 echo "hello from $DET_AGENT_ID at $DET_MASTER"

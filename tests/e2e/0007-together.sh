@@ -21,5 +21,5 @@ done
 for pid in $PIDS; do wait "$pid"; done
 same 'twelve submissions at once get twelve numbers' "$(seq -s ' ' 1 12)" \
     "$(cat create-* | sed -n 's/^Created experiment //p' | sort -n | xargs)"
-for n in 1 2 3 4 5 6 7 8 9 10 11 12; do det e wait $n --timeout 60 >/dev/null 2>&1; done
+for n in 1 2 3 4 5 6 7 8 9 10 11 12; do det e wait $n --timeout 120 >/dev/null 2>&1; done
 same 'and all complete' 12 "$(det e list --csv | grep -c ,COMPLETED,)"

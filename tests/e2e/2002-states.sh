@@ -24,6 +24,7 @@ says_line 'experiment 1 was already PAUSED'
 ok 'activate starts it' det e activate 1
 says_line 'Activated experiment 1'
 soon 'its task runs' has 1 'run 1'
+soon 'and is known to' is_state RUNNING 1
 ok 'activating it again changes nothing' det e activate 1
 says_line 'experiment 1 was already RUNNING'
 ok 'pause asks it to stop' det e pause 1
@@ -34,7 +35,7 @@ same 'it is PAUSED again' PAUSED "$(state 1)"
 ok 'activate resumes it' det e activate 1
 soon 'as its second run' has 1 'run 2'
 touch "$HOME/end-1"
-ok 'it goes on to its end' det e wait 1 --timeout 30
+ok 'it goes on to its end' det e wait 1 --timeout 120
 says 'COMPLETED'
 same 'a pause is no restart' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 fails 5 'what is over cannot be paused' det e pause 1
@@ -55,12 +56,13 @@ says_line 'trial 1 had already ended (COMPLETED)'
 
 create polite >/dev/null
 soon 'another runs' has 2 'run 1'
+soon 'and is known to' is_state RUNNING 2
 fails 5 'of several each is tried' det e activate 1 2
 says 'experiment 1 had already ended (COMPLETED)'
 says 'experiment 2 was already RUNNING'
 ok 'cancel asks it to stop' det e cancel 2
 says_line 'Canceled experiment 2'
-fails 1 'wait says how it ended' det e wait 2 --timeout 30
+fails 1 'wait says how it ended' det e wait 2 --timeout 120
 says 'CANCELED'
 ok 'the task saw it' has 2 'run 1 was asked to stop'
 
@@ -80,7 +82,7 @@ fails 5 'what is about to end cannot be paused' det e pause 3
 says 'det: experiment 3 is about to end (STOPPING_CANCELED) and cannot be paused any more'
 ok 'kill ends it' det e kill 3
 says_line 'Killed experiment 3'
-fails 1 'at once' det e wait 3 --timeout 30
+fails 1 'at once' det e wait 3 --timeout 120
 soon 'its child is gone' is_dead "$(cat "$HOME/child")"
 soon 'so is what it had sent into a session of its own' is_dead "$(cat "$HOME/orphan")"
 same 'it is CANCELED' CANCELED "$(state 3)"
@@ -89,7 +91,7 @@ create polite >/dev/null
 soon 'a trial runs' has 4 'run 1'
 TRIAL=$(det e list-trials 4 --csv | sed -n '2s/,.*//p')
 ok 'det trial kill kills a trial' det t kill "$TRIAL"
-fails 1 'and with it a single experiment' det e wait 4 --timeout 30
+fails 1 'and with it a single experiment' det e wait 4 --timeout 120
 create polite >/dev/null
 soon 'a last one runs' has 5 'run 1'
 fails 9 'wait gives up after --timeout' det e wait 5 --timeout 1

@@ -61,7 +61,7 @@ exit 0
 END
 cp calls.sh invalid/
 ok 'a trial that refuses its hyperparameters' create invalid
-ok 'ends' sh -c "det e wait $ID --timeout 30; [ \$? -le 1 ]"
+ok 'ends' sh -c "det e wait $ID --timeout 120; [ \$? -le 1 ]"
 same 'after one run' 0 "$(det e list-trials "$ID" --csv | sed -n 2p | cut -d, -f5)"
 
 # Log policies.

@@ -19,7 +19,7 @@ same 'it is PAUSED' PAUSED "$(state 1)"
 ok 'it can be activated' det e activate 1
 soon 'and runs again' has 1 2
 ok 'it is canceled' det e cancel 1
-fails 1 'and ends after that time too' det e wait 1 --timeout 20
+fails 1 'and ends after that time too' det e wait 1 --timeout 120
 same 'as CANCELED' CANCELED "$(state 1)"
 touch "$HOME/end"
 

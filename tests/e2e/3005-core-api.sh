@@ -52,7 +52,7 @@ def main(core_context, hparams, info):
                 core_context.train.report_validation_metrics(step, {"loss": 1 / step, "step": step})
                 op.report_progress(step)
             if hparams["wait"]:
-                time.sleep(0.02)
+                time.sleep(0.02 if info.latest_checkpoint else 0.2)
             if core_context.preempt.should_preempt():
                 logging.info("stopping at step %d", step)
                 save(core_context, step, state)

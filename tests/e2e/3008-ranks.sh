@@ -35,7 +35,7 @@ def main(context, info):
         state["weight"] += sum(dist.allgather(dist.rank))
         if dist.rank == 0:
             context.train.report_training_metrics(state["step"], {"weight": state["weight"]})
-            time.sleep(0.01)
+            time.sleep(0.01 if info.latest_checkpoint else 0.1)
         preempted = context.preempt.should_preempt()
         if preempted or state["step"] == LAST:
             with context.checkpoint.store_path({"steps_completed": state["step"]}, shard=True) as (path, _):
@@ -104,7 +104,9 @@ fi
 mkdir fit
 cat >fit.c <<'END'
 #include <det/det.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -124,7 +126,8 @@ static det_status build(void *self, det_fit *fit)
 static det_status train_batch(void *self, det_fit *fit)
 {
     struct model *model = (struct model *)self;
-    struct timespec pause = {0, 5000000};
+    bool is_slow = getenv("SLOW") && !strcmp(getenv("DET_TRIAL_RUN_ID"), "1");
+    struct timespec pause = {0, is_slow ? 50000000 : 5000000};
     double own = det_fit_uniform(fit), sum = 0;
     const det_part *parts;
     det_status st = det_distributed_allgather(model->group, &own, sizeof(own), &parts);
@@ -224,7 +227,7 @@ max_restarts: 0
 END
 ok 'an undisturbed run' create fit -f
 calm=$(det e list-trials "$ID" --csv | sed -n '2s/,.*//p')
-ok 'another one begins' create fit
+ok 'another one begins' create fit --config 'entrypoint=env SLOW=1 det launch mpi -n 4 -- ./fit'
 rough=$((calm + 1))
 soon 'it trains' has_reported $rough ,training,loss,
 ok 'it is paused in the middle' det e pause "$ID"

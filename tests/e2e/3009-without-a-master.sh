@@ -132,9 +132,9 @@ for i in 1 2 3 4 5; do
     det import wanted >/dev/null 2>&1 &
     PIDS="$PIDS $!"
 done
-FAILED=0
-for pid in $PIDS; do wait "$pid" || FAILED=$((FAILED + 1)); done
-same 'none of them fails' 0 $FAILED
+REFUSED=0
+for pid in $PIDS; do wait "$pid" || REFUSED=$((REFUSED + 1)); done
+same 'none of them fails' 0 $REFUSED
 ok 'is there for who comes later' det import wanted
 says 'there is nothing new'
 same 'and is one experiment' 1 "$(det e list --csv | grep -c ',wanted,')"

@@ -45,14 +45,12 @@ same '3: what cannot work is left out' 4 "$(det e list-trials 8 --csv | grep -c 
 
 # ---- paused, and on again: in Python, then in C
 
-slow() {
-    sed -i -e 's/sleep(0.001)/sleep(0.03)/' ladder/2_checkpoints.py
-    sed -i -e 's/1000000/30000000/' ladder/2_checkpoints.c
-}
-slow
+cp -r ladder slow # until it is paused
+sed -i -e 's/sleep(0.001)/sleep(0.001 if latest_checkpoint else 0.2)/' slow/2_checkpoints.py
+sed -i -e 's/1000000/det_get_info(det)->latest_checkpoint ? 1000000 : 200000000/' slow/2_checkpoints.c
 for language in py c; do
     EXPERIMENT=$((EXPERIMENT + 1))
-    ok "a slow one begins in $language" det e create "ladder/2_checkpoints_$language.yaml" ladder
+    ok "a slow one begins in $language" det e create "slow/2_checkpoints_$language.yaml" slow
     trial=$(det e list-trials "$EXPERIMENT" --json | jq '.[0].id')
     has_begun() { det t metrics "$trial" --csv | grep -q ,training,x,; }
     soon 'it counts' has_begun

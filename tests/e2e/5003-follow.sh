@@ -23,12 +23,13 @@ wait $FOLLOW
 same 'follow ends with the task' 0 $?
 ok 'it has shown the end' grep -q 'done' follow
 ok 'it has shown everything once' sh -c 'det t logs 1 | cmp - follow'
-ok 'follow of what is over shows all and ends' timeout 20 det t logs -f 1
+ok 'follow of what is over shows all and ends' timeout 120 det t logs -f 1
 says 'step 1'
 says 'done'
 rm -f "$HOME"/go-*
 create slow >/dev/null
 soon 'another one runs' sh -c 'det t logs 2 | grep -q "step 1"'
+soon 'and is known to' is_state RUNNING 2
 det t logs -f 2 --tail 1 >follow2 2>&1 &
 FOLLOW=$!
 soon 'follow with --tail begins near the end' grep -q 'step 1' follow2
@@ -45,4 +46,4 @@ soon 'a third one runs' sh -c 'det t logs 3 | grep -q "step 1"'
 timeout 0.5 det t logs -f 3 >/dev/null 2>&1
 same 'a reader that is ended is no trouble' 124 $?
 touch "$HOME/go-1" "$HOME/go-2" "$HOME/go-3"
-ok 'the task goes on' det e wait 3 --timeout 30
+ok 'the task goes on' det e wait 3 --timeout 120

@@ -59,7 +59,7 @@ ok 'an agent is drained' det agent disable b --drain
 says_not 'det:'
 ok 'what runs there goes on' is_state RUNNING "$FIRST"
 touch "$HOME/end-$FIRST"
-ok 'to its end' det e wait "$FIRST" --timeout 30
+ok 'to its end' det e wait "$FIRST" --timeout 120
 ok 'a new one' create wait --config resources.slots_per_trial=1
 THIRD=$ID
 soon 'waits' queued
@@ -78,7 +78,7 @@ says 'agent b has no slot 9'
 fails 4 'an agent that is not there is named' det agent disable nobody
 says 'no agent nobody'
 touch "$HOME/end-$SECOND" "$HOME/end-$THIRD"
-ok 'all come to their end' sh -c "det e wait $SECOND --timeout 30 && det e wait $THIRD --timeout 30"
+ok 'all come to their end' sh -c "det e wait $SECOND --timeout 120 && det e wait $THIRD --timeout 30"
 
 fails 2 'what asks for more than there is is refused' create wait --config resources.slots_per_trial=64
 says 'slots requested exceeds cluster capacity'

@@ -30,9 +30,9 @@ ok 'one that waits is killed' det e kill 4
 soon 'and leaves the queue' sh -c '! det job list --csv | grep -q "^4,\|,4,"'
 ok 'one that waits is paused' det e pause 3
 touch "$HOME/end"
-for id in 1 2 5; do det e wait $id --timeout 30 >/dev/null 2>&1; done
+for id in 1 2 5; do det e wait $id --timeout 120 >/dev/null 2>&1; done
 same 'they ran in that order' '1 5 2' "$(xargs <"$HOME/order")"
-ok 'the paused one goes on at last' sh -c 'det e activate 3 && det e wait 3 --timeout 30'
+ok 'the paused one goes on at last' sh -c 'det e activate 3 && det e wait 3 --timeout 120'
 ok 'the queue is empty' det job list
 says 'the queue is empty'
 
@@ -58,5 +58,5 @@ HIGH=$ID
 soon 'a more important one takes its place' grep -qx "run 1 of $HIGH" "$HOME/order"
 ok 'the other waits' sh -c "det job list --csv | grep -q '^$LOW,polite,QUEUED,'"
 touch "$HOME/end"
-ok 'both come to their end' sh -c "det e wait $HIGH --timeout 30 && det e wait $LOW --timeout 30"
+ok 'both come to their end' sh -c "det e wait $HIGH --timeout 120 && det e wait $LOW --timeout 120"
 ok 'the preempted one had a second run' grep -qx "run 2 of $LOW" "$HOME/order"

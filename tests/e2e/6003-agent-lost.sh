@@ -4,7 +4,7 @@
 cat >master.yaml <<'END'
 resource_pools:
   - pool_name: default
-    agent_reconnect_wait: 3s
+    agent_reconnect_wait: 6s
 END
 platform --no-agent --config master.yaml
 agent() { # ID
@@ -28,7 +28,7 @@ agent a
 A=$!
 soon 'an agent that was killed is there again' joined a
 touch "$HOME/end"
-ok 'its task was not disturbed' det e wait 1 --timeout 30
+ok 'its task was not disturbed' det e wait 1 --timeout 120
 same 'it ran once' 1 "$(grep -c . "$HOME/runs")"
 ok 'its log is whole' det t logs 1
 says 'run 1 ends'
@@ -40,7 +40,7 @@ soon 'another runs' grep -q 'run 1 on a' "$HOME/runs"
 kill -9 $A
 wait $A 2>/dev/null
 touch "$HOME/end"
-ok 'a task may end while its agent is away' det e wait 2 --timeout 30
+ok 'a task may end while its agent is away' det e wait 2 --timeout 120
 agent a
 A=$!
 soon 'the agent comes back' joined a
@@ -61,7 +61,7 @@ done
 wait $A 2>/dev/null
 soon 'the trial starts again elsewhere' grep -q 'run 2 on b' "$HOME/runs"
 touch "$HOME/end"
-ok 'and completes' det e wait 3 --timeout 30
+ok 'and completes' det e wait 3 --timeout 120
 same 'a lost agent is no failure of the trial' 0 "$(det e list-trials 3 --csv | sed -n 2p | cut -d, -f5)"
 ok 'the lost agent is not listed as connected' sh -c '! det agent list --csv | grep -q "^a,.*,yes,yes,"'
 kill -TERM $B

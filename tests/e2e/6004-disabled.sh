@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 platform --slots 2
+until_true sh -c "det agent list --csv | grep -q ',yes,'"
 AGENT=$(det agent list --csv | sed -n 2p | cut -d, -f1)
 enabled() { det agent list --json | jq -r '.[0].enabled'; }
 

@@ -28,7 +28,7 @@ for round in 1 2 3; do
     slay "$(pid_of "$DATA/master.json")"
     platform --slots 2
 done
-ok 'after three kills of the master the search completes' det e wait 1 --timeout 60
+ok 'after three kills of the master the search completes' det e wait 1 --timeout 120
 same 'with every trial' 6 "$(det e list-trials 1 --csv | grep -c ,COMPLETED,)"
 same 'none was started twice' 6 "$(sort -u "$HOME/runs" | grep -c 'run 1 begins')"
 same 'nor restarted' 6 "$(grep -c . "$HOME/runs")"
@@ -56,5 +56,5 @@ slay "$(pid_of "$DATA/master.json")"
 touch "$HOME/gone"
 soon 'it ends while no master is there' test -e "$HOME/ended"
 platform --slots 2
-ok 'the next master learns of it' det e wait 2 --timeout 30
+ok 'the next master learns of it' det e wait 2 --timeout 120
 same 'with its whole output' 'one two three' "$(det t logs 7 | sed -n 's/.*|| \([a-z]*\)$/\1/p' | xargs)"

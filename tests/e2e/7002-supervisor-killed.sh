@@ -22,7 +22,7 @@ soon 'the trial starts again' grep -q '^2 ' "$HOME/runs"
 set -- $(grep '^1 ' "$HOME/runs")
 soon 'what the first run left is gone' both_dead "$2" "$3"
 touch "$HOME/end"
-ok 'it completes although it may not be restarted' det e wait 1 --timeout 30
+ok 'it completes although it may not be restarted' det e wait 1 --timeout 120
 same 'no restart is counted' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 ok 'the log has both runs' det t logs 1
 says "run 1 as $2"
@@ -35,5 +35,5 @@ create wait >/dev/null
 soon 'another runs' grep -q '^1 ' "$HOME/runs"
 set -- $(grep '^1 ' "$HOME/runs")
 kill -9 "$2"
-fails 1 'a task that is killed has failed' det e wait 2 --timeout 30
+fails 1 'a task that is killed has failed' det e wait 2 --timeout 120
 soon 'and leaves nothing behind' is_dead "$3"

@@ -21,12 +21,15 @@ create search >/dev/null
 both() { grep -q 'trial 3 run 1' "$HOME/runs" && grep -q 'trial 4 run 1' "$HOME/runs"; }
 soon 'two trials are done and two run' both
 det e list-trials 1 --json | jq -cS '[.[] | select(.state | test("COMPLETED")) | {id, hparams, m: .bestValidation.metrics}]' >before
-# shellcheck disable=SC2046
-kill -9 $(ours)
-ok 'everything is dead' until_true is_alone
+all_die() {
+    # shellcheck disable=SC2046
+    kill -9 $(ours) 2>/dev/null
+    is_alone
+}
+ok 'everything is dead' until_true all_die
 touch "$HOME/quick"
 platform --slots 2
-ok 'the next start finishes the search' det e wait 1 --timeout 60
+ok 'the next start finishes the search' det e wait 1 --timeout 120
 same 'with as many trials as asked for' 5 "$(det e list-trials 1 --csv | grep -c ,COMPLETED,)"
 same 'what was done stays as it was' "$(cat before)" \
     "$(det e list-trials 1 --json | jq -cS '[.[] | select(.id <= 2) | {id, hparams, m: .bestValidation.metrics}]')"
@@ -45,11 +48,9 @@ rm "$HOME/quick"
 create search --config searcher.max_trials=8 >/dev/null
 for pause in 0.15 0.3 0.45 0.6; do
     sleep $pause # any moment is a good one
-    # shellcheck disable=SC2046
-    kill -9 $(ours) 2>/dev/null
-    until_true is_alone
+    until_true all_die
     platform --slots 2
 done
 touch "$HOME/quick"
-ok 'a search survives four such ends' det e wait 3 --timeout 60
+ok 'a search survives four such ends' det e wait 3 --timeout 120
 same 'complete' 8 "$(det e list-trials 3 --csv | grep -c ,COMPLETED,)"

@@ -38,7 +38,7 @@ ok 'the platform is stopped' det stop
 soon 'nothing is left' is_alone
 touch "$HOME/go-1" "$HOME/go-2" "$HOME/go-3" "$HOME/go-4"
 platform
-ok 'the next start runs it again' det e wait 2 --timeout 30
+ok 'the next start runs it again' det e wait 2 --timeout 120
 same 'at no cost' 0 "$(det e list-trials 2 --csv | sed -n 2p | cut -d, -f5)"
 
 # A search that is paused stays so.
@@ -46,4 +46,4 @@ create slow --paused >/dev/null
 det stop >/dev/null 2>&1
 platform
 same 'what was paused is paused after a start' PAUSED "$(state 3)"
-ok 'and goes on when it is told to' sh -c 'det e activate 3 && det e wait 3 --timeout 30'
+ok 'and goes on when it is told to' sh -c 'det e activate 3 && det e wait 3 --timeout 120'

@@ -5,7 +5,7 @@
 cat >master.yaml <<'END'
 resource_pools:
   - pool_name: default
-    agent_reconnect_wait: 2s
+    agent_reconnect_wait: 5s
 END
 platform --no-agent --config master.yaml
 agent() { # ID [ARGS...]
@@ -42,12 +42,12 @@ for round in 1 2 3 4; do
     soon "killed for the $round. time, the agent is back" joined a
 done
 echo 0 >"$HOME/end-1"
-ok 'a task ends well' det e wait 1 --timeout 30
+ok 'a task ends well' det e wait 1 --timeout 120
 slay $A
 wait $A 2>/dev/null
 soon 'the end of a connection is noticed' away a
 echo 3 >"$HOME/end-2"
-fails 1 'one that fails while no agent is there is reported all the same' det e wait 2 --timeout 30
+fails 1 'one that fails while no agent is there is reported all the same' det e wait 2 --timeout 120
 agent a
 A=$!
 soon 'the agent comes back' joined a
@@ -73,11 +73,11 @@ wait $A 2>/dev/null
 agent b
 B=$!
 soon 'another agent joins' joined b
-sleep 5 # more than twice the wait
+sleep 11 # more than twice the wait
 same 'the task was not started elsewhere' 1 "$(grep -c . "$HOME/quiet")"
 ok 'its agent is still expected' away a
 det e kill 3 >/dev/null 2>&1
-fails 1 "a kill reaches it without its agent" det e wait 3 --timeout 30
+fails 1 "a kill reaches it without its agent" det e wait 3 --timeout 120
 says 'CANCELED'
 set -- $(cat "$HOME/quiet")
 soon 'and has its effect' is_dead "$6"
@@ -108,7 +108,7 @@ set -- $(grep 'run 1 on b' "$HOME/quiet")
 soon 'back again, it is told to end what was given to another' is_dead "$6"
 soon 'and is welcome' joined b
 touch "$HOME/quiet-end"
-ok 'the second run completes' det e wait 4 --timeout 30
+ok 'the second run completes' det e wait 4 --timeout 120
 same 'at no cost' 0 "$(det e list-trials 4 --csv | sed -n 2p | cut -d, -f5)"
 kill -TERM $A $B
 wait $A $B

@@ -46,7 +46,7 @@ until_true is_dead "$M"
 echo 4 >"$HOME/end-2"
 until_true is_dead "$(sed -n 's/run 1 as //p' "$HOME/runs" | tail -1)"
 platform --slots 2
-fails 1 'a task that failed meanwhile has failed' det e wait 2 --timeout 30
+fails 1 'a task that failed meanwhile has failed' det e wait 2 --timeout 120
 ok 'with its exit code' sh -c 'det t logs 2 | grep -q "code 4"'
 
 # The master comes back at another address: the agent tells the supervisors.
@@ -55,13 +55,13 @@ M=$(pid_of "$DATA/master.json")
 OLD=$(url)
 kill -9 "$M"
 until_true is_dead "$M"
-PORT=$((20000 + $$ % 20000)) platform --slots 2
+PORT=$((20000 + $$ % 12000)) platform --slots 2
 ok 'the address is another' test "$(url)" != "$OLD"
 last=$(det t logs 1 | sed -n 's/.*line //p' | tail -1)
 grows() { [ "$(det t logs 1 | sed -n 's/.*line //p' | tail -1)" -gt "$last" ]; }
 soon 'the output of the task arrives there' grows
 echo 0 >"$HOME/end-1"
-ok 'and its end' det e wait 1 --timeout 30
+ok 'and its end' det e wait 1 --timeout 120
 kill $FOLLOW $WAIT 2>/dev/null
 wait $FOLLOW $WAIT 2>/dev/null
 whole() { # TRIAL

@@ -43,7 +43,7 @@ wait $ONE
 soon 'when the first leaves the second takes its place' grep -q 'joined the master' two.log
 soon 'and runs the task again' grep -q 'run 2 in .*/two/' "$HOME/runs"
 touch "$HOME/end"
-ok 'to its end' det e wait 1 --timeout 30
+ok 'to its end' det e wait 1 --timeout 120
 same 'at no cost' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 fails 6 'two agents cannot share a directory' det agent run --id b --data-dir "$T/two"
 says 'another agent works in'

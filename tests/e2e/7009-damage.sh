@@ -19,7 +19,7 @@ place() { ls -d "$DATA/agent/tasks/$1".*-0; }
 create wait >/dev/null
 soon 'a task runs' runs 1
 rm -rf "$(place 1)"
-ok 'without its directory it starts again elsewhere' det e wait 1 --timeout 30
+ok 'without its directory it starts again elsewhere' det e wait 1 --timeout 120
 same 'at no cost' 0 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"
 soon 'and nothing of the first run is left' is_dead "$(sed -n 's/^1 //p' "$HOME/runs-1")"
 
@@ -47,7 +47,7 @@ damaged() { # EXPERIMENT HOW FILE
         ;;
     esac
     kill -CONT "$A"
-    ok "with $3 damaged ($2) it starts again" det e wait "$1" --timeout 30
+    ok "with $3 damaged ($2) it starts again" det e wait "$1" --timeout 120
     same 'at no cost' 0 "$(det e list-trials "$1" --csv | sed -n 2p | cut -d, -f5)"
     soon 'nothing of the first run is left' is_dead "$(sed -n 's/^1 //p' "$HOME/runs-$1")"
 }

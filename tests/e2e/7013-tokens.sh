@@ -40,7 +40,7 @@ change_key
 go 1 2
 soon 'its supervisor hears that its token is no good' has_log 'answered 401'
 go 3 4
-ok 'the trial ends all the same' det e wait 1 --timeout 30
+ok 'the trial ends all the same' det e wait 1 --timeout 120
 same 'all of its lines are there' '1 2 3 4 5' "$(said)"
 same 'and all of its metrics' '1 2 3 4 5' "$(metrics)"
 same 'it completed' COMPLETED "$(state 1)"
@@ -58,7 +58,7 @@ change_key second
 go 2
 soon 'with the old key what it said arrives while it runs' has_said 1 2 3
 go 3 4
-ok 'and it ends' det e wait 2 --timeout 30
+ok 'and it ends' det e wait 2 --timeout 120
 same 'with all of its metrics' '1 2 3 4 5' "$(metrics)"
 
 # ---- the owner is deactivated
@@ -78,7 +78,7 @@ ok 'she is activated again' active true
 soon 'what was said arrives' has_said 1 2
 ok 'she is deactivated again' active false
 go 2 3 4
-ok 'her trial ends' det e wait 3 --timeout 30
+ok 'her trial ends' det e wait 3 --timeout 120
 same 'with every line' '1 2 3 4 5' "$(said)"
 same 'and every metric' '1 2 3 4 5' "$(metrics)"
 
@@ -92,7 +92,7 @@ export DET_USER
 ok 'she is activated' active true
 ok 'she logs in' sh -c 'echo S3cret-enough | det user login ann'
 ok 'her session is remembered' det e list -a
-sqlite3 "$DATA/det.db" '.timeout 5000' 'UPDATE sessions SET expires_us = 1' >"$OUT" 2>&1
+sqlite3 "$DATA/det.db" '.timeout 60000' 'UPDATE sessions SET expires_us = 1' >"$OUT" 2>&1
 result $? 'every session expires'
 slay "$(jq .pid "$DATA/master.json")" # which remembers whom it knows
 platform --slots 2
@@ -101,6 +101,6 @@ says "log in with 'det user login ann'"
 unset DET_USER
 ok 'who has no password is logged in again by itself' det e list -a
 go 1 2 3 4
-ok 'the trial does not mind' det e wait 4 --timeout 30
+ok 'the trial does not mind' det e wait 4 --timeout 120
 same 'every line is there' '1 2 3 4 5' "$(said)"
 same 'and every metric' '1 2 3 4 5' "$(metrics)"

@@ -65,7 +65,7 @@ says 'model.bin'
 ok 'also in capitals' det c describe "$(uuid 2 1 | tr a-f A-F)"
 fails 2 'what is no uuid is refused' det c describe ../x
 touch "$HOME/end"
-ok 'the trial ends' det e wait 1 --timeout 30
+ok 'the trial ends' det e wait 1 --timeout 120
 
 # Downloading.
 ok 'one is downloaded' det c download "$(uuid 2 1)" -o got

@@ -15,7 +15,7 @@ import sys
 import termios
 import time
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def main():

@@ -6,7 +6,7 @@
 
 #include "det/det.h"
 
-enum { ITEMS = 20, DATA_MS = 20, STEP_MS = 5 };
+enum { ITEMS = 20, DATA_MS = 100, STEP_MS = 5 };
 
 static void take(long ms)
 {

@@ -52,7 +52,7 @@
 enum {
     READS_A_ROUND = 16, /* of one pipe, before the others have their turn */
     TERM_US = 10 * 1000 * 1000,
-    GRACE_US = 1000 * 1000,
+    GRACE_US = 2 * 1000 * 1000,
     ASK_US = 10 * 1000 * 1000,
     KILL_AGAIN_US = 20 * 1000,
     KILL_LAST_US = 30 * 1000 * 1000, /* processes that even SIGKILL does not end */

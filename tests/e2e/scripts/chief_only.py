@@ -20,7 +20,7 @@ try:
     step = start
     while step < last:
         step += 1
-        time.sleep(0.02 if info else 0)
+        time.sleep(0.01 if start else 0.1 if info else 0)
         core_context.train.report_training_metrics(step, {"step": step})
         if core_context.preempt.should_preempt(auto_ack=False):
             with core_context.checkpoint.store_path({"steps_completed": step}) as (path, _):

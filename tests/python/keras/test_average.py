@@ -341,7 +341,7 @@ class Failures(Ranks):
             model.compile(adam(), LOSS())
             fit(model, mine(X), mine(Y), BATCH)
             if dist.rank == 1:
-                time.sleep(1.5)
+                time.sleep(4)
             fit(model, mine(X), mine(Y), BATCH)
             if dist.rank == 1:
                 os.kill(os.getpid(), 9)
