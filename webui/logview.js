@@ -15,7 +15,7 @@
 // Everything that was chosen is in the address: level, rank, stream, q, regex, case, line, nowrap.
 
 import {get, isAbort, queryText, stream} from "./api.js";
-import {debounce, fill, h} from "./dom.js";
+import {debounce, fill, h, paced} from "./dom.js";
 import {bytes, number, time} from "./format.js";
 import {clock, hitNodes, isMarked, marker, placeOf, plain, textNodes} from "./logtext.js";
 import {readQuery, setQuery} from "./router.js";
@@ -107,7 +107,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     let follows = false;
     let seen = 0; // the last line that was there when somebody looked at the end
     let turn = null; // AbortController of what fills the window
-    let isReading = {before: false, after: false};
+    let filling = null; // a promise: it is filled
+    let reading = {before: null, after: null}; // promises: what is read at its edges is there
     let drawn = 0;
     let byHand = false; // somebody has scrolled since the window was filled
     let lastTop = 0;
@@ -221,7 +222,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     }
 
     // Fills the window anew: {line}, {time} or {isEnd}.
-    async function show(place, {selects = false} = {}) {
+    const show = (place, options) => filling = fillWindow(place, options);
+
+    async function fillWindow(place, {selects = false} = {}) {
         turn?.abort();
         const mine = turn = new AbortController();
         const signal = AbortSignal.any([mine.signal, ctx.signal]);
@@ -239,7 +242,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             before = back.isEnd ? null : back.next;
             after = head.next;
             isAtEnd = head.isEnd;
-            isReading = {before: false, after: false};
+            reading = {before: null, after: null};
             byHand = false;
             list.replaceChildren(...rows.map((row) => row.node));
             if (selects) select(head.at, head.at);
@@ -284,20 +287,22 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         lastTop = lines.scrollTop;
     }
 
-    async function readOn(side, work) {
-        if (isReading[side]) return;
-        isReading[side] = true;
-        const reading = isReading;
+    function readOn(side, work) {
+        const mine = reading;
+        return mine[side] ||= readEdge(mine, side, work);
+    }
+
+    async function readEdge(mine, side, work) {
         const signal = AbortSignal.any([turn ? turn.signal : ctx.signal, ctx.signal]);
         try {
-            await work(signal, () => reading === isReading);
+            await work(signal, () => mine === reading);
         } catch (error) {
             if (!isAbort(error)) failed(error);
             return;
         } finally {
-            reading[side] = false;
+            mine[side] = null;
         }
-        if (reading === isReading) scrolled();
+        if (mine === reading) scrolled();
     }
 
     const readBefore = () => before !== null && readOn("before", async (signal, isMine) => {
@@ -318,29 +323,26 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- news ----
 
-    let isTold = false;
-    async function news() {
-        if (isTold) return;
-        isTold = true;
+    const news = paced(async () => {
         try {
             const {first, last} = await get(base + "/lines", {from: -1, count: 1, cut: 1}, {signal: ctx.signal});
             span = {first, last};
         } catch (error) {
             if (!isAbort(error)) throw error;
             return;
-        } finally {
-            isTold = false;
         }
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
-        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && hits.upTo && hits.upTo < span.last) searchOn();
+        searchNew();
+        await filling; // what is on its way may have been read before
+        await reading.after;
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
             isAtEnd = isAtEnd && span.last < after;
             if (!isAtEnd) await readBehind();
         } else isAtEnd = isAtEnd && span.last < after;
         draw();
-    }
+    });
 
     function setFollow(on) {
         if (on || follows) seen = span.last;
@@ -555,11 +557,11 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), far: new Map(), isDone: true, next: 0, upTo: 0, turn: null}; // far: not at the beginning of a long line
+    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
 
     function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), isDone: !chosen.text, next: 0, upTo: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), text: chosen.text, isDone: !chosen.text, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
@@ -572,8 +574,16 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     const searchQuery = () => ({...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null});
 
-    // From where the search has come to: at first, and when there are new lines.
-    async function searchOn() {
+    // New lines are searched, too; a search that runs may have passed their place before they came.
+    const searchNew = paced(async () => {
+        await hits.ended;
+        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && hits.upTo && hits.upTo < span.last) await searchOn();
+    });
+
+    // From where the search has come to.
+    const searchOn = () => hits.ended = searchRest();
+
+    async function searchRest() {
         const mine = hits.turn = new AbortController();
         hits.isDone = false;
         try {
@@ -618,7 +628,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     });
     query.addEventListener("keydown", (event) => {
         if (event.key === "Enter") {
-            if (query.value !== chosen.text || (!hits.all.length && hits.isDone)) searchAgain();
+            if (query.value !== hits.text || (!hits.all.length && hits.isDone)) searchAgain();
             step(event.shiftKey ? -1 : 1);
         } else if (event.key === "Escape") {
             event.preventDefault(); // browsers would empty the box
@@ -688,6 +698,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             toast(way > 0 ? "The last hit was that. From the first line again." : "The first hit was that. From the last line again.");
             return goHit(hits.all.at(way > 0 ? 0 : -1)[0]);
         }
+        const {text} = chosen;
         let n = 0;
         try {
             await stream(base + "/search", {...searchQuery(), limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
@@ -697,7 +708,10 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             return;
         }
         if (n) return goHit(n);
-        if (way > 0 && hits.all.length) return goHit(hits.all[0][0]);
+        await hits.ended; // those on the other side may not have been found yet
+        if (chosen.text !== text) return;
+        const other = way > 0 ? hits.all[0] : !hits.next && hits.all.at(-1);
+        if (other) return goHit(other[0]);
         toast("No more hits.");
     }
 

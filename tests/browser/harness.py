@@ -17,6 +17,10 @@ meant to come.  Nobody sleeps: `expect` waits.
 
     self.page_at(address, **options)    a page, loaded and filled; options of new_context(), and signed_in=False
     self.filled(page)                   waits until the page that is shown has been filled
+    self.settled(page)                  what has come is drawn
+    self.held(page, address)            the next answer from there will be held: self.comes(page, held) waits for it and gives it,
+                                        .arrive() lets it go
+    self.listening(address)             a page, loaded and filled, whose `heard` counts the changes that it was told of
     self.looks(page, name)              names, landmarks, contrast in both themes, phone width; pictures of all
     self.shot(page, name)               a picture: $DET_SHOTS/NAME.png
     self.contrast(page), self.names(page), self.fits(page)     each of them alone
@@ -29,11 +33,23 @@ import unittest
 
 import chromium
 from playwright.sync_api import expect, sync_playwright  # noqa: F401 (tests take expect from here)
+from world import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIMEOUT_MS = 10000
+TIMEOUT_MS = 60000  # for what never comes: whatever does is waited for, however busy the machine is
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
+
+
+class Answer:
+    """What the master said, on its way to a page."""
+
+    def __init__(self, route, reply):
+        self.route = route
+        self.reply = reply
+
+    def arrive(self):
+        self.route.fulfill(response=self.reply)
 
 
 class Stage:
@@ -111,6 +127,30 @@ class BrowserTest(unittest.TestCase):
         page.wait_for_selector("body[data-page]", state="attached")
         return page
 
+    def settled(self, page):
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def held(self, page, address):
+        answers = []
+
+        page.route(address, lambda route: answers.append(Answer(route, route.fetch())), times=1)
+        return answers
+
+    def comes(self, page, answers):
+        until(lambda: page.evaluate("true") and answers, "an answer to hold")
+        return answers[0]
+
+    def listening(self, address):
+        context = self.context()
+        context.add_init_script("""
+            window.heard = 0;
+            window.EventSource = class extends EventSource {
+                constructor(...all) { super(...all); this.addEventListener("changes", () => heard++); }
+            };""")
+        page = context.new_page()
+        page.goto(self.world.url + address)
+        return self.filled(page)
+
     # ---- looking
 
     def shot(self, page, name, full=True):
@@ -124,7 +164,7 @@ class BrowserTest(unittest.TestCase):
     def both_themes(self, page):
         for scheme in ("dark", "light"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            self.settled(page)
             yield scheme
 
     def contrast(self, page):

@@ -4,6 +4,15 @@ import re
 
 from harness import BrowserTest, expect
 
+# In scripts: waits for what needs a few frames, with an end to it.
+UNTIL = """
+    const until = async (holds) => {
+        for (let left = 20000; !holds(); left--) {
+            if (!left) throw new Error(`never: ${holds}`);
+            await new Promise((done) => setTimeout(done, 1));
+        }
+    };"""
+
 
 class Charts(BrowserTest):
     def metrics(self, name, query=""):
@@ -99,7 +108,7 @@ class Charts(BrowserTest):
 
     def labels(self, page, lines, axis="labels", **options):
         """What stands at the y axes of charts of these values; axis: at others."""
-        return page.evaluate("""async ([lines, axis, asked]) => {
+        return page.evaluate("async ([lines, axis, asked]) => {" + UNTIL + """
             const base = document.querySelector('link[rel=modulepreload]').href;
             const {lineChart} = await import(new URL('chart.js', base).href);
             const {bytes} = await import(new URL('format.js', base).href);
@@ -110,7 +119,7 @@ class Charts(BrowserTest):
             for (const y of lines) {
                 const chart = lineChart(place, {title: "labels", ...options});
                 chart.update({x: Float64Array.from(y, (_, i) => i), lines: [{trial: 1, y: Float64Array.from(y)}], isExact: true});
-                while (!chart.drawn()?.labels) await new Promise((done) => setTimeout(done, 1));
+                await until(() => chart.drawn()?.labels);
                 found.push([...chart.drawn()[axis]]);
                 chart.destroy();
             }
@@ -137,7 +146,7 @@ class Charts(BrowserTest):
 
     def test_an_axis_has_labels_when_numbers_have_changed(self):
         page = self.metrics("search")
-        out = page.evaluate("""async () => {
+        out = page.evaluate("async () => {" + UNTIL + """
             const base = document.querySelector('link[rel=modulepreload]').href;
             const {lineChart} = await import(new URL('chart.js', base).href);
             const place = document.createElement('div');
@@ -147,7 +156,7 @@ class Charts(BrowserTest):
             for (const greatest of [4, 40, 400]) {
                 const before = chart.node.dataset.drawn;
                 chart.update({x: Float64Array.of(0, 1), lines: [{trial: 1, y: Float64Array.of(0, greatest)}], isExact: true});
-                while (chart.node.dataset.drawn === before) await new Promise((done) => setTimeout(done, 1));
+                await until(() => chart.node.dataset.drawn !== before);
                 await new Promise((done) => requestAnimationFrame(done));
                 found.push(chart.drawn().labels && chart.drawn().labels.at(-1));
             }
@@ -237,31 +246,28 @@ class Charts(BrowserTest):
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(f"([node, before]) => ({pixels})(node) !== before", arg=[loss.element_handle(), before])
 
-    def test_a_thousand_lines_are_drawn_and_pointed_at_in_no_time(self):
+    def test_a_thousand_lines_are_drawn_and_pointed_at(self):
         page = self.metrics("search")
-        took = page.evaluate("""async () => {
+        keys = page.evaluate("async () => {" + UNTIL + """
             const base = document.querySelector('link[rel=modulepreload]').href;
             const {lineChart} = await import(new URL('chart.js', base).href);
             const place = document.createElement('div');
             document.querySelector('main').prepend(place);
             const x = Float64Array.from({length: 200}, (_, i) => i);
             const lines = Array.from({length: 1000}, (_, trial) => ({trial, y: x.map((v) => Math.sin(v / 30 + trial) + trial / 100)}));
-            const begin = performance.now();
             const chart = lineChart(place, {title: "many", height: 300});
             chart.update({x, lines, isExact: true});
-            while (!chart.drawn()) await new Promise((done) => setTimeout(done, 1));
-            const drawn = performance.now() - begin;
+            await until(() => chart.drawn());
             const over = place.querySelector('.u-over');
             const box = over.getBoundingClientRect();
             over.dispatchEvent(new MouseEvent('mouseenter', {clientX: box.left + 60, clientY: box.top + 60, view: window}));
             over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.left + 60, clientY: box.top + 60, view: window}));
-            while (chart.drawn().pointed < 0) await new Promise((done) => requestAnimationFrame(done));
+            await until(() => chart.drawn().pointed >= 0);
             const keys = place.querySelectorAll('.chart-key').length;
             chart.destroy();
-            return {drawn, keys};
+            return keys;
         }""")
-        self.assertEqual(took["keys"], 12)
-        self.assertLess(took["drawn"], 5000)  # a bound for lost causes; tests/bench measures
+        self.assertEqual(keys, 12)
 
     def test_twelve_thousand_metrics_cost_what_can_be_seen(self):
         script = "#!/bin/sh\nfor step in 1 2; do\n    i=0\n    set --\n" \

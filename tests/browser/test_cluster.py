@@ -12,10 +12,17 @@ class Cluster(BrowserTest):
         self.addCleanup(self.let_go)
 
     def let_go(self):
+        self.enable_all()  # a test that failed may have left something off
         self.world.release(self.id())
         for id_ in self.made:
             self.world.det("experiment", "kill", str(id_), check=False)
             self.world.wait(id_)
+
+    def enable_all(self):
+        for agent in self.world.api("GET", "/api/v1/agents")["agents"]:
+            path = f"/api/v1/agents/{agent['id']}"
+            for one in (path, *(f"{path}/slots/{slot['id']}" for slot in agent["slots"].values())):
+                self.world.api("POST", one + "/enable")
 
     def busy(self, name, slots):
         id_ = self.world.create(name, self.waits, {"resources": {"slots_per_trial": slots}})
@@ -78,6 +85,15 @@ class Cluster(BrowserTest):
         actions.click()
         page.get_by_role("menuitem", name="Enable").click()
         expect(agent).to_contain_text("READY")
+
+    def test_what_changed_while_a_menu_was_open_is_shown_when_it_closes(self):
+        page = self.page_at("/det/cluster")
+        page.locator(".agent").get_by_role("button", name="Actions of").click()
+        self.world.api("POST", f"/api/v1/agents/{page.locator('.agent').get_attribute('data-agent')}/slots/3/disable", {})
+        expect(page.get_by_role("region", name="Pool default")).to_contain_text("1 disabled")
+        expect(page.get_by_role("menuitem", name="Enable")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(self.slot(page, 3)).to_contain_text("disabled")
 
     def test_an_agent_drains(self):
         self.busy("runs on", 1)

@@ -208,6 +208,55 @@ class Experiment(BrowserTest):
         row = self.world.experiment(id_)
         self.assertEqual((row["name"], row["description"], row["labels"]), (MARKUP, "<b>bold</b>", []))
 
+    def test_a_change_takes_neither_the_click_nor_the_focus(self):
+        id_ = self.made("pressed", paused=True)
+        page = self.at(id_)
+        name = page.get_by_role("button", name="Change the name")
+        name.hover()
+        page.mouse.down()
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "changed meanwhile"})
+        expect(page.locator(".experiment-head")).to_contain_text("changed meanwhile")
+        page.mouse.up()
+        expect(page.get_by_role("textbox", name="Name")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(name).to_be_focused()
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"name": "another name"})
+        expect(page.get_by_role("heading", level=1)).to_have_text("another name")
+        expect(name).to_be_focused()
+
+    def test_a_label_that_is_added_is_drawn_once(self):
+        id_ = self.made("labelled", paused=True)
+        page = self.at(id_)
+        reload = self.held(page, re.compile(f"/api/v1/experiments/{id_}$"))
+        page.get_by_role("button", name="Add a label").click()
+        page.get_by_role("textbox", name="New label").fill("first")
+        page.keyboard.press("Enter")
+        remove = page.get_by_role("button", name="Remove first")
+        remove.hover()
+        page.mouse.down()
+        with page.expect_event("requestfinished", lambda request: request.url.endswith(f"/experiments/{id_}")):
+            self.comes(page, reload).arrive()
+        self.settled(page)
+        page.mouse.up()
+        expect(remove).to_have_count(0)
+
+    def test_an_answer_that_is_late_does_not_bring_back_what_was(self):
+        id_ = self.made("overtaken")
+        page = self.listening(f"/det/experiments/{id_}/notes")
+        address = re.compile(f"/api/v1/experiments/{id_}$")
+        reload = self.held(page, address)
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "as it was"})
+        late = self.comes(page, reload)
+        heard = page.evaluate("heard")
+        self.more(page, "Archive")
+        page.wait_for_function("(before) => heard > before", arg=heard)
+        expect(page.get_by_text("Archived: hidden from lists.")).to_be_visible()
+        self.settled(page)
+        with page.expect_event("requestfinished", lambda request: address.search(request.url)):
+            late.arrive()
+        self.settled(page)
+        expect(page.locator(".experiment-head .chip", has_text="archived")).to_be_visible()
+
     def test_markup_stays_text_everywhere(self):
         page = self.at("markup", "overview")
         expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
@@ -239,6 +288,10 @@ class Experiment(BrowserTest):
         expect(area).to_have_value("mine")
         self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"notes": "theirs"})
         expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed these notes")
+        page.get_by_text("Look at theirs").click()
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "not about the notes"})
+        expect(page.locator(".experiment-head")).to_contain_text("not about the notes")
+        expect(page.get_by_role("alert").locator("pre")).to_be_visible()  # still unfolded
         self.allow("status of 409")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("button", name="Keep mine")).to_be_focused()
@@ -405,6 +458,19 @@ class Experiment(BrowserTest):
         expect(page.locator("tbody tr")).to_contain_text("0.25")
         expect(page.locator(".experiment-head .badge").first).to_have_text("COMPLETED")
         expect(page.locator(".experiment-head")).to_contain_text("loss 0.25")
+
+    def test_a_metric_that_is_reported_while_names_are_read_is_drawn(self):
+        hold = self.world.hold("named")
+        id_ = self.world.create("named", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\ndet report --steps 1 --validation loss=0.25\n" % hold)
+        page = self.at(id_, "overview")
+        expect(page.locator(".view")).to_contain_text("No metrics yet.")
+        names = self.held(page, "**/metric-names*")
+        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "read it again"})
+        none = self.comes(page, names)
+        self.world.release("named")
+        expect(page.locator(".states-list")).to_have_text(re.compile("COMPLETED"))
+        none.arrive()
+        expect(page.locator("figure[data-drawn]")).to_have_count(1)
 
     def test_a_second_tab_that_deletes_it_is_told_of(self):
         self.allow("404")  # a call that was on its way

@@ -23,6 +23,8 @@ class Frame(BrowserTest):
         network.on("Network.loadingFinished", lambda event: sent.setdefault(event["requestId"], ["?", 0]).__setitem__(1, event["encodedDataLength"]))
         page.goto(self.world.url + "/det/")
         self.filled(page)
+        # the mark's picture is asked for when it is drawn
+        page.wait_for_function("performance.getEntriesByType('resource').some((one) => one.name.endsWith('icon.svg') && one.responseEnd > 0)")
         total = sum(size for _, size in sent.values())
         self.assertLess(total, FIRST_PAGE_BYTES, sorted(sent.values(), key=lambda row: -row[1])[:8])
         self.assertFalse([url for url, _ in sent.values() if "/vendor/" in url], "only pages that draw need the charts")

@@ -79,14 +79,16 @@ class Logs(BrowserTest):
     # ---- one log
 
     def test_lines_have_number_time_rank_and_level(self):
-        page = self.at(self.task_of("ranks"))
+        page = self.at(self.task_of("ranks"), "?level=ERROR")  # how stdout and stderr lie among each other is chance
         expect(page.get_by_role("heading", level=1)).to_contain_text("Logs of trial")
         row = page.get_by_text("a bad thing", exact=True).locator("..")
         expect(row.locator(".rk")).to_have_text("2")
         expect(row.locator(".lv")).to_have_text("ERROR")
         expect(row.locator(".tm")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d\.\d\d\d$"))
+        page.get_by_role("combobox", name="Level").select_option("")
+        expect(page.locator(".ln").nth(100)).to_be_attached()
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
-        page.keyboard.press("Home")
+        page.get_by_role("log").press("Home")
         expect(page.get_by_text("a very bad thing").locator("..")).to_have_class(re.compile("lv-critical"))
         self.looks(page, "logs")
 
@@ -247,7 +249,49 @@ class Logs(BrowserTest):
         expect(page.locator(".log-found")).to_contain_text("has no ')'")
         self.allow("400")
 
+    def test_a_step_waits_for_hits_on_the_other_side(self):
+        trial, task = self.unmanaged("hits elsewhere")
+        self.post(trial, 1, 1000, 0)
+        for query, text, key, hit in (("", "epoch 7 of", "Enter", "7"), ("?line=1", "epoch 993 of", "Shift+Enter", "993")):
+            page = self.at(task, query)
+            if query:
+                page.keyboard.press("Escape")  # no line is chosen
+            whole = self.held(page, re.compile(r"/search\?.*limit=10000"))
+            with page.expect_event("requestfinished", lambda request: re.search("limit=1(&|$)", request.url)):
+                page.get_by_role("searchbox").fill(text)
+                page.get_by_role("searchbox").press(key)
+            self.settled(page)
+            self.comes(page, whole).arrive()
+            expect(page.locator(".ln.chosen")).to_have_attribute("data-n", hit)
+            page.close()
+
+    def test_enter_looks_for_what_is_in_the_box(self):
+        trial, task = self.unmanaged("typed fast")
+        self.post(trial, 1, 100, 0)
+        page = self.at(task, "?q=epoch+7+of")
+        expect(page.locator(".log-found")).to_have_text("1 hit")
+        page.get_by_role("searchbox").fill("epoch 9 of")
+        page.get_by_role("searchbox").press("Enter")
+        expect(page.locator(".ln.chosen")).to_have_attribute("data-n", "9")
+
     # ---- while it goes on
+
+    def test_lines_that_come_while_others_are_read_are_read_and_searched_too(self):
+        trial, task = self.unmanaged("in parts")
+        end = self.post(trial, 1, 3, 0)
+        page = self.listening(f"/det/logs/{task}?q=epoch")
+        expect(page.locator(".log-found")).to_have_text("3 hits")
+        held = [self.held(page, re.compile(f"/{what}\\?.*from=4(&|$)")) for what in ("lines", "search")]
+        end = self.post(trial, 4, 2, end)
+        answers = [self.comes(page, one) for one in held]
+        heard = page.evaluate("heard")
+        self.post(trial, 6, 2, end)
+        page.wait_for_function("(before) => heard > before", arg=heard)
+        self.settled(page)
+        for answer in answers:
+            answer.arrive()
+        self.in_sight(page, 7)
+        expect(page.locator(".log-found")).to_have_text("7 hits")
 
     def test_new_lines_come_by_themselves_and_can_be_let_come(self):
         first, second = self.world.hold("log-1"), self.world.hold("log-2")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs and TensorBoards: the list with its filters, one of them with its tabs, killing."""
+import re
+
 from harness import BrowserTest, expect
 
 HOLD = "until [ -e %s ]; do sleep 0.02; done"
@@ -57,9 +59,13 @@ class Tasks(BrowserTest):
         task = self.start_job("watched job", HOLD % hold)
         page = self.page_at(f"/det/tasks/{task}")
         expect(page.locator(".head .badge")).to_have_text("ACTIVE")
+        page.get_by_role("link", name="Logs").hover()
+        page.mouse.down()
         self.world.release("tasks-2")
         expect(page.locator(".head .badge")).to_have_text("COMPLETED")
         expect(page.get_by_role("button", name="Kill")).to_have_count(0)
+        page.mouse.up()  # the link is still the one that was pressed
+        expect(page).to_have_url(re.compile(f"/tasks/{task}/logs$"))
 
     def test_an_unknown_task_is_told_of(self):
         self.allow(r"404")

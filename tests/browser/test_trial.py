@@ -81,6 +81,23 @@ class Trial(BrowserTest):
         self.world.release("trial-live-end")
         expect(page.locator(".trial-head .badge").first).to_have_text("COMPLETED")
 
+    def test_what_is_reported_while_the_page_is_put_together_is_shown(self):
+        go, end = self.world.hold("trial-early"), self.world.hold("trial-early-end")
+        made = self.world.create("early", f"#!/bin/sh\nuntil [ -e {go} ]; do sleep 0.05; done\ndet report --steps 1 loss=1\nuntil [ -e {end} ]; do sleep 0.05; done\n")
+        self.world.wait(made, "RUNNING")
+        address = f"/det/trials/{self.world.trials(made)[0]}/metrics"
+        other = self.page_at(address)
+        page = self.context().new_page()
+        names = self.held(page, "**/metric-names*")
+        page.goto(self.world.url + address)
+        none = self.comes(page, names)
+        self.world.release("trial-early")
+        expect(other.locator("figure.chart")).to_have_count(1)
+        none.arrive()
+        self.filled(page)
+        expect(page.locator("figure.chart")).to_have_count(1)
+        self.world.release("trial-early-end")
+
     def test_a_trial_that_was_restarted_shows_what_was_lost(self):
         trial = self.make("restarted", RESTARTED, {"max_restarts": 2})
         page = self.page_at(f"/det/trials/{trial}/metrics")
@@ -138,11 +155,22 @@ class Trial(BrowserTest):
         expect(page.get_by_role("button", name="Kill")).to_have_count(0)
 
     def test_what_a_second_tab_deletes_is_said_in_the_first(self):
+        self.allow("404")  # a call that was on its way
         made = self.world.create("to be deleted", "#!/bin/sh\ndet report --steps 1 loss=1\n")
         self.world.wait(made)
         page = self.page_at(f"/det/trials/{self.world.trials(made)[0]}/metrics")
         self.world.api("DELETE", f"/api/v1/experiments/{made}")
         expect(page.get_by_text(f"Experiment {made} was deleted, and this trial with it.")).to_be_visible()
+
+    def test_a_trial_that_goes_before_its_experiment_does_is_no_error(self):
+        self.allow("404")
+        trial = self.make("goes first", "#!/bin/sh\ndet report --steps 1 loss=1\n")
+        page = self.page_at(f"/det/trials/{trial}/metrics")
+        experiment = self.world.api("GET", f"/api/v1/trials/{trial}")["trial"]["experimentId"]
+        page.route(f"**/api/v1/trials/{trial}", lambda route: route.fulfill(status=404, json={"error": {"error": "no such trial"}}))
+        self.world.api("PATCH", f"/api/v1/experiments/{experiment}", {"description": "on its way out"})
+        expect(page.get_by_text(f"Experiment {experiment} was deleted, and this trial with it.")).to_be_visible()
+        expect(page.locator(".toast")).to_have_count(0)
 
     def test_logs_are_one_of_its_views(self):
         page = self.page_at(f"/det/trials/{self.world.trials('ranks')[0]}/logs")

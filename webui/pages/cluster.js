@@ -109,6 +109,7 @@ function slotCell(agent, slot, held, refresh) {
         fill(opener, inside);
         cell.replaceWith(made);
         setTimeout(() => { // this click, which is still under way, would close it again
+            if (!made.isConnected) return; // its card was drawn anew
             opener.focus();
             made.querySelector("[popover]").showPopover();
         });
@@ -245,6 +246,8 @@ export async function page({root, title, live, signal, onLeave}) {
         refresh().catch(() => {});
     }, PACE_MS);
     onLeave(() => clearTimeout(timer));
+    // A card whose menu was open has not been drawn anew.
+    agentPlace.addEventListener("toggle", (event) => event.newState === "closed" && refresh().catch(() => {}), true);
     live({kinds: ["agents", "queue", "jobs"]}, (changes) => changes.reset ? refresh() : soon());
     await refresh();
     fill(root, h("div", {class: "head"}, h("div", h("h1", "Cluster"), summary)),

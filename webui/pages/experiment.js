@@ -47,7 +47,7 @@ function editable({label, tag = "span", placeholder = "", className, save}) {
     function show() {
         fill(text, now || h("span", {class: "dim"}, placeholder));
         text.title = longTitle(now) ?? "";
-        fill(node, text, open);
+        if (open.parentNode !== node) fill(node, text, open); // a button that is replaced under the mouse loses the click
     }
     function close() {
         isOpen = false;
@@ -115,17 +115,15 @@ function labelEditor(id, isChanged) {
     function draw(list = labels) {
         const isFocused = node.contains(document.activeElement);
         labels = list;
+        now = JSON.stringify(labels);
         fill(node, labels.map((label) => chip(label, mayChange() && (() => change(() => del(pathOf(label)))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
         if (isFocused) node.lastChild.focus();
     }
     return {
         node,
         update(list) {
-            const text = JSON.stringify(list);
-            if (text === now && node.firstChild) return;
-            now = text;
-            if (!node.querySelector("form")) draw(list);
-            else labels = list;
+            if (node.querySelector("form")) labels = list;
+            else if (JSON.stringify(list) !== now) draw(list);
         },
     };
 }
@@ -300,16 +298,22 @@ export async function page(ctx) {
         state.jobSummary = reply.jobSummary;
     }
     const tableQuestion = () => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal}];
+    let asked = 0;
+    let answered = 0;
     async function readTable() {
-        state.table = await get(...tableQuestion());
+        const mine = ++asked;
+        const table = await get(...tableQuestion());
+        if (mine < answered) return; // a later one was faster
+        answered = mine;
+        state.table = table;
     }
-    const reload = () => careful(async () => {
+    const reload = paced(() => careful(async () => { // one after the other: an older answer is never the last
         await read();
         if (isGone) return;
         head.draw();
         drawTabs();
         view?.updateExperiment?.(state);
-    });
+    }));
     const reloadTable = paced(() => careful(async () => {
         if (isGone || !NEEDS_TABLE.has(tab)) return;
         await readTable();

@@ -65,7 +65,7 @@ const drafts = new Map(); // what somebody wrote of an experiment and had not sa
 export function notesTab(place, tools) {
     const mine = `${session.user?.id} ${tools.id}`;
     let known = tools.state.experiment.notes || "";
-    let open = null; // {base, area, warning} while somebody writes
+    let open = null; // {base, area, warning, told} while somebody writes
 
     const save = async () => {
         const {base, area} = open;
@@ -86,10 +86,11 @@ export function notesTab(place, tools) {
         }
     };
 
-    // Somebody else has written: theirs are shown, and one chooses.
+    // Somebody else has written: theirs are shown, and one chooses; once, so that focus and what was unfolded stay.
     function conflict() {
         const theirs = tools.state.experiment.notes || "";
-        if (!open || theirs === open.base) return;
+        if (!open || theirs === open.base || theirs === open.told) return;
+        open.told = theirs;
         fill(open.warning, h("div", {class: "conflict", role: "alert"}, h("p", h("strong", "Somebody else has changed these notes meanwhile.")),
             h("details", h("summary", "Look at theirs"), h("pre", theirs)),
             h("div", {class: "bar"}, button("Keep mine", () => {
@@ -121,7 +122,7 @@ export function notesTab(place, tools) {
         };
         const area = h("textarea", {rows: 16, value: draft.text, "aria-label": "Notes", oninput: () => tell()});
         const warning = h("div");
-        open = {base: draft.base, area, warning};
+        open = {base: draft.base, area, warning, told: null};
         tell();
         fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Headings with #, lists with -, code in `…`; everything else stays as it is."),
             h("div", {class: "bar"}, button("Save", () => void save(), {kind: "primary", title: "Ctrl-Enter"}), button("Cancel", () => {

@@ -3,7 +3,7 @@
 
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
-import {fill, h} from "../dom.js";
+import {fill, h, paced} from "../dom.js";
 import {failureCard} from "../failure.js";
 import {bytes, isOver as isEnded, number, plural, stateKind, stateName, value as shown} from "../format.js";
 import {rampColour} from "../picture.js";
@@ -200,6 +200,7 @@ export function overviewTab(place, tools) {
         names = found;
         drawCharts();
     }
+    const lookForNames = paced(() => tools.careful(readNames).catch(toastError));
 
     // Only when something of it is new: a link that is replaced under the mouse loses the click.
     let shownCards = "";
@@ -211,7 +212,6 @@ export function overviewTab(place, tools) {
         fill(cards, !isSingle() && bestCard(search, tools), statesCard(search), summaryCard(tools.state));
     }
 
-    let isReading = false;
     let isOver = false; // another tab is shown
     return {
         update(table) {
@@ -224,9 +224,7 @@ export function overviewTab(place, tools) {
             else feed.refresh();
             if (names && wasSingle !== isSingle()) drawCharts();
             else if (curve) curve.update(bestSoFar(search));
-            if (isReading) return;
-            isReading = true;
-            tools.careful(readNames).catch(toastError).finally(() => isReading = false);
+            void lookForNames();
         },
         updateExperiment() {
             if (!search) return;

@@ -373,6 +373,13 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Keys", tellKeys, {kind: "plain phone-off", title: "?"})),
         h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
     await load();
+    // Whoever has missed changes has not heard what was deleted.
+    async function dropGone() {
+        const {experiments} = await get(ADDRESS, {columns: "id", limit: -1, archived: "both"}, {signal});
+        const left = new Set(experiments.map((one) => one.id));
+        for (const id of selection) left.has(id) || selection.delete(id);
+        drawSelection();
+    }
     live({kinds: ["experiments", "trials", "metrics", "queue"]}, (changes) => {
         for (const id of changes.deleted || []) {
             selection.delete(id);
@@ -380,5 +387,6 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         }
         values = null;
         soon();
+        return changes.reset && selection.size > 0 && dropGone();
     });
 }

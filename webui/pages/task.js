@@ -77,29 +77,39 @@ export async function page(ctx) {
     const id = params.id;
     const tab = params.tab || "overview";
     let shown = await read(id, signal);
-    const head = h("div");
-    const place = h("div");
+    const parts = {head: h("div"), tabs: h("div"), place: h("div")};
+    const said = {};
 
+    // Only what is new: a link or a button that is replaced under the mouse loses the click.
+    function part(name, what, make) {
+        const key = JSON.stringify(what);
+        if (said[name] === key) return;
+        said[name] = key;
+        make(parts[name]);
+    }
     function draw() {
-        const name = shown.task.name || kindOf(shown.task);
+        const {task, board} = shown;
+        const name = task.name || kindOf(task);
         title(name);
-        fill(head, h("div", {class: "head"}, h("div", {class: "bar"}, h("h1", {title: longTitle(name)}, name), shown.task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look))),
-            tabs([["overview", "Overview"], shown.task.taskState && ["configuration", "Configuration"], ["logs", "Logs"]], tab,
-                (to) => `/tasks/${encodeURIComponent(id)}${to === "overview" ? "" : "/" + to}`));
-        if (tab === "overview") overview(place, shown);
+        part("head", [name, task.taskState, stateOf(shown), task.noPause, board?.serviceAddress], (node) => fill(node,
+            h("div", {class: "head"}, h("div", {class: "bar"}, h("h1", {title: longTitle(name)}, name), task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look)))));
+        part("tabs", Boolean(task.taskState), (node) => fill(node,
+            tabs([["overview", "Overview"], task.taskState && ["configuration", "Configuration"], ["logs", "Logs"]], tab,
+                (to) => `/tasks/${encodeURIComponent(id)}${to === "overview" ? "" : "/" + to}`)));
+        if (tab === "overview") part("place", shown, (node) => overview(node, shown));
     }
     const look = paced(async () => {
         shown = await read(id, signal);
         draw();
     });
 
-    fill(root, head, place);
+    fill(root, h("div", parts.head, parts.tabs), parts.place);
     draw();
-    if (tab === "configuration") await configuration(place, id, signal);
+    if (tab === "configuration") await configuration(parts.place, id, signal);
     let log = null;
     if (tab === "logs") {
         const {logView} = await import("../logview.js");
-        log = await logView(place, {taskId: id, ctx, name: `task-${id}`, isFed: true});
+        log = await logView(parts.place, {taskId: id, ctx, name: `task-${id}`, isFed: true});
     }
     live({kinds: log ? "jobs,logs" : "jobs", task: id}, (changes) => {
         return Promise.all([(changes.reset || changes.jobs) && look(), (changes.reset || changes.logs) && log?.news()]);

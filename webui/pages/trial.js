@@ -260,23 +260,6 @@ export async function page(ctx) {
     top.node.querySelector(".tabs [aria-current]")?.scrollIntoView({block: "nearest", inline: "center"});
 
     let shown = {};
-    const again = soon(async () => {
-        Object.assign(state, await read(id, ctx));
-        top.update();
-        shown?.trial?.();
-    }, READ_MS);
-    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
-    ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
-        if (changes.deleted?.includes(state.experiment.id)) {
-            fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
-            return;
-        }
-        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
-        if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
-        if (isMine(changes.metrics)) shown?.metrics?.();
-        if (isMine(changes.checkpoints)) shown?.checkpoints?.();
-        return (changes.reset || changes.logs) && shown?.logs?.();
-    });
     try {
         shown = await view(tab, place, state, ctx) || {};
     } catch (error) {
@@ -284,4 +267,32 @@ export async function page(ctx) {
         fill(place, errorBox(error));
         if (error.status === undefined) throw error;
     }
+
+    let isGone = false;
+    const gone = () => {
+        isGone = true;
+        fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
+    };
+    const again = soon(async () => {
+        if (isGone) return;
+        try {
+            Object.assign(state, await read(id, ctx));
+        } catch (error) {
+            if (error.status !== 404) throw error;
+            return gone(); // its experiment goes after it, and that is told later
+        }
+        top.update();
+        shown.trial?.();
+    }, READ_MS);
+    // Only now: what the view is not there to hear would be lost, and what has changed since it was read is told (live.js).
+    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
+    ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
+        if (changes.deleted?.includes(state.experiment.id)) gone();
+        if (isGone) return;
+        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
+        if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
+        if (isMine(changes.metrics)) shown.metrics?.();
+        if (isMine(changes.checkpoints)) shown.checkpoints?.();
+        return (changes.reset || changes.logs) && shown.logs?.();
+    });
 }
