@@ -557,11 +557,11 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
+    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, hasFailed: false, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
 
     function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), text: chosen.text, isDone: !chosen.text, next: 0, upTo: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), text: chosen.text, isDone: !chosen.text, hasFailed: false, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
@@ -577,7 +577,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     // New lines are searched, too; a search that runs may have passed their place before they came.
     const searchNew = paced(async () => {
         await hits.ended;
-        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && hits.upTo && hits.upTo < span.last) await searchOn();
+        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && !hits.hasFailed && hits.upTo < span.last) await searchOn();
     });
 
     // From where the search has come to.
@@ -604,7 +604,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             }, {signal: AbortSignal.any([mine.signal, ctx.signal])});
         } catch (error) {
             if (isAbort(error)) return;
-            hits.isDone = true;
+            hits.isDone = hits.hasFailed = true;
             drawHits();
             found.classList.add("bad");
             found.textContent = sentence(error);

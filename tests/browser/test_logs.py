@@ -293,6 +293,13 @@ class Logs(BrowserTest):
         self.in_sight(page, 7)
         expect(page.locator(".log-found")).to_have_text("7 hits")
 
+    def test_a_search_in_a_log_without_lines_goes_on_when_they_come(self):
+        trial, task = self.unmanaged("nothing yet")
+        page = self.at(task, "?q=epoch")
+        expect(page.locator(".log-found")).to_have_text("0 hits")
+        self.post(trial, 1, 3, 0)
+        expect(page.locator(".log-found")).to_have_text("3 hits")
+
     def test_new_lines_come_by_themselves_and_can_be_let_come(self):
         first, second = self.world.hold("log-1"), self.world.hold("log-2")
         experiment = self.world.create("tail", TAIL.replace('"$1"', f"'{first}'").replace('"$2"', f"'{second}'"))
