@@ -71,10 +71,14 @@ static uint32_t indenting_tab(const char *text, size_t len, uint32_t line)
     return text + blanks < end && text[blanks] == '\t' ? (uint32_t)blanks + 1 : 0;
 }
 
-/* No editor shows it; libyaml stumbles there or over the line before. */
-static bool find_tab(const char *text, size_t len, struct yaml_problem *ret)
+/* No editor shows it; libyaml stumbles there or over the line before.  Between brackets
+ * it is allowed. */
+static bool find_tab(const yaml_parser_t *parser, const char *text, size_t len,
+                     struct yaml_problem *ret)
 {
-    for (uint32_t line = ret->line; line <= ret->line + 1; line++) {
+    uint32_t most = ret->line + 1;
+
+    for (uint32_t line = ret->line; !parser->flow_level && line <= most; line++) {
         uint32_t column = indenting_tab(text, len, line);
 
         if (!column)
@@ -99,7 +103,7 @@ void yaml_problem_find(const yaml_parser_t *parser, const char *text, size_t len
     } else {
         ret->line = (uint32_t)parser->problem_mark.line + 1;
         ret->column = (uint32_t)parser->problem_mark.column + 1;
-        if (find_tab(text, len, ret))
+        if (find_tab(parser, text, len, ret))
             return;
     }
     while (i < ARRAY_LEN(sentences) && strcmp(sentences[i].problem, problem) != 0)

@@ -262,6 +262,7 @@ TEST(a_tab_that_indents_is_named_where_it_stands)
     refused("a: x\n\tb: 3\n", "x.yaml:2:1: a tab stands in the indentation");
     refused("a:\n  b: 1\n  \tc: [\n", "x.yaml:3:3: a tab stands in the indentation");
     reads_as("a:\t1\n", "{\"a\":1}");
+    refused("{\n\t\"a\": 1\n\t\"b\": 2\n}", "x.yaml:3:5: a ',' or a '}' is missing");
 }
 
 /* Each note as "line:column: text", one a line. */
