@@ -95,6 +95,16 @@ class Cluster(BrowserTest):
         page.keyboard.press("Escape")
         expect(self.slot(page, 3)).to_contain_text("disabled")
 
+    def test_an_experiment_says_what_it_waits_for(self):
+        agent = self.world.api("GET", "/api/v1/agents")["agents"][0]["id"]
+        self.world.api("POST", f"/api/v1/agents/{agent}/disable", {})
+        id_ = self.busy("nowhere to run", 1)
+        page = self.page_at(f"/det/experiments/{id_}")
+        expect(page.locator(".facts-line")).to_contain_text("waits for 1 slot, of which the pool has none")
+        self.enable_all()
+        expect(page.locator(".experiment-head .badge").first).to_have_text("RUNNING")
+        expect(page.locator(".facts-line")).not_to_contain_text("waits")
+
     def test_an_agent_drains(self):
         self.busy("runs on", 1)
         page = self.page_at("/det/cluster")

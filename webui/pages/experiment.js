@@ -8,7 +8,7 @@
 
 import {ahead, del, get, isAbort, patch, post, put} from "../api.js";
 import {cancelDebounced, fill, h, paced} from "../dom.js";
-import {ago, bytes, duration, isOver, longTitle, number, plural, stateName, time} from "../format.js";
+import {ago, bytes, duration, isOver, longTitle, number, plural, slotsOf, stateName, time} from "../format.js";
 import {BASE, go, isId, link} from "../router.js";
 import {mayChange} from "../session.js";
 import {style} from "../style.js";
@@ -198,6 +198,14 @@ function actionBar(id, state, reload) {
 
 // ---- the head ----
 
+// What an experiment in the queue waits for; `pool` is where it does.
+function waitsFor({jobSummary, pool, config}) {
+    const wanted = config?.resources?.slots_per_trial ?? 1;
+    const {usable} = slotsOf([pool]);
+    if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waits for ${plural(wanted, "slot")}, of which the pool has ${usable ? number(usable) : "none"}` : "waits for an agent";
+    return jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} before it in the queue` : "next in the queue";
+}
+
 function header(id, state, reload) {
     const place = {badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
     const name = editable({label: "name", tag: "h1", save: async (text) => {
@@ -219,7 +227,7 @@ function header(id, state, reload) {
         const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
         fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `began ${ago(experiment.startTime)}`), " · ",
             `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
-            state.jobSummary && state.jobSummary.state === "STATE_QUEUED" && ` · ${state.jobSummary.jobsAhead ? plural(state.jobSummary.jobsAhead, "job") + " before it in the queue" : "next in the queue"}`);
+            state.pool && ` · ${waitsFor(state)}`);
     }
 
     function draw() {
@@ -268,7 +276,7 @@ export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
     if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
-    const state = {experiment: null, config: null, jobSummary: null, table: null};
+    const state = {experiment: null, config: null, jobSummary: null, pool: null, table: null}; // pool: while it waits in the queue
     let isGone = false;
     let view = null;
     let tab = params.tab || "overview";
@@ -296,6 +304,8 @@ export async function page(ctx) {
         state.experiment = reply.experiment;
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
+        const pools = reply.jobSummary?.state === "STATE_QUEUED" ? (await get("/api/v1/resource-pools", null, {signal})).resourcePools : [];
+        state.pool = pools.find((one) => one.name === state.experiment.resourcePool);
     }
     const tableQuestion = () => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal}];
     let asked = 0;
