@@ -25,8 +25,9 @@ import torch
 
 from determined import _det
 from determined._trial import CONTINUE_ID, continue_id, in_words, rank_name
-from determined.pytorch import _data, _reducer, _state
+from determined.pytorch import _data, _metrics, _reducer, _state
 from determined.pytorch._callback import Callbacks
+from determined.pytorch._metrics import Metrics
 from determined.pytorch._trial import PyTorchTrial, is_defined
 from determined.pytorch._trial_context import PyTorchTrialContext, seed_everything
 from determined.pytorch._units import Unit, length
@@ -34,14 +35,11 @@ from determined.pytorch._units import Unit, length
 logger = logging.getLogger("determined.pytorch")
 
 _TOLD_STEP = 0.01  # progress that is worth a report
-_PENDING_MOST = 1024  # metrics of so many batches wait on the GPU
 _DATA, _STEP, _VALIDATE = 0, 1, 4  # enum det_timing_kind
 _ASK_CHIEF = 0  # enum det_preempt_mode
 
 # Who decides where both say something.
 CONFIGURATION, PROGRAM = 1, 2
-
-Metrics = Dict[str, Any]
 
 
 @dataclasses.dataclass
@@ -59,119 +57,6 @@ class Options:
     step_zero_validation: bool = False
     test_mode: bool = False
     profiling: bool = False
-
-
-# ---- numbers
-
-
-def _no_number(source: str, name: str, value: Any) -> TypeError:
-    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
-    hint = "; take its mean, or give it to a reducer (context.wrap_reducer)" if shape else ""
-    return TypeError(f"{source} gave the metric '{name}' as a {type(value).__name__}{shape}; expected a number{hint}")
-
-
-def _number(source: str, name: str, value: Any) -> float:
-    if isinstance(value, (int, float)):
-        return value
-    try:
-        return float(value.item())
-    except (AttributeError, TypeError, ValueError, RuntimeError):
-        raise _no_number(source, name, value) from None
-
-
-def _named(source: str, metrics: Any) -> Metrics:
-    """A loss alone is a dict of it."""
-    if isinstance(metrics, dict):
-        return metrics
-    if isinstance(metrics, torch.Tensor):
-        return {"loss": metrics}
-    if metrics is None:
-        raise TypeError(f"{source} returned nothing; expected the loss, or a dict of metrics: is there a `return` in it?")
-    raise TypeError(f"{source} returned a {type(metrics).__name__}; expected the loss, or a dict of metrics")
-
-
-def _even(before: Any, metrics: Metrics, batch: int) -> Any:
-    """The names, which are those of the first batch."""
-    if before is not None:
-        raise _uneven("evaluate_batch()", before, metrics, batch)
-    return set(metrics)
-
-
-def _list(names: Any) -> str:
-    return ", ".join(sorted(map(str, names))) or "none"
-
-
-def _uneven(source: str, before: Any, now: Any, batch: int) -> ValueError:
-    return ValueError(
-        f"{source} gave the metrics {_list(now)} for batch {batch}, and {_list(before)} for those before it: every batch "
-        "must give the same"
-    )
-
-
-class Windows:
-    """Metrics of training on their way into libdet's averaging windows."""
-
-    def __init__(self, trainer: Any, keeps_batches: bool) -> None:
-        self._trainer = trainer
-        self._names: Any = None
-        self._pending: Dict[str, List[torch.Tensor]] = {}
-        self._waiting = 0
-        self._keeps = keeps_batches
-        self.batches: List[Metrics] = []  # of this window, for callbacks
-
-    def add(self, metrics: Any, batch: int) -> None:
-        if type(metrics) is not dict:
-            metrics = _named("train_batch()", metrics)
-        if metrics.keys() != self._names:
-            self._check_names(metrics, batch)
-        add = self._trainer.metric
-        for name, value in metrics.items():
-            if isinstance(value, torch.Tensor):
-                if value.is_cuda:
-                    self._wait(name, value)
-                    continue
-                try:
-                    add(name, value.item())
-                except (RuntimeError, TypeError):
-                    raise _no_number("train_batch()", name, value) from None
-            else:
-                add(name, _number("train_batch()", name, value))
-        if self._waiting >= _PENDING_MOST:
-            self.settle()
-        if self._keeps:
-            self.batches.append({name: _number("train_batch()", name, value) for name, value in metrics.items()})
-
-    def _check_names(self, metrics: Metrics, batch: int) -> None:
-        if self._names is not None:
-            raise _uneven("train_batch()", self._names, metrics, batch)
-        for name in metrics:
-            if not isinstance(name, str) or not name or "\n" in name:
-                raise TypeError(f"train_batch() gave a metric named {name!r}; expected a word")
-        self._names = set(metrics)
-
-    def _wait(self, name: str, value: torch.Tensor) -> None:
-        # What autograd has computed is this batch's own; a tensor of the user's may be added to later.
-        kept = value.detach() if value.requires_grad and not value.is_leaf else value.detach().clone()
-        if kept.dim():
-            if kept.numel() != 1:
-                raise _no_number("train_batch()", name, value)
-            kept = kept.reshape(())
-        self._pending.setdefault(name, []).append(kept)
-        self._waiting += 1
-
-    def settle(self) -> None:
-        """Reads what waits on the GPU."""
-        for name, values in self._pending.items():
-            for value in torch.stack(values).double().tolist():
-                self._trainer.metric(name, value)
-        self._pending.clear()
-        self._waiting = 0
-
-    def close(self) -> Tuple[Metrics, List[Metrics]]:
-        """The means, and what each batch gave where that is kept; another window begins."""
-        self.settle()
-        batches, self.batches = self.batches, []
-        return self._trainer.window(), batches
 
 
 # ---- validation
@@ -290,7 +175,7 @@ class Loop:
         self._check_lengths()
         self._trainer = self.core._det.trainer(self._trainer_options())
         self._steps = self._single_steps()
-        self._windows = Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
+        self._windows = _metrics.Windows(self._trainer, bool(self.callbacks.hearing("on_training_workload_end")))
         self._code = _state.code() if self.distributed.rank == 0 else {}
         stack.callback(self.context._close_tensorboard)
         stack.callback(self.callbacks.tell, "on_trial_shutdown")
@@ -659,7 +544,7 @@ class Loop:
     def _report(self) -> None:
         means, batches = self._windows.close()
         if self.distributed.size > 1:
-            means = _mean_of_ranks(self.distributed.allgather(means))
+            means = _metrics.mean_of_ranks(self.distributed.allgather(means))
         means.update(self._reduce(training=True))
         if self._evaluation is None:
             self._metrics = dict(means)
@@ -718,9 +603,9 @@ class Loop:
                 if moves:
                     batch = context.to_device(batch)
                 words = (batch, index) if with_index else (batch,)
-                metrics = _named("evaluate_batch()", trial.evaluate_batch(*words))
+                metrics = _metrics.named("evaluate_batch()", trial.evaluate_batch(*words))
                 if metrics.keys() != names:
-                    names = _even(names, metrics, index)
+                    names = _metrics.even(names, metrics, index)
                 evaluation.add(metrics, trial.get_batch_length(batch))
                 if keeps:
                     outputs.append(metrics)
@@ -734,8 +619,8 @@ class Loop:
         """On rank 0, for all."""
         metrics: Any = None
         if self.distributed.rank == 0:
-            found = _named("evaluate_full_dataset()", self.trial.evaluate_full_dataset(data))
-            metrics = {name: _number("evaluate_full_dataset()", name, value) for name, value in found.items()}
+            found = _metrics.named("evaluate_full_dataset()", self.trial.evaluate_full_dataset(data))
+            metrics = {name: _metrics.number("evaluate_full_dataset()", name, value) for name, value in found.items()}
         return {**self.distributed.broadcast(metrics), **self._reduce(training=False)}
 
     def _searcher_value(self, metrics: Metrics) -> float:
@@ -747,7 +632,7 @@ class Loop:
         if name in metrics:
             return _float(metrics[name])
         raise ValueError(
-            f"the searcher's metric '{name}' is not among what validation gives: {_list(metrics)}; name one of these in "
+            f"the searcher's metric '{name}' is not among what validation gives: {_metrics.listed(metrics)}; name one of these in "
             "searcher.metric"
         )
 
@@ -856,17 +741,6 @@ def _closable(feed: Any) -> Any:
     """An iterator with a close(), as generators have it."""
     iterator = iter(feed)
     return iterator if hasattr(iterator, "close") else (each for each in iterator)
-
-
-def _mean_of_ranks(ranks: List[Metrics]) -> Metrics:
-    """Ranks train as many batches each, so that the mean of their means is that of all."""
-    for rank, each in enumerate(ranks):
-        if each.keys() != ranks[0].keys():
-            raise ValueError(
-                f"train_batch() gave the metrics {_list(ranks[0])} on rank 0, and {_list(each)} on rank {rank}: every rank "
-                "must give the same"
-            )
-    return {name: math.fsum(each[name] for each in ranks) / len(ranks) for name in ranks[0]}
 
 
 def _float(value: Any) -> float:

@@ -13,7 +13,7 @@ from torch import nn
 from training import Trial, Training
 
 from determined import pytorch
-from determined.pytorch import _loop, _trial_context
+from determined.pytorch import _metrics, _trial_context
 
 MODES = pytorch.LRScheduler.StepMode
 
@@ -400,7 +400,7 @@ class Metrics(unittest.TestCase):
                 return dict(self.values)
 
         trainer = Trainer()
-        windows = _loop.Windows(trainer, False)
+        windows = _metrics.Windows(trainer, False)
         total = torch.zeros(())
         for _ in range(3):
             total += 1
