@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_of_commands.h - what a row of commands.c is made of.
  *
- * To add a command: a row in commands.c, an options struct in options.h when it takes
- * any, and its function, declared in run.h. */
+ * To add a command: a row in commands.c, its function, declared in run.h, and when it
+ * takes options their struct in options.h and their rows in option_tables.c. */
 #ifndef CLI_TABLE_OF_COMMANDS_H
 #define CLI_TABLE_OF_COMMANDS_H
 
