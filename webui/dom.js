@@ -91,13 +91,19 @@ export function paced(fn, ms = 0) {
     let isWanted = false;
     let ended = -Infinity;
     const run = async () => {
-        do {
+        for (;;) {
             const rest = ended + ms - performance.now();
             if (rest > 0) await new Promise((done) => setTimeout(done, rest));
             isWanted = false;
-            await fn();
-            ended = performance.now();
-        } while (isWanted);
+            try {
+                await fn();
+                if (!isWanted) return;
+            } catch (error) {
+                if (!isWanted) throw error;
+            } finally {
+                ended = performance.now();
+            }
+        }
     };
     return () => {
         isWanted = true;

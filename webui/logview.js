@@ -326,7 +326,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     const news = paced(async () => {
         try {
             const {first, last} = await get(base + "/lines", {from: -1, count: 1, cut: 1}, {signal: ctx.signal});
-            span = {first, last};
+            span = {first, last: Math.max(last, span.last)};
         } catch (error) {
             if (!isAbort(error)) throw error;
             return;
@@ -557,11 +557,11 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, hasFailed: false, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
+    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, isRefused: false, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
 
     function search() {
         hits.turn?.abort();
-        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), text: chosen.text, isDone: !chosen.text, hasFailed: false, next: 0, upTo: 0});
+        Object.assign(hits, {all: [], numbers: new Set(), far: new Map(), text: chosen.text, isDone: !chosen.text, isRefused: false, next: 0, upTo: 0});
         mark = marker(chosen);
         for (const row of rows) {
             drawText(row);
@@ -577,7 +577,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     // New lines are searched, too; a search that runs may have passed their place before they came.
     const searchNew = paced(async () => {
         await hits.ended;
-        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && !hits.hasFailed && hits.upTo < span.last) await searchOn();
+        if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && !hits.isRefused && hits.upTo < span.last) await searchOn();
     });
 
     // From where the search has come to.
@@ -589,7 +589,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         try {
             await stream(base + "/search", {...searchQuery(), from: hits.upTo + 1, limit: MOST_HITS - hits.all.length}, (piece) => {
                 if (mine.signal.aborted) return;
-                if (piece.error) throw new Error(piece.error.message);
+                if (piece.error) throw Object.assign(new Error(piece.error.message), {status: 400});
                 if (piece.end) {
                     hits.isDone = true;
                     hits.next = piece.next || 0;
@@ -604,7 +604,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             }, {signal: AbortSignal.any([mine.signal, ctx.signal])});
         } catch (error) {
             if (isAbort(error)) return;
-            hits.isDone = hits.hasFailed = true;
+            hits.isDone = true;
+            hits.isRefused = error.status >= 400 && error.status < 500; // else the next lines are another try
             drawHits();
             found.classList.add("bad");
             found.textContent = sentence(error);
@@ -698,7 +699,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             toast(way > 0 ? "The last hit was that. From the first line again." : "The first hit was that. From the last line again.");
             return goHit(hits.all.at(way > 0 ? 0 : -1)[0]);
         }
-        const {text} = chosen;
+        const asked = JSON.stringify(searchQuery());
         let n = 0;
         try {
             await stream(base + "/search", {...searchQuery(), limit: 1, ...(way > 0 ? {from: here + 1} : {from: here, before: true})},
@@ -707,9 +708,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             if (!isAbort(error)) toastError(error);
             return;
         }
+        if (!n) await hits.ended; // those on the other side may not have been found yet
+        if (JSON.stringify(searchQuery()) !== asked) return;
         if (n) return goHit(n);
-        await hits.ended; // those on the other side may not have been found yet
-        if (chosen.text !== text) return;
         const other = way > 0 ? hits.all[0] : !hits.next && hits.all.at(-1);
         if (other) return goHit(other[0]);
         toast("No more hits.");

@@ -122,23 +122,20 @@ bool launch_is_end(int number)
 bool launched_step(struct launched *launched, int *ret_code)
 {
     struct signalfd_siginfo info;
-    /* signals come in the order of their numbers: one that ended by itself was not told
-     */
-    bool is_over = launched_has_ended(launched, ret_code);
+    bool is_over = false;
 
     while (read(launched->signals, &info, sizeof(info)) == sizeof(info)) {
         int number = (int)info.ssi_signo;
 
-        if (number == SIGCHLD)
-            is_over = is_over || launched_has_ended(launched, ret_code);
-        else if (is_over)
+        /* they come in the order of their numbers: who ended by itself was not told */
+        is_over = is_over || launched_has_ended(launched, ret_code);
+        if (is_over || number == SIGCHLD)
             continue;
-        else if (launched->hand_on)
+        if (launched->hand_on)
             launched->hand_on(launched, number);
         else
             kill(launched->pid, number);
-        launched->was_told =
-            launched->was_told || (number != SIGCHLD && launch_is_end(number));
+        launched->was_told = launched->was_told || launch_is_end(number);
     }
     return is_over;
 }

@@ -5,7 +5,7 @@
 
 #include "cli/table_of_commands.h"
 
-/* Each ends with OPT_END, and fills the struct of its name in options.h. */
+/* Each ends with OPT_END; which struct it fills its row in commands.c says. */
 extern const struct cli_opt create_opts[];
 extern const struct cli_opt continue_opts[];
 extern const struct cli_opt list_opts[];

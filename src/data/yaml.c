@@ -353,8 +353,10 @@ static bool is_plain_word(const yaml_event_t *event)
 
 static bool is_merge_key(const yaml_event_t *event, const struct json *value)
 {
-    return is_plain_word(event) && value->kind == JSON_STRING &&
-           strcmp(value->string.text, "<<") == 0;
+    const char *tag = tag_of(event);
+
+    return (tag ? strcmp(tag, "merge") == 0 : is_plain_word(event)) &&
+           value->kind == JSON_STRING && strcmp(value->string.text, "<<") == 0;
 }
 
 /* Plain words that become something else than what stands there. */
@@ -621,7 +623,9 @@ static det_status run_as_json(struct reader *r, det_status st)
 {
     det_status json = json_parse(r->text, r->len, r->mem, &r->root, NULL);
 
-    return json == DET_INVALID ? st : err_default(r->err, json);
+    if (json == DET_INVALID)
+        return st;
+    return json ? no_memory(r) : DET_OK;
 }
 
 static det_status parse(const char *text, size_t len, const char *name,

@@ -27,7 +27,9 @@ static const struct {
     {"found unexpected end of stream", "a quote is missing", "the quoted text"},
     {"found unexpected document indicator", "a quote is missing", "the quoted text"},
     {"mapping values are not allowed in this context",
-     "a ':' cannot stand here: put text that holds one in quotes", NULL},
+     "a ':' cannot stand here: put text that holds one in quotes, or look at the "
+     "indentation",
+     NULL},
     {"block sequence entries are not allowed in this context",
      "a list cannot begin here: put each '-' on a line of its own", NULL},
     {"found character that cannot start any token",
@@ -71,25 +73,19 @@ static uint32_t indenting_tab(const char *text, size_t len, uint32_t line)
     return text + blanks < end && text[blanks] == '\t' ? (uint32_t)blanks + 1 : 0;
 }
 
-/* No editor shows it; libyaml stumbles there or over the line before.  Between brackets
- * it is allowed. */
+/* No editor shows it.  Between brackets and in quotes it is allowed. */
 static bool find_tab(const yaml_parser_t *parser, const char *text, size_t len,
                      struct yaml_problem *ret)
 {
-    uint32_t most = ret->line + 1;
+    bool is_quoted = parser->context && strstr(parser->context, "quoted scalar");
+    uint32_t column = indenting_tab(text, len, ret->line);
 
-    for (uint32_t line = ret->line; !parser->flow_level && line <= most; line++) {
-        uint32_t column = indenting_tab(text, len, line);
-
-        if (!column)
-            continue;
-        ret->line = line;
-        ret->column = column;
-        snprintf(ret->text, sizeof(ret->text),
-                 "a tab stands in the indentation; YAML wants spaces");
-        return true;
-    }
-    return false;
+    if (!column || is_quoted || parser->flow_level)
+        return false;
+    ret->column = column;
+    snprintf(ret->text, sizeof(ret->text),
+             "a tab stands in the indentation; YAML wants spaces");
+    return true;
 }
 
 void yaml_problem_find(const yaml_parser_t *parser, const char *text, size_t len,

@@ -98,9 +98,13 @@ class Cluster(BrowserTest):
     def test_an_experiment_says_what_it_waits_for(self):
         agent = self.world.api("GET", "/api/v1/agents")["agents"][0]["id"]
         self.world.api("POST", f"/api/v1/agents/{agent}/disable", {})
-        id_ = self.busy("nowhere to run", 1)
+        id_ = self.busy("nowhere to run", 2)
         page = self.page_at(f"/det/experiments/{id_}")
-        expect(page.locator(".facts-line")).to_contain_text("waits for 1 slot, of which the pool has none")
+        expect(page.locator(".facts-line")).to_contain_text("waits for 2 slots, of which the pool has none")
+        for slot in range(1, len(self.world.api("GET", f"/api/v1/agents/{agent}")["agent"]["slots"])):
+            self.world.api("POST", f"/api/v1/agents/{agent}/slots/{slot}/disable", {})
+        self.world.api("POST", f"/api/v1/agents/{agent}/enable")
+        expect(page.locator(".facts-line")).to_contain_text("waits for 2 slots, of which the pool has 1")
         self.enable_all()
         expect(page.locator(".experiment-head .badge").first).to_have_text("RUNNING")
         expect(page.locator(".facts-line")).not_to_contain_text("waits")

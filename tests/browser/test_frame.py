@@ -249,3 +249,17 @@ class MasterGoesAway(BrowserTest):
         expect(page.get_by_role("alert")).to_contain_text("The master cannot be reached")
         self.world.revive()
         expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
+
+    def test_a_second_look_is_taken_though_the_first_failed(self):
+        page = self.page_at("/det/")
+        out = page.evaluate("""async () => {
+            const base = document.querySelector('link[rel=modulepreload]').href;
+            const {paced} = await import(new URL('dom.js', base).href);
+            let calls = 0;
+            const look = paced(async () => {
+                if (++calls === 1) throw new Error('the first');
+            });
+            const ends = await Promise.allSettled([look(), look()]);
+            return [calls, ...ends.map((one) => one.status)];
+        }""")
+        self.assertEqual(out, [2, "fulfilled", "fulfilled"])

@@ -300,6 +300,18 @@ class Logs(BrowserTest):
         self.post(trial, 1, 3, 0)
         expect(page.locator(".log-found")).to_have_text("3 hits")
 
+    def test_a_search_that_breaks_off_goes_on_with_the_next_lines(self):
+        self.allow("Failed to load resource")
+        trial, task = self.unmanaged("breaks off")
+        end = self.post(trial, 1, 3, 0)
+        page = self.at(task, "?q=epoch")
+        expect(page.locator(".log-found")).to_have_text("3 hits")
+        page.route(re.compile(r"/search\?.*from=4(&|$)"), lambda route: route.abort(), times=1)
+        with page.expect_event("requestfailed", lambda request: "/search" in request.url):
+            end = self.post(trial, 4, 2, end)
+        self.post(trial, 6, 2, end)
+        expect(page.locator(".log-found")).to_have_text("7 hits")
+
     def test_new_lines_come_by_themselves_and_can_be_let_come(self):
         first, second = self.world.hold("log-1"), self.world.hold("log-2")
         experiment = self.world.create("tail", TAIL.replace('"$1"', f"'{first}'").replace('"$2"', f"'{second}'"))

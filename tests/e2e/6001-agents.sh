@@ -78,7 +78,7 @@ says 'agent b has no slot 9'
 fails 4 'an agent that is not there is named' det agent disable nobody
 says 'no agent nobody'
 touch "$HOME/end-$SECOND" "$HOME/end-$THIRD"
-ok 'all come to their end' sh -c "det e wait $SECOND --timeout 120 && det e wait $THIRD --timeout 30"
+ok 'all come to their end' sh -c "det e wait $SECOND --timeout 120 && det e wait $THIRD --timeout 120"
 
 fails 2 'what asks for more than there is is refused' create wait --config resources.slots_per_trial=64
 says 'slots requested exceeds cluster capacity'

@@ -80,7 +80,6 @@ is_dead() {
     grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null && [ "$(ls "/proc/$1/task" | wc -l)" -le 1 ]
 }
 
-# SIGKILL, and wait until it has had its effect.
 # As somebody who may not do everything; the build may lie where only its owner can look.
 as_nobody() {
     cp "$DET" "$T/det-of-all"
@@ -88,6 +87,7 @@ as_nobody() {
     setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent "$T/det-of-all" "$@"
 }
 
+# SIGKILL, and wait until it has had its effect.
 slay() {
     kill -9 "$1"
     until_true is_dead "$1"

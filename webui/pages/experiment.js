@@ -299,13 +299,20 @@ export async function page(ctx) {
             throw error;
         }
     }
+    async function readPool(name) {
+        try {
+            return (await get("/api/v1/resource-pools", null, {signal})).resourcePools.find((one) => one.name === name);
+        } catch (error) {
+            if (isAbort(error)) throw error;
+            return null; // the page is worth more than what is said of the queue
+        }
+    }
     async function read() {
         const reply = await get(`/api/v1/experiments/${id}`, null, {signal});
         state.experiment = reply.experiment;
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
-        const pools = reply.jobSummary?.state === "STATE_QUEUED" ? (await get("/api/v1/resource-pools", null, {signal})).resourcePools : [];
-        state.pool = pools.find((one) => one.name === state.experiment.resourcePool);
+        state.pool = reply.jobSummary?.state === "STATE_QUEUED" ? await readPool(state.experiment.resourcePool) : null;
     }
     const tableQuestion = () => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal}];
     let asked = 0;
@@ -399,11 +406,12 @@ export async function page(ctx) {
         view?.destroy?.();
         isGone = true;
     });
-    ctx.live({kinds: "experiments,trials,metrics,checkpoints", experiment: id}, async (changes) => {
+    ctx.live({kinds: "experiments,trials,metrics,checkpoints,agents,queue", experiment: id}, async (changes) => {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
         if (changes.reset && !view) await open(tab, false);
-        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints) await reload();
+        const isNearer = state.pool && (changes.agents || changes.queue); // what it waits for has changed
+        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isNearer) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
         if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();

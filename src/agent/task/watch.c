@@ -21,8 +21,8 @@
  * Ending a task: its first process and whoever came from it are found by walking /proc
  * (family.h), again and again until wait(2) knows no child any more; as the subreaper
  * we inherit everybody whose parent died, so nobody slips away.  A first process that
- * ends by itself leaves the others a second: a `tee` behind a pipe has only to see its
- * end. */
+ * ends by itself leaves the others two seconds: a `tee` behind a pipe has only to see
+ * its end. */
 #include "agent/task/watch.h"
 
 #include <errno.h>

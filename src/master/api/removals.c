@@ -84,7 +84,7 @@ static det_status check_again(struct request *req)
 }
 
 /* What a trial would go on from may have been replaced by one that waits in the
- * journal, which the heart reads before any event. */
+ * journal, of which the heart reads the next hundreds before any event. */
 det_status api_delete_checkpoints(struct request *req)
 {
     const struct core_event nothing = {.kind = EVENT_TICK};

@@ -160,6 +160,7 @@ TEST(anchors_and_merge_keys_work)
     reads_as("a: {<<: &x {b: 1}}\nc: *x", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}");
     reads_as("a: &x k\n*x : 1", "{\"a\":\"k\",\"k\":1}");
     reads_as("'<<': 1", "{\"<<\":1}");
+    reads_as("a: &x {b: 1}\nc: {!!merge <<: *x}", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}");
     reads_as("a: &x 1\nb: &x 2\nc: *x", "{\"a\":1,\"b\":2,\"c\":2}");
     refused("<<: 1", "x.yaml:1:5: a merge key needs a mapping");
     refused("<<: [1]", "x.yaml:1:6: a merge key needs a mapping");
@@ -223,7 +224,10 @@ TEST(what_is_no_yaml_is_told_in_plain_words)
         {"a: 1\nb\nc: 1\n", "3:1: a ':' is missing; the key begins in line 2"},
         {"a: 1\nb: 'x\n", "3:1: a quote is missing; the quoted text begins in line 2"},
         {"a: \"x\n---\n", "2:1: a quote is missing; the quoted text begins in line 1"},
-        {"a: b: c", "1:5: a ':' cannot stand here: put text that holds one in quotes"},
+        {"a: b: c", "1:5: a ':' cannot stand here: put text that holds one in quotes, "
+                    "or look at the indentation"},
+        {"a: b: |\n  \tx\n", "1:5: a ':' cannot stand here"},
+        {"a: \"x\n\ty\\q\"", "2:3: there is no such escape"},
         {"a: - 1", "1:4: a list cannot begin here: put each '-' on a line of its own"},
         {"a: @x", "1:4: no value begins with this character: put it in quotes"},
         {"a: \"C:\\q\"", "1:7: there is no such escape: write \\\\ for a backslash"},
@@ -429,6 +433,7 @@ TEST(parsing_survives_every_failed_allocation)
 {
     survives_noting("a: {n: 1, b: {c: 1e999}}\na: 2\n");
     survives("a: &x {b: 1, c: [2, z]}\nd:\n  <<: [*x, {q: !!str 1}]\n  e: *x\n");
+    survives("{\"a\": \"\\ud83d\\ude00\"}"); /* as JSON */
     survives("");
 }
 
