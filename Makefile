@@ -16,7 +16,7 @@ demo: all ## build, start the platform, train the Keras tutorial, search in C, l
 examples: ## pack the examples of the tutorials: build/examples/NAME.tgz
 	@tools/pack-examples $(BUILD)/examples
 
-test: ## everything that must pass; prints the time of each suite
+test: ## everything that must pass; prints the time of each suite, and at the end what failed and what was skipped
 	@tools/setup test
 	@tools/run-tests
 

@@ -1,7 +1,7 @@
-"""The functions and variables of a C file, with their measures.
+"""The functions and variables of a C file, with their sizes.
 
-This is no compiler.  It knows enough of C for a tree in one style: a statement is what ends
-with `;` or is a block, and a function is what has parameters and a body at file scope.
+This is not a compiler.  It knows enough C for sources in one style: a statement ends with `;` or is a
+block; a function has parameters and a body at file scope.
 """
 from collections import namedtuple
 
@@ -48,7 +48,7 @@ class Outline:
                 self._variable(head)
                 head, i = [], i + 1
             elif text == "{" and words[:1] == ["extern"] and words[-1:] == ['""']:
-                head, i = [], i + 1  # extern "C" is no scope of its own
+                head, i = [], i + 1  # extern "C" opens no scope
             elif text == "{" and words[-1:] == [")"] and "=" not in words and words[-3] != "__attribute__":
                 i, head = self._function(head, i), []
             elif text in OPEN:
@@ -75,12 +75,21 @@ class Outline:
         self.table = 0
         nesting = self._statement(body, 0)[1]
         first, last = self.tokens[head[0]].line, self.tokens[end - 1].line
-        # labels of one and the same branch (`case A: case B:`) count once
-        complexity = 1 + sum(t.text in BRANCHES and not (t.text == "case" and self._at(i - 1) == ":")
+        complexity = 1 + sum(t.text in BRANCHES and not (t.text == "case" and self._is_row(i))
                              for i, t in enumerate(self.tokens[body:end], body))
         self.functions.append(Function(self._at(opened - 1), first, last, last - first + 1 - self.table,
                                        complexity, nesting, count))
         return end
+
+    def _is_row(self, i):
+        """Labels of one branch (`case A: case B:`) count once; a case that only returns is a row of a table."""
+        if self._at(i - 1) == ":":
+            return True
+        while self._at(i) == "case":
+            while self._at(i) != ":":
+                i += 1
+            i += 1
+        return self._at(i) == "return"
 
     def _statement(self, i, depth):
         """(the place behind the statement at i, the deepest nesting in it)."""

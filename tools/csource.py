@@ -1,4 +1,4 @@
-"""What the checkers share: the C files of the tree, as text and as tokens.
+"""Shared by the checkers: the C files of the tree, as text and as tokens.
 
 Comments and strings are blanked, and of `#if ... #else ... #endif` the first branch is read.
 """
@@ -26,7 +26,7 @@ def c_files(*folders, ends=(".c", ".h")):
 
 
 def read(path):
-    """The text, or nothing when the file has just gone."""
+    """The text; empty if the file has just been removed."""
     try:
         with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as f:
             return f.read()
@@ -49,7 +49,7 @@ def without_comments(text):
 
 
 def bare(text):
-    """Also without what is inside of strings; every line keeps its number."""
+    """Also without the content of strings; every line keeps its number."""
     return re.sub(STRING, lambda m: '""' if m.group()[0] == '"' else "0", without_comments(text))
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // api.js - calls to the master.  The session is a cookie that scripts cannot read.
 //
-// Everything that fails throws an ApiError with one sentence: the master's own where it sent one.
-// A session that is over goes to whoever asked to be told (app.js shows the sign-in page).
+// A call that fails throws an ApiError with one sentence: the master's own if it sent one.  When the session has ended,
+// the function given to whenSignedOut() is called (app.js shows the sign-in page).
 
 export class ApiError extends Error {
     constructor(status, message) {
@@ -16,7 +16,7 @@ export function whenSignedOut(fn) {
     onSignedOut = fn;
 }
 
-// {a: 1, b: [2, 3], c: ""} -> "?a=1&b=2&b=3"; what is empty is left out.
+// {a: 1, b: [2, 3], c: ""} -> "?a=1&b=2&b=3"; empty values are left out.
 export function queryText(query) {
     const out = new URLSearchParams();
     for (const [name, value] of Object.entries(query || {})) {
@@ -33,7 +33,7 @@ async function failure(reply) {
     try {
         const body = await reply.json();
         text = body.error?.error || body.message || "";
-    } catch { /* not JSON: the status has to do */ }
+    } catch { /* not JSON: only the status is known */ }
     return new ApiError(reply.status, text || `the master answered with status ${reply.status}`);
 }
 
@@ -57,25 +57,25 @@ async function call(method, path, {query, body, signal, headers} = {}) {
 
 const json = async (reply) => (await reply).json();
 
-// What a page will ask for once it is there, while it is still being put together: the next get() of the same
-// address takes this answer; if nobody has come for it soon, it is forgotten.
-const AHEAD_MS = 5000;
-const early = new Map();
-export function ahead(path, query, options) {
+// Starts a call whose reply a page needs a little later.  The next get() of the same address takes the reply; after
+// PREFETCH_MS it is dropped.
+const PREFETCH_MS = 5000;
+const prefetched = new Map();
+export function prefetch(path, query, options) {
     const address = path + queryText(query);
     const answer = json(call("GET", path, {query, ...options}));
-    const forget = () => early.get(address) === answer && early.delete(address);
+    const forget = () => prefetched.get(address) === answer && prefetched.delete(address);
     answer.catch(() => {});
-    early.set(address, answer);
-    setTimeout(forget, AHEAD_MS);
+    prefetched.set(address, answer);
+    setTimeout(forget, PREFETCH_MS);
     options?.signal?.addEventListener("abort", forget);
 }
 
-// The last argument may be {signal}: an AbortSignal that gives the call up.
+// `options` may be {signal}: an AbortSignal that aborts the call.
 export function get(path, query, options) {
     const address = path + queryText(query);
-    const answer = early.get(address);
-    early.delete(address);
+    const answer = prefetched.get(address);
+    prefetched.delete(address);
     return answer || json(call("GET", path, {query, ...options}));
 }
 export const post = (path, body = {}, options) => json(call("POST", path, {body, ...options}));
@@ -85,7 +85,7 @@ export const del = (path, body, options) => json(call("DELETE", path, {body, ...
 export const text = async (path, query, options) => (await call("GET", path, {query, ...options})).text();
 export const binary = async (path, query, options) => (await call("GET", path, {query, ...options})).arrayBuffer();
 
-// One JSON object a line, as they come.
+// Reads one JSON object per line and calls onObject with each as it arrives.
 export async function stream(path, query, onObject, options) {
     const reply = await call("GET", path, {query, ...options});
     const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -3,33 +3,33 @@
 //
 //   address --ROUTES--> module --page(ctx)--> <main>
 //
-// A page is a module that exports page(ctx).  It gets
+// A page is a module that exports page(ctx).  `ctx` has
 //
-//   params, query   what the address says
+//   params, query   the parameters in the address
 //   root            the element to fill
-//   title(text)     names the tab and the history
-//   live(filters, fn)  calls fn(changes) when something changes (live.js); one stream a page
-//   onLeave(fn)     is called when the page is left
-//   keys(rows)      [["n", "Next page", fn], …]: its keys, which "?" tells; without fn they are only told
-//   signal          an AbortSignal: calls of a page that was left are given up
+//   title(text)     sets the title of the browser tab and of the history entry
+//   live(filters, fn)  calls fn(changes) when something changes (change_stream.js); one stream per page
+//   onLeave(fn)     calls fn when the user leaves the page
+//   keys(rows)      [["n", "Next page", fn], …]: shortcuts of the page; a row without fn is only listed under "?"
+//   signal          an AbortSignal that aborts the calls of a page the user has left
 //
-// To add a page: a row in ROUTES, a module in pages/; in the navigation: a row in PLACES.
+// To add a page: add a row to ROUTES and a module to pages/.  To show it in the navigation: add a row to PLACES.
 
 import {ApiError, whenSignedOut} from "./api.js";
+import {followChanges} from "./change_stream.js";
 import {cancelDebounced, fill, h} from "./dom.js";
-import {follow} from "./live.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
-import {applyTheme, mayChange, resume, session} from "./session.js";
+import {applyTheme, mayChange, resumeSession, session} from "./session.js";
 import {dialog, errorBox, facts, icon, spinner} from "./widgets.js";
 
-// [addresses, module, its tabs and what it will import by itself for each of them].  The master reads this table,
-// too (tools/embed-webui): it names those modules beside the page, and no others are pages.
+// [addresses, module, {tab: modules that the page imports for that tab}].  tools/embed-webui reads this table, too: the
+// master sends those modules as preload links with the page, and answers 404 for an address that is not in the table.
 const ROUTES = [
     ["/", "dashboard"],
     ["/login", "login"],
     ["/experiments", "experiments"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",
-        checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_notes"}],
+        checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],
     ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", checkpoints: "trial_checkpoints", logs: "../logview"}],
     ["/compare", "compare"],
     ["/tasks", "tasks"],
@@ -39,10 +39,10 @@ const ROUTES = [
     ["/settings", "settings"],
 ];
 
-// Pages that have no place of their own in the navigation belong to one.
-const BELONGS = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
+// Pages without an entry in the navigation highlight the entry of their parent.
+const PARENT_PLACES = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
 
-const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will stand here, too
+const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will be added here
     ["/", "Home"],
     ["/experiments", "Experiments"],
     ["/tasks", "Tasks", true],
@@ -54,43 +54,43 @@ const nav = h("nav", {class: "places", "aria-label": "Main"});
 const person = h("div", {class: "person"});
 const banner = h("div", {class: "banner", role: "status", hidden: true});
 
-let leave = null; // ends the page that is shown
-let shown = ""; // which one: its module and what it is about
-let pageKeys = []; // of the page that is shown
+let leavePage = null; // ends the current page
+let shown = ""; // the module and parameters of the current page
+let pageKeys = []; // shortcuts of the current page
 let isSignedIn = false;
 
-const pageHere = () => match(ROUTES, location.pathname.slice(BASE.length) || "/") || {module: "missing", params: {}, soon: []};
+const currentRoute = () => match(ROUTES, location.pathname.slice(BASE.length) || "/") || {module: "not_found", params: {}, preload: []};
 
 function drawFrame() {
     const address = location.pathname.slice(BASE.length) || "/";
-    const here = BELONGS[address.split("/")[1]] || address;
+    const here = PARENT_PLACES[address.split("/")[1]] || address;
     fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
-    if (!mayChange()) fill(person, link("/settings", {class: "who", title: "Nothing can be changed or started here; settings", "aria-label": "local runs, only shown: settings"}, h("span", {class: "chip"}, "local runs, only shown")));
+    if (!mayChange()) fill(person, link("/settings", {class: "who", title: "Nothing can be changed or started here. Open the settings.", "aria-label": "Local runs, read-only: settings"}, h("span", {class: "chip"}, "Local runs, read-only")));
     else fill(person, isSignedIn && name && link("/settings", {class: "who", title: "Settings", "aria-label": `${name}: settings`},
         h("span", {class: "avatar", "aria-hidden": "true"}, [...name][0]), h("span", {class: "who-name"}, name)));
 }
 
-// The stream of a page: `banner` says when the master is away.
+// The change stream of a page.  `banner` is shown while the master cannot be reached.
 function liveFor(onLeave) {
     return (filters, fn) => {
         let wasAway = false;
-        onLeave(follow(filters, (changes) => {
+        onLeave(followChanges(filters, (changes) => {
             Promise.resolve(fn(changes)).catch((error) => error.name === "AbortError" || console.warn(error.message));
         }, (isConnected) => {
             banner.hidden = isConnected;
-            fill(banner, icon("warn"), " The master cannot be reached. This page shows what it knew, and goes on by itself.");
+            fill(banner, icon("warn"), " The master cannot be reached. This page shows the last known state and reconnects automatically.");
             if (isConnected && wasAway) Promise.resolve(fn({reset: true})).catch(() => {});
             wasAway = !isConnected;
         }));
     };
 }
 
-// A page whose module cannot be had: the master is away, or it is another program by now, with
-// files of other names, and all is loaded anew.
-async function load({module, soon}) {
-    for (const name of soon) import(`./pages/${name}.js`).catch(() => {});
+// A module that cannot be loaded has two causes: the master cannot be reached, or it was replaced by another version,
+// whose files have other names.  In the second case the browser loads everything again.
+async function loadPage({module, preload}) {
+    for (const name of preload) import(`./pages/${name}.js`).catch(() => {});
     try {
         return await import(`./pages/${module}.js`);
     } catch (error) {
@@ -102,34 +102,34 @@ async function load({module, soon}) {
     }
 }
 
-// Where the focus goes when a page takes the place of another: to the link that led there if it is
-// still there (a tab), else to the content, so that nobody begins at the top again.
-function keepFocus(href) {
+// Sets the focus after a page change: on the link that was used if the new page still has it (a tab), else on the
+// content.  Keyboard users need not start at the top again.
+function restoreFocus(href) {
     if (document.activeElement && document.activeElement !== document.body) return;
     const same = href && [...main.querySelectorAll("a[href]")].find((node) => node.getAttribute("href") === href);
     (same || main).focus({preventScroll: true});
 }
 
-async function show() {
-    const before = leave && main.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
-    const isFirst = !leave;
-    leave?.();
-    for (const node of document.querySelectorAll("dialog[open]")) node.close(); // they belong to the page that is left
+async function showPage() {
+    const before = leavePage && main.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
+    const isFirst = !leavePage;
+    leavePage?.();
+    for (const node of document.querySelectorAll("dialog[open]")) node.close(); // they belong to the old page
     delete document.body.dataset.page;
     pageKeys = [];
     const stops = [];
     const abort = new AbortController();
     let isLeft = false;
-    leave = () => {
+    leavePage = () => {
         isLeft = true;
         abort.abort();
         cancelDebounced();
         banner.hidden = true;
         for (const stop of stops.splice(0)) stop();
     };
-    // A page may be left while it waits for its first answer: what it starts after that ends at once.
+    // The user may leave while the page waits for its first reply.  Anything it starts after that ends at once.
     const onLeave = (fn) => isLeft ? fn() : stops.push(fn);
-    const found = pageHere();
+    const found = currentRoute();
     const root = h("div", {class: ["page", found.module]});
     drawFrame();
     document.body.classList.toggle("bare", found.module === "login");
@@ -140,7 +140,7 @@ async function show() {
     if (about !== shown && !isFirst) scrollTo(0, 0);
     shown = about;
     try {
-        const {page} = await load(found);
+        const {page} = await loadPage(found);
         if (isLeft) return;
         await page({
             params: found.params, query: readQuery(), root, signal: abort.signal,
@@ -148,16 +148,16 @@ async function show() {
             live: liveFor(onLeave), onLeave, keys: (rows) => isLeft || (pageKeys = rows),
         });
         if (isLeft) return;
-        if (!isFirst) keepFocus(before);
-        document.body.dataset.page = found.module; // it is there: tests and pictures wait for this
+        if (!isFirst) restoreFocus(before);
+        document.body.dataset.page = found.module; // the page is ready: tests and screenshots wait for this
     } catch (error) {
         if (isLeft || error.name === "AbortError" || error.status === 401) return;
         if (!error.status && error.status !== 0) console.error(error);
         const isMissing = error.status === 404;
-        if (isMissing) document.title = "Not there – det";
-        fill(root, errorBox(error), error.status === 0 && h("p", "It will be shown as soon as the master is back."),
+        if (isMissing) document.title = "Not found – det";
+        fill(root, errorBox(error), error.status === 0 && h("p", "The page loads as soon as the master is back."),
             isMissing && h("p", {class: "bar"}, link("/", {class: "button primary"}, "Home"), link("/experiments", {class: "button"}, "Experiments")));
-        if (error.status === 0) stops.push(follow({kinds: "queue"}, () => {}, (isConnected) => isConnected && location.reload()));
+        if (error.status === 0) stops.push(followChanges({kinds: "queue"}, () => {}, (isConnected) => isConnected && location.reload()));
     } finally {
         clearTimeout(wait);
     }
@@ -171,42 +171,42 @@ function signedOut() {
     go("/login" + (here && here !== "/" ? "?next=" + encodeURIComponent(here) : ""), {replace: true});
 }
 
-// The sign-in page calls this when it is done.
+// The sign-in page calls this after a user has signed in.
 export function signedIn(next) {
     isSignedIn = true;
     go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
 }
 
 const PLACE_KEYS = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
-const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search on this page"],
-    ["j k", "Next and previous row of a table"], ["Enter", "Open the row"], ["?", "This list"]];
+const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search this page"],
+    ["j k", "Next and previous row of a table"], ["Enter", "Open the row"], ["?", "Show this list"]];
 
-// All keys that count here, those of the page first.
-export function tellKeys() {
+// Lists all shortcuts that work here, those of the page first.
+export function showShortcuts() {
     const list = (rows) => facts(rows.map(([keys, what]) => [keys.split(" ").map((key) => [h("kbd", key === "Escape" ? "Esc" : key), " "]), what]));
-    return dialog("Keys", () => [pageKeys.length > 0 && [h("h3", "On this page"), list(pageKeys), h("h3", "Everywhere")], list(KEYS)]);
+    return dialog("Keyboard shortcuts", () => [pageKeys.length > 0 && [h("h3", "On this page"), list(pageKeys), h("h3", "Everywhere")], list(KEYS)]);
 }
 
-// "g e" and the like go places; "/" finds the search box of a page; "?" tells; the rest is the page's.
-let before = "";
-function shortcuts(event) {
+// "g" and a letter go to a page, "/" goes to the search box, "?" lists the shortcuts; other keys belong to the page.
+let previousKey = "";
+function handleShortcut(event) {
     const typing = "input:not([type=checkbox]), textarea, select, [contenteditable], dialog, [popover]";
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest(typing)) return;
     const own = pageKeys.find(([key, , act]) => key === event.key && act);
     const box = event.key === "/" && main.querySelector("input[type=search]");
-    if (before === "g" && PLACE_KEYS[event.key]) go(PLACE_KEYS[event.key]);
+    if (previousKey === "g" && PLACE_KEYS[event.key]) go(PLACE_KEYS[event.key]);
     else if (own) own[2]();
     else if (box) box.focus();
-    else if (event.key === "?") tellKeys();
+    else if (event.key === "?") showShortcuts();
     else {
-        before = event.key;
+        previousKey = event.key;
         return;
     }
-    before = "";
+    previousKey = "";
     event.preventDefault();
 }
 
-async function begin() {
+async function startApp() {
     applyTheme();
     fill(document.body, h("a", {class: "skip", href: "#main", onclick: (event) => {
         event.preventDefault();
@@ -214,15 +214,15 @@ async function begin() {
     }}, "Skip to content"),
     h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), h("span", {class: "brand-name"}, "det")), nav, person), banner, main);
     whenSignedOut(signedOut);
-    whenMoved(show);
+    whenMoved(showPage);
     document.addEventListener("sessionchange", drawFrame);
-    addEventListener("popstate", show);
-    addEventListener("keydown", shortcuts);
-    // What will be shown is fetched while the master says who this is.
-    import(`./pages/${pageHere().module}.js`).catch(() => {});
+    addEventListener("popstate", showPage);
+    addEventListener("keydown", handleShortcut);
+    // Fetches the page's module while the master looks up the session.
+    import(`./pages/${currentRoute().module}.js`).catch(() => {});
     for (;;) {
         try {
-            isSignedIn = await resume();
+            isSignedIn = await resumeSession();
             break;
         } catch (error) {
             fill(main, errorBox(error));
@@ -230,7 +230,7 @@ async function begin() {
         }
     }
     if (!isSignedIn) signedOut();
-    if (isSignedIn || location.pathname === BASE + "/login") await show();
+    if (isSignedIn || location.pathname === BASE + "/login") await showPage();
 }
 
-begin();
+startApp();

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart.js - line charts, around uPlot, which is loaded when the first one is drawn.
+// chart.js - line charts on uPlot, which is loaded with the first chart.
 //
 //   const chart = lineChart(node, {
-//       title: "loss", xName: "steps",            what it is
-//       labelOf: (line) => "trial 3",             how a line is called
-//       colorOf: (line) => 0,                     its place in the palette (lineColors()), or a colour
-//       format: number, isTime: false,            how values look, (value, digits more) => text; whether x is unix seconds
-//       isLogX, isLogY, smoothing,                0 … 0.99
-//       isStacked, height, sync: "key",           charts of one key share a cursor
-//       yBounds: [0, 100],                        a y axis that does not follow the values
-//       onRange: (range) => …,                    [from, to] was chosen, null: all again; who gives it asks the server
-//       onPick: (line) => …, xOf: (x) => …,       a line was chosen; x is shown through a function that grows
+//       title: "loss", xName: "steps",            title, and name of the x axis
+//       labelOf: (line) => "trial 3",             label of a line
+//       colorOf: (line) => 0,                     index in the palette (lineColors()), or a colour
+//       format: number, isTime: false,            (value, additional digits) => text; whether x is in unix seconds
+//       isLogX, isLogY, smoothing,                smoothing: 0 … 0.99
+//       isStacked, height, sync: "key",           charts with the same key share a cursor
+//       yBounds: [0, 100],                        fixed y axis, independent of the values
+//       onRange: (range) => …,                    the user zoomed to [from, to], or null: reset; the callee reads the data
+//       onPick: (line) => …, xOf: (x) => …,       the user clicked a line; monotonic function applied to x for display
 //   });
-//   chart.update(data)      as series.js gives it; as often as it changes
-//   chart.set({smoothing})  other settings
-//   chart.zoom(range)       from outside; null: all
-//   chart.fail(text)        new data did not come, and why
+//   chart.update(data)      new data, in the form of series.js
+//   chart.set({smoothing})  changes settings
+//   chart.zoom(range)       sets the zoom; null: everything
+//   chart.fail(text)        shows why new data could not be read
 //   chart.destroy()
 //
-// Layers, from below: uPlot's canvas with all lines; our canvas with a veil and the one line that
-// is pointed at, so that pointing costs one line however many there are; the cursor.
+// Layers, from below: uPlot's canvas with all lines; our canvas with a translucent veil and the highlighted line, so
+// highlighting redraws one line only; the cursor.
 //
-// Keys, when the plot has the focus: left and right move the cursor, up and down choose a line, + and - zoom, Escape
-// shows all.  What the cursor is at is said aloud.
+// Keys while the plot has the focus: left and right move the cursor, up and down select a line, + and - zoom, Escape resets
+// the zoom.  Screen readers announce the value at the cursor.
 
-import {csv, logSplits, ownIndex, place, prepare, splits, stepOf, tick, texts, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
+import {csv, logSplits, ownIndex, place, prepare, splits, stepOf, texts, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
 import {debounce, fill, h} from "./dom.js";
 import {number, plural, time} from "./format.js";
-import {style} from "./style.js";
+import {loadStylesheet} from "./stylesheet.js";
 import {button, dialog, icon, menu, saveAs, toast} from "./widgets.js";
 
-const MANY = 12; // more lines than this: thinner, without points; the legend is cut
-const FAINT_MAX = 50; // more lines than this: the raw line is left out where it is smoothed
+const MANY = 12; // more lines than this: thinner lines, no points, a shortened legend
+const FAINT_MAX = 50; // more lines than this: a smoothed line is drawn without the raw one
 const TABLE_ROWS = 1000;
 const NEAR_PX = 60;
-const WHOLE_STEPS = Array.from({length: 48}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // of axes on which nothing lies between two numbers
+const WHOLE_STEPS = Array.from({length: 48}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // for axes of whole numbers
 
-// ---- the library, once ----
+// ---- the library, loaded once ----
 
 let library = null;
-function load() {
-    library ||= Promise.all([import("./vendor/uplot.js"), style(new URL("vendor/uplot.css", import.meta.url))]).then(([module]) => module.default, (error) => {
+function loadLibrary() {
+    library ||= Promise.all([import("./vendor/uplot.js"), loadStylesheet(new URL("vendor/uplot.css", import.meta.url))]).then(([module]) => module.default, (error) => {
         library = null; // the next chart tries again
         throw error;
     });
@@ -68,7 +68,7 @@ const repaint = () => {
 new MutationObserver(repaint).observe(document.documentElement, {attributes: true, attributeFilter: ["data-theme"]});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
-// Eight colours that also those who see few of them tell apart; after them hues as far from one another as can be.
+// Eight colours that colour-blind readers can tell apart, then hues that are far from each other.
 export function lineColour(place) {
     if (typeof place === "string") return place;
     const {lines, isDark} = theme();
@@ -76,7 +76,7 @@ export function lineColour(place) {
     return `oklch(${isDark ? 0.75 : 0.55} 0.13 ${(place * 137.508) % 360})`;
 }
 
-// Gives every key (a trial) a place in the palette, the same for all charts of a page.
+// Gives every key (a trial) an index in the palette, the same for all charts of a page.
 export function lineColors() {
     const places = new Map();
     return (key) => {
@@ -91,17 +91,17 @@ const fileName = (title, end) => `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").re
 
 export function lineChart(node, options) {
     let settings = {title: "", xName: "steps", height: 220, smoothing: 0, isLogX: false, isLogY: false, format: number, isTime: false, ...options};
-    let data = null; // as it came
-    let shown = null; // prepare()d
+    let data = null; // as given to update()
+    let shown = null; // the result of prepare()
     let u = null; // uPlot
     let uPlot = null;
-    let signature = ""; // of the lines that `u` was made for
+    let signature = ""; // the settings and lines that `u` was made for
     let range = settings.range || null;
-    const hidden = new Set(); // keys of lines that were switched off
-    let pointed = -1; // the line that is pointed at
-    let isPinned = false; // by the keyboard
-    let isHere = false; // the mouse is in this chart, not in one that it shares a cursor with
-    let isExpanded = false; // the whole legend
+    const hidden = new Set(); // keys of hidden lines
+    let pointed = -1; // the highlighted line
+    let isPinned = false; // the keyboard placed the cursor
+    let isHere = false; // the mouse is in this chart, not in another one with the same cursor
+    let isExpanded = false; // the legend shows all lines
     let isGone = false;
 
     const order = lineColors();
@@ -114,11 +114,11 @@ export function lineChart(node, options) {
     const now = h("span", {class: "chart-now num"});
     const reset = button("Reset zoom", () => chooseRange(null), {kind: "plain small", hidden: true});
     const more = menu("", () => [
-        ["As table", asTable],
+        ["Show as table", asTable],
         [settings.isLogY ? "Linear y axis" : "Logarithmic y axis", () => handle.set({isLogY: !settings.isLogY}), {disabled: settings.isStacked}],
         [settings.isLogX ? "Linear x axis" : "Logarithmic x axis", () => handle.set({isLogX: !settings.isLogX}), {disabled: settings.isTime}],
         ["Save as PNG", savePng], ["Save as CSV", saveCsv],
-    ], {kind: "plain small", icon: "more", title: "More", "aria-label": `More about ${settings.title}`});
+    ], {kind: "plain small", icon: "more", title: "More", "aria-label": `More actions for ${settings.title}`});
     const table = button("as table", asTable, {kind: "plain small chart-table", "aria-label": `${settings.title} as table`});
     const title = h("h3", {title: settings.title}, settings.title);
     const tip = h("div", {class: "chart-tip", hidden: true});
@@ -128,19 +128,19 @@ export function lineChart(node, options) {
     plot.style.height = `${settings.height}px`;
     const legend = h("div", {class: "chart-legend"});
     const note = h("p", {class: "chart-note dim", hidden: true});
-    const said = h("span", {class: "hidden", "aria-live": "polite"});
-    const figure = h("figure", {class: ["chart", settings.class]}, h("figcaption", {class: "chart-head"}, title, now, h("span", {class: "grow"}), reset, table, more), plot, legend, note, said);
+    const liveRegion = h("span", {class: "hidden", "aria-live": "polite"});
+    const figure = h("figure", {class: ["chart", settings.class]}, h("figcaption", {class: "chart-head"}, title, now, h("span", {class: "grow"}), reset, table, more), plot, legend, note, liveRegion);
     node.append(figure);
 
-    const say = debounce((text) => said.textContent = text, 200);
+    const announce = debounce((text) => liveRegion.textContent = text, 200);
 
-    // ---- what uPlot is told ----
+    // ---- the options of uPlot ----
 
     const isMany = () => data.lines.length > MANY;
-    const lineWidth = () => isMany() ? 1 : 1.75; // a hair is drawn several times as quickly
+    const lineWidth = () => isMany() ? 1 : 1.75; // width 1 is drawn several times faster
 
-    // The one line of a chart has a breath of its colour below it.
-    function under(line, isAlone) {
+    // A single line has a faint area of its colour below it.
+    function areaFill(line, isAlone) {
         if (settings.isStacked) return () => `color-mix(in srgb, ${colourOf(line)} 78%, ${theme().card})`;
         if (!isAlone || line.archived) return null;
         return (self) => {
@@ -154,7 +154,7 @@ export function lineChart(node, options) {
         };
     }
 
-    // The drawn series, in order: of each line the raw one, and where it is smoothed the smooth one above it.
+    // The series to draw, in order: for each line the raw one and, with smoothing, the smoothed one above it.
     function seriesOf() {
         const out = [];
         const hasRaw = data.lines.length <= FAINT_MAX;
@@ -169,10 +169,10 @@ export function lineChart(node, options) {
                 scale: "y", show: isOn, width, points: {show: false}, dash: line.archived ? [5, 4] : undefined,
                 alpha, stroke: () => colourOf(line), ...extra,
             }});
-            if (!isSmooth) one(prepared.y, settings.isStacked ? 0.5 : lineWidth(), strength, {points, fill: under(line, isAlone)});
+            if (!isSmooth) one(prepared.y, settings.isStacked ? 0.5 : lineWidth(), strength, {points, fill: areaFill(line, isAlone)});
             else {
                 if (hasRaw) one(prepared.y, 1, 0.28 * strength, {});
-                one(prepared.smoothed, lineWidth() + 0.25, strength, {fill: under(line, isAlone)});
+                one(prepared.smoothed, lineWidth() + 0.25, strength, {fill: areaFill(line, isAlone)});
             }
         });
         return settings.isStacked ? out.reverse() : out; // the tallest first: the others are painted over it
@@ -183,8 +183,8 @@ export function lineChart(node, options) {
 
     function specOf(list) {
         const {isLogX, isLogY, isStacked, isTime, format} = settings;
-        // The library finds no steps for ends that it must write with many digits.  So the y axis has a scale of its own, from 0 to
-        // 1, and what stands where on it is found here.
+        // uPlot finds no tick step if the ends of an axis need many digits.  So the y axis has a separate scale from 0 to 1, and
+        // the ticks are computed here.
         let at = [];
         let step = 0;
         const findStep = (self, i, from, to, tall, space) => {
@@ -212,18 +212,18 @@ export function lineChart(node, options) {
                 points: {show: false}, y: false, drag: {x: true, y: false, setScale: false, dist: 4}, focus: {prox: -1},
                 ...(settings.sync ? {sync: {key: settings.sync, scales: ["x", null], setSeries: false, filters: {pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true}}} : {}),
             },
-            hooks: {setCursor: [moved], setSelect: [selected], draw: [marks]},
+            hooks: {setCursor: [cursorMoved], setSelect: [rangeSelected], draw: [drawMarks]},
         };
         return spec;
     }
 
     // ---- drawing ----
 
-    function make(list) {
+    function makePlot(list) {
         u?.destroy();
         fill(plot, tip);
         u = new uPlot(specOf(list), [shown.x, ...list.map((one) => one.y)], plot);
-        onlyOne();
+        widenSingleX();
         u.root.querySelector(".u-wrap").append(veil);
         const over = u.root.querySelector(".u-over");
         over.addEventListener("mouseenter", () => {
@@ -238,15 +238,15 @@ export function lineChart(node, options) {
         over.addEventListener("click", () => pointed >= 0 && isHere && settings.onPick?.(shown.lines[pointed].line));
     }
 
-    // Of a single x the library makes an axis of its own, of days.
-    function onlyOne() {
+    // For a single x uPlot would make an axis of days.
+    function widenSingleX() {
         if (shown.x.length !== 1 || range) return;
         const [x] = shown.x;
         const air = settings.isTime ? 30 : 0.5;
         u.setScale("x", settings.isLogX ? {min: x / 2, max: x * 2} : {min: x - air, max: x + air});
     }
 
-    // Settings or lines changed: uPlot is made anew; only numbers changed: it gets them.
+    // If settings or lines have changed, creates uPlot again; if only numbers have changed, updates them.
     function draw() {
         if (!uPlot || !data || isGone) return;
         shown = prepare(data, settings);
@@ -254,7 +254,7 @@ export function lineChart(node, options) {
             u?.destroy();
             u = null;
             signature = "";
-            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "No numbers were reported yet."));
+            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "No values reported yet."));
             drawWords();
             return;
         }
@@ -263,17 +263,17 @@ export function lineChart(node, options) {
         const next = JSON.stringify([isLogX, isLogY, smoothing > 0, isStacked, isTime, height, list.length, data.lines.map(keyOf), [...hidden]]);
         if (next !== signature || !u) {
             signature = next;
-            make(list);
+            makePlot(list);
         } else {
             u.batch(() => {
                 u.setData([shown.x, ...list.map((one) => one.y)], !range);
                 if (range) u.setScale("x", {min: range[0], max: range[1]});
             });
-            onlyOne();
+            widenSingleX();
         }
         drawWords();
         point(pointed < shown.lines.length ? pointed : -1);
-        figure.dataset.drawn = Number(figure.dataset.drawn || 0) + 1; // tests and benches wait for it
+        figure.dataset.drawn = Number(figure.dataset.drawn || 0) + 1; // tests and benchmarks wait for it
     }
 
     function swatch(line) {
@@ -286,7 +286,7 @@ export function lineChart(node, options) {
         const cut = isExpanded ? lines.slice(0, 400) : lines.slice(0, MANY);
         fill(legend, cut.map((prepared, i) => {
             const key = keyOf(prepared.line);
-            return h("button", {type: "button", class: "chart-key", "aria-pressed": String(!hidden.has(key)), title: "Show or hide; with shift only this one",
+            return h("button", {type: "button", class: "chart-key", "aria-pressed": String(!hidden.has(key)), title: "Click to show or hide; Shift-click to show only this line",
                 onclick: (event) => {
                     if (event.shiftKey) {
                         const isOnly = hidden.size === lines.length - 1 && !hidden.has(key);
@@ -301,7 +301,7 @@ export function lineChart(node, options) {
         }), lines.length > cut.length && button(`and ${number(lines.length - cut.length)} more`, () => {
             isExpanded = true;
             drawLegend();
-        }, {kind: "plain small"}), isExpanded && lines.length > MANY && button("fewer", () => {
+        }, {kind: "plain small"}), isExpanded && lines.length > MANY && button("show fewer", () => {
             isExpanded = false;
             drawLegend();
         }, {kind: "plain small"}));
@@ -311,9 +311,9 @@ export function lineChart(node, options) {
     function drawNotes() {
         const lost = (shown?.lines || []).filter((one) => one.line.archived && one.count).length;
         const notes = [
-            shown?.strange && `${plural(shown.strange, "value is", "values are")} not a number or infinite (marked × at the edge).`,
+            shown?.strange && `${plural(shown.strange, "value is", "values are")} NaN or infinite (marked × at the edge).`,
             shown?.dropped && `${plural(shown.dropped, "value")} at or below zero cannot be shown on a logarithmic axis.`,
-            lost && `Dashed: ${lost === 1 ? "a stretch that was" : "stretches that were"} lost at a restart and done again.`,
+            lost && "Dashed: steps lost at a restart and repeated.",
             data.note,
         ].filter(Boolean);
         note.hidden = !notes.length;
@@ -324,14 +324,14 @@ export function lineChart(node, options) {
         reset.hidden = !range;
         drawLegend();
         drawNotes();
-        values(null);
+        drawValues(null);
         const last = shown?.lines.find((one) => one.count)?.last;
         plot.setAttribute("aria-label", `${settings.title}: ${plural(shown?.lines.length || 0, "line")}, ${plural(shown?.x.length || 0, "point")}` +
             (shown?.x.length ? `, from ${xText(shown.x[0])} to ${xText(shown.x.at(-1))}${last === undefined ? "" : `, last ${settings.format(last)}`}. Arrow keys read values, plus and minus zoom.` : "."));
     }
 
-    // Crosses and arrows at the edges for what is not a number; dots for points that no line reaches.
-    function marks(self) {
+    // Crosses and arrows at the edges for NaN and infinities; dots for points without neighbours.
+    function drawMarks(self) {
         const {ctx, bbox} = self;
         const ratio = devicePixelRatio || 1;
         ctx.save();
@@ -373,7 +373,7 @@ export function lineChart(node, options) {
         ctx.restore();
     }
 
-    // The line that is pointed at, above a veil over all others.
+    // The highlighted line, above a veil over all others.
     function drawVeil() {
         const ctx = veil.getContext("2d");
         const canvas = u.ctx.canvas;
@@ -458,7 +458,7 @@ export function lineChart(node, options) {
         return undefined;
     };
 
-    function values(i) {
+    function drawValues(i) {
         if (!shown) return;
         legendValues(i);
         const main = shown.lines.find((one) => !one.line.archived && one.count);
@@ -486,7 +486,7 @@ export function lineChart(node, options) {
         tip.style.top = `${Math.max(4, Math.min(u.cursor.top - 10, settings.height - tip.offsetHeight - 30))}px`;
     }
 
-    function moved(self) {
+    function cursorMoved(self) {
         if (!shown || self !== u) return;
         const {idx, left, top} = self.cursor;
         const i = left < 0 || idx === null || idx === undefined ? null : idx;
@@ -496,7 +496,7 @@ export function lineChart(node, options) {
             const next = nearest(i, top);
             if (next !== pointed) point(next);
         }
-        values(i);
+        drawValues(i);
         drawTip(i);
     }
 
@@ -515,7 +515,7 @@ export function lineChart(node, options) {
         settings.onRange?.(next);
     }
 
-    function selected(self) {
+    function rangeSelected(self) {
         const {left, width: wide} = self.select;
         if (wide < 4) return;
         const next = [self.posToVal(left, "x"), self.posToVal(left + wide, "x")];
@@ -549,20 +549,20 @@ export function lineChart(node, options) {
         if (i < 0 || i >= y.length) return;
         isPinned = true;
         u.setCursor({left: u.valToPos(shown.x[i], "x"), top: u.valToPos(y[i], "y")}, true, true);
-        sayAt(i);
+        announceAt(i);
     }
 
-    function sayAt(i) {
+    function announceAt(i) {
         const list = pointed >= 0 ? [shown.lines[pointed]] : shown.lines.filter((one) => !hidden.has(keyOf(one.line))).slice(0, 5);
-        say(`${xText(shown.x[i])}: ${list.map((one) => `${shown.lines.length > 1 ? labelOf(one.line) + " " : ""}${readable(one, i) || "nothing"}`).join(", ")}`);
+        announce(`${xText(shown.x[i])}: ${list.map((one) => `${shown.lines.length > 1 ? labelOf(one.line) + " " : ""}${readable(one, i) || "no value"}`).join(", ")}`);
     }
 
     function choose(step) {
         if (shown.lines.length < 2) return;
         isPinned = true;
         point((pointed + step + shown.lines.length) % shown.lines.length);
-        if (u.cursor.idx !== null && u.cursor.left >= 0) sayAt(u.cursor.idx);
-        else say(labelOf(shown.lines[pointed].line));
+        if (u.cursor.idx !== null && u.cursor.left >= 0) announceAt(u.cursor.idx);
+        else announce(labelOf(shown.lines[pointed].line));
         drawTip(u.cursor.left >= 0 ? u.cursor.idx : null);
     }
 
@@ -580,7 +580,7 @@ export function lineChart(node, options) {
         act();
     }
 
-    // ---- other forms ----
+    // ---- table, CSV and PNG ----
 
     const plainLines = () => data.lines.map((line) => ({label: labelOf(line), y: line.y}));
     const xs = () => settings.xOf ? data.x.map(settings.xOf) : data.x;
@@ -596,8 +596,8 @@ export function lineChart(node, options) {
         return dialog(settings.title, () => [
             h("div", {class: "chart-as-table", tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, settings.title),
                 h("thead", h("tr", h("th", {scope: "col", class: "num"}, settings.isTime ? "time" : settings.xName), lines.map(({label}) => h("th", {scope: "col", class: "num"}, label)))), h("tbody", rows))),
-            isCut && h("p", {class: "dim"}, `The first ${number(count)} of ${plural(x.length, "row")}, and ${number(lines.length)} of ${plural(data.lines.length, "line")}. All of it: save as CSV.`),
-            !data.isExact && h("p", {class: "dim"}, "Thinned to the width of the screen: of every stretch the least and the greatest value. Zoom in to see every report."),
+            isCut && h("p", {class: "dim"}, `Showing the first ${number(count)} of ${plural(x.length, "row")} and ${number(lines.length)} of ${plural(data.lines.length, "line")}. Save as CSV to get all of them.`),
+            !data.isExact && h("p", {class: "dim"}, "Downsampled to the width of the screen: each interval shows its smallest and its largest value. Zoom in to see every report."),
             h("footer", button("Save as CSV", saveCsv, {icon: "download"})),
         ], {wide: true});
     }
@@ -630,10 +630,10 @@ export function lineChart(node, options) {
             ctx.fillText(labelOf(line), at + 16 * ratio, canvas.height - 9 * ratio);
             at += 30 * ratio + ctx.measureText(labelOf(line)).width;
         }
-        canvas.toBlob((blob) => blob ? saveAs(fileName(settings.title, "png"), blob) : toast("The picture could not be made.", "bad"));
+        canvas.toBlob((blob) => blob ? saveAs(fileName(settings.title, "png"), blob) : toast("The image could not be created.", "bad"));
     }
 
-    // ---- life ----
+    // ---- the handle ----
 
     const fit = new ResizeObserver(() => {
         if (!u || Math.abs(u.width - width()) < 1) return;
@@ -656,7 +656,7 @@ export function lineChart(node, options) {
             settings.onSet?.(changes);
             draw();
         },
-        // What was asked for did not come: said below the chart, until it comes.
+        // Shows an error below the chart until new data arrives.
         fail(text) {
             note.hidden = false;
             fill(note, icon("warn"), " ", text);
@@ -677,20 +677,20 @@ export function lineChart(node, options) {
         data: () => data,
         settings: () => settings,
         asTable, saveCsv, savePng,
-        // For tests: what uPlot was told.
+        // For tests: the state of uPlot.
         drawn: () => u && {lines: u.series.length - 1, x: u.scales.x, y: u.scales.y, xLabels: u.axes[0]._values, labels: u.axes[1]._show && u.axes[1]._values, cursor: u.cursor, pointed, hidden: [...hidden]},
         destroy() {
             isGone = true;
             charts.delete(handle);
             fit.disconnect();
-            say.cancel();
+            announce.cancel();
             u?.destroy();
             figure.remove();
         },
     };
     charts.add(handle);
     figure.chart = handle;
-    load().then((found) => {
+    loadLibrary().then((found) => {
         uPlot = found;
         draw();
     }, () => isGone || fill(plot, h("p", {class: "chart-empty dim"}, "The charting library could not be loaded.")));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_data.js - from the master's series to what is drawn.  No elements here, only numbers.
+// chart_data.js - turns the master's series into data for uPlot.  No elements here, only numbers.
 //
-// In the master's arrays NaN means "this line has nothing at this x": lines of several trials share
-// one x, and a line goes on over what only others have.  A value that *is* NaN or infinite is named in
-// `notNumbers`: the line has a gap there, and a mark.  For the chart library the first is
-// `undefined`, the second `null`.
+// In the master's arrays NaN means "this line has no value at this x": the lines of several trials share one x array, and a
+// line continues across the x values of other lines.  A reported NaN or infinity is listed in `notNumbers`: the line has a
+// gap and a mark there.  uPlot expects `undefined` for the first and `null` for the second.
 
-// Exponential smoothing without the pull towards zero at the beginning; over what is there.
+// Exponential smoothing with bias correction at the beginning; missing values are skipped.
 export function smooth(y, weight) {
     const out = new Array(y.length);
     let sum = 0;
@@ -22,14 +21,14 @@ export function smooth(y, weight) {
     return out;
 }
 
-// One line: {y, first, last, min, max, count, alone: indices of points that no line reaches, dropped}.
+// One line: {y, first, last, min, max, count, alone: indices of points without neighbours, dropped}.
 function prepareLine(line, x, from, count, isLog) {
     const source = line.y;
     const strange = new Map((line.notNumbers || []).map(([x, what]) => [x, what]));
     const y = new Array(count);
     const out = {y, count: 0, min: Infinity, max: -Infinity, last: undefined, alone: [], dropped: 0};
-    let before = -1; // index of the value before, -1 after a gap
-    let isLonely = false; // nothing on the left side of it
+    let before = -1; // index of the previous value, -1 after a gap
+    let isLonely = false; // it has no left neighbour
     for (let i = 0; i < count; i++) {
         const value = source[from + i];
         if (Number.isFinite(value) && !(isLog && value <= 0)) {
@@ -54,7 +53,7 @@ function prepareLine(line, x, from, count, isLog) {
     return out;
 }
 
-// What of several lines is drawn one over the other: each stands on the sum of those before.
+// Stacks lines: each stands on the sum of the lines before it.
 function stack(lines, count) {
     const sum = new Float64Array(count);
     for (const line of lines) {
@@ -64,7 +63,7 @@ function stack(lines, count) {
     }
 }
 
-// chart: as series.js gives it.  Returns {x, lines: [{line, y, smoothed, …}], dropped, strange}.
+// `chart` has the form of series.js.  Returns {x, lines: [{line, y, smoothed, …}], dropped, strange}.
 export function prepare(chart, {isLogX = false, isLogY = false, smoothing = 0, isStacked = false, xOf = null} = {}) {
     let x = chart.x;
     if (xOf) x = x.map(xOf);
@@ -85,7 +84,7 @@ export function prepare(chart, {isLogX = false, isLogY = false, smoothing = 0, i
     };
 }
 
-// The value of a line at index i of x, else between its neighbours; undefined outside of the line.
+// The value of a line at index i of x, interpolated between its neighbours; undefined outside the line.
 export function valueAt(x, y, i) {
     if (y[i] !== undefined && y[i] !== null) return y[i];
     let left = i - 1;
@@ -97,7 +96,7 @@ export function valueAt(x, y, i) {
     return y[left] + (y[right] - y[left]) * part;
 }
 
-// The index at which the line has something of its own, nearest to i.
+// The index nearest to i at which the line has a value.
 export function ownIndex(y, i) {
     for (let d = 0; d < y.length; d++) {
         if (y[i - d] !== undefined && y[i - d] !== null) return i - d;
@@ -108,7 +107,7 @@ export function ownIndex(y, i) {
 
 const quoted = (text) => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
-// One row an x; empty where a line has nothing.
+// One row per x; a cell is empty where a line has no value.
 export function csv(xName, x, lines) {
     const rows = [[xName, ...lines.map((line) => line.label)].map(quoted).join(",")];
     for (let i = 0; i < x.length; i++) {
@@ -132,7 +131,7 @@ export function tick(value, more = 0) {
     return String(Number(value.toPrecision(6 + more))).replace("-", "−");
 }
 
-// The labels of an axis, with as many digits as tell neighbours apart.
+// The labels of an axis, with enough digits to tell neighbours apart.
 export function texts(values, format) {
     for (let more = 0; ; more++) {
         const out = values.map((value) => format(value, more));
@@ -140,7 +139,7 @@ export function texts(values, format) {
     }
 }
 
-// As much of a moment as the stretch that is shown needs.
+// Date and time, as precise as the visible range needs.
 export function timeTick(seconds, {min, max}) {
     const at = new Date(seconds * 1000);
     const two = (n) => String(n).padStart(2, "0");
@@ -153,13 +152,13 @@ export function timeTick(seconds, {min, max}) {
     return span < 86400 * 7 ? `${day} ${clock}` : span < 86400 * 300 ? day : `${at.getFullYear()}-${day}`;
 }
 
-// A training that diverges reports anything that a double can hold.  What a scale spans must be finite, too: values
-// beyond LARGEST lie outside of the picture.
+// A diverging training reports anything that a double can hold.  The span of a scale must be finite, too: values beyond
+// LARGEST lie outside the plot.
 const LARGEST = Number.MAX_VALUE / 4;
 const SMALLEST = 1e-300;
 const within = (value) => Math.max(-LARGEST, Math.min(LARGEST, value));
 
-// A scale's ends with some air; a flat line lies in the middle.
+// The ends of a scale, with a margin; a flat line lies in the middle.
 export function yRange(least, greatest, {isLog, isStacked}) {
     if (least === null || greatest === null || !Number.isFinite(least) || !Number.isFinite(greatest)) return isLog ? [0.1, 10] : [0, 1];
     const [min, max] = isLog ? [least, greatest].map((value) => Math.max(SMALLEST, within(value))) : [least, greatest].map(within);
@@ -167,11 +166,11 @@ export function yRange(least, greatest, {isLog, isStacked}) {
         const air = min === max ? 0.5 : Math.max(0.03, (Math.log10(max) - Math.log10(min)) * 0.05);
         return [10 ** (Math.log10(min) - air), Math.min(LARGEST, 10 ** (Math.log10(max) + air))];
     }
-    if (max - min < SMALLEST && Math.abs(min) < SMALLEST) return [0, 1]; // as good as zero
+    if (max - min < SMALLEST && Math.abs(min) < SMALLEST) return [0, 1]; // practically zero
     if (isStacked) return [0, max === 0 ? 1 : max * 1.04];
     if (min === max) return min === 0 ? [0, 1] : [min - Math.abs(min) * 0.1, max + Math.abs(max) * 0.1];
     const air = (max - min) * 0.06;
-    const low = min >= 0 && min < (max - min) * 0.35 ? 0 : min - air; // near zero: from zero on
+    const low = min >= 0 && min < (max - min) * 0.35 ? 0 : min - air; // start at zero if the values are near it
     return [low, max + air];
 }
 
@@ -181,7 +180,7 @@ export function xRange(min, max, isLog) {
     return [min, max];
 }
 
-// A round step of an axis that spans so much and has room for so many; of any size that a double has.
+// A round tick step for an axis that spans `span` and has room for `most` ticks; works for every double.
 export function stepOf(span, most) {
     const decade = Math.floor(Math.log10(span > 0 ? span : 1));
     for (let e = decade - 2; e <= decade + 1; e++) {
@@ -193,10 +192,10 @@ export function stepOf(span, most) {
     return span;
 }
 
-// Where on an axis from 0 to 1 a value lies.
+// The position of a value on an axis from 0 to 1.
 export const place = (value, min, max, isLog) => isLog ? (Math.log10(value) - Math.log10(min)) / (Math.log10(max) - Math.log10(min)) : (value - min) / (max - min);
 
-// The multiples of a step between two ends.
+// The multiples of `step` between min and max.
 export function splits(min, max, step) {
     const out = [];
     if (!(step > 0)) return out;
@@ -204,7 +203,7 @@ export function splits(min, max, step) {
     return out;
 }
 
-// 1, 2 and 5 of each decade; of many decades only the ones.
+// 1, 2 and 5 of each decade; over many decades only the powers of ten.
 export function logSplits(min, max) {
     const decades = Math.log10(max) - Math.log10(min);
     const steps = decades > 4 ? [1] : decades > 2 ? [1, 3] : decades > 0.7 ? [1, 2, 5] : null;

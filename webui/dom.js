@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// dom.js - elements, made in one expression.
+// dom.js - creates elements in one expression.
 //
 //   h("button", {class: "primary", onclick: save}, "Save")
 //
-// Attributes: on… are listeners; true and false set and leave out; `class` may be a list with
-// holes; `style` is an object; `ref` is called with the element.  Children are nodes, lists of
-// them, or text; null and false are left out.  Text never becomes markup: there is no other way
-// to make elements in this program.
+// Attributes: on… are listeners; true sets an attribute, false omits it; `class` may be a list, whose false entries are
+// skipped; `style` is an object; `ref` is called with the element.  Children are nodes, lists of nodes, or text; null and
+// false are skipped.  Text never becomes markup: the WebUI creates all elements here.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -52,7 +51,7 @@ export function svg(tag, attributes, ...children) {
     return make(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Replaces what is in `node`; one node that is all of it already stays, with the focus that may be in it.
+// Replaces the children of `node`.  An only child that stays the same is not touched, so it keeps the focus.
 export function fill(node, ...children) {
     if (children.length === 1 && children[0] instanceof Node && node.childNodes.length === 1 && node.firstChild === children[0]) return node;
     node.replaceChildren();
@@ -60,9 +59,9 @@ export function fill(node, ...children) {
     return node;
 }
 
-const debounced = new Set(); // what cancels those that wait
+const debounced = new Set(); // the cancel functions of pending calls
 
-// Calls `fn` once, `ms` after the last call of what it returns; `.now()` at once, `.cancel()` never.
+// Returns a function that calls `fn` once, `ms` after its own last call; `.now()` calls it at once, `.cancel()` drops it.
 export function debounce(fn, ms) {
     let timer = 0;
     const cancel = () => {
@@ -81,12 +80,12 @@ export function debounce(fn, ms) {
     return Object.assign(later, {cancel, now});
 }
 
-// Whoever typed and left at once would find the words in the address of the next page.
+// For a page change: a pending search must not write its text into the address of the next page.
 export const cancelDebounced = () => debounced.forEach((cancel) => cancel());
 
-// Runs `fn` now, or `ms` after it last ended; asked for again while it runs, it runs once more: many
-// changes are one more look.  What it returns resolves, or fails, with the last of them.
-export function paced(fn, ms = 0) {
+// Returns a function that runs `fn` now, or `ms` after its last run ended.  Calls during a run cause one more run,
+// however many they are.  The promise settles with the last run.
+export function throttle(fn, ms = 0) {
     let running = null;
     let isWanted = false;
     let ended = -Infinity;

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// editor.js - a text with line numbers, and a configuration that is checked while one writes.
+// editor.js - text with line numbers, and a configuration editor that checks while the user types.
 //
 //   const editor = configEditor({value, kind: "experiment", continues: 0, label, onChecked});
 //   editor.node; editor.text(); editor.set(text); await editor.check(); editor.focus()
 //
-// The problems are the master's (POST /api/v1/det/check): the sentences that the command line
-// prints, at their lines, in the margin and as a list whose entries lead to the place.  Tab moves
-// on, as everywhere; two spaces are typed with Ctrl-].
+// The master finds the problems (POST /api/v1/det/check), with the sentences that the command line prints.  The margin
+// marks their lines; a list below links to them.  Tab moves the focus as everywhere; Ctrl-] types two spaces.
 
 import {isAbort, post} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {plural} from "./format.js";
-import {style} from "./style.js";
-import {yamlLine} from "./yaml.js";
+import {loadStylesheet} from "./stylesheet.js";
 import {freshId} from "./widgets.js";
+import {yamlLine} from "./yaml.js";
 
-void style(new URL("./pages/experiment.css", import.meta.url));
+void loadStylesheet(new URL("./pages/experiment.css", import.meta.url));
 
 const WAIT_MS = 250;
-const LINE_PX = 20; // as experiment.css has it
-const SPARE = 10; // lines beyond those in sight
-const COLOURED_MOST = 2000; // characters; longer lines stay plain
+const LINE_PX = 20; // same as in experiment.css
+const SPARE = 10; // extra lines above and below the visible ones
+const COLOURED_MOST = 2000; // characters; longer lines are not coloured
 
-// Text with numbers, to be read: `line(text, i)` gives the nodes of a line.
+// Read-only text with line numbers: `line(text, i)` returns the nodes of a line.
 export function numbered(text, line = (one) => one, label = "Text") {
     const lines = text.replace(/\n$/, "").split("\n");
     return h("div", {class: "numbered", tabindex: 0, role: "region", "aria-label": label},
@@ -30,8 +29,8 @@ export function numbered(text, line = (one) => one, label = "Text") {
         h("pre", {class: "source"}, h("code", lines.map((one, i) => [line(one, i), "\n"]))));
 }
 
-// A textarea over a coloured copy of its text; the gutter marks lines.  Of the copy only the lines in sight are
-// there, moved to where the textarea has scrolled: a file of a megabyte that somebody pastes is no trouble.
+// A textarea over a coloured copy of its text; the gutter marks lines.  The copy holds only the visible lines and moves
+// with the textarea, so even a pasted megabyte stays fast.
 export function textEditor({value = "", label, rows = 24, colour = (one) => one, onInput}) {
     const numbers = h("div", {class: "lines"});
     const copied = h("div", {class: "lines"});
@@ -90,7 +89,7 @@ export function textEditor({value = "", label, rows = 24, colour = (one) => one,
             marks = map;
             show();
         },
-        focus() { // at the beginning, where reading begins
+        focus() { // at the beginning of the text
             area.focus();
             area.setSelectionRange(0, 0);
             area.scrollTop = 0;
@@ -107,7 +106,7 @@ export function textEditor({value = "", label, rows = 24, colour = (one) => one,
 
 const placeOf = (problem) => problem.line ? `line ${problem.line}` : "";
 
-// What a search would run, in words.
+// How many trials the configuration would run.
 function planText(trials) {
     if (!trials?.length) return "";
     const count = trials.reduce((sum, row) => sum + row.count, 0);
@@ -118,7 +117,7 @@ export function configEditor({value = "", kind = "experiment", continues = 0, la
     const verdict = h("div", {class: "verdict", role: "status"});
     const list = h("ul", {class: "problems", id: freshId("problems")});
     let call = null;
-    let last = null; // what was said about the text as it is now
+    let last = null; // the reply for the current text
     const later = debounce(check, WAIT_MS);
     const editor = textEditor({value, label, rows, colour: yamlLine, onInput: () => {
         last = null;
@@ -132,13 +131,13 @@ export function configEditor({value = "", kind = "experiment", continues = 0, la
         editor.mark(marks);
         editor.area.setAttribute("aria-invalid", reply.errors > 0);
         fill(verdict, reply.errors ? h("strong", {class: "bad-text"}, `${plural(reply.errors, "problem")}.`) : h("strong", {class: "good-text"}, "No problems."), " ",
-            reply.errors ? "" : planText(reply.trials), reply.notices > 0 && ` ${plural(reply.notices, "note")}.`);
+            reply.errors ? "" : planText(reply.trials), reply.notices > 0 && ` ${plural(reply.notices, "notice")}.`);
         fill(list, reply.problems.map((problem) => h("li", {class: problem.severity},
             problem.line ? h("button", {type: "button", class: "place", onclick: () => editor.goTo(problem.line, problem.column)}, placeOf(problem)) : null, " ", problem.text)));
         onChecked?.(reply);
     }
 
-    // Resolves with the reply; null when the text changed meanwhile.
+    // Resolves with the reply, or with null if the text has changed since.
     async function check() {
         later.cancel();
         call?.abort();
@@ -151,7 +150,7 @@ export function configEditor({value = "", kind = "experiment", continues = 0, la
             return reply;
         } catch (error) {
             if (isAbort(error)) return null;
-            fill(verdict, h("strong", {class: "bad-text"}, "It cannot be checked now: "), error.message, ".");
+            fill(verdict, h("strong", {class: "bad-text"}, "The check failed: "), error.message, ".");
             return null;
         }
     }

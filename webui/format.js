@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// format.js - how values look, everywhere the same.
+// format.js - formats values the same way on all pages.
 
-// "STATE_COMPLETED" -> "COMPLETED": as the command line shows them.
+// "STATE_COMPLETED" -> "COMPLETED", as on the command line.
 export const stateName = (state) => String(state || "").replace(/^(STATE_|GENERIC_TASK_STATE_)/, "");
 
-// What kind of state it is decides its colour: see .badge in style.css.
+// The kind of a state decides its colour: see .badge in style.css.
 const KINDS = {
     ACTIVE: "busy", RUNNING: "busy", STARTING: "wait", QUEUED: "wait", PULLING: "wait", PENDING: "wait", ASSIGNED: "wait", WAITING: "wait",
     PAUSED: "still", STOPPING_PAUSED: "wait", COMPLETED: "good", STOPPING_COMPLETED: "wait", CANCELED: "still", STOPPING_CANCELED: "wait",
     STOPPING_KILLED: "wait", ERROR: "bad", STOPPING_ERROR: "bad", DELETING: "wait", DELETE_FAILED: "bad", DELETED: "still",
     TERMINATED: "still", TERMINATING: "wait", PARTIALLY_DELETED: "still",
 };
-export const longTitle = (name) => name.length > 80 ? name : null; // perhaps not all of it is in sight
+export const longTitle = (name) => name.length > 80 ? name : null; // the page may cut it off
 export const stateKind = (state) => KINDS[stateName(state)] || "still";
 export const isOver = (state) => ["COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETE_FAILED", "TERMINATED"].includes(stateName(state));
 
-// Six digits that matter; NaN and infinities by name.
+// Six significant digits; NaN and infinities by name.
 export function number(value) {
     if (value === null || value === undefined || value === "") return "";
     if (typeof value === "string") {
@@ -30,22 +30,22 @@ export function number(value) {
     return out.replace("-", "−");
 }
 
-// A value of a hyperparameter or of a configuration, in one line.
+// The value of a hyperparameter or of a configuration key, on one line.
 export function value(any) {
     if (typeof any === "number") return number(any);
-    if (typeof any === "string") return /^-?Infinity$/.test(any) ? number(any) : any; // as JSON has them
+    if (typeof any === "string") return /^-?Infinity$/.test(any) ? number(any) : any; // as JSON replies write them
     return JSON.stringify(any) ?? "";
 }
 
 const UNITS = [["B", 1], ["KB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]];
-export function bytes(count, more = 0) { // with so many digits more
+export function bytes(count, more = 0) { // `more`: additional digits
     count = Number(count) || 0;
     let [unit, size] = UNITS[0];
     for (const row of UNITS) if (count >= row[1]) [unit, size] = row;
     return `${size === 1 ? Number(count.toFixed(more)) : (count / size).toFixed((count / size < 10 ? 1 : 0) + more)} ${unit}`;
 }
 
-// 93784 -> "1d 2h 03m"; two parts at most where they are large.
+// 93784 -> "1d 2h": at most two units.
 export function duration(seconds) {
     if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "";
     if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -59,7 +59,7 @@ export function duration(seconds) {
 }
 
 const pad2 = (n) => String(n).padStart(2, "0");
-export function time(iso) { // 2026-11-15 20:37:41, in the reader's zone
+export function time(iso) { // 2026-11-15 20:37:41, in the browser's time zone
     if (!iso) return "";
     const at = new Date(iso);
     return `${at.getFullYear()}-${pad2(at.getMonth() + 1)}-${pad2(at.getDate())} ${pad2(at.getHours())}:${pad2(at.getMinutes())}:${pad2(at.getSeconds())}`;
@@ -79,7 +79,7 @@ export const took = (start, end) => start ? duration(((end ? new Date(end) : new
 export const percent = (part) => part === null || part === undefined ? "" : `${Math.floor(part * 100)} %`;
 export const plural = (count, one, many = one + "s") => `${number(count)} ${count === 1 ? one : many}`;
 
-// The slots of resource pools: those that can be used, and those that somebody switched off.
+// The slots of resource pools: used, usable and disabled.
 export function slotsOf(pools) {
     const sum = (name) => pools.reduce((all, pool) => all + (pool[name] || 0), 0);
     const off = sum("slotsDisabled");

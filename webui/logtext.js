@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// logtext.js - what a line of a log looks like: colours of terminals, marks of a search.
+// logtext.js - how a log line is shown: terminal colours and search marks.
 //
-// A line becomes runs, [{text, kind, isHit}], and runs become text nodes: whatever a program
-// prints, nothing of it is markup.  Colours are the sixteen that terminals have names for, as
-// classes; escape sequences that are not colours go, and of a line that a program has written
-// over and over (progress bars) the last version is shown, as a terminal would.
+// A line becomes runs, [{text, kind, isHit}], and runs become text nodes, so program output never becomes markup.  Colours
+// are the sixteen named terminal colours, as classes; other escape sequences are removed.  A line that a program has
+// overwritten with carriage returns (a progress bar) shows its last version, as in a terminal.
 
 import {h} from "./dom.js";
 
@@ -12,23 +11,23 @@ const ESCAPES = /\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b\[[0-
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
 const COLOURS = ["", "red", "green", "yellow", "blue", "magenta", "cyan", ""];
 
-// Any colour as the named one that is nearest in hue; "" for what is nearly grey.
-function hue(r, g, b) {
+// The named colour with the nearest hue; "" for greys.
+function nearestColour(r, g, b) {
     const most = Math.max(r, g, b), least = Math.min(r, g, b);
     if (most - least < 50) return "";
     const is = (value) => value > (most + least) / 2;
     return COLOURS[(is(r) ? 1 : 0) + (is(g) ? 2 : 0) + (is(b) ? 4 : 0)];
 }
 
-function numbered(code) { // 38;5;N
+function paletteColour(code) { // 38;5;N
     if (code < 16) return code === 8 ? "faint" : COLOURS[code % 8];
     if (code >= 232) return "";
     const at = code - 16, level = (n) => n ? 55 + 40 * n : 0;
-    return hue(level(Math.floor(at / 36)), level(Math.floor(at / 6) % 6), level(at % 6));
+    return nearestColour(level(Math.floor(at / 36)), level(Math.floor(at / 6) % 6), level(at % 6));
 }
 
-// Takes the codes of one "ESC [ ... m" into `style`.
-function apply(style, text) {
+// Applies the codes of one "ESC [ ... m" to `style`.
+function applyCodes(style, text) {
     const codes = (text || "0").split(/[;:]/).map(Number);
     for (let i = 0; i < codes.length; i++) {
         const code = codes[i];
@@ -41,11 +40,11 @@ function apply(style, text) {
         else if (code === 23) style.italic = false;
         else if (code === 24) style.under = false;
         else if (code >= 30 && code <= 37) style.colour = COLOURS[code - 30];
-        else if (code >= 90 && code <= 97) style.colour = numbered(code - 82);
+        else if (code >= 90 && code <= 97) style.colour = paletteColour(code - 82);
         else if (code === 39) style.colour = "";
         else if (code === 38 || code === 48) {
             const isFront = code === 38, kind = codes[i + 1];
-            const colour = kind === 5 ? numbered(codes[i + 2] || 0) : kind === 2 ? hue(codes[i + 2] || 0, codes[i + 3] || 0, codes[i + 4] || 0) : "";
+            const colour = kind === 5 ? paletteColour(codes[i + 2] || 0) : kind === 2 ? nearestColour(codes[i + 2] || 0, codes[i + 3] || 0, codes[i + 4] || 0) : "";
             if (isFront) style.colour = colour;
             i += kind === 5 ? 2 : kind === 2 ? 4 : 1;
         }
@@ -55,14 +54,14 @@ function apply(style, text) {
 const kindOf = (style) => [style.colour && "c-" + style.colour, style.bold && "c-bold", style.faint && "c-faint", style.italic && "c-italic", style.under && "c-under"].filter(Boolean).join(" ");
 const visible = (text) => text.replace(CONTROLS, (c) => c === "\x7f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)));
 
-// What a terminal would show in the end.
-function last(text) {
+// The text that a terminal would show at the end.
+function lastVersion(text) {
     const whole = text.replace(/\r+$/, "");
     return whole.slice(whole.lastIndexOf("\r") + 1);
 }
 
 export function runsOf(raw) {
-    const text = last(raw);
+    const text = lastVersion(raw);
     if (!text.includes("\x1b")) return text ? [{text: visible(text), kind: ""}] : [];
     const style = {}, runs = [];
     let at = 0;
@@ -70,7 +69,7 @@ export function runsOf(raw) {
     for (const found of text.matchAll(ESCAPES)) {
         put(found.index);
         at = found.index + found[0].length;
-        if (found[1] !== undefined) apply(style, found[1]);
+        if (found[1] !== undefined) applyCodes(style, found[1]);
     }
     put(text.length);
     return runs;
@@ -82,8 +81,8 @@ export const plain = (raw) => runsOf(raw).map((run) => run.text).join("");
 
 const CLASSES = {alpha: "a-zA-Z", digit: "0-9", alnum: "a-zA-Z0-9", upper: "A-Z", lower: "a-z", xdigit: "0-9a-fA-F", space: "\\s", blank: " \\t", punct: "!-\\/:-@\\[-`{-~", word: "\\w"};
 
-// The master decides which lines match; this only marks where, so that a doubtful expression (one
-// that could keep the browser busy for long) marks nothing but the line.
+// The master decides which lines match; this only marks the matching text.  An expression that could keep the browser busy
+// for long gets no marker (null): then only the line is marked.
 export function marker({text, isRegex, isExact}) {
     if (!text) return null;
     let source = text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
@@ -100,7 +99,7 @@ export function marker({text, isRegex, isExact}) {
 
 const MOST_MARKS = 100;
 
-function places(text, mark) {
+function findMarks(text, mark) {
     const found = [];
     mark.lastIndex = 0;
     for (let hit; found.length < MOST_MARKS && (hit = mark.exec(text));) {
@@ -110,10 +109,10 @@ function places(text, mark) {
     return found;
 }
 
-// Cuts runs where marks begin and end.
+// Splits runs where marks begin and end.
 export function marked(runs, mark) {
     if (!mark) return runs;
-    const at = places(runs.map((run) => run.text).join(""), mark);
+    const at = findMarks(runs.map((run) => run.text).join(""), mark);
     if (!at.length) return runs;
     const out = [];
     let start = 0, next = 0;
@@ -137,10 +136,10 @@ const nodesOf = (runs) => runs.map(({text, kind, isHit}) => isHit ? h("mark", {c
 
 export const textNodes = (raw, mark) => nodesOf(marked(runsOf(raw), mark));
 
-// Whether something of it is marked.
-export const isMarked = (raw, mark) => Boolean(mark) && places(plain(raw), mark).length > 0;
+// Whether the line has a marked part.
+export const isMarked = (raw, mark) => Boolean(mark) && findMarks(plain(raw), mark).length > 0;
 
-// The neighbourhood of the first hit: so many characters before it; an ellipsis says that there is more.
+// The text around the first hit: at most `before` characters before it; an ellipsis marks omitted text.
 export function hitNodes(raw, mark, {before, most, isCut = false}) {
     const runs = marked(runsOf(raw), mark);
     const hit = runs.findIndex((run) => run.isHit);
@@ -156,7 +155,7 @@ export function hitNodes(raw, mark, {before, most, isCut = false}) {
     return nodesOf(out);
 }
 
-// ---- places to go ----
+// ---- lines and times ----
 
 const pad = (n, size = 2) => String(n).padStart(size, "0");
 export const clock = (iso) => {
@@ -164,7 +163,7 @@ export const clock = (iso) => {
     return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`;
 };
 
-// "1234" is a line; "14:30", "14:30:05" a time of the day `near` (a time); "2026-11-15 14:30" a time.
+// "1234" is a line; "14:30" and "14:30:05" are times on the day of `near`; "2026-11-15 14:30" is a date and time.
 export function placeOf(text, near) {
     const words = text.trim().replace(/[\u202f,_]/g, "");
     if (/^\d{1,15}$/.test(words)) return {line: Number(words)};

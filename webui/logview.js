@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// logview.js - a task's log: any number of lines, a few hundred of them in the page.
+// logview.js - a task's log: any number of lines, of which the page holds a few hundred.
 //
 //   const view = await logView(node, {taskId, ctx});
 //
-// A page that follows changes itself says isFed and calls view.news() when there are new lines, so
-// that there is one stream a page.
+// A page that has a change stream sets isFed and calls view.readNewLines() for new lines: a page has only one stream.
 //
-// Lines have numbers.  The page holds a window of them, one after the other; near its edges more are
-// read, and on the far side as many go, so that a million lines weigh as much as a thousand and
-// scrolling is the browser's own.  Where the window is in the whole log is shown, and changed, by
-// the track on the right: browsers cannot scroll hundreds of millions of pixels, but any number is a
-// line.  With filters it is the same window over fewer lines.
+// Lines are numbered.  The page holds a window of consecutive lines.  Near an edge of the window more lines are read, and
+// as many are dropped at the other end, so a million lines cost as much as a thousand and the browser does the scrolling.
+// The track on the right shows and sets the position in the whole log: browsers cannot scroll hundreds of millions of
+// pixels, but the track can address every line.  Filters leave the same window over fewer lines.
 //
-// Everything that was chosen is in the address: level, rank, stream, q, regex, case, line, nowrap.
+// The address holds all choices: level, rank, stream, q, regex, case, line, nowrap.
 
 import {get, isAbort, queryText, stream} from "./api.js";
-import {debounce, fill, h, paced} from "./dom.js";
+import {debounce, fill, h, throttle} from "./dom.js";
 import {bytes, number, time} from "./format.js";
 import {clock, hitNodes, isMarked, marker, placeOf, plain, textNodes} from "./logtext.js";
 import {readQuery, setQuery} from "./router.js";
-import {style} from "./style.js";
-import {button, icon, sentence, toast, toastError, toClipboard} from "./widgets.js";
+import {loadStylesheet} from "./stylesheet.js";
+import {button, errorSentence, icon, toast, toastError, toClipboard} from "./widgets.js";
 
-const PAGE = 300; // lines that are read at once
+const PAGE = 300; // lines read at once
 const MOST = 900; // lines in the page
-const EDGE = 1200; // pixels from an edge at which more are read
+const EDGE = 1200; // pixels from an edge at which more lines are read
 const MOST_HITS = 10000;
 const HIT_HEIGHT = 24;
-const FAR = 3000; // so many new lines are jumped over instead of read
+const FAR = 3000; // with more new lines than this, jump to the end instead of reading them
 
 const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const SHORT = {TRACE: "TRACE", DEBUG: "DEBUG", INFO: "INFO", WARNING: "WARN", ERROR: "ERROR", CRITICAL: "CRIT"};
 
-// Lines without a level are what programs print: they count as INFO.
+// Lines without a level are program output; they count as INFO.
 const levelsFrom = (level) => level && [...LEVELS.slice(LEVELS.indexOf(level)), ...(LEVELS.indexOf(level) <= 2 ? ["UNSPECIFIED"] : [])].join(",");
 
 export async function logView(node, {taskId, ctx, name = taskId, isFed = false}) {
@@ -44,7 +42,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     };
     let selection = rangeOf(from.line);
     let mark = marker(chosen);
-    await style(new URL("logview.css", import.meta.url));
+    await loadStylesheet(new URL("logview.css", import.meta.url));
 
     // ---- parts ----
 
@@ -52,13 +50,13 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     const lines = h("div", {class: "log-lines", role: "log", "aria-label": "Log lines", "aria-live": "off", tabindex: 0}, list);
     const thumb = h("div", {class: "log-thumb"});
     const ticks = h("div");
-    const track = h("div", {class: "log-track", role: "slider", "aria-label": "Place in the log", "aria-orientation": "vertical", tabindex: 0}, ticks, thumb);
+    const track = h("div", {class: "log-track", role: "slider", "aria-label": "Position in the log", "aria-orientation": "vertical", tabindex: 0}, ticks, thumb);
     const bubble = h("div", {class: "log-bubble", hidden: true});
     const none = h("div", {class: "log-none", hidden: true});
     const pane = h("div", {class: "log-pane"}, lines, track, bubble, none);
     const status = h("span", {class: "grow", role: "status"});
     const fresh = button("", () => follow(true), {class: "button new", hidden: true});
-    const followButton = h("button", {type: "button", class: "button", "aria-pressed": "false", title: "Stay at the end (f)", onclick: () => follow(!follows)}, h("span", {class: "log-dot"}), "Follow");
+    const followButton = h("button", {type: "button", class: "button", "aria-pressed": "false", title: "Follow new lines (f)", onclick: () => follow(!follows)}, h("span", {class: "log-dot"}), "Follow");
     const foot = h("div", {class: "log-foot"}, status, fresh, followButton);
     const box = h("section", {class: ["log", chosen.wraps && "wraps"], "aria-label": "Log"});
 
@@ -72,9 +70,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         return made;
     };
     const found = h("span", {class: "log-found", "aria-live": "polite"});
-    const previous = button("", () => step(-1), {icon: "left", "aria-label": "Previous hit", title: "Previous hit (N)", disabled: true});
-    const next = button("", () => step(1), {icon: "right", "aria-label": "Next hit", title: "Next hit (n)", disabled: true});
-    const listButton = button("List", () => showList(hitBox.hidden), {"aria-pressed": "false", title: "All hits in a list", disabled: true});
+    const previous = button("", () => goToHit(-1), {icon: "left", "aria-label": "Previous hit", title: "Previous hit (N)", disabled: true});
+    const next = button("", () => goToHit(1), {icon: "right", "aria-label": "Next hit", title: "Next hit (n)", disabled: true});
+    const listButton = button("List", () => showList(hitBox.hidden), {"aria-pressed": "false", title: "List all hits", disabled: true});
     const hitRows = h("div", {tabindex: -1});
     const hitTitle = h("span");
     const hitBox = h("aside", {class: "log-hits", hidden: true, "aria-label": "Hits"}, h("header", hitTitle, button("", () => showList(false), {kind: "plain", icon: "cross", "aria-label": "Close the list"})), hitRows);
@@ -83,41 +81,41 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         chosen[key] = event.target.value;
         filterAgain();
     }}, options.map(([value, text]) => h("option", {value}, text)));
-    const level = picker("Level", "level", [["", "All levels"], ...LEVELS.slice(1).map((one) => [one, one === "CRITICAL" ? one : `${one} and up`])]);
+    const level = picker("Level", "level", [["", "All levels"], ...LEVELS.slice(1).map((one) => [one, one === "CRITICAL" ? one : `${one} and above`])]);
     const rank = picker("Rank", "rank", [["", "All ranks"], ...(chosen.rank ? [[chosen.rank, `Rank ${chosen.rank}`]] : [])]);
     const streams = picker("Stream", "stream", [["", "stdout + stderr"], ["stdout", "stdout"], ["stderr", "stderr"]]);
     rank.hidden = !chosen.rank;
-    const goto = h("input", {class: "log-goto", "aria-label": "Go to a line or a time", placeholder: "Go to line or time", title: "1234 · 14:30 · 2026-11-15 14:30:05 · end", autocomplete: "off", onkeydown: (event) => event.key === "Enter" && goTo(goto.value)});
-    const wrap = button("Wrap", () => setWrap(!chosen.wraps), {"aria-pressed": String(chosen.wraps), title: "Break long lines (w)"});
-    const download = h("a", {class: "button", "aria-label": "Download", download: `${name}.log`.replace(/[^\w.-]+/g, "-"), title: "The whole log as a text file; only what the filters leave"}, icon("download"), h("span", {class: "phone-off"}, "Download"));
+    const goto = h("input", {class: "log-goto", "aria-label": "Go to line or time", placeholder: "Go to line or time", title: "1234 · 14:30 · 2026-11-15 14:30:05 · end", autocomplete: "off", onkeydown: (event) => event.key === "Enter" && goTo(goto.value)});
+    const wrap = button("Wrap", () => setWrap(!chosen.wraps), {"aria-pressed": String(chosen.wraps), title: "Wrap long lines (w)"});
+    const download = h("a", {class: "button", "aria-label": "Download", download: `${name}.log`.replace(/[^\w.-]+/g, "-"), title: "Download the log as a text file; filters apply"}, icon("download"), h("span", {class: "phone-off"}, "Download"));
 
     fill(box, h("div", {class: "log-tools", role: "toolbar", "aria-label": "Log"},
-        h("div", {class: "log-group log-find"}, query, toggle("Aa", "Large and small letters differ", "isExact"), toggle(".*", "Regular expression", "isRegex"), previous, next, listButton, found),
+        h("div", {class: "log-group log-find"}, query, toggle("Aa", "Match case", "isExact"), toggle(".*", "Regular expression", "isRegex"), previous, next, listButton, found),
         h("div", {class: "log-group"}, level, rank, streams), goto,
-        h("div", {class: "log-group log-more"}, wrap, button(h("span", {class: "phone-off"}, "Copy"), copy, {icon: "copy", "aria-label": "Copy", title: "The chosen lines, or those in sight"}), download)), pane, hitBox, foot);
+        h("div", {class: "log-group log-more"}, wrap, button(h("span", {class: "phone-off"}, "Copy"), copy, {icon: "copy", "aria-label": "Copy", title: "Copy the selected lines, or the visible ones"}), download)), pane, hitBox, foot);
     fill(node, box);
 
     // ---- the window ----
 
-    let rows = []; // [{n, at, day, level, rank, stdio, text, cut, node, body}], one after the other
-    let before = null; // where lines before the window are read from; null: it begins with the first
-    let after = 1; // where those behind it are
-    let isAtEnd = false; // there were none behind it
-    let span = {first: 1, last: 0}; // of the whole log
+    let rows = []; // [{n, at, day, level, rank, stdio, text, cut, node, body}], consecutive
+    let before = null; // where the lines before the window are read from; null: there are none
+    let after = 1; // where the lines after the window are read from
+    let isAtEnd = false; // there were no lines after the window
+    let span = {first: 1, last: 0}; // the lines of the whole log
     let follows = false;
-    let seen = 0; // the last line that was there when somebody looked at the end
-    let turn = null; // AbortController of what fills the window
-    let filling = null; // a promise: it is filled
-    let reading = {before: null, after: null}; // promises: what is read at its edges is there
+    let seen = 0; // the last line when the user was last at the end
+    let turn = null; // AbortController of the call that fills the window
+    let filling = null; // a promise: the window is filled
+    let reading = {before: null, after: null}; // promises: the lines at the edges are read
     let drawn = 0;
-    let byHand = false; // somebody has scrolled since the window was filled
+    let byHand = false; // the user has scrolled since the window was filled
     let lastTop = 0;
-    let anchor = null; // {n, part}: the line at the top, for when the width changes
+    let anchor = null; // {n, part}: the line at the top, restored when the width changes
 
     const filters = () => ({levels: levelsFrom(chosen.level), ranks: chosen.rank, streams: chosen.stream});
     const isFiltered = () => Boolean(chosen.level || chosen.rank || chosen.stream);
 
-    // At least `count` lines that the filters leave, or all there are.
+    // Reads at least `count` lines that pass the filters, or all there are.
     async function collect(ask, count, signal) {
         const out = [];
         let reply, at = null;
@@ -128,7 +126,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             if (ask.before) out.unshift(...reply.lines);
             else out.push(...reply.lines);
             ask = {before: ask.before, from: reply.next};
-            if (!reply.isEnd && out.length < count) say(`Looking at line ${number(reply.next)} of ${number(span.last)} …`);
+            if (!reply.isEnd && out.length < count) setStatus(`Scanning line ${number(reply.next)} of ${number(span.last)} …`);
         } while (!reply.isEnd && out.length < count);
         return {lines: out, next: reply.next, isEnd: reply.isEnd, at};
     }
@@ -152,7 +150,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         fill(row.body, far && isBehind(row, far) ? hitNodes(far[5], mark, {before: 64, most: far[5].length, isCut: true}) : textNodes(row.isWhole || row.text, mark), more);
     }
 
-    // Whether what is shown of a line does not reach its hit, but what came with the hit does.
+    // Whether the shown part of a long line does not contain its hit, but the text sent with the hit does.
     function isBehind(row, [, , , , , text, , skipped]) {
         return row.cut > 0 && (mark ? !isMarked(row.text, mark) && isMarked(text, mark) : skipped > row.text.length);
     }
@@ -172,8 +170,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         row.node.classList.toggle("hit", hits.numbers.has(row.n));
     }
 
-    // Where a day begins it is said; columns are as wide as they must.
-    function settle() {
+    // Marks the first line of each day and sets the widths of the columns.
+    function updateColumns() {
         rows.forEach((row, i) => {
             const isNew = i ? rows[i - 1].day !== row.day : before === null;
             if (isNew) row.node.dataset.day = row.day;
@@ -183,7 +181,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         box.style.setProperty("--log-digits", `${Math.max(5, String(last ? last.n : 1).length + 1)}ch`);
         box.style.setProperty("--log-ranks", rows.some((row) => row.rank !== null) ? "3ch" : "0");
         none.hidden = rows.length > 0;
-        if (!rows.length) fill(none, isFiltered() ? "No line passes the filters." : "No lines yet.");
+        if (!rows.length) fill(none, isFiltered() ? "No lines match the filters." : "No lines yet.");
     }
 
     function trim(fromTop) {
@@ -207,7 +205,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         rows.push(...made);
         list.append(...made.map((row) => row.node));
         if (rows.length - MOST > 0) trim(true);
-        settle();
+        updateColumns();
     }
 
     function addBefore(more) {
@@ -215,13 +213,13 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         const height = list.offsetHeight;
         rows.unshift(...made);
         list.prepend(...made.map((row) => row.node));
-        settle();
+        updateColumns();
         lines.scrollTop += list.offsetHeight - height;
         lastTop = lines.scrollTop;
         trim(false);
     }
 
-    // Fills the window anew: {line}, {time} or {isEnd}.
+    // Fills the window at a place: {line}, {time} or {isEnd}.
     const show = (place, options) => filling = fillWindow(place, options);
 
     async function fillWindow(place, {selects = false} = {}) {
@@ -246,12 +244,12 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             byHand = false;
             list.replaceChildren(...rows.map((row) => row.node));
             if (selects) select(head.at, head.at);
-            settle();
+            updateColumns();
             if (place.isEnd) toBottom();
             else reveal(head.at, selects ? 0.35 : 0);
             if (place.isEnd || seen === 0) seen = span.last;
             box.dataset.at = place.isEnd ? "end" : head.at;
-            box.dataset.drawn = ++drawn; // tests and benches wait for it
+            box.dataset.drawn = ++drawn; // tests and benchmarks wait for it
             scrolled();
             return true;
         } catch (error) {
@@ -267,14 +265,14 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         if (rows.length) toastError(error);
         else {
             none.hidden = false;
-            fill(none, sentence(error));
+            fill(none, errorSentence(error));
         }
-        say("");
+        setStatus("");
     }
 
     const rowAt = (n) => rows.find((row) => row.n >= n) || rows.at(-1);
 
-    // Scrolls so that a line of the window is at that part of its height.
+    // Scrolls until line `n` is at the fraction `part` of the window's height.
     function reveal(n, part) {
         const row = rowAt(n);
         if (!row) return;
@@ -321,9 +319,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         if (follows) toBottom();
     });
 
-    // ---- news ----
+    // ---- new lines ----
 
-    const news = paced(async () => {
+    const readNewLines = throttle(async () => {
         try {
             const {first, last} = await get(base + "/lines", {from: -1, count: 1, cut: 1}, {signal: ctx.signal});
             span = {first, last: Math.max(last, span.last)};
@@ -334,7 +332,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         if (follows) seen = span.last;
         if (rank.hidden) readRanks();
         searchNew();
-        await filling; // what is on its way may have been read before
+        await filling; // a pending reply may be older than the new lines
         await reading.after;
         if (follows && span.last - after > FAR) await show({isEnd: true});
         else if (follows || (isAtEnd && rows.length < MOST)) {
@@ -373,7 +371,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         draw();
     }
 
-    const edges = () => { // lines in sight
+    const edges = () => { // the first and last visible row
         const top = lines.scrollTop + list.offsetTop, bottom = top + lines.clientHeight;
         let low = 0, high = rows.length;
         while (low < high) {
@@ -387,7 +385,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         return [low, Math.min(last, rows.length - 1)];
     };
 
-    function say(text) {
+    function setStatus(text) {
         if (status.textContent !== text) status.textContent = text;
     }
 
@@ -413,8 +411,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         const unread = span.last - seen;
         fresh.hidden = follows || unread <= 0;
         fresh.textContent = `${number(unread)} new ${unread === 1 ? "line" : "lines"}`;
-        if (rows.length) say(`${number(first)}–${number(last)} of ${number(span.last)} lines · ${time(rows[low].at)}`);
-        else if (!box.hasAttribute("aria-busy")) say("");
+        if (rows.length) setStatus(`${number(first)}–${number(last)} of ${number(span.last)} lines · ${time(rows[low].at)}`);
+        else if (!box.hasAttribute("aria-busy")) setStatus("");
     });
 
     lines.addEventListener("scroll", () => scrolled(), {passive: true});
@@ -457,7 +455,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         show({line});
     });
 
-    // ---- choosing lines ----
+    // ---- selecting lines ----
 
     function rangeOf(text) {
         const [, a, b] = String(text || "").match(/^(\d+)(?:-(\d+))?$/) || [];
@@ -489,7 +487,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         const place = placeOf(text, rows[edges()[0]]?.at);
         goto.setAttribute("aria-invalid", String(!place));
         if (!place) {
-            toast(`'${text}' is neither a line nor a time. Lines are numbers; times look like 14:30 or 2026-11-15 14:30:05.`, "bad");
+            toast(`'${text}' is not a line number or a time. Enter 1234, 14:30 or 2026-11-15 14:30:05.`, "bad");
             return;
         }
         if (place.isEnd) return follow(true);
@@ -508,7 +506,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
                 text = rows.slice(low, high + 1).map((row) => plain(row.isWhole || row.text)).join("\n");
             }
             await toClipboard(text);
-            toast(selection ? "The chosen lines were copied." : "The lines in sight were copied.");
+            toast(selection ? "Selected lines copied." : "Visible lines copied.");
         } catch (error) {
             toastError(error);
         }
@@ -557,7 +555,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     // ---- search ----
 
-    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, isRefused: false, next: 0, upTo: 0, turn: null, ended: null}; // far: not at the beginning of a long line; ended: a promise
+    const hits = {all: [], numbers: new Set(), far: new Map(), text: "", isDone: true, isRefused: false, next: 0, upTo: 0, turn: null, ended: null}; // far: hits beyond the shown part of a long line; ended: a promise
 
     function search() {
         hits.turn?.abort();
@@ -574,13 +572,13 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     const searchQuery = () => ({...filters(), text: chosen.text, regex: chosen.isRegex || null, case: chosen.isExact || null});
 
-    // New lines are searched, too; a search that runs may have passed their place before they came.
-    const searchNew = paced(async () => {
+    // Searches new lines, too.  A running search may have passed their position before they arrived.
+    const searchNew = throttle(async () => {
         await hits.ended;
         if (chosen.text && hits.isDone && !hits.next && hits.all.length < MOST_HITS && !hits.isRefused && hits.upTo < span.last) await searchOn();
     });
 
-    // From where the search has come to.
+    // Continues the search where it stopped.
     const searchOn = () => hits.ended = searchRest();
 
     async function searchRest() {
@@ -605,10 +603,10 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         } catch (error) {
             if (isAbort(error)) return;
             hits.isDone = true;
-            hits.isRefused = error.status >= 400 && error.status < 500; // else the next lines are another try
+            hits.isRefused = error.status >= 400 && error.status < 500; // otherwise the next new lines try again
             drawHits();
             found.classList.add("bad");
-            found.textContent = sentence(error);
+            found.textContent = errorSentence(error);
         }
     }
 
@@ -630,9 +628,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     query.addEventListener("keydown", (event) => {
         if (event.key === "Enter") {
             if (query.value !== hits.text || (!hits.all.length && hits.isDone)) searchAgain();
-            step(event.shiftKey ? -1 : 1);
+            goToHit(event.shiftKey ? -1 : 1);
         } else if (event.key === "Escape") {
-            event.preventDefault(); // browsers would empty the box
+            event.preventDefault(); // or the browser empties the box
             lines.focus({preventScroll: true});
         }
     });
@@ -663,7 +661,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         drawList();
     }
 
-    // Hits have one height each: only those in sight are there.
+    // All hits have the same height, so only the visible ones are drawn.
     function drawList() {
         if (hitBox.hidden) return;
         const first = Math.max(0, Math.floor(hitRows.scrollTop / HIT_HEIGHT) - 5);
@@ -686,8 +684,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         drawList();
     }
 
-    // The hit before or behind where we are; where the list does not reach, the master looks.
-    async function step(way) {
+    // Goes to the previous or next hit.  Where the list does not reach, the master searches.
+    async function goToHit(way) {
         if (!chosen.text) return query.focus();
         const [low, high] = edges();
         const here = selection ? selection.from : way > 0 ? (rows[low]?.n ?? 1) - 1 : (rows[high]?.n ?? 0) + 1;
@@ -696,7 +694,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         if (known && (isCovered || way > 0 || here <= hits.all.at(-1)[0])) return goHit(known[0]);
         if (isCovered) {
             if (!hits.all.length) return;
-            toast(way > 0 ? "The last hit was that. From the first line again." : "The first hit was that. From the last line again.");
+            toast(way > 0 ? "Search continued from the first line." : "Search continued from the last line.");
             return goHit(hits.all.at(way > 0 ? 0 : -1)[0]);
         }
         const asked = JSON.stringify(searchQuery());
@@ -708,7 +706,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             if (!isAbort(error)) toastError(error);
             return;
         }
-        if (!n) await hits.ended; // those on the other side may not have been found yet
+        if (!n) await hits.ended; // hits on the other side may not be found yet
         if (JSON.stringify(searchQuery()) !== asked) return;
         if (n) return goHit(n);
         const other = way > 0 ? hits.all[0] : !hits.next && hits.all.at(-1);
@@ -721,7 +719,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     function keys(event) {
         if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.target.closest("input, textarea, select, dialog, .menu")) return;
         const act = {
-            n: () => step(1), N: () => step(-1), f: () => follow(!follows), w: () => setWrap(!chosen.wraps),
+            n: () => goToHit(1), N: () => goToHit(-1), f: () => follow(!follows), w: () => setWrap(!chosen.wraps),
             Home: () => (setFollow(false), show({line: 1})), End: () => follow(true), Escape: () => selection && select(null),
         }[event.key];
         if (!act) return;
@@ -729,9 +727,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         act();
     }
     addEventListener("keydown", keys);
-    ctx.keys?.([["n N", "Next and previous hit"], ["f", "Follow the end"], ["w", "Break long lines"], ["Home End", "First and last line"], ["Escape", "Choose no line"]]);
+    ctx.keys?.([["n N", "Next and previous hit"], ["f", "Follow new lines"], ["w", "Wrap long lines"], ["Home End", "First and last line"], ["Escape", "Clear the selection"]]);
 
-    // ---- beginning ----
+    // ---- start ----
 
     const fit = () => {
         box.style.setProperty("--log-top", `${Math.round(box.getBoundingClientRect().top + scrollY + 20)}px`);
@@ -756,8 +754,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     if (selection) await show({line: selection.from}).then(() => reveal(selection.from, 0.35));
     else if (place && !place.isEnd) await show(place, {selects: true});
     else if (await show({isEnd: true})) setFollow(true);
-    if (!isFed) ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && news());
+    if (!isFed) ctx.live({kinds: "logs", task: taskId}, (changes) => (changes.reset || changes.logs?.includes(taskId)) && readNewLines());
     readRanks();
     if (chosen.text) search();
-    return {node: box, show, news};
+    return {node: box, show, readNewLines};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// router.js - addresses and the pages behind them.
+// router.js - addresses and their pages.
 //
-// Every view has an address; what is chosen in a view (a tab, a filter, an order) is part of it.
+// Every view has an address, which includes the user's choices in the view (tab, filters, sort order).
 
-import {h} from "./dom.js";
 import {queryText} from "./api.js";
+import {h} from "./dom.js";
 
 export const BASE = "/det";
 
@@ -13,13 +13,14 @@ export function whenMoved(fn) {
     onMove = fn;
 }
 
-// Goes to an address inside of the WebUI ("/experiments/3"); `replace` leaves no step back.
+// Goes to an address of the WebUI ("/experiments/3"); `replace` adds no history entry.
 export function go(address, {replace = false} = {}) {
     history[replace ? "replaceState" : "pushState"](null, "", BASE + address);
     onMove();
 }
 
-// A link that loads no page anew; ctrl-click and the middle button work as people expect.
+// A link that changes the page without loading the document again.  Ctrl-click and the middle button open a new tab as
+// usual.
 export function link(address, attributes, ...children) {
     return h("a", {
         href: BASE + address, ...attributes,
@@ -31,10 +32,10 @@ export function link(address, attributes, ...children) {
     }, ...children);
 }
 
-// What an address may have several times; of anything else the last one counts.
+// Query parameters that may occur several times; of all others the last value counts.
 const LISTS = new Set(["experiments", "labels", "metric", "pool", "searcher", "states", "trials", "users"]);
 
-// {q: "x", states: ["ACTIVE", "PAUSED"]}: a text, or a list of a name of LISTS that is there several times.
+// {q: "x", states: ["ACTIVE", "PAUSED"]}: a string, or a list if a parameter of LISTS occurs several times.
 export function readQuery(search = location.search) {
     const query = {};
     for (const [name, value] of new URLSearchParams(search)) {
@@ -43,17 +44,18 @@ export function readQuery(search = location.search) {
     return query;
 }
 
-// Changes the address of the page that is shown; the page itself stays.  Values that are null or "" go.
+// Changes the query of the current address without changing the page.  Null and "" remove a parameter.
 export function setQuery(changes, {push = false} = {}) {
     const query = {...readQuery(), ...changes};
     history[push ? "pushState" : "replaceState"](null, "", location.pathname + queryText(query));
     return query;
 }
 
-// Numbers of experiments and trials, as addresses have them.
+// The id of an experiment or trial, as in an address.
 export const isId = (text) => /^[1-9]\d{0,14}$/.test(text);
 
-// ROUTES of app.js: {module, params, soon}; "/experiments/:id/:tab?" gives the params {id, tab}, of which the tab must be known.
+// Finds the route of a path in ROUTES of app.js: {module, params, preload}, or null.  "/experiments/:id/:tab?" gives the
+// params {id, tab}; the tab must be one of the route's.
 export function match(routes, path) {
     const parts = path.split("/").filter(Boolean);
     for (const [pattern, module, tabs = {}] of routes.flatMap(([addresses, ...rest]) => addresses.split(" ").map((one) => [one, ...rest]))) {
@@ -72,7 +74,7 @@ export function match(routes, path) {
             return true;
         });
         const tab = params.tab || "";
-        if (fits && (!tab || Object.hasOwn(tabs, tab))) return {module, params, soon: (tabs[tab] || "").split(" ").filter(Boolean)};
+        if (fits && (!tab || Object.hasOwn(tabs, tab))) return {module, params, preload: (tabs[tab] || "").split(" ").filter(Boolean)};
     }
     return null;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// search_data.js - a search as its pictures need it: trials, and axes that values have a place on.
+// search_data.js - the data of a search for its plots: trials, and axes that map values to positions.
 //
 //   const search = readSearch(reply of …/trials-table, configuration)
 //   search.trials   [{id, state, steps, latest, best, rank, values: {name: value}, …}], rank 0 … 1, 1 is the best
 //   search.axes     hyperparameters that vary: {name, kind, place(value) -> 0 … 1, label(value), ticks, importance}
-//   search.metric   the same for the metric, the better the higher
-//   search.fixed    [[name, value]] of those that do not vary
+//   search.metric   the axis of the metric; better values are higher
+//   search.fixed    [[name, value]] of the hyperparameters that do not vary
 
 import {number, value as shown} from "./format.js";
 
-const LOG_FROM = 50; // times as large: a logarithm shows more
+const LOG_FROM = 50; // max / min from which an axis is logarithmic
 
 const asNumber = (value) => typeof value === "number" ? value : value === "NaN" ? NaN : value === "Infinity" ? Infinity : value === "-Infinity" ? -Infinity : null;
 
@@ -37,7 +37,7 @@ function logTicks(min, max) {
     return ticks.length > 8 ? ticks.filter((_, i) => i % Math.ceil(ticks.length / 8) === 0) : ticks;
 }
 
-// The smallest and the largest are said, too, in place of what would stand too near to them.
+// Adds ticks at the smallest and the largest value and removes ticks too close to them.
 const withEnds = (ticks, ends, up) => [ends[0], ...ticks.filter((one) => up(one) > 0.07 && up(one) < 0.93), ends[1]];
 
 export function numberAxis(name, values, {isLog = null, isFlipped = false} = {}) {
@@ -99,13 +99,14 @@ function axisOf(name, values, hint) {
 
 // ---- trials ----
 
-// 1: the best, 0: the worst; equal ones alike; null for those that have no metric.  Returns who has one, the worst first.
+// Sets the rank of each trial: 1 for the best, 0 for the worst, the same for equal ones, null without a metric.  Returns
+// the ranked trials, worst first.
 function rank(trials, smallerIsBetter) {
     const worth = (trial) => {
         if (Number.isNaN(trial.best)) return -Infinity;
         return smallerIsBetter ? -trial.best : trial.best;
     };
-    const known = trials.filter((trial) => trial.best !== null).sort((a, b) => worth(a) - worth(b) || b.id - a.id); // of equal ones the first is the best
+    const known = trials.filter((trial) => trial.best !== null).sort((a, b) => worth(a) - worth(b) || b.id - a.id); // of equal trials the first is the best
     known.forEach((trial, i) => {
         const before = known[i - 1];
         trial.rank = before && worth(before) === worth(trial) ? before.rank : known.length > 1 ? i / (known.length - 1) : 1;
@@ -133,9 +134,9 @@ export function readSearch(reply, config) {
         judged: ranked.length};
 }
 
-// ---- words ----
+// ---- sentences ----
 
-// What a larger value does, in a word or two; "" where nothing can be said.
+// The effect of a larger value, in a few words; "" if it is not clear.
 export function tendency(importance, smallerIsBetter) {
     const r = importance?.correlation;
     if (r === null || r === undefined || Math.abs(r) < 0.5) return "";
@@ -143,17 +144,17 @@ export function tendency(importance, smallerIsBetter) {
     return `larger is ${isBetter ? "better" : "worse"}`;
 }
 
-// One or two sentences about what mattered.
+// A sentence about the most important hyperparameter.
 export function verdict(search) {
     const known = search.axes.filter((axis) => axis.importance?.share !== null).sort((a, b) => b.importance.share - a.importance.share);
     if (!known.length || search.judged < 3) return "";
     const [first] = known;
-    if (first.importance.share < 0.1) return `No single hyperparameter explains much of what differs in ${search.metric.name}: chance, or several of them together, decided.`;
+    if (first.importance.share < 0.1) return `No single hyperparameter explains much of the variation in ${search.metric.name}. It comes from chance or from combinations.`;
     const words = tendency(first.importance, search.smallerIsBetter);
-    return `${first.name} mattered most: alone it explains about ${Math.round(first.importance.share * 100)} % of what differs in ${search.metric.name}${words ? `, and ${words}` : ""}.`;
+    return `${first.name} matters most: on its own it explains about ${Math.round(first.importance.share * 100)} % of the variation in ${search.metric.name}${words ? `; ${words}` : ""}.`;
 }
 
-// ---- brushes: {name: [from, to]} of places, 0 … 1 ----
+// ---- brushes: {name: [from, to]}, positions from 0 to 1 ----
 
 export const isInside = (trial, search, brushes) => Object.entries(brushes).every(([name, [from, to]]) => {
     const axis = name === search.metric.name + "()" ? search.metric : search.axes.find((one) => one.name === name);
@@ -164,7 +165,7 @@ export const isInside = (trial, search, brushes) => Object.entries(brushes).ever
 
 export const brushKey = (search, axis) => axis === search.metric ? search.metric.name + "()" : axis.name;
 
-// As the address has them: "lr~0.001~0.1"; categories by their number.
+// Brushes in the form of the address: "lr~0.001~0.1"; categories by their index.
 export function writeBrushes(search, brushes) {
     return Object.entries(brushes).map(([name, [from, to]]) => {
         const axis = name === search.metric.name + "()" ? search.metric : search.axes.find((one) => one.name === name);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// series.js - metric series from the master, at the width of the screen.
+// series.js - reads metric series from the master, at the resolution of the screen.
 //
 //   const feed = seriesFeed({trials: [1, 2], points: 600, onError});
-//   feed.watch(node, "training.loss", (chart) => …)   while the node can be seen
-//   feed.refresh()                                    something new has arrived
-//   feed.set({x: "time"})                             other trials, axis or width: all is asked again
+//   feed.watch(node, "training.loss", (chart) => …)   reads while the node is visible
+//   feed.refresh()                                    new data has arrived
+//   feed.set({x: "time"})                             other trials, axis or width: reads everything again
 //
-// Only charts that can be seen are asked for (IntersectionObserver), all of one moment together in
-// one call, so that a trial of 12,000 metrics costs what is on the screen.  While an answer is on
-// its way further refreshes wait and become one; a call whose answer nobody wants is given up.
+// Only visible charts are read (IntersectionObserver), those of one moment in one call.  A trial with 12,000 metrics
+// therefore costs only what is on the screen.  Refreshes during a call are merged into one; a call whose reply is no
+// longer needed is aborted.
 //
-// The answer is little-endian: "DETS", version, length of a JSON header, then float64 numbers
-// that the header points into.  Nothing is copied: lines are views of the one buffer.
+// The reply is little-endian: "DETS", version, length of a JSON header, then float64 numbers that the header points into.
+// Nothing is copied: lines are views of the reply's buffer.
 
 import {binary, isAbort} from "./api.js";
 
 export const SERIES = "/api/v1/det/series";
-const AT_ONCE = 24; // charts a call: the first of many are drawn while the rest travel
+const AT_ONCE = 24; // charts per call: the first are drawn while the others are read
 
 // ArrayBuffer -> {charts: [{group, name, key, isExact, x, lines: [{trial, run, archived, y, notNumbers, …}]}], head, more}
 export function decodeSeries(buffer) {
@@ -25,7 +25,7 @@ export function decodeSeries(buffer) {
     const length = view.getUint32(8, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 12, length)));
     const at = 12 + length;
-    const numbers = at % 8 ? new Float64Array(buffer.slice(at)) : new Float64Array(buffer, at); // the second, always, from our master
+    const numbers = at % 8 ? new Float64Array(buffer.slice(at)) : new Float64Array(buffer, at); // our master always aligns the numbers
     for (const chart of header.charts) {
         chart.key = `${chart.group}.${chart.name}`;
         const {at: from, count} = chart.x;
@@ -35,13 +35,13 @@ export function decodeSeries(buffer) {
     return header;
 }
 
-// Many lines lie over each other: each gets fewer points, two a stretch as ever, so that a chart is drawn as
-// quickly with a hundred as with ten.  Whoever zooms in sees more.
-const NUMBERS = 40000; // a chart
+// With many lines each gets fewer points, still two per interval, so a chart with a hundred lines is drawn as fast as one
+// with ten.  Zooming in shows more.
+const NUMBERS = 40000; // per chart
 const LEAST = 100;
-const sharing = ({points, trials}) => Math.min(points, Math.max(LEAST, NUMBERS / 2 / trials.length));
+const pointsPerLine = ({points, trials}) => Math.min(points, Math.max(LEAST, NUMBERS / 2 / trials.length));
 
-// One call for some metrics: {trials, metrics, points, x, from, to, archived}.
+// Reads some metrics in one call: {trials, metrics, points, x, from, to, archived}.
 export async function fetchSeries({trials, metrics, points = 600, x = "steps", from, to, archived}, options) {
     return decodeSeries(await binary(SERIES, {
         trials: trials.join(","), metrics, points: Math.max(2, Math.round(points)), x, from, to, archived: archived ? "true" : undefined,
@@ -51,7 +51,7 @@ export async function fetchSeries({trials, metrics, points = 600, x = "steps", f
 export function seriesFeed(options) {
     let settings = {points: 600, x: "steps", archived: false, ...options};
     const places = new Map(); // node -> {metric, draw, isSeen, isStale, range}
-    let call = null; // the AbortController of the call that is on its way
+    let call = null; // the AbortController of the current call
     let isPlanned = false;
     let isOver = false;
 
@@ -63,7 +63,7 @@ export function seriesFeed(options) {
         plan();
     }, {rootMargin: "200px 0px"});
 
-    // Places that can be seen and do not show the latest, those of one range together.
+    // Visible places with stale data; only places with the same range, since they share a call.
     function wanted() {
         const stale = [...places.values()].filter((place) => place.isSeen && place.isStale);
         if (!stale.length) return [];
@@ -77,18 +77,18 @@ export function seriesFeed(options) {
         isPlanned = true;
         queueMicrotask(() => {
             isPlanned = false;
-            void run();
+            void readStale();
         });
     }
 
-    async function run() {
+    async function readStale() {
         const list = wanted();
         if (!list.length || isOver || !settings.trials.length) return;
         const mine = call = new AbortController();
         for (const place of list) place.isStale = false;
         try {
             const [from, to] = list[0].range || settings.range || [];
-            const answer = await fetchSeries({...settings, points: sharing(settings), from, to, metrics: [...new Set(list.map((place) => place.metric))]}, {signal: mine.signal});
+            const answer = await fetchSeries({...settings, points: pointsPerLine(settings), from, to, metrics: [...new Set(list.map((place) => place.metric))]}, {signal: mine.signal});
             if (mine.signal.aborted) return;
             const byName = new Map(answer.charts.map((chart) => [chart.key, chart]));
             for (const place of list) {
@@ -125,7 +125,7 @@ export function seriesFeed(options) {
             observer.unobserve(node);
             places.delete(node);
         },
-        // Zoomed: this place shows x from..to at full resolution; null: all again.
+        // Zoom: this place shows x from..to at full resolution; null shows everything.
         range(node, range) {
             const place = places.get(node);
             if (!place) return;
@@ -133,7 +133,7 @@ export function seriesFeed(options) {
             place.isStale = true;
             plan();
         },
-        // New data is there: what can be seen is asked for again, the rest when it comes into sight.
+        // New data: reads the visible places again, the others when they become visible.
         refresh() {
             allStale();
             plan();

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// session.js - who is signed in, and how the page looks to them.
+// session.js - the signed-in user and the theme.
 
 import {get, post} from "./api.js";
-import {listenFrom} from "./live.js";
+import {startChangesAt} from "./change_stream.js";
 
-export const session = {user: null, master: null, mayAdminister: false}; // of /api/v1/master
+export const session = {user: null, master: null, mayAdminister: false}; // from /api/v1/master
 
-// Whether anything can be changed or started here: `det ui` only shows.  What does so has the class "changes", or
-// is left out.
+// False in `det ui`, which is read-only.  Controls that change or start something have the class "changes", or are left
+// out.
 export const mayChange = () => !session.master?.isReadOnly;
 
-const LEFT = "det.signedOut"; // the person signed out: do not sign them in again
+const SIGNED_OUT = "det.signedOut"; // the user signed out: do not sign them in again
 const THEME = "det.theme";
 
 const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 
-// True when somebody is signed in afterwards.  On one's own machine the first user has no
-// password until somebody sets one, so that there is nothing to type.
-export async function resume() {
-    session.master = await get("/api/v1/master"); // and whom it takes us for: nobody is no error there
+// Resolves with true if a user is signed in afterwards.  On the local machine it signs in as `determined`, who has no
+// password until one is set.
+export async function resumeSession() {
+    session.master = await get("/api/v1/master"); // also says who we are; anonymous is not an error here
     session.user = session.master.user ?? null;
     session.mayAdminister = session.master.mayAdminister ?? false;
-    listenFrom(session.master.changesAt);
+    startChangesAt(session.master.changesAt);
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
-    if (!isLoopback() || localStorage.getItem(LEFT)) return false;
+    if (!isLoopback() || localStorage.getItem(SIGNED_OUT)) return false;
     try {
         await signIn("determined", "");
         return true;
@@ -36,17 +36,17 @@ export async function resume() {
 
 export async function signIn(username, password) {
     const {user, mayAdminister} = await post("/api/v1/auth/login", {username, password});
-    localStorage.removeItem(LEFT);
+    localStorage.removeItem(SIGNED_OUT);
     Object.assign(session, {user, mayAdminister});
 }
 
 export async function signOut() {
-    localStorage.setItem(LEFT, "1");
+    localStorage.setItem(SIGNED_OUT, "1");
     session.user = null;
     await post("/api/v1/auth/logout");
 }
 
-// ---- theme: "light", "dark", or "" as the system says ----
+// ---- theme: "light", "dark", or "" for the system setting ----
 
 export const theme = () => localStorage.getItem(THEME) || "";
 

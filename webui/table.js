@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// table.js - tables that sort, select and open, by mouse and keyboard.
+// table.js - tables with sorting, selection and rows that open, by mouse and keyboard.
 //
 //   const table = dataTable({
 //       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, sortable: true, isNumber: false, isQuiet: false}],
@@ -8,8 +8,8 @@
 //   });
 //   table.node; table.rows(rows); table.columns(columns); table.sort("-id")
 //
-// rows() may be called as often as data changes: rows keep their place, focus and selection; a
-// cell whose text has changed is shown so for a moment, unless its column is quiet.
+// Call rows() whenever the data changes: rows keep their place, focus and selection.  A cell whose text has changed is
+// highlighted for a moment, unless its column is quiet.
 
 import {fill, h} from "./dom.js";
 import {BASE, go} from "./router.js";
@@ -25,7 +25,7 @@ export function dataTable(options) {
     const caption = h("caption", {class: "hidden"}, options.label);
     const node = h("div", {class: "table-place", role: "region", "aria-label": options.label, tabindex: -1}, h("table", {class: "data"}, caption, head, body));
     let shown = [];
-    let last = null; // where a range of a selection begins
+    let last = null; // the start of a range selection
 
     const changed = () => {
         options.onSelect?.(selection);
@@ -50,7 +50,7 @@ export function dataTable(options) {
         })));
     }
 
-    const choose = (row, isOn, isRange) => {
+    const selectRow = (row, isOn, isRange) => {
         const from = isRange && last !== null ? shown.findIndex((one) => key(one) === last) : -1;
         const to = shown.findIndex((one) => key(one) === key(row));
         const range = from < 0 ? [row] : shown.slice(Math.min(from, to), Math.max(from, to) + 1);
@@ -59,7 +59,7 @@ export function dataTable(options) {
         changed();
     };
 
-    function open(row, event) {
+    function openRow(row, event) {
         const address = options.href?.(row);
         if (!address) return options.onOpen?.(row);
         if (event.ctrlKey || event.metaKey || event.button === 1) window.open(BASE + address, "_blank");
@@ -68,7 +68,7 @@ export function dataTable(options) {
 
     function cells(row) {
         const tick = selection && h("td", {class: "tick"}, h("input", {type: "checkbox", checked: selection.has(key(row)), "aria-label": `Select ${key(row)}`,
-            onclick: (event) => choose(row, event.target.checked, event.shiftKey)}));
+            onclick: (event) => selectRow(row, event.target.checked, event.shiftKey)}));
         return [tick, ...columns.map((column) => h("td", {class: [column.isNumber && "num", column.class]}, column.cell(row)))].filter(Boolean);
     }
 
@@ -80,19 +80,19 @@ export function dataTable(options) {
     body.addEventListener("click", (event) => {
         const line = event.target.closest("tr");
         if (!line || event.defaultPrevented || event.target.closest("a, button, input, label, .tick") || getSelection().toString()) return;
-        open(line.row, event);
+        openRow(line.row, event);
     });
     body.addEventListener("keydown", (event) => {
         const line = event.target;
         if (line.parentNode !== body) return;
-        if (event.key === "Enter") open(line.row, event);
-        else if (event.key === " " && selection) choose(line.row, !selection.has(key(line.row)), event.shiftKey);
+        if (event.key === "Enter") openRow(line.row, event);
+        else if (event.key === " " && selection) selectRow(line.row, !selection.has(key(line.row)), event.shiftKey);
         else if (MOVES[event.key]) (MOVES[event.key] > 0 ? line.nextElementSibling : line.previousElementSibling)?.focus();
         else return;
         event.preventDefault();
     });
 
-    // Only cells whose text or markup differs are replaced, so that focus and selections stay.
+    // Replaces only cells whose text or markup differs, to keep focus and text selections.
     function refresh(line, row) {
         line.row = row;
         cells(row).forEach((cell, i) => {
@@ -120,10 +120,10 @@ export function dataTable(options) {
         all.indeterminate = count > 0 && count < shown.length;
     }
 
-    // Another page or another search, not the same rows with other numbers: what fits into the window is made at once;
-    // where somebody is at the top of it, the rest follows a frame later.
+    // For mostly new rows (another page, another search).  The rows that fit into the window are made at once; if the page
+    // is scrolled to the top, the others follow a frame later.
     let later = 0;
-    function othersNow(list) {
+    function replaceRows(list) {
         const most = scrollY > 0 ? list.length : Math.ceil(innerHeight / ROW_LEAST_PX);
         body.replaceChildren(...list.slice(0, most).map(makeRow));
         if (list.length <= most) return;
@@ -138,7 +138,7 @@ export function dataTable(options) {
         shown = list;
         cancelAnimationFrame(later);
         const kept = list.filter((row) => old.has(String(key(row)))).length;
-        if (kept * 2 <= list.length && !body.contains(document.activeElement)) othersNow(list);
+        if (kept * 2 <= list.length && !body.contains(document.activeElement)) replaceRows(list);
         else {
             list.forEach((row, i) => {
                 let line = old.get(String(key(row)));

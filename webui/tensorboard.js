@@ -3,16 +3,15 @@
 //
 //   await openTensorBoard({experimentIds: [1, 2], trialIds: [7]})
 //
-// One that shows the same and still runs is opened again; else one is started.  A new tab can only
-// be opened while people's click lasts, so it is opened at once and shows the address of the
-// TensorBoard, where the master says "starting" and looks again by itself until it is there.  A
-// browser that opens no tab gets a dialog with the link when it is ready.
+// Opens a running TensorBoard of the same experiments and trials, or starts one.  A browser opens a new tab only during a
+// click, so the tab is opened at once with the TensorBoard's address; there the master shows "starting" and reloads until
+// it is ready.  If the browser blocks the tab, a dialog shows the link when the TensorBoard is ready.
 
 import {get, post} from "./api.js";
 import {fill, h} from "./dom.js";
 import {stateName} from "./format.js";
-import {button, dialog, errorBox, spinner, toast} from "./widgets.js";
 import {link} from "./router.js";
+import {button, dialog, errorBox, spinner, toast} from "./widgets.js";
 
 const POLL_MS = 500;
 
@@ -26,39 +25,39 @@ async function findOrStart(experimentIds, trialIds) {
     return (await post("/api/v1/tensorboards", {experimentIds, trialIds})).tensorboard;
 }
 
-const WORDS = {QUEUED: "It waits for its turn.", PULLING: "It is being prepared.", STARTING: "It is starting: this takes a few seconds, or a minute or two where TensorBoard has to be installed first."};
+const STATE_TEXTS = {QUEUED: "Waiting in the queue.", PULLING: "Preparing the environment.", STARTING: "Starting. This takes a few seconds, or a minute or two if TensorBoard must be installed first."};
 
-// What is happening, until it can be looked at or the dialog is left.
+// Shows the state until the TensorBoard runs or the user closes the dialog (then null).
 async function waitFor(board, isLeft, show) {
     for (;;) {
         const {tensorboard} = await get(`/api/v1/tensorboards/${board.id}`);
         const state = stateName(tensorboard.state);
         if (state === "RUNNING") return tensorboard;
-        if (["TERMINATING", "TERMINATED"].includes(state)) throw new Error(`the TensorBoard has ended: ${tensorboard.exitStatus || "its log says why"}`);
-        show(WORDS[state] || "");
+        if (["TERMINATING", "TERMINATED"].includes(state)) throw new Error(`the TensorBoard ended: ${tensorboard.exitStatus || "see its log"}`);
+        show(STATE_TEXTS[state] || "");
         await new Promise((done) => setTimeout(done, POLL_MS));
         if (isLeft()) return null;
     }
 }
 
-function progress(board, openTab) {
+function waitDialog(board, openTab) {
     let isLeft = false;
     return dialog("TensorBoard", (close) => {
-        const words = h("p", {role: "status"}, WORDS.STARTING);
+        const words = h("p", {role: "status"}, STATE_TEXTS.STARTING);
         const place = h("div", {class: "tensorboard-wait"}, spinner("Starting …"), words);
-        const logs = h("p", link(`/tasks/${board.id}/logs`, {onclick: () => close()}, "Its log"));
+        const logs = h("p", link(`/tasks/${board.id}/logs`, {onclick: () => close()}, "Log"));
         waitFor(board, () => isLeft, (text) => words.textContent = text).then((ready) => {
             if (!ready) return;
             if (openTab(ready.serviceAddress)) return close();
-            fill(place, h("p", "It is ready."), h("a", {class: "button primary", href: ready.serviceAddress, target: "_blank", rel: "noopener", onclick: () => close()}, "Open TensorBoard"));
+            fill(place, h("p", "TensorBoard is ready."), h("a", {class: "button primary", href: ready.serviceAddress, target: "_blank", rel: "noopener", onclick: () => close()}, "Open TensorBoard"));
         }, (error) => fill(place, errorBox(error)));
         return [place, logs, h("footer", button("Close", () => close()))];
     }).finally(() => isLeft = true);
 }
 
-// Resolves once it is open, or given up.
+// Resolves when the TensorBoard is open or the user has closed the dialog.
 export async function openTensorBoard({experimentIds = [], trialIds = []}) {
-    const tab = window.open("about:blank", "_blank"); // now, or the browser takes it for an advertisement
+    const tab = window.open("about:blank", "_blank"); // before any await, or the browser blocks it as a pop-up
     try {
         const board = await findOrStart(experimentIds, trialIds);
         if (tab) {
@@ -67,7 +66,7 @@ export async function openTensorBoard({experimentIds = [], trialIds = []}) {
             if (stateName(board.state) !== "RUNNING") toast("TensorBoard is starting in a new tab");
             return;
         }
-        await progress(board, () => false);
+        await waitDialog(board, () => false);
     } catch (error) {
         tab?.close();
         throw error;

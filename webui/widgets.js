@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// widgets.js - the small parts that pages are made of.
+// widgets.js - buttons, menus, dialogs and other small parts of pages.
 
 import {fill, h, svg} from "./dom.js";
 import {number, percent, stateKind, stateName} from "./format.js";
@@ -8,12 +8,12 @@ import {link} from "./router.js";
 let counter = 0;
 export const freshId = (name) => `${name}-${++counter}`;
 
-// kind: "primary", "danger", "plain" (no frame); `keys`: a title that tells the shortcut.
+// kind: "primary", "danger" or "plain" (no frame).
 export function button(label, onclick, {kind = "", title, disabled, icon: name, ...rest} = {}) {
     return h("button", {type: "button", class: ["button", kind], onclick, title, disabled, ...rest}, name && icon(name), label);
 }
 
-// While `work` runs the button is off; what fails is told.
+// Disables the button while `work` runs; an error becomes a toast.
 export function workButton(label, work, options) {
     const node = button(label, async () => {
         node.disabled = true;
@@ -49,14 +49,14 @@ export function progressBar(part, label = "progress") {
 
 export const empty = (...children) => h("div", {class: "empty"}, ...children);
 export const spinner = (label = "Loading …") => h("div", {class: "spinner", role: "status"}, label);
-export const errorBox = (error) => h("div", {class: "error", role: "alert"}, h("strong", error?.status === 404 ? "Not there. " : "That did not work. "), sentence(error));
-export const sentence = (error) => {
-    const isModule = error instanceof TypeError && /dynamically imported module/.test(error.message); // it could not be fetched
+export const errorBox = (error) => h("div", {class: "error", role: "alert"}, h("strong", error?.status === 404 ? "Not found. " : "Error. "), errorSentence(error));
+export const errorSentence = (error) => {
+    const isModule = error instanceof TypeError && /dynamically imported module/.test(error.message); // the module could not be fetched
     const text = isModule ? "the master cannot be reached" : String(error?.message || error || "");
     return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 };
 
-// Labelled control: field("Name", input).
+// A control with its label: field("Name", input).
 export function field(label, control, hint) {
     control.id ||= freshId("field");
     return h("div", {class: "field"}, h("label", {for: control.id}, label), control, hint && h("small", {class: "dim"}, hint));
@@ -69,7 +69,7 @@ export const tabs = (list, current, addressOf) => h("nav", {class: "tabs", "aria
     list.filter(Boolean).map(([name, label, count]) => link(addressOf(name), {"aria-current": name === current ? "page" : null}, label,
         count === undefined || count === null ? null : h("span", {class: "count"}, number(count)))));
 
-// ---- what lies over the page ----
+// ---- over the page: toasts, dialogs, menus ----
 
 let toasts = null;
 export function toast(text, kind = "info") {
@@ -78,9 +78,9 @@ export function toast(text, kind = "info") {
     toasts.append(node);
     setTimeout(() => node.remove(), kind === "bad" ? 15000 : 5000);
 }
-export const toastError = (error) => error?.name === "AbortError" || toast(sentence(error), "bad");
+export const toastError = (error) => error?.name === "AbortError" || toast(errorSentence(error), "bad");
 
-// dialog("Title", (close) => content): resolves with what close() was given, undefined when it was left.
+// dialog("Title", (close) => content): resolves with the argument of close(), or undefined if the user dismissed it.
 export function dialog(title, content, {wide = false} = {}) {
     return new Promise((resolve) => {
         let result;
@@ -100,13 +100,13 @@ export function dialog(title, content, {wide = false} = {}) {
     });
 }
 
-// Asks; true when people say yes.
+// Asks for confirmation; true if the user confirms.
 export async function confirm(title, text, yes = "Yes", kind = "primary") {
     return await dialog(title, (close) => [h("p", text), h("footer", button("Cancel", () => close(false)),
         h("button", {type: "button", class: ["button", kind], autofocus: true, onclick: () => close(true)}, yes))]) === true;
 }
 
-// A button with a list of actions below: menu("Actions", [["Pause", pause, {disabled, kind}], …]).
+// A button that opens a list of actions: menu("Actions", [["Pause", pause, {disabled, kind}], …]).
 export function menu(label, items, options = {}) {
     const id = freshId("menu");
     const list = h("div", {class: "menu", popover: "auto", id, role: "menu"});
@@ -136,11 +136,11 @@ export function menu(label, items, options = {}) {
     return h("span", {class: "menu-place"}, opener, list);
 }
 
-// Browsers give pages that came over plain HTTP from another machine no clipboard.
+// Browsers offer no clipboard API to pages loaded over plain HTTP from another machine.
 export async function toClipboard(text) {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
     const area = h("textarea", {class: "hidden", value: text});
-    (document.querySelector("dialog[open]") || document.body).append(area); // nothing outside a dialog can be selected
+    (document.querySelector("dialog[open]") || document.body).append(area); // while a dialog is open, nothing outside it can be selected
     area.select();
     document.execCommand("copy");
     area.remove();
@@ -149,12 +149,12 @@ export async function toClipboard(text) {
 export function saveAs(name, blob) {
     const anchor = h("a", {href: URL.createObjectURL(blob), download: name});
     anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // browsers read it later
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // the browser reads it later
 }
 
 export function copyButton(text, label = "Copy") {
     return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy"});
 }
 
-// Name and value, two columns.
+// Names and values in two columns.
 export const facts = (rows) => h("dl", {class: "facts"}, rows.filter(Boolean).map(([name, shown]) => [h("dt", name), h("dd", shown === "" || shown === null || shown === undefined ? "–" : shown)]));

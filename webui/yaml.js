@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// yaml.js - configurations as people read them: a tree written as YAML, and YAML in colours.
+// yaml.js - writes a configuration as YAML, and colours YAML text.
 //
-// The colours are spans around text, one line at a time; nothing here reads YAML for its meaning:
-// that is the master's business (POST /api/v1/det/check).
+// Colours are spans around text, one line at a time.  Nothing here parses YAML: the master does (POST /api/v1/det/check).
 
 import {h} from "./dom.js";
 
@@ -24,7 +23,7 @@ function write(value, indent, out) {
         const head = key === null ? `${pad}- ` : `${pad}${scalar(key)}: `;
         if (typeof one !== "object" || one === null) out.push(head + scalar(one));
         else if (isEmpty(one)) out.push(head + (Array.isArray(one) ? "[]" : "{}"));
-        else if (key === null && !Array.isArray(one)) { // "- a: 1" in one line
+        else if (key === null && !Array.isArray(one)) { // "- a: 1" on one line
             const inner = [];
             write(one, indent + 2, inner);
             out.push(head + inner[0].trimStart(), ...inner.slice(1));
@@ -48,7 +47,7 @@ export function toYaml(tree) {
 const VALUE = /^(true|false|yes|no|on|off|null|~|[-+]?(\d[\d_]*)?\.?\d+([eE][-+]?\d+)?)$/i;
 const KEY = /^(\s*(?:- +)*)((?:"[^"]*"|'[^']*'|[^\s#:{}[\],"'][^#:]*?))(:)(?=\s|$)/;
 
-// Where a comment begins outside of quotes; the length of the line when there is none.
+// The index of a comment outside quotes; the length of the line if it has none.
 function commentAt(text) {
     let quote = "";
     for (let i = 0; i < text.length; i++) {

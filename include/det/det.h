@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det/det.h - the library of det, whole.
+/* det/det.h - all of the library of det.
  *
- *   det/trial.h       what a training program says and asks: its hyperparameters, its
- *                     metrics, whether it must stop
- *   det/checkpoint.h  saving and restoring its state
+ *   det/trial.h       reports, hyperparameters and stop requests of a training program
+ *   det/checkpoint.h  saves and restores its state
  *   det/trainer.h     when to report, validate, save and stop
- *   det/fit.h         the training loop around it
- *   det/profiler.h    what the machine does meanwhile, and where the time goes
- *   det/data.h        its data: sets, files of records, batches
+ *   det/fit.h         a training loop around it
+ *   det/profiler.h    how busy the machine is meanwhile, and where the time goes
+ *   det/data.h        data sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
- *   det/distributed.h what the processes of one training tell one another
- *   det/searcher.h    how long the search wants it to train
+ *   det/distributed.h messages between the processes that train together
+ *   det/searcher.h    how long the search wants the trial to train
  *   det/metadata.h    notes that a trial keeps about itself
  *   det/client.h      calls to the master, for everything else
- *   det/status.h      how a call can end
+ *   det/status.h      the status codes
  *
- * C99 and C++.  Handles are opaque.  Option structs begin with their own size, so that
- * they may grow: zero them, and set `size`.  Output parameters are written only on
- * success.  The library keeps no global state: two contexts or clients in one process
- * know nothing of one another. */
+ * For C99 and C++. Handles are opaque.  Option structs start with their own size, so
+ * they can grow: zero them, and set `size`.  Output parameters are written only on
+ * success.  The library has no global state: two contexts or clients in one process are
+ * independent. */
 #ifndef DET_DET_H
 #define DET_DET_H
 

@@ -17,26 +17,27 @@
  *     trial.load = load;
  *     return det_status_exit(det_fit_run(det, &trial, &model, NULL));
  *
- * A trial is a struct of functions.  det_fit_run() begins from the latest checkpoint,
+ * A trial is a struct of functions. det_fit_run() starts from the latest checkpoint,
  * trains as long as the configuration or the options say, reports, validates and saves
- * when det/trainer.h says so, and stops when the platform wants the slots back.  Killed
- * at any moment and run again, it does what an undisturbed run does, batch for batch:
- * its place, its averages and its random numbers are in every checkpoint, beside what
- * save() puts there.  A checkpoint that could not be written, because the disk is full,
- * ends the training at the next batch boundary, with its sentence; the one before is
- * still the latest.
+ * when det/trainer.h says so, and stops when the platform wants the slots back.  If the
+ * program is killed at any moment and run again, it does the same as an undisturbed
+ * run, batch for batch: every checkpoint holds its position, its averages and its
+ * random numbers, beside what save() adds.  If a checkpoint cannot be written, for
+ * example because the disk is full, training ends at the next batch boundary with that
+ * failure; the checkpoint before it is still the latest.
  *
- * Several processes train together when the options have a group: each calls
+ * Several processes train together if the options have a group: each calls
  * det_fit_run() and trains its share of every batch, all the same number of batches.
- * Rank 0 reports the means over all ranks; evaluate_batch() is called for every batch
- * once, on one of the ranks, and evaluate() on each; the numbers of all ranks become
- * one, the same everywhere.  Whether to stop is decided by rank 0, or by any that calls
- * det_fit_stop(), and all stop at the same batch.  What one fails with ends it for all.
+ * evaluate_batch() is called once per batch, on one of the ranks; evaluate() is called
+ * on each rank.  Metrics are averaged over all ranks, all ranks see the same result,
+ * and rank 0 reports it.  Rank 0 decides when the platform's request to stop takes
+ * effect; any rank may call det_fit_stop().  All stop at the same batch.  If one rank
+ * fails, all ranks end with its failure.
  *
- * On a cluster the experiment's configuration decides where it says something
- * (searcher.max_length, min_validation_period, min_checkpoint_period,
- * checkpoint_policy, perform_initial_validation, scheduling_unit, records_per_epoch,
- * the hyperparameter global_batch_size); the options fill in the rest. */
+ * On a cluster the experiment's configuration has priority (searcher.max_length,
+ * min_validation_period, min_checkpoint_period, checkpoint_policy,
+ * perform_initial_validation, scheduling_unit, records_per_epoch, and the
+ * hyperparameter global_batch_size); the options fill in the rest. */
 #ifndef DET_FIT_H
 #define DET_FIT_H
 
@@ -52,69 +53,69 @@
 extern "C" {
 #endif
 
-/* A training under way, lent to the functions of the trial. */
+/* A training under way; valid inside the functions of the trial. */
 typedef struct det_fit det_fit;
 
-/* Functions that are NULL are not called.  What a function returns but DET_OK ends the
- * training with that status. */
+/* Functions that are NULL are not called.  A function that returns anything but DET_OK
+ * ends the training with that status. */
 typedef struct det_trial {
     size_t size; /* sizeof(det_trial) */
 
-    /* Trains the next batch.  Needed. */
+    /* Trains the next batch.  Required. */
     det_status (*train_batch)(void *self, det_fit *fit);
-    /* Validates: the whole at once, or batch by batch (0 .. evaluate_batches - 1),
-     * where the metrics of the batches are averaged. */
+    /* Validate: evaluate() does all of it, or evaluate_batch() one batch at a time (0
+     * .. evaluate_batches - 1), and the metrics of the batches are averaged. */
     det_status (*evaluate)(void *self, det_fit *fit);
     det_status (*evaluate_batch)(void *self, det_fit *fit, int64_t batch);
     int64_t evaluate_batches;
-    /* Writes the state of the model with det_checkpoint_put() or into
-     * det_checkpoint_path(), and reads it back.  The checkpoint is an overlapped one:
-     * training goes on as soon as save() returns, and what was put was copied.  Every
-     * rank saves, and the checkpoint holds the files of all: what several of them put
-     * under one name must be the same, so that of a model that all have only rank 0
-     * need put it. */
+    /* save() writes the state of the model with det_checkpoint_put() or into
+     * det_checkpoint_path(); load() reads it back.  The checkpoint overlaps training:
+     * det_checkpoint_put() copies, and training goes on as soon as save() returns.
+     * Every rank saves, and the checkpoint holds the files of all ranks.  Files that
+     * several ranks put under one name must be equal, so for a model that all ranks
+     * share it is enough that rank 0 puts it. */
     det_status (*save)(void *self, det_checkpoint *checkpoint);
     det_status (*load)(void *self, const char *directory);
 
     det_status (*epoch_begin)(void *self, det_fit *fit);
     det_status (*epoch_end)(void *self, det_fit *fit);
-    /* After a validation was reported. */
+    /* Called after a validation was reported. */
     det_status (*validated)(void *self, det_fit *fit, const det_metric *metrics,
                             size_t count);
-    /* After a checkpoint was reported: at the first batch boundary after that, when
-     * training has gone on.  A training that is to resume exactly changes nothing here.
-     */
+    /* Called after a checkpoint was reported, at the next batch boundary, when training
+     * has already gone on.  To make runs resume exactly, change no state here. */
     det_status (*saved)(void *self, det_fit *fit, const char *uuid);
 
-    /* Makes the model and its data, once, before anything else is called:
-     * det_fit_context() has the hyperparameters, det_fit_group() the ranks. */
+    /* Makes the model and its data, once, before any other function: use
+     * det_fit_context() for the hyperparameters and det_fit_group() for the ranks. */
     det_status (*build)(void *self, det_fit *fit);
 } det_trial;
 
-/* Trains.  `options` (NULL: none) as far as the configuration is silent.  DET_OK: the
- * training is complete, or was interrupted because the platform asked for it. */
+/* Runs the training.  `options` (NULL: none) apply where the configuration says
+ * nothing.  DET_OK: the training is complete, or the platform asked it to stop. */
 DET_API det_status det_fit_run(det_context *context, const det_trial *trial, void *self,
                                const det_trainer_options *options);
 
-/* A number that describes this batch or, while validating, the model.  NaN counts. */
+/* Adds a metric of this batch or, while validating, of the model.  NaN is a value too.
+ */
 DET_API det_status det_fit_metric(det_fit *fit, const char *name, double value);
-/* Ends the training at the next batch boundary, with a checkpoint; it counts as
- * complete: run again, it trains no more, unless max_length is another by then. */
+/* Ends the training at the next batch boundary, with a checkpoint.  The training then
+ * counts as complete: a later run trains no more, unless max_length has changed. */
 DET_API void det_fit_stop(det_fit *fit);
 
-/* Batches trained so far, complete epochs, and the place in the current one: what
- * train_batch() is to train is the batch of these numbers. */
+/* Batches trained so far, complete epochs, or the batch in the current epoch: the
+ * numbers of the batch that train_batch() trains next. */
 DET_API int64_t det_fit_batches(const det_fit *fit);
 DET_API int64_t det_fit_epochs(const det_fit *fit);
 DET_API int64_t det_fit_epoch_position(const det_fit *fit);
 /* The context that det_fit_run() was called with. */
 DET_API det_context *det_fit_context(const det_fit *fit);
 
-/* The processes that train together, as the options named them; NULL: none. */
+/* The processes that train together, as given in the options; NULL: none. */
 DET_API det_distributed *det_fit_group(const det_fit *fit);
 
-/* Random numbers that go on after a resume where they were: 64 bits, or 0 <= x < 1.
- * Every rank has its own. */
+/* Returns a random number, of 64 bits or with 0 <= x < 1.  A resumed run continues the
+ * sequence.  Every rank has its own. */
 DET_API uint64_t det_fit_random(det_fit *fit);
 DET_API double det_fit_uniform(det_fit *fit);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det/profiler.h - what the machine does while a trial runs, and where the time goes.
+/* det/profiler.h - measures how busy the machine is while a trial runs, and where the
+ * time goes.
  *
  *     det_profiler_on(det, NULL);
  *     for (;;) {
@@ -12,16 +13,16 @@
  *     }
  *     det_profiler_off(det);
  *
- * A thread of the library's reads how busy processors, memory, disks, network and GPUs
- * are, every second, and reports the means of ten seconds at a time as metrics of the
- * groups `cpu`, `memory`, `disk`, `network` and `gpu`, without steps; what the timings
- * have added up to goes beside them, as the group `timing`.  They travel like every
- * report: training waits for none of it, and `det trial profile` shows it.
+ * A thread of the library reads the use of processors, memory, disks, network and GPUs
+ * every second.  It reports the means of ten seconds as metrics of the groups `cpu`,
+ * `memory`, `disk`, `network` and `gpu`, without steps, and the sums of the timings as
+ * the group `timing`.  They travel like all reports: training does not wait for them.
+ * `det trial profile` shows them.
  *
- * Where the experiment's configuration says `profiling: {enabled: true}` all of it
- * happens by itself from det_init() on.  The library times by itself what it sees: the
- * steps and validations of det_fit_run(), reports, checkpoints, and the waits of a
- * loader that was made with a context (det_loader_options). */
+ * With `profiling: {enabled: true}` in the experiment's configuration all of this
+ * happens automatically from det_init() on.  The library itself times the steps and
+ * validations of det_fit_run(), reports, checkpoints, and the waits of a loader that
+ * was made with a context (det_loader_options). */
 #ifndef DET_PROFILER_H
 #define DET_PROFILER_H
 
@@ -36,9 +37,9 @@ extern "C" {
 #endif
 
 enum det_profiler_flag {
-    /* Only as the experiment's configuration says: nothing where it does not have
-     * profiling.enabled, or where it is on already, and only while the batches that it
-     * names are trained. */
+    /* Follows the experiment's configuration: does nothing without profiling.enabled or
+     * if it is on already, and measures only the batches that the configuration names.
+     */
     DET_PROFILER_CONFIGURED = 1
 };
 
@@ -49,14 +50,14 @@ typedef struct det_profiler_options {
     int64_t samples_per_report; /* at least 1; 0: 10 */
 } det_profiler_options;
 
-/* Begins to measure; NULL counts as all defaults.  One process of each machine does:
- * where the local rank is not 0 nothing happens, and that is no failure.  When it is on
- * already it goes on with these options.  DET_INVALID: options that make no sense.
- * DET_STATE: this task is no trial. */
+/* Starts measuring; NULL means all defaults.  One process per machine measures: on
+ * other local ranks than 0 the call does nothing and returns DET_OK.  If it is on
+ * already, it continues with the new options.  DET_INVALID: an option is wrong.
+ * DET_STATE: this task is not a trial. */
 DET_API det_status det_profiler_on(det_context *context,
                                    const det_profiler_options *options);
-/* Ends measuring, and reports what was measured since the last report; fine when it is
- * not on.  det_close() does it as well. */
+/* Stops measuring, and reports what was measured since the last report.  Does nothing
+ * if it is not on. det_close() calls it too. */
 DET_API det_status det_profiler_off(det_context *context);
 
 /* ---- timings --------------------------------------------------------------------- */
@@ -64,22 +65,22 @@ DET_API det_status det_profiler_off(det_context *context);
 enum det_timing_kind {
     DET_TIMING_DATA = 0,       /* waiting for the next batch */
     DET_TIMING_STEP = 1,       /* training it */
-    DET_TIMING_REPORT = 2,     /* in the library's reports; it times them itself */
-    DET_TIMING_CHECKPOINT = 3, /* saving; from begin to commit it times that itself */
+    DET_TIMING_REPORT = 2,     /* reporting; the library times this itself */
+    DET_TIMING_CHECKPOINT = 3, /* saving; the library times begin to commit itself */
     DET_TIMING_VALIDATE = 4
 };
 
-/* When something began.  Only for det_timing_end(). */
+/* A start time.  Only for det_timing_end(). */
 typedef struct det_timing {
     int64_t begun_us;
     int64_t inner_us;
 } det_timing;
 
-/* Notes when something begins.  Any thread; takes no lock and no memory, and while the
- * profiler is off it costs as good as nothing. */
+/* Notes the start time of something.  Any thread may call it; it takes no lock and no
+ * memory, and costs almost nothing while the profiler is off. */
 DET_API void det_timing_begin(const det_context *context, det_timing *ret_timing);
-/* Adds the time since then to what a kind has taken.  Of DET_TIMING_STEP and
- * DET_TIMING_VALIDATE the waits for data and the reports inside are taken out, so that
+/* Adds the time since det_timing_begin() to the sum of a kind.  For DET_TIMING_STEP and
+ * DET_TIMING_VALIDATE it subtracts the waits for data and the reports inside, so
  * nothing counts twice. */
 DET_API void det_timing_end(det_context *context, const det_timing *timing,
                             enum det_timing_kind kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det/searcher.h - what the search wants of this trial: how long to train, and how good
- * the best of all trials is so far.
+/* det/searcher.h - how long the search wants this trial to train, and the best metric
+ * of all trials so far.
  *
  *     det_operation operation = {sizeof(operation)};
  *
@@ -13,11 +13,11 @@
  *     det_report_validation(det, operation.length.count, metrics, count);
  *     det_operation_complete(det, &operation);
  *
- * A trial has one operation: to train for searcher.max_length.  The searcher itself
- * looks at the validation metrics that are reported; a trial that should end early is
- * asked to stop like any other.  Only rank 0 of several processes reports.
+ * A trial has one operation: to train for searcher.max_length.  The searcher looks at
+ * the reported validation metrics.  If it wants a trial to end early, the trial is
+ * asked to stop like any other.  Of several processes only rank 0 reports.
  *
- * Threads: as in det/trial.h; an operation belongs to one thread at a time. */
+ * Threads: as in det/trial.h; one thread at a time may use an operation. */
 #ifndef DET_SEARCHER_H
 #define DET_SEARCHER_H
 
@@ -33,27 +33,26 @@ extern "C" {
 
 typedef struct det_operation {
     size_t size;       /* sizeof(det_operation) */
-    det_length length; /* counted from the very beginning of the training; with
-                          DET_NO_UNIT the configuration names no unit */
+    det_length length; /* counted from the start of the training; DET_NO_UNIT: the
+                          configuration names no unit */
     int is_completed;
 } det_operation;
 
-/* What the configuration says in searcher.max_length.  DET_NOT_FOUND: it says nothing:
- * train for as long as the program decides itself.  Without a platform that is one
- * epoch.  DET_INVALID: it is no length. */
+/* Reads searcher.max_length of the configuration.  Without a master the default is one
+ * epoch.  DET_NOT_FOUND: it is not set: your program decides how long to train.
+ * DET_INVALID: it is not a length. */
 DET_API det_status det_searcher_operation(det_context *context,
                                           det_operation *ret_operation);
-/* Tells how much of the operation's length is done, in its unit. */
+/* Reports how much of the operation's length is done, in its unit. */
 DET_API det_status det_operation_progress(det_context *context,
                                           const det_operation *operation, double done);
-/* Says that the operation is done; nobody is told but the operation itself.  DET_STATE:
- * it was done already. */
+/* Marks the operation as done.  Sends nothing.  DET_STATE: it was done already. */
 DET_API det_status det_operation_complete(det_context *context,
                                           det_operation *operation);
 
-/* The best value of the searcher's metric that any trial of the experiment has reached
- * so far.  Asks the master, and waits for it.  DET_NOT_FOUND: there is none yet; or
- * there is no platform. */
+/* Gets the best value of the searcher's metric so far, over all trials of the
+ * experiment.  Calls the master and waits for it.  DET_NOT_FOUND: there is none yet, or
+ * there is no master. */
 DET_API det_status det_searcher_best(det_context *context, double *ret_metric);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det/status.h - every way a call of det can end, once.
+/* det/status.h - the status codes.
  *
- * One row a code: its name, the HTTP status and gRPC number that carry it over
- * the wire, the exit code of the command line, and the sentence used when
- * nothing better is known.  New codes go at the end: the numbers are stable. */
+ * One row per code: its name, the HTTP status and gRPC number for it, the exit code of
+ * the command line, and the default text.  New codes go at the end: the numbers are
+ * stable. */
 #ifndef DET_STATUS_H
 #define DET_STATUS_H
 
@@ -27,13 +27,13 @@ extern "C" {
 /*    code             HTTP  gRPC  exit  default text                           */
 #define DET_STATUS_MAP(X)                                                            \
     X(OK,              200,  0,    0,    "ok")                                       \
-    X(FAILED,          500,  13,   1,    "it did not succeed")                       \
+    X(FAILED,          500,  13,   1,    "the operation failed")                     \
     X(INVALID,         400,  3,    2,    "the request is not valid")                 \
     X(UNAUTHENTICATED, 401,  16,   3,    "invalid credentials")                      \
     X(FORBIDDEN,       403,  7,    3,    "not allowed")                              \
     X(NOT_FOUND,       404,  5,    4,    "no such object")                           \
     X(STATE,           400,  9,    5,    "the current state does not allow this")    \
-    X(EXISTS,          409,  6,    5,    "it is there already")                      \
+    X(EXISTS,          409,  6,    5,    "it already exists")                        \
     X(BUSY,            503,  14,   6,    "try again later")                          \
     X(NOMEM,           503,  14,   7,    "out of memory")                            \
     X(IO,              500,  13,   8,    "reading or writing failed")                \
@@ -53,9 +53,9 @@ typedef enum DET_NODISCARD det_status {
 
 /* The name of a code: "NOT_FOUND".  An unknown code reads as FAILED, here and below. */
 DET_API const char *det_status_name(det_status status);
-/* The default sentence of a code. */
+/* The default text of a code. */
 DET_API const char *det_status_text(det_status status);
-/* The HTTP status that carries a code over the wire. */
+/* The HTTP status of a code. */
 DET_API int det_status_http(det_status status);
 /* The gRPC number of a code. */
 DET_API int det_status_grpc(det_status status);

@@ -6,8 +6,8 @@
     with det.core.init() as core_context:
         ...
 
-Everything is loaded when it is first used: this import alone costs next to nothing, and no
-framework is ever imported by it.  What happens underneath is libdet's doing (`_det`).
+Every part is loaded when it is first used: this import alone costs next to nothing, and it never imports a
+framework. libdet (`_det`) does the work.
 """
 import os
 import sys
@@ -74,8 +74,8 @@ def __dir__() -> List[str]:
 
 
 def _give_way() -> None:
-    """In a task the agent has put this package behind PYTHONPATH, which is in front of what
-    the interpreter has installed.  One that has a `determined` of its own keeps it."""
+    """In a task the agent has added this package to PYTHONPATH, which comes before the installed packages of the
+    interpreter. An interpreter that has its own `determined` keeps it."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = [os.path.abspath(place) for place in sys.path]
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average.h - what the ops that average have in common: the ranks, and the way a call
- * of an op goes.
+/* _average.h - the common part of the ops that average: the ranks, and the course of a
+ * call.
  *
  *     begin()   takes the inputs, says what this rank is about to do
- *               the ranks tell each other, and wait for the last
+ *               (the ranks tell each other, and wait for the last)
  *     work()    exchanges and writes the outputs
- *     end()     gives the inputs back, also after a failure
+ *     end()     releases the inputs, also after a failure
  *
- * Their attribute `stream` says whose gradients they are: the optimizers of a process
- * are numbered, and the calls of a stream follow one another on every rank alike. */
+ * The attribute `stream` says whose gradients they are: the optimizers of a process are
+ * numbered, and the calls of one stream come in the same order on every rank. */
 #ifndef AVERAGE_H
 #define AVERAGE_H
 
 #include "_average_peers.h"
 #include "_tf.h"
+#include "base/thread/lock.h"
 
 struct job;
 struct kernel;
 
-/* One a process: MPI has one world. */
+/* One per process: MPI has one world. */
 struct average {
     struct peers peers;
     bool is_open;
@@ -40,15 +41,15 @@ struct kernel {
     int stream;
     bool travels_as_half;
     struct peers_scratch scratch;
-    void *inputs; /* the op's own, and how many */
+    void *inputs; /* of the op's own type */
     int input_count;
     char *fused;
     size_t fused_size;
-    bool is_in_slot;     /* what is small */
-    struct lock lock;    /* of: */
+    bool is_in_slot;     /* the small gradients */
+    struct lock lock;    /* guards: */
     const void *code[2]; /* of the last callback */
-    struct job *jobs;    /* the first is on its way, the others wait for it */
-    struct lock turn;    /* of a call that waits where it is */
+    struct job *jobs;    /* the first is running, the others wait for it */
+    struct lock turn;    /* of a call that waits on its own thread */
 };
 
 void *kernel_new(const struct op *op, TF_OpKernelConstruction *construction);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average_exchange.c - once all ranks are there: vectors become means, rows are put
- * together. */
+/* _average_exchange.c - the exchange itself, after all ranks have agreed: averages
+ * vectors and gathers rows. */
 #include <string.h>
 
 #include "_average_peers_impl.h"
@@ -22,7 +22,7 @@ struct exchange {
     size_t chunk; /* elements of a chunk */
 };
 
-/* Where chunk `round` of a rank's slice begins, and how long it is; in elements. */
+/* Returns where chunk `round` of a rank's slice begins, and its length; in elements. */
 static size_t chunk_at(const struct exchange *x, int rank, size_t round,
                        size_t *ret_len)
 {
@@ -41,22 +41,22 @@ static char *came_from(const struct exchange *x, int rank, size_t round)
 }
 
 /* Sets of requests: parts of even and of odd rounds, means. */
-static mpi_handle *parts(const struct exchange *x, size_t round)
+static mpi_handle *part_requests(const struct exchange *x, size_t round)
 {
     return x->scratch->requests + (round & 1) * 2 * (size_t)x->peers->size;
 }
 
-static mpi_handle *means(const struct exchange *x)
+static mpi_handle *mean_requests(const struct exchange *x)
 {
     return x->scratch->requests + 4 * (size_t)x->peers->size;
 }
 
-/* Our part of the others' chunks leaves; theirs of ours is awaited. */
+/* Sends our parts of the others' chunks, and posts receives for their parts of ours. */
 static det_status send_parts(const struct exchange *x, size_t round, struct err *err)
 {
     int size = x->peers->size;
     int own = x->peers->rank;
-    mpi_handle *requests = parts(x, round);
+    mpi_handle *requests = part_requests(x, round);
     int tag = peers_tag(x->stream, TAG_PART);
     size_t own_len;
     det_status st = DET_OK;
@@ -109,15 +109,15 @@ static det_status send_means(const struct exchange *x, size_t round, struct err 
             continue;
         if (len)
             st = peers_receive(x->peers, into + at * x->unit, len * x->unit, rank, tag,
-                               &means(x)[rank], err);
+                               &mean_requests(x)[rank], err);
         if (!st && own_len)
             st = peers_send(x->peers, into + own_at * x->unit, own_len * x->unit, rank,
-                            tag, &means(x)[size + rank], err);
+                            tag, &mean_requests(x)[size + rank], err);
     }
     return st;
 }
 
-static det_status run(const struct exchange *x, struct err *err)
+static det_status exchange_chunks(const struct exchange *x, struct err *err)
 {
     size_t rounds = (x->share + x->chunk - 1) / x->chunk;
     int count = 2 * x->peers->size;
@@ -127,20 +127,21 @@ static det_status run(const struct exchange *x, struct err *err)
         if (round + 1 < rounds)
             st = send_parts(x, round + 1, err);
         if (!st)
-            st = peers_wait_for(x->peers, parts(x, round), count, err);
+            st = peers_wait_for(x->peers, part_requests(x, round), count, err);
         if (st)
             break;
         make_means(x, round);
-        st = peers_wait_for(x->peers, means(x), count, err); /* of the round before */
+        st = peers_wait_for(x->peers, mean_requests(x), count,
+                            err); /* of the round before */
         if (!st)
             st = send_means(x, round, err);
     }
-    return st ? st : peers_wait_for(x->peers, means(x), count, err);
+    return st ? st : peers_wait_for(x->peers, mean_requests(x), count, err);
 }
 
-/* Everybody sends everything to everybody and makes the means himself, from the same
- * numbers in the same order: one message instead of two behind one another. */
-static det_status run_at_once(const struct exchange *x, struct err *err)
+/* Every rank sends everything to every other rank and makes all means itself, from the
+ * same numbers in the same order: one message instead of two in sequence. */
+static det_status exchange_at_once(const struct exchange *x, struct err *err)
 {
     int size = x->peers->size;
     size_t bytes = x->vector->count * x->unit;
@@ -186,8 +187,8 @@ det_status peers_average(struct peers *peers, struct peers_scratch *scratch, int
     if (!vector->count)
         return DET_OK;
     if (vector->count * unit <= 2 * peers_chunk_bytes(peers))
-        return peers_break_up(peers, scratch, run_at_once(&x, err), err);
-    return peers_break_up(peers, scratch, run(&x, err), err);
+        return peers_break_up(peers, scratch, exchange_at_once(&x, err), err);
+    return peers_break_up(peers, scratch, exchange_chunks(&x, err), err);
 }
 
 /* ---- gathering ------------------------------------------------------------------- */
@@ -217,13 +218,13 @@ bool peers_all_in_slots(const struct peers *peers, const struct peers_scratch *s
     return all;
 }
 
-/* The piece of a rank's rows that begins at `at`. */
+/* Length of the piece of a rank's rows that begins at `at`. */
 static size_t piece_len(size_t bytes, size_t at)
 {
     return at < bytes ? MIN(bytes - at, (size_t)PIECE_BYTES) : 0;
 }
 
-/* One rank's rows on their way. */
+/* The rows of all ranks, on their way. */
 struct gather {
     struct peers *peers;
     struct peers_scratch *scratch;
@@ -238,7 +239,7 @@ static size_t bytes_of_rank(const struct gather *gather, int rank)
     return peers_rows(gather->peers, gather->scratch, rank) * gather->row_bytes;
 }
 
-/* One piece of ours to everybody, and of everybody's to its place. */
+/* Sends one of our pieces to all ranks and receives one piece from each. */
 static det_status gather_pieces(const struct gather *gather, size_t at, struct err *err)
 {
     struct peers *peers = gather->peers;

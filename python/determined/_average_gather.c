@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _average_gather.c - DetGather: every rank gets the rows of all ranks.
  *
- *   rows: T, tensors with equally many rows    all: T, the rows of rank 0, of rank 1,
- * ...
+ *   rows: T   tensors with the same number of rows
+ *   all: T    the rows of rank 0, then of rank 1, ...
  *
- * An embedding's gradient is a list of row numbers and of rows: those that the batch
- * touched.  Put one behind the other they are the gradient of the whole batch, as one
- * process would have made it.  Ranks may have any number of rows.  Where those of every
- * rank fit into its slot of the memory that ranks share, they are taken from there. */
+ * The gradient of an embedding is a list of row numbers and a list of rows: those that
+ * the batch used. Concatenated, they are the gradient of the whole batch, as one
+ * process would have computed it. Ranks may have any number of rows. If the rows of
+ * every rank fit into its slot of the shared memory, they are read from there. */
 #include <string.h>
 
 #include "_average.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 
 enum { INPUTS = 2, LINE = 64, DIMS = 254 };
 
@@ -45,7 +45,7 @@ static det_status take_rows(TF_OpKernelContext *context, int i, struct rows *row
     return DET_OK;
 }
 
-/* Where the rows of tensor `i` begin in the slot of a rank with so many rows. */
+/* Where the rows of tensor `i` begin in the slot of a rank with `count` rows. */
 static size_t place_of(const struct rows *rows, int i, size_t count)
 {
     size_t at = 0;
@@ -80,8 +80,8 @@ static void take_from_slots(const struct kernel *kernel, const struct rows *rows
     }
 }
 
-static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int i,
-                         TF_Status *status, struct err *err)
+static det_status gather_rows(struct kernel *kernel, TF_OpKernelContext *context, int i,
+                              TF_Status *status, struct err *err)
 {
     struct rows *all_rows = kernel->inputs;
     struct rows *rows = &all_rows[i];
@@ -106,10 +106,10 @@ static det_status gather(struct kernel *kernel, TF_OpKernelContext *context, int
     return st;
 }
 
-/* Row numbers and rows: two tensors. */
-static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
-                        TF_Status *status, struct peers_greeting *ret_greeting,
-                        struct err *err)
+/* Takes two tensors: row numbers and rows. */
+static det_status begin_gather(struct kernel *kernel, TF_OpKernelContext *context,
+                               TF_Status *status, struct peers_greeting *ret_greeting,
+                               struct err *err)
 {
     struct rows *rows = kernel->inputs;
     struct peers_greeting greeting = {.tensors = INPUTS};
@@ -121,28 +121,28 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
         return err_default(err, DET_NOMEM);
     for (int i = 0; !st && i < INPUTS; i++) {
         st = take_rows(context, i, &rows[i], status, err);
-        greeting.bytes += rows[i].row_bytes; /* of a row: they may have many or few */
+        greeting.bytes += rows[i].row_bytes; /* of one row: their number may differ */
         greeting.signature = greeting.signature * 64 + (uint64_t)rows[i].type;
     }
     if (!st && rows[0].dims[0] != rows[1].dims[0])
-        st = err_set(err, DET_INVALID, "there are not as many rows as row numbers");
+        st = err_set(err, DET_INVALID, "the numbers of rows and of row numbers differ");
     greeting.rows = (uint64_t)rows[0].dims[0];
     greeting.is_in_slot = !st && put_into_slot(kernel, rows);
     *ret_greeting = greeting;
     return st;
 }
 
-static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
-                       TF_Status *status, struct err *err)
+static det_status gather_tensors(struct kernel *kernel, TF_OpKernelContext *context,
+                                 TF_Status *status, struct err *err)
 {
     det_status st = DET_OK;
 
     for (int i = 0; !st && i < INPUTS; i++)
-        st = gather(kernel, context, i, status, err);
+        st = gather_rows(kernel, context, i, status, err);
     return st;
 }
 
-static void end(struct kernel *kernel)
+static void release_inputs(struct kernel *kernel)
 {
     struct rows *rows = kernel->inputs;
 
@@ -153,7 +153,7 @@ static void end(struct kernel *kernel)
     }
 }
 
-static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
+static void describe_gather(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
     tf->OpDefinitionBuilderAddAttr(op, "stream: int");
     tf->OpDefinitionBuilderAddAttr(op, "T: {float, double, half, bfloat16}");
@@ -164,15 +164,16 @@ static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
     tf->OpDefinitionBuilderAddOutput(op, "all_values: T");
 }
 
-static void *create(TF_OpKernelConstruction *construction)
+static void *create_gather(TF_OpKernelConstruction *construction)
 {
-    static const struct op op = {.begin = begin, .work = work, .end = end};
+    static const struct op op = {
+        .begin = begin_gather, .work = gather_tensors, .end = release_inputs};
 
     return kernel_new(&op, construction);
 }
 
 const struct tf_op tf_gather = {.name = "DetGather",
-                                .describe = describe,
-                                .create = create,
+                                .describe = describe_gather,
+                                .create = create_gather,
                                 .compute_async = kernel_compute,
                                 .free = kernel_free};

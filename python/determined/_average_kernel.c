@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average_kernel.c - a call of an op, from TensorFlow's thread to its end.
+/* _average_kernel.c - one call of an op, from TensorFlow's thread to its end.
  *
- * TensorFlow has as many threads for ops as there are processors, and runs whatever is
- * ready on them.  An op that waited for other ranks on such a thread would keep it from
- * the ops that those ranks wait for: two models trained by two threads, met in opposite
- * order on two ranks of two processors each, waited for each other forever.  So the op
- * is asynchronous: it looks for the other ranks for a moment; when they are not there,
- * the call goes on in a thread of its own, and TensorFlow has its thread back.  Once
- * all ranks are there the rest does not depend on anybody's threads.
+ * TensorFlow has as many threads for ops as there are processors, and runs any op that
+ * is ready on them. If an op waited for other ranks on such a thread, it would block
+ * the ops that those ranks wait for. For example, two threads train two models on two
+ * ranks with two processors each: if the ranks start the models in opposite order, they
+ * wait for each other forever (always with `inter_op_parallelism_threads` 1 or 2, never
+ * with 4). So the op is asynchronous. It waits for the other ranks for two milliseconds.
+ * If they do not come, the call continues in its own thread and TensorFlow gets its
+ * thread back. Once all ranks have come, the rest does not depend on other threads.
  *
- * The calls of one kernel follow one another: MPI's messages have no other order. */
+ * The C API lends the callback that ends an asynchronous op only until kernel_compute()
+ * returns. It is a std::function of libstdc++, so we move it into the job, after a check
+ * that its two pointers point at code. If they do not, the call waits on TensorFlow's
+ * thread.
+ *
+ * The calls of one kernel run one after the other: nothing else orders MPI's
+ * messages. */
 #include <dlfcn.h>
 #include <fenv.h>
 #include <inttypes.h>
@@ -17,7 +24,8 @@
 #include <string.h>
 
 #include "_average.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
+#include "base/thread/lock.h"
 
 /* std::function<void()> of libstdc++. */
 struct callback {
@@ -36,7 +44,7 @@ struct job {
     bool has_begun;
 };
 
-static void start(struct job *job);
+static void start_job(struct job *job);
 
 /* ---- one call -------------------------------------------------------------------- */
 
@@ -48,7 +56,7 @@ static void set_failure(TF_Status *status, const struct err *err)
     tf_api()->SetStatus(status, det_status_grpc(err->status), text);
 }
 
-static det_status greet(struct job *job, TF_Status *status, struct err *err)
+static det_status greet_peers(struct job *job, TF_Status *status, struct err *err)
 {
     struct kernel *kernel = job->kernel;
     struct peers_greeting greeting = {0};
@@ -56,7 +64,7 @@ static det_status greet(struct job *job, TF_Status *status, struct err *err)
 
     if (!average.is_open)
         st = err_set(err, DET_STATE,
-                     "the ranks were not joined yet, or have parted already");
+                     "the ranks are not joined yet, or have already left");
     if (!st)
         st = kernel->op->begin(kernel, job->context, status, &greeting, err);
     if (!st)
@@ -65,8 +73,8 @@ static det_status greet(struct job *job, TF_Status *status, struct err *err)
     return st;
 }
 
-/* The next one of this kernel may begin. */
-static void finish(struct job *job)
+/* Ends a job and starts the next one of its kernel. */
+static void finish_job(struct job *job)
 {
     struct kernel *kernel = job->kernel;
     struct callback done = job->done;
@@ -79,13 +87,13 @@ static void finish(struct job *job)
     tf_api()->RunAsyncOpKernelDoneCallback((void *)&done);
     (void)done.manage(&done, &done, CALLBACK_DESTROY);
     if (next)
-        start(next);
+        start_job(next);
 }
 
-/* TensorFlow's threads take denormal floats for zero, and so do threads that they
- * start; others do not.  Sums are made in one way on all of them, so that a training
- * repeated gives the same bits. */
-static det_status work(struct job *job, TF_Status *status, struct err *err)
+/* TensorFlow's threads treat denormal floats as zero, and so do threads that they
+ * start; other threads do not. Sums use the default mode on all of them, so a repeated
+ * training gives the same bits. */
+static det_status finish_exchange(struct job *job, TF_Status *status, struct err *err)
 {
     fenv_t usual;
     det_status st;
@@ -97,20 +105,20 @@ static det_status work(struct job *job, TF_Status *status, struct err *err)
     return st;
 }
 
-/* False: other ranks are not there yet. */
-static bool run(struct job *job, bool briefly)
+/* Returns false if other ranks have not come yet. */
+static bool advance_job(struct job *job, bool briefly)
 {
     struct kernel *kernel = job->kernel;
     TF_Status *status = tf_api()->NewStatus();
     struct err err = {0};
     bool all_came = false;
-    det_status st = job->has_begun ? DET_OK : greet(job, status, &err);
+    det_status st = job->has_begun ? DET_OK : greet_peers(job, status, &err);
 
     job->has_begun = true;
     if (!st)
         st = peers_listen(&average.peers, &kernel->scratch, briefly, &all_came, &err);
     if (!st && all_came)
-        st = work(job, status, &err);
+        st = finish_exchange(job, status, &err);
     if (st || all_came)
         kernel->op->end(kernel);
     if (st) {
@@ -125,12 +133,12 @@ static bool run(struct job *job, bool briefly)
 
 static void *wait_apart(void *arg)
 {
-    (void)run(arg, false);
-    finish(arg);
+    (void)advance_job(arg, false);
+    finish_job(arg);
     return NULL;
 }
 
-/* Where no thread can be had it waits here. */
+/* Waits on this thread if no other thread can be started. */
 static void wait_elsewhere(struct job *job)
 {
     pthread_attr_t detached;
@@ -143,10 +151,10 @@ static void wait_elsewhere(struct job *job)
     pthread_attr_destroy(&detached);
 }
 
-static void start(struct job *job)
+static void start_job(struct job *job)
 {
-    if (run(job, true))
-        finish(job);
+    if (advance_job(job, true))
+        finish_job(job);
     else
         wait_elsewhere(job);
 }
@@ -158,8 +166,8 @@ static bool is_code(const void *address)
     return address && dladdr(address, &info) != 0;
 }
 
-/* Looks at two of its words; what was seen before is not looked at again, since that
- * takes milliseconds in a library as large as TensorFlow. */
+/* Checks the two code pointers. The last ones are remembered: dladdr() takes
+ * milliseconds in a library as large as TensorFlow. */
 static bool is_callback(struct kernel *kernel, const struct callback *callback)
 {
     const void *code[2];
@@ -179,7 +187,7 @@ static bool is_callback(struct kernel *kernel, const struct callback *callback)
     return true;
 }
 
-/* Takes the callback out of its place, which is empty then. */
+/* Moves the callback out of its place, which is empty afterwards. */
 static bool move_callback(struct kernel *kernel, struct callback *from,
                           struct callback *ret_callback)
 {
@@ -191,10 +199,10 @@ static bool move_callback(struct kernel *kernel, struct callback *from,
 }
 
 /* One call at a time; it waits on the thread it came on. */
-static void run_here(struct job *job, TF_AsyncOpKernelDoneCallback *done)
+static void run_job_here(struct job *job, TF_AsyncOpKernelDoneCallback *done)
 {
     lock_take(&job->kernel->turn);
-    (void)run(job, false);
+    (void)advance_job(job, false);
     lock_give(&job->kernel->turn);
     tf_api()->RunAsyncOpKernelDoneCallback(done);
 }
@@ -210,7 +218,7 @@ void kernel_compute(void *self, TF_OpKernelContext *context,
 
     if (!job || !move_callback(kernel, (void *)done, &here.done)) {
         mem_free(job);
-        run_here(&here, done);
+        run_job_here(&here, done);
         return;
     }
     *job = here;
@@ -221,7 +229,7 @@ void kernel_compute(void *self, TF_OpKernelContext *context,
     *last = job;
     lock_give(&kernel->lock);
     if (is_first)
-        start(job);
+        start_job(job);
 }
 
 /* ---- from creation to end -------------------------------------------------------- */

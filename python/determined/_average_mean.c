@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average_mean.c - DetAverage: the gradients of this rank go in, their means over all
- * ranks come out.
+/* _average_mean.c - DetAverage: gradients of this rank in, their means over all ranks
+ * out.
  *
- *   gradients: T, a list of floats, doubles, halves, bfloat16s    means: T
- *   as_half: bool   halves travel, whatever the gradients are
+ *   gradients: T     a list of floats, doubles, halves, bfloat16s
+ *   means: T
+ *   as_half: bool    send halves, whatever the gradients are
  *
- * What is small is packed into one vector for each kind of number and averaged
- * together; a large gradient is averaged where it is, or from its buffer into that of
- * the output where the input is needed elsewhere, so that nothing is copied.  Halves
- * and bfloat16s travel as floats and are rounded once; doubles stay doubles.
+ * Small gradients are packed into one vector for each kind of number and averaged
+ * together. A large gradient is averaged in place, or from its buffer into that of the
+ * output if the input is needed elsewhere; so nothing is copied. Halves and bfloat16s
+ * travel as floats and are rounded once; doubles stay doubles.
  *
- * Where ranks share memory, and all that is small fits into their slots there, it is
- * packed into this rank's slot before the greeting, and the means are made from the
- * slots of all ranks right into the outputs. */
+ * If the ranks share memory and all small gradients fit into a slot, this rank packs
+ * them into its slot before the greeting, and computes the means from the slots of all
+ * ranks directly into the outputs.
+ *
+ * The ops have kernels for processors only, and NCCL is not used: TensorFlow itself
+ * copies the gradients of a GPU to the host's memory and the means back. That is correct,
+ * but slower. A kernel for GPUs would have to queue its work on TensorFlow's stream. The
+ * C API gives that stream to pluggable devices only ("Accessing device stream is only
+ * supported for pluggable devices"), and we had no TensorFlow with GPUs to try it. */
 #include "_average.h"
 
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 
 enum { LARGE_BYTES = 1 << 20, LINE = 64, DIMS = 254 };
 
@@ -33,7 +40,7 @@ struct piece {
     bool is_fused;
 };
 
-/* ---- what is to be averaged ------------------------------------------------------ */
+/* ---- gradients ------------------------------------------------------------------- */
 
 static det_status number_of(int type, enum number *ret_kind, struct err *err)
 {
@@ -132,7 +139,8 @@ static size_t fused_count(const struct piece *pieces, int count, enum number kin
     return numbers;
 }
 
-/* Where the vectors of the kinds begin, one behind the other; the end of the last. */
+/* Sets where the vector of each kind begins, one after the other; returns the end of
+ * the last. */
 static size_t lay_out(const struct kernel *kernel, size_t begins[NUMBER_COUNT])
 {
     size_t at = 0;
@@ -148,8 +156,8 @@ static size_t lay_out(const struct kernel *kernel, size_t begins[NUMBER_COUNT])
     return at;
 }
 
-/* Memory for what travels together, before this rank greets: who finds none later would
- * leave the others waiting. */
+/* Allocates before this rank greets: a rank that runs out of memory later would leave
+ * the others waiting. */
 static det_status fit_fused(struct kernel *kernel, size_t size, struct err *err)
 {
     char *fused;
@@ -164,8 +172,8 @@ static det_status fit_fused(struct kernel *kernel, size_t size, struct err *err)
     return DET_OK;
 }
 
-/* Into vectors of those that travel together, or, `is_back`, from them. */
-static void pack(const struct kernel *kernel, char *vectors, bool is_back)
+/* Packs the small gradients into vectors, or with `is_back` unpacks them. */
+static void pack_fused(const struct kernel *kernel, char *vectors, bool is_back)
 {
     const struct piece *pieces = kernel->inputs;
     size_t at[NUMBER_COUNT];
@@ -193,7 +201,7 @@ static det_status average_fused(struct kernel *kernel, struct err *err)
     det_status st = DET_OK;
 
     (void)lay_out(kernel, begins);
-    pack(kernel, kernel->fused, false);
+    pack_fused(kernel, kernel->fused, false);
     for (int kind = 0; !st && kind < NUMBER_COUNT; kind++) {
         struct peers_vector vector = {
             .from = kernel->fused + begins[kind],
@@ -207,12 +215,12 @@ static det_status average_fused(struct kernel *kernel, struct err *err)
                                &vector, err);
     }
     if (!st)
-        pack(kernel, kernel->fused, true);
+        pack_fused(kernel, kernel->fused, true);
     return st;
 }
 
-/* From the slots of all ranks; what is of another kind than what travelled goes by way
- * of this rank's own vectors. */
+/* Averages from the slots of all ranks. Gradients of another kind than the one that
+ * travelled go through this rank's own vectors. */
 static void average_slots(struct kernel *kernel)
 {
     const struct piece *pieces = kernel->inputs;
@@ -239,8 +247,8 @@ static void average_slots(struct kernel *kernel)
     }
 }
 
-static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
-                       TF_Status *status, struct err *err)
+static det_status average_pieces(struct kernel *kernel, TF_OpKernelContext *context,
+                                 TF_Status *status, struct err *err)
 {
     struct piece *pieces = kernel->inputs;
     int count = kernel->input_count;
@@ -265,7 +273,7 @@ static det_status work(struct kernel *kernel, TF_OpKernelContext *context,
     return st;
 }
 
-/* What is small is put where it travels from. */
+/* Puts the small gradients where they travel from. */
 static det_status place_fused(struct kernel *kernel, struct err *err)
 {
     size_t begins[NUMBER_COUNT];
@@ -275,15 +283,15 @@ static det_status place_fused(struct kernel *kernel, struct err *err)
 
     kernel->is_in_slot = slot != NULL;
     if (!st && slot)
-        pack(kernel, slot, false);
+        pack_fused(kernel, slot, false);
     return st;
 }
 
 /* ---- the op ---------------------------------------------------------------------- */
 
-static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
-                        TF_Status *status, struct peers_greeting *ret_greeting,
-                        struct err *err)
+static det_status begin_mean(struct kernel *kernel, TF_OpKernelContext *context,
+                             TF_Status *status, struct peers_greeting *ret_greeting,
+                             struct err *err)
 {
     int count = tf_api()->NumInputs(context);
     struct piece *pieces = kernel->inputs;
@@ -304,7 +312,7 @@ static det_status begin(struct kernel *kernel, TF_OpKernelContext *context,
     return st;
 }
 
-static void end(struct kernel *kernel)
+static void release_pieces(struct kernel *kernel)
 {
     struct piece *pieces = kernel->inputs;
 
@@ -332,7 +340,7 @@ static void infer_shapes(TF_ShapeInferenceContext *context, TF_Status *status)
     tf->DeleteShapeHandle(shape);
 }
 
-static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
+static void describe_mean(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
     tf->OpDefinitionBuilderAddAttr(op, "stream: int");
     tf->OpDefinitionBuilderAddAttr(op, "T: list({float, double, half, bfloat16}) >= 1");
@@ -341,16 +349,17 @@ static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
     tf->OpDefinitionBuilderAddOutput(op, "means: T");
 }
 
-static void *create(TF_OpKernelConstruction *construction)
+static void *create_mean(TF_OpKernelConstruction *construction)
 {
-    static const struct op op = {.begin = begin, .work = work, .end = end};
+    static const struct op op = {
+        .begin = begin_mean, .work = average_pieces, .end = release_pieces};
 
     return kernel_new(&op, construction);
 }
 
 const struct tf_op tf_mean = {.name = "DetAverage",
-                              .describe = describe,
+                              .describe = describe_mean,
                               .infer_shapes = infer_shapes,
-                              .create = create,
+                              .create = create_mean,
                               .compute_async = kernel_compute,
                               .free = kernel_free};

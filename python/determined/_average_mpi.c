@@ -22,7 +22,7 @@ static const struct mpi_symbol symbols[] = {
 
 det_status mpi_load(struct mpi *mpi, struct err *err)
 {
-    /* Its plugins look for symbols of the library: global. */
+    /* global: MPI's plugins look for symbols of the library */
     void *library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
 
     if (!library)
@@ -30,8 +30,8 @@ det_status mpi_load(struct mpi *mpi, struct err *err)
     if (!library)
         return err_set(
             err, DET_UNSUPPORTED,
-            "several processes need Open MPI to train together, and there is "
-            "no libmpi.so.40 here: install openmpi-bin");
+            "training with several processes needs Open MPI, but libmpi.so.40 "
+            "was not found: install openmpi-bin");
     for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
         void *found = dlsym(library, symbols[i].name);
 
@@ -70,9 +70,10 @@ det_status mpi_begin(const struct mpi *mpi, struct err *err)
         return st;
     if (is_down)
         return err_set(err, DET_STATE,
-                       "MPI has been shut down in this process, and cannot be started "
+                       "MPI has been shut down in this process and cannot be started "
                        "again: average before MPI_Finalize");
-    /* It would yield whenever it finds nothing; see rest() in _average_peers.c. */
+    /* Without this, MPI yields whenever it finds nothing; see rest_between_looks() in
+     * _average_peers.c. */
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     st = mpi_check(mpi,
                    is_up ? mpi->query_thread(&level)

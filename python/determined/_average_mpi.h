@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average_mpi.h - Open MPI, opened when ranks first average; what is used of it.
+/* _average_mpi.h - the part of Open MPI that we use, loaded when ranks first average.
  *
- * Neither its headers nor its library are needed to build or to train with one process.
- * The types below are those of Open MPI's binary interface, which has been the same
- * since version 1.3: handles are addresses of objects that the library exports. Another
- * MPI has other handles, and is recognised by not exporting them.
+ * Neither its headers nor its library are needed to build, or to train with one
+ * process. The types below are those of Open MPI's binary interface, which has been the
+ * same since version 1.3: handles are addresses of objects that the library exports.
+ * Another MPI has other handles; we recognise it because it does not export them.
  *
- * Only calls that never wait are used: whoever waits does so himself
- * (_average_peers.c), and can say for whom. */
+ * Only calls that never block are used: _average_peers.c does the waiting, and can say
+ * for which rank. */
 #ifndef AVERAGE_MPI_H
 #define AVERAGE_MPI_H
 
@@ -54,12 +54,12 @@ struct mpi {
 #undef MPI_MEMBER
 };
 
-/* Fills the table; the library stays loaded.  DET_UNSUPPORTED, naming the package, when
- * there is no Open MPI here. */
+/* Fills the table; the library stays loaded. DET_UNSUPPORTED, naming the package, if
+ * Open MPI is not installed. */
 det_status mpi_load(struct mpi *mpi, struct err *err);
 
-/* Initialises MPI where nobody has, for calls from any thread.  DET_UNSUPPORTED where
- * somebody did for one thread only. */
+/* Initialises MPI for calls from any thread, unless it is initialised already.
+ * DET_UNSUPPORTED if it was initialised for one thread only. */
 det_status mpi_begin(const struct mpi *mpi, struct err *err);
 
 /* DET_OK for code 0, else DET_FAILED with "<what>: <MPI's own sentence>". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops without branches that compilers turn into vector instructions; what needs more
- * than one pass goes by way of blocks that stay in the first-level cache. */
+/* Loops without branches, which compilers turn into vector instructions. Work that
+ * needs several passes is done in blocks that stay in the first-level cache. */
 #include "_average_number.h"
 
 #include <assert.h>
@@ -53,9 +53,9 @@ static uint16_t half_of_float(float number)
 {
     uint32_t all = bits_of(number);
     uint32_t bits = all & 0x7fffffffu;
-    /* half a unit less one, and one more where the last bit that stays is odd */
+    /* rounds to even: adds half a unit less one, plus one if the last kept bit is 1 */
     uint32_t normal = (bits - ((127u - 15u) << 23) + 0xfffu + (bits >> 13 & 1u)) >> 13;
-    /* beside 0.5 a float's last bit is 2^-24: the addition rounds */
+    /* the last bit of a float near 0.5 is 2^-24, so the addition rounds */
     uint32_t tiny = bits_of(float_of(bits) + 0.5f) - bits_of(0.5f);
     uint32_t large = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
     uint32_t half = bits < bits_of(0x1p-14f) ? tiny : normal;
@@ -68,14 +68,15 @@ static uint16_t bfloat16_of_float(float number)
 {
     uint32_t bits = bits_of(number);
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    uint32_t none = bits >> 16 | 0x40u; /* what is not a number stays so */
+    uint32_t none = bits >> 16 | 0x40u; /* NaN stays NaN */
 
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? none : rounded);
 }
 
 /* ---- many ------------------------------------------------------------------------ */
 
-static void load(float *restrict into, const void *from, enum number kind, size_t count)
+static void load_floats(float *restrict into, const void *from, enum number kind,
+                        size_t count)
 {
     const double *restrict doubles = from;
     const uint16_t *restrict shorts = from;
@@ -93,8 +94,8 @@ static void load(float *restrict into, const void *from, enum number kind, size_
             into[i] = float_of((uint32_t)shorts[i] << 16);
 }
 
-static void store(void *into, const float *restrict from, enum number kind,
-                  size_t count)
+static void store_floats(void *into, const float *restrict from, enum number kind,
+                         size_t count)
 {
     double *restrict doubles = into;
     uint16_t *restrict shorts = into;
@@ -126,8 +127,8 @@ void number_convert(void *into, enum number into_kind, const void *from,
     for (size_t at = 0; at < count; at += BLOCK) {
         size_t some = MIN(count - at, (size_t)BLOCK);
 
-        load(block, (const char *)from + at * from_size, from_kind, some);
-        store((char *)into + at * into_size, block, into_kind, some);
+        load_floats(block, (const char *)from + at * from_size, from_kind, some);
+        store_floats((char *)into + at * into_size, block, into_kind, some);
     }
 }
 
@@ -149,15 +150,15 @@ static void mean_of_floats(char *into, const char *const *from, int ranks, size_
     float term[BLOCK];
     float factor = 1.0f / (float)ranks;
 
-    load(sum, from[0], kind, count);
+    load_floats(sum, from[0], kind, count);
     for (int rank = 1; rank < ranks; rank++) {
-        load(term, from[rank], kind, count);
+        load_floats(term, from[rank], kind, count);
         for (size_t i = 0; i < count; i++)
             sum[i] += term[i];
     }
     for (size_t i = 0; i < count; i++)
         sum[i] *= factor;
-    store(into, sum, kind, count);
+    store_floats(into, sum, kind, count);
 }
 
 static void mean_of_doubles(char *into, const char *const *from, int ranks,

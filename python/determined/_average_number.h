@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _average_number.h - the kinds of numbers that gradients are made of: how they are
- * converted, and how those of several ranks become their mean.
+/* _average_number.h - the kinds of numbers in gradients: conversions and means.
  *
- * Pure.  Sums are made in the order of ranks, whoever makes them: the same numbers
- * always give the same bits.  Halves are summed as floats and rounded once.  Nothing
- * here relies on denormal floats: TensorFlow switches them off in its threads. */
+ * Pure. Sums are made in the order of ranks on every rank: the same numbers always give
+ * the same bits. Halves are summed as floats and rounded once. Nothing here relies on
+ * denormal floats: TensorFlow switches them off in its threads. */
 #ifndef AVERAGE_NUMBER_H
 #define AVERAGE_NUMBER_H
 
@@ -22,14 +21,14 @@ enum { NUMBER_RANKS = 1024 }; /* at most */
 
 size_t number_size(enum number kind);
 
-/* `count` numbers of one kind become numbers of another, rounded to the nearest, ties
- * to even; what is too large becomes infinite.  Between doubles and the small kinds it
- * goes by way of floats.  The two places do not overlap. */
+/* Converts `count` numbers, rounded to nearest, ties to even; a number that is too
+ * large becomes infinite. Conversions between doubles and the small kinds go through
+ * floats. The two places must not overlap. */
 void number_convert(void *into, enum number into_kind, const void *from,
                     enum number from_kind, size_t count);
 
-/* into[i] = the mean of from[0][i] ... from[ranks - 1][i].  `into` may be one of
- * `from`. Floats, doubles and halves. */
+/* into[i] = the mean of from[0][i] ... from[ranks - 1][i]. `into` may be one of `from`.
+ * For floats, doubles and halves. */
 void number_mean(void *into, const void *const *from, int ranks, size_t count,
                  enum number kind);
 

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "_average_peers_impl.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
+#include "base/thread/lock.h"
 
 enum {
     CHUNK_BYTES = 1 << 19, /* measured: more leaves the cache, less costs calls */
@@ -14,12 +15,12 @@ enum {
     SPIN_US = 100,   /* then it sleeps */
     BRIEF_US = 2000, /* most ranks are not further apart */
     NAP_US = 20,
-    LOOK_MS = 20,      /* so often who sleeps looks for those that died */
-    GRACE_US = 100000, /* what one that is gone has sent may still be on its way */
+    LOOK_MS = 20,      /* how often a sleeping rank looks for ranks that died */
+    GRACE_US = 100000, /* messages of a rank that is gone may still arrive */
 };
 
-/* A stream uses three of four numbers; the first of the four are for these. */
-enum word_tag { TAG_LEAVE = 0, TAG_FAIL = 4, TAG_CARD = 8, TAG_VERDICT = 12 };
+/* Each stream uses three of four tags; the first of each four are for these. */
+enum word_tag { TAG_LEAVE = 0, TAG_FAIL = 4, TAG_ADDRESS = 8, TAG_VERDICT = 12 };
 
 int peers_tag(int stream, enum tag tag)
 {
@@ -43,19 +44,19 @@ static void count_time(const struct peers *peers, struct patience *patience)
     patience->waited_us = now_us - patience->since_us;
 }
 
-/* Sleeps rather than yields: who yields on a busy machine is taken to have had its
- * share, and is let in again a tick too late; so says the scheduler of Linux since 6.6.
- */
-static void rest(const struct peers *peers, struct patience *patience, int64_t spin_us)
+/* Sleeps rather than yields: since Linux 6.6, the scheduler charges a yield on a busy
+ * machine as a used share, and the thread runs again a tick too late. */
+static void rest_between_looks(const struct peers *peers, struct patience *patience,
+                               int64_t spin_us)
 {
     count_time(peers, patience);
     if (patience->waited_us > spin_us)
         clock_pause(peers->clock, NAP_US);
 }
 
-/* Whether all of them are done; none is touched unless all are. */
-static det_status test(struct peers *peers, mpi_handle *requests, int count,
-                       bool *ret_are_done, struct err *err)
+/* Tests whether all requests are done; if one is not, MPI changes none of them. */
+static det_status test_requests(struct peers *peers, mpi_handle *requests, int count,
+                                bool *ret_are_done, struct err *err)
 {
     int are_done = 0;
     int code;
@@ -67,7 +68,7 @@ static det_status test(struct peers *peers, mpi_handle *requests, int count,
     return mpi_check(&peers->mpi, code, "gradients did not arrive", err);
 }
 
-static det_status post(struct peers *peers, int code, struct err *err)
+static det_status check_posted(struct peers *peers, int code, struct err *err)
 {
     return mpi_check(&peers->mpi, code, "gradients cannot be sent", err);
 }
@@ -81,7 +82,7 @@ det_status peers_send(struct peers *peers, const void *bytes, size_t len, int to
     code = peers->mpi.isend(bytes, (int)len, peers->mpi.byte, to, tag, peers->comm,
                             ret_request);
     lock_give(&peers->lock);
-    return post(peers, code, err);
+    return check_posted(peers, code, err);
 }
 
 det_status peers_receive(struct peers *peers, void *bytes, size_t len, int from,
@@ -93,11 +94,11 @@ det_status peers_receive(struct peers *peers, void *bytes, size_t len, int from,
     code = peers->mpi.irecv(bytes, (int)len, peers->mpi.byte, from, tag, peers->comm,
                             ret_request);
     lock_give(&peers->lock);
-    return post(peers, code, err);
+    return check_posted(peers, code, err);
 }
 
-/* What nobody waits for any more: it still arrives. */
-static void drop(struct peers *peers, mpi_handle *requests, int count)
+/* Forgets requests that are no longer waited for; their messages still arrive. */
+static void drop_requests(struct peers *peers, mpi_handle *requests, int count)
 {
     lock_take(&peers->lock);
     for (int i = 0; i < count; i++)
@@ -108,21 +109,21 @@ static void drop(struct peers *peers, mpi_handle *requests, int count)
     lock_give(&peers->lock);
 }
 
-/* Of receives, one for each rank: what comes later is not written to their places,
- * which may be freed then. */
-static void withdraw(struct peers *peers, mpi_handle *requests)
+/* Cancels receives, one for each rank: a later message is not written to their buffers,
+ * which may be freed by then. */
+static void withdraw_receives(struct peers *peers, mpi_handle *requests)
 {
     lock_take(&peers->lock);
     for (int rank = 0; rank < peers->size; rank++)
         if (requests[rank] != peers->mpi.request_null)
             (void)peers->mpi.cancel(&requests[rank]);
     lock_give(&peers->lock);
-    drop(peers, requests, peers->size);
+    drop_requests(peers, requests, peers->size);
 }
 
-/* ---- those that are missing ------------------------------------------------------ */
+/* ---- missing ranks --------------------------------------------------------------- */
 
-/* "1, 3 and 2 more" of the ranks that are missing; how many those are. */
+/* Writes "1, 3 and 2 more" for the missing ranks; returns their number. */
 static int list_missing(const struct peers *peers, const bool *is_missing, char *text,
                         size_t size)
 {
@@ -161,7 +162,7 @@ static void give_notice(const struct peers *peers, const bool *is_missing,
             what);
 }
 
-/* Of the ranks whose request is still there. */
+/* Names the ranks whose request is not done. */
 static void notice_requests(const struct peers *peers, const mpi_handle *requests,
                             const char *what, struct patience *patience)
 {
@@ -174,7 +175,8 @@ static void notice_requests(const struct peers *peers, const mpi_handle *request
     give_notice(peers, is_missing, what, patience);
 }
 
-/* Each request on its own: what is done becomes null, and null is done. */
+/* Tests each request on its own: a finished request becomes null, and null counts as
+ * done. */
 static det_status test_each(struct peers *peers, mpi_handle *requests, int count,
                             bool *ret_all, struct err *err)
 {
@@ -184,28 +186,28 @@ static det_status test_each(struct peers *peers, mpi_handle *requests, int count
     for (int i = 0; !st && i < count; i++) {
         bool is_done = false;
 
-        st = test(peers, &requests[i], 1, &is_done, err);
+        st = test_requests(peers, &requests[i], 1, &is_done, err);
         *ret_all = *ret_all && is_done;
     }
     return st;
 }
 
-/* By the words that have come. */
-static enum room_fate fate_of(const struct peers *peers, int rank)
+/* Judges by the received messages and the shared memory. */
+static enum rank_state state_of(const struct peers *peers, int rank)
 {
     if (rank == peers->rank)
-        return ROOM_HERE;
+        return RANK_HERE;
     if (peers->leaving[peers->size + rank] == peers->mpi.request_null)
-        return ROOM_FAILED;
+        return RANK_FAILED;
     if (peers->leaving[rank] == peers->mpi.request_null)
-        return ROOM_LEFT;
-    return peers->room.memory ? room_fate(&peers->room, rank) : ROOM_HERE;
+        return RANK_LEFT;
+    return peers->shm.memory ? shm_rank_state(&peers->shm, rank) : RANK_HERE;
 }
 
-static det_status say_gone(const struct peers *peers, int rank, enum room_fate fate,
+static det_status say_gone(const struct peers *peers, int rank, enum rank_state state,
                            struct err *err)
 {
-    if (fate == ROOM_LEFT)
+    if (state == RANK_LEFT)
         return err_set(err, DET_STATE,
                        "rank %d has ended its training and rank %d goes on: every rank "
                        "must train the same number of batches",
@@ -213,27 +215,27 @@ static det_status say_gone(const struct peers *peers, int rank, enum room_fate f
     return err_set(err, DET_STATE,
                    "rank %d %s while rank %d waited for its gradients: its own lines "
                    "say why",
-                   rank, fate == ROOM_DIED ? "died" : "failed", peers->rank);
+                   rank, state == RANK_DIED ? "died" : "failed", peers->rank);
 }
 
-/* A rank that is gone, and of which one of the requests (of rank 0, 1, ..., and again)
- * has not been answered before it went. */
-static det_status look_for_the_gone(struct peers *peers, mpi_handle *requests,
-                                    int count, struct err *err)
+/* Fails if a rank has gone without answering one of the requests. Requests are ordered
+ * by rank and may repeat that order. */
+static det_status find_gone(struct peers *peers, mpi_handle *requests, int count,
+                            struct err *err)
 {
     bool all = false;
     det_status st = test_each(peers, peers->leaving, 2 * peers->size, &all, err);
     bool is_gone[NUMBER_RANKS];
 
     for (int rank = 0; !st && rank < peers->size; rank++)
-        is_gone[rank] = fate_of(peers, rank) != ROOM_HERE;
-    if (!st) /* what it sent may have come since we last looked */
+        is_gone[rank] = state_of(peers, rank) != RANK_HERE;
+    if (!st) /* its message may have come since we last looked */
         st = test_each(peers, requests, count, &all, err);
     for (int i = 0; !st && i < count; i++) {
         int rank = i % peers->size;
 
         if (is_gone[rank] && requests[i] != peers->mpi.request_null)
-            st = say_gone(peers, rank, fate_of(peers, rank), err);
+            st = say_gone(peers, rank, state_of(peers, rank), err);
     }
     return st;
 }
@@ -244,17 +246,17 @@ det_status peers_wait_for(struct peers *peers, mpi_handle *requests, int count,
     struct patience patience = {0};
     int64_t gone_us = 0;
     bool are_done = false;
-    det_status st = test(peers, requests, count, &are_done, err);
+    det_status st = test_requests(peers, requests, count, &are_done, err);
 
     while (!st && !are_done) {
-        rest(peers, &patience, BRIEF_US); /* all are here: it will not be long */
-        if (patience.waited_us > BRIEF_US &&
-            look_for_the_gone(peers, requests, count, err)) {
+        rest_between_looks(peers, &patience,
+                           BRIEF_US); /* all ranks are here: it will not take long */
+        if (patience.waited_us > BRIEF_US && find_gone(peers, requests, count, err)) {
             gone_us = gone_us ? gone_us : patience.waited_us;
             if (patience.waited_us - gone_us > GRACE_US)
-                return look_for_the_gone(peers, requests, count, err);
+                return find_gone(peers, requests, count, err);
         }
-        st = test(peers, requests, count, &are_done, err);
+        st = test_requests(peers, requests, count, &are_done, err);
     }
     return st;
 }
@@ -275,12 +277,13 @@ static det_status check_ranks(struct peers *peers, int rank, int size, struct er
                        "start the ranks with 'det launch mpi'",
                        rank, size, peers->rank, peers->size);
     if (size > NUMBER_RANKS)
-        return err_set(err, DET_UNSUPPORTED, "%d ranks cannot average; at most %d do",
+        return err_set(err, DET_UNSUPPORTED, "%d ranks cannot average; the limit is %d",
                        size, NUMBER_RANKS);
     return DET_OK;
 }
 
-/* A communicator of our own, whose errors come back. */
+/* Duplicates the communicator, and has errors returned instead of ending the
+ * process. */
 static det_status own_messages(struct peers *peers, struct err *err)
 {
     int code = peers->mpi.comm_dup(peers->mpi.world, &peers->comm);
@@ -326,7 +329,7 @@ det_status peers_open(struct peers *peers, int rank, int size, struct err *err)
     return st;
 }
 
-/* Everybody gets the `len` bytes of everybody, by rank. */
+/* Every rank gets `len` bytes of every rank, ordered by rank. */
 static det_status tell_all(struct peers *peers, void *all, size_t len, int tag,
                            struct err *err)
 {
@@ -349,46 +352,46 @@ static det_status tell_all(struct peers *peers, void *all, size_t len, int tag,
     if (!st)
         st = peers_wait_for(peers, requests, 2 * peers->size, err);
     if (st && requests) {
-        withdraw(peers, requests);
-        drop(peers, requests + peers->size, peers->size);
+        withdraw_receives(peers, requests);
+        drop_requests(peers, requests + peers->size, peers->size);
     }
     mem_free(requests);
     return st;
 }
 
-/* Whoever cannot enter says so, and then nobody does. */
-det_status peers_share(struct peers *peers, struct err *err)
+/* If one rank cannot map the memory, it says so, and no rank uses it. */
+det_status peers_share_memory(struct peers *peers, struct err *err)
 {
-    struct room_card *cards = mem_array((size_t)peers->size, sizeof(*cards));
+    struct shm_address *addresses = mem_array((size_t)peers->size, sizeof(*addresses));
     char *can_enter = mem_array((size_t)peers->size, 1);
     bool all_can = true;
-    det_status st = cards && can_enter ? DET_OK : err_default(err, DET_NOMEM);
+    det_status st = addresses && can_enter ? DET_OK : err_default(err, DET_NOMEM);
 
     if (!st) {
         bool has_begun =
-            !room_begin(&peers->room, peers->rank, peers->size,
-                        2 * peers_chunk_bytes(peers), &cards[peers->rank], NULL);
+            !shm_create(&peers->shm, peers->rank, peers->size,
+                        2 * peers_chunk_bytes(peers), &addresses[peers->rank], NULL);
 
-        st = tell_all(peers, cards, sizeof(*cards), TAG_CARD, err);
+        st = tell_all(peers, addresses, sizeof(*addresses), TAG_ADDRESS, err);
         can_enter[peers->rank] =
-            !st && has_begun && !room_enter(&peers->room, cards, NULL);
+            !st && has_begun && !shm_join(&peers->shm, addresses, NULL);
     }
     if (!st)
         st = tell_all(peers, can_enter, 1, TAG_VERDICT, err);
     for (int rank = 0; !st && rank < peers->size; rank++)
         all_can = all_can && can_enter[rank];
     if (!st && all_can)
-        room_close_door(&peers->room);
+        shm_close_file(&peers->shm);
     else
-        room_done(&peers->room);
-    if (st) /* the others would wait for the rest */
+        shm_done(&peers->shm);
+    if (st) /* the others would wait for us */
         peers_give_up(peers);
-    mem_free(cards);
+    mem_free(addresses);
     mem_free(can_enter);
     return st;
 }
 
-/* A word that cannot be sent is not missed: who sends it has no other way to say so. */
+/* Failures are ignored: there is no other way to tell the other ranks. */
 static det_status send_word(struct peers *peers, int tag)
 {
     static const char word = 1;
@@ -401,12 +404,12 @@ static det_status send_word(struct peers *peers, int tag)
             continue;
         st = peers_send(peers, &word, 1, rank, tag, &request, NULL);
         if (!st)
-            drop(peers, &request, 1);
+            drop_requests(peers, &request, 1);
     }
     return st;
 }
 
-/* True: all have. */
+/* Returns true if all ranks have left. */
 static bool say_goodbye(struct peers *peers)
 {
     struct patience patience = {0};
@@ -416,7 +419,7 @@ static bool say_goodbye(struct peers *peers)
     if (!st)
         st = test_each(peers, peers->leaving, peers->size, &are_gone, NULL);
     while (!st && !are_gone) {
-        rest(peers, &patience, SPIN_US);
+        rest_between_looks(peers, &patience, SPIN_US);
         notice_requests(peers, peers->leaving, "end its training", &patience);
         st = test_each(peers, peers->leaving, peers->size, &are_gone, NULL);
     }
@@ -429,16 +432,16 @@ void peers_close(struct peers *peers, bool at_once)
 
     if (peers->process != getpid())
         return;
-    if (peers->room.memory)
-        room_say(&peers->room, ROOM_LEFT);
+    if (peers->shm.memory)
+        shm_set_state(&peers->shm, RANK_LEFT);
     all_left = !at_once && say_goodbye(peers);
     if (peers->leaving && peers->words) {
-        withdraw(peers, peers->leaving);
-        withdraw(peers, peers->leaving + peers->size);
+        withdraw_receives(peers, peers->leaving);
+        withdraw_receives(peers, peers->leaving + peers->size);
     }
     if (all_left && peers->has_begun_mpi)
         (void)peers->mpi.finalize();
-    room_done(&peers->room);
+    shm_done(&peers->shm);
     mem_free(peers->leaving);
     mem_free(peers->words);
     peers->leaving = NULL;
@@ -450,8 +453,8 @@ void peers_give_up(struct peers *peers)
 {
     if (peers->process != getpid())
         return;
-    if (peers->room.memory)
-        room_say(&peers->room, ROOM_FAILED);
+    if (peers->shm.memory)
+        shm_set_state(&peers->shm, RANK_FAILED);
     (void)send_word(peers, TAG_FAIL);
 }
 
@@ -476,7 +479,8 @@ static det_status fill_scratch(const struct peers *peers, struct peers_scratch *
     scratch->chunks = mem_array(2 * size, peers_chunk_bytes(peers));
     scratch->greetings = mem_array(size, sizeof(struct peers_greeting));
     if (scratch->requests && scratch->chunks && scratch->greetings)
-        scratch->from = mem_array(size, sizeof(void *)); /* last: all is there */
+        scratch->from =
+            mem_array(size, sizeof(void *)); /* last: it marks that all is allocated */
     if (!scratch->from)
         return err_default(err, DET_NOMEM);
     for (size_t i = 0; i < PEERS_SETS * 2 * size; i++)
@@ -495,16 +499,17 @@ void peers_scratch_done(struct peers_scratch *scratch)
 
 /* ---- agreeing -------------------------------------------------------------------- */
 
-/* The others are told: they would wait for what this rank does not send any more. */
+/* Tells the other ranks: they would wait for messages that this rank no longer
+ * sends. */
 det_status peers_break_up(struct peers *peers, struct peers_scratch *scratch,
                           det_status st, struct err *err)
 {
     bool is_first = false;
 
     for (int set = 0; st && set < PEERS_SETS; set++) {
-        withdraw(peers, scratch->requests + (ptrdiff_t)set * 2 * peers->size);
-        drop(peers, scratch->requests + ((ptrdiff_t)set * 2 + 1) * peers->size,
-             peers->size);
+        withdraw_receives(peers, scratch->requests + (ptrdiff_t)set * 2 * peers->size);
+        drop_requests(peers, scratch->requests + ((ptrdiff_t)set * 2 + 1) * peers->size,
+                      peers->size);
     }
     lock_take(&peers->lock);
     if (st && !peers->is_broken) {
@@ -530,8 +535,8 @@ static det_status was_broken(struct peers *peers, struct err *err)
     return st;
 }
 
-static det_status greet(struct peers *peers, struct peers_scratch *scratch,
-                        struct err *err)
+static det_status send_greeting(struct peers *peers, struct peers_scratch *scratch,
+                                struct err *err)
 {
     int tag = peers_tag(scratch->stream, TAG_GREETING);
     size_t len = sizeof(struct peers_greeting);
@@ -558,11 +563,11 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
     det_status st = test_each(peers, scratch->requests, peers->size, &all, err);
 
     while (!st && !all && !(briefly && patience.waited_us > BRIEF_US)) {
-        rest(peers, &patience, SPIN_US);
+        rest_between_looks(peers, &patience, SPIN_US);
         if (patience.waited_us > BRIEF_US) {
             notice_requests(peers, scratch->requests, "average its gradients",
                             &patience);
-            st = look_for_the_gone(peers, scratch->requests, peers->size, err);
+            st = find_gone(peers, scratch->requests, peers->size, err);
         }
         if (!st)
             st = test_each(peers, scratch->requests, peers->size, &all, err);
@@ -573,60 +578,62 @@ static det_status await_greetings(struct peers *peers, struct peers_scratch *scr
                          : st;
 }
 
-/* ---- agreeing in the room -------------------------------------------------------- */
+/* ---- agreeing in shared memory --------------------------------------------------- */
 
-static bool has_room(const struct peers *peers, int stream)
+static bool has_shm(const struct peers *peers, int stream)
 {
-    return peers->room.memory && stream < ROOM_STREAMS;
+    return peers->shm.memory && stream < SHM_STREAMS;
 }
 
-static void notice_room(const struct peers *peers, int stream,
-                        struct patience *patience)
+static void notice_in_shm(const struct peers *peers, int stream,
+                          struct patience *patience)
 {
     bool is_missing[NUMBER_RANKS];
 
     if (!may_notice(peers, patience))
         return;
     for (int rank = 0; rank < peers->size; rank++)
-        is_missing[rank] = !room_hear(&peers->room, stream, rank, 0);
+        is_missing[rank] = !shm_wait(&peers->shm, stream, rank, 0);
     give_notice(peers, is_missing, "average its gradients", patience);
 }
 
-/* Any of them, not only the one that is waited for: that one may be late because it
- * waits for the one that is gone. */
-static det_status look_around(const struct peers *peers, int stream, struct err *err)
+/* Looks at all ranks, not only at the awaited one: it may be late because it waits for
+ * a rank that has gone. */
+static det_status find_gone_in_shm(const struct peers *peers, int stream,
+                                   struct err *err)
 {
-    const struct room *room = &peers->room;
+    const struct shm *shm = &peers->shm;
     det_status st = DET_OK;
 
     for (int rank = 0; !st && rank < peers->size; rank++) {
-        enum room_fate fate = rank == peers->rank ? ROOM_HERE : room_fate(room, rank);
+        enum rank_state state =
+            rank == peers->rank ? RANK_HERE : shm_rank_state(shm, rank);
 
-        if (fate != ROOM_HERE && !room_hear(room, stream, rank, 0))
-            st = say_gone(peers, rank, fate, err);
+        if (state != RANK_HERE && !shm_wait(shm, stream, rank, 0))
+            st = say_gone(peers, rank, state, err);
     }
     return st;
 }
 
-/* One rank; all of them share the patience. */
-static det_status hear_one(struct peers *peers, int stream, int rank, bool briefly,
-                           struct patience *patience, struct err *err)
+/* Waits for one rank; all ranks share the patience. */
+static det_status wait_for_rank(struct peers *peers, int stream, int rank, bool briefly,
+                                struct patience *patience, struct err *err)
 {
     det_status st = DET_OK;
 
-    while (!st && !room_hear(&peers->room, stream, rank,
-                             briefly ? BRIEF_US / 1000 : LOOK_MS)) {
+    while (!st &&
+           !shm_wait(&peers->shm, stream, rank, briefly ? BRIEF_US / 1000 : LOOK_MS)) {
         count_time(peers, patience);
-        st = look_around(peers, stream, err);
+        st = find_gone_in_shm(peers, stream, err);
         if (briefly && patience->waited_us > BRIEF_US)
             break;
-        notice_room(peers, stream, patience);
+        notice_in_shm(peers, stream, patience);
     }
     return st;
 }
 
-static det_status hear_all(struct peers *peers, struct peers_scratch *scratch,
-                           bool briefly, bool *ret_all_came, struct err *err)
+static det_status wait_in_shm(struct peers *peers, struct peers_scratch *scratch,
+                              bool briefly, bool *ret_all_came, struct err *err)
 {
     struct patience patience = {.since_us = clock_mono_us(peers->clock)};
     int stream = scratch->stream;
@@ -636,34 +643,34 @@ static det_status hear_all(struct peers *peers, struct peers_scratch *scratch,
     for (int rank = 0; !st && all && rank < peers->size; rank++) {
         if (rank == peers->rank)
             continue;
-        st = hear_one(peers, stream, rank, briefly, &patience, err);
-        all = !st && room_hear(&peers->room, stream, rank, 0);
+        st = wait_for_rank(peers, stream, rank, briefly, &patience, err);
+        all = !st && shm_wait(&peers->shm, stream, rank, 0);
         if (all)
-            memcpy(&scratch->greetings[rank], room_word(&peers->room, stream, rank),
+            memcpy(&scratch->greetings[rank], shm_word(&peers->shm, stream, rank),
                    sizeof(scratch->greetings[rank]));
     }
     *ret_all_came = !st && all;
     return st;
 }
 
-/* After a failure a slot may still be read by ranks that are a turn behind. */
+/* After a failure, ranks that are a turn behind may still read the slot. */
 void *peers_slot(struct peers *peers, int stream, size_t bytes)
 {
-    return has_room(peers, stream) && bytes <= peers->room.slot_bytes &&
+    return has_shm(peers, stream) && bytes <= peers->shm.slot_bytes &&
                    !was_broken(peers, NULL)
-               ? room_slot(&peers->room, stream)
+               ? shm_slot(&peers->shm, stream)
                : NULL;
 }
 
 const void *peers_slot_of(const struct peers *peers, int stream, int rank)
 {
-    return room_bytes(&peers->room, stream, rank);
+    return shm_bytes(&peers->shm, stream, rank);
 }
 
 /* ---- agreeing, either way -------------------------------------------------------- */
 
-static det_status compare(const struct peers *peers, const struct peers_greeting *all,
-                          struct err *err)
+static det_status compare_greetings(const struct peers *peers,
+                                    const struct peers_greeting *all, struct err *err)
 {
     const struct peers_greeting *first = &all[0];
 
@@ -697,24 +704,24 @@ det_status peers_greet(struct peers *peers, struct peers_scratch *scratch, int s
         return st;
     scratch->greetings[peers->rank] = *greeting;
     scratch->stream = stream;
-    scratch->is_in_room = has_room(peers, stream);
-    if (scratch->is_in_room) {
-        room_tell(&peers->room, stream, greeting, sizeof(*greeting));
+    scratch->is_in_shm = has_shm(peers, stream);
+    if (scratch->is_in_shm) {
+        shm_post(&peers->shm, stream, greeting, sizeof(*greeting));
         return DET_OK;
     }
-    return peers_break_up(peers, scratch, greet(peers, scratch, err), err);
+    return peers_break_up(peers, scratch, send_greeting(peers, scratch, err), err);
 }
 
 det_status peers_listen(struct peers *peers, struct peers_scratch *scratch,
                         bool briefly, bool *ret_all_came, struct err *err)
 {
     bool all = false;
-    det_status st = scratch->is_in_room
-                        ? hear_all(peers, scratch, briefly, &all, err)
+    det_status st = scratch->is_in_shm
+                        ? wait_in_shm(peers, scratch, briefly, &all, err)
                         : await_greetings(peers, scratch, briefly, &all, err);
 
     if (!st && all)
-        st = compare(peers, scratch->greetings, err);
+        st = compare_greetings(peers, scratch->greetings, err);
     *ret_all_came = all;
     return peers_break_up(peers, scratch, st, err);
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _cache_op.c - two operations of TensorFlow that read a cached data set.
  *
- *   DetCachePass   a pass through the data begins: what its steps are to read
- *   DetCacheRead   reads that, for one step, from a file of records
+ *   DetCachePass   begins a pass through the data: lists the steps to read
+ *   DetCacheRead   reads one of these steps from a file of records
  *
- * A tf.data pipeline (keras/_cache.py) runs them without Python and its lock.  A step
- * is a batch, or a stretch of items that TensorFlow takes apart; it is a line of
- * numbers, from which with the attributes everything follows, so that steps may be read
- * by several threads at once:
+ * A tf.data pipeline (keras/_cache.py) runs them without Python and its lock. A step is
+ * a batch, or a run of items that TensorFlow takes apart. It is a row of numbers that,
+ * with the attributes, determines everything, so several threads may read steps at
+ * once:
  *
- *   epoch, where in the epoch's order it begins, items, and of the last step of a pass
- *   the count of changes, of the others -1
+ *   epoch, where in the epoch's order it begins, items; then, for the last step of a
+ *   pass, the count of changes, and -1 for the other steps
  *
- * Where the next pass begins Python says (_cache_position.h), or who reads the last
- * step.  The file is opened once for a process and stays so: its pages are mapped when
- * they are first read, which costs more than to read them again, and pipelines may run
- * for a while after Python has forgotten them.
+ * Python says where the next pass begins (_cache_position.h), or the thread that reads
+ * the last step. A process opens the file once and keeps it open: the first read of a
+ * page maps it, which costs more than reading it again, and pipelines may run for a
+ * while after Python has forgotten them.
  *
- * An item is a record: its components one behind the other, each from a multiple of 8
- * bytes on.
+ * An item is a record: its components one after the other, each at a multiple of 8
+ * bytes.
  *
  *   RAW      the bytes
- *   SHAPED   how many dimensions, the dimensions, the bytes; numbers of 8 bytes
- *   STRINGS  the same of strings: first all lengths, then all bytes
+ *   SHAPED   the number of dimensions, the dimensions, the bytes; numbers of 8 bytes
+ *   STRINGS  the same for strings: first all lengths, then all bytes
  *
- * Records are checked by their checksums, and here nothing in one is believed before it
- * was compared with its length. */
+ * Records have checksums, and every length inside a record is compared with the
+ * record's length before it is used. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,10 +34,11 @@
 #include "_cache_position.h"
 #include "_tf.h"
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "base/permute.h"
 #include "det/data.h"
-#include "libdet/dataset.h"
+#include "libdet/data/dataset.h"
+#include "libdet/data/record_file.h"
 
 enum { SENTENCE_BYTES = 1024, FEW = 64, ALIGN = 8, RANK_MOST = 254 };
 
@@ -47,13 +48,13 @@ enum component_kind { RAW = 0, SHAPED = 1, STRINGS = 2 };
 
 enum row { ROW_EPOCH, ROW_BEGIN, ROW_COUNT, ROW_CHANGES, ROW_NUMBERS };
 
-/* What is read when; both operations have all of it as attributes. */
+/* The plan of a pass; both operations have all of it as attributes. */
 struct plan {
     int64_t position; /* addresses: a struct position, */
-    int64_t records;  /* and what det_cache_open() opened */
+    int64_t records;  /* and the file of det_cache_open() */
     int64_t items;    /* in the file */
     int64_t seed;
-    int64_t shuffle; /* 1: every epoch anew, 2: once, 0: not */
+    int64_t shuffle; /* 1: in every epoch, 2: once, 0: no */
     int64_t steps;   /* of a pass */
     int64_t step;    /* from step to step, in the epoch's order */
     int64_t begin;   /* of the first */
@@ -61,8 +62,8 @@ struct plan {
     int64_t last_begin;
     int64_t last_count;
     int64_t stride;  /* from item to item */
-    int64_t unit;    /* elements of a step: 1, or `count` where it is taken apart */
-    int64_t stacked; /* 0: the only item of a step comes as it is */
+    int64_t unit;    /* elements per step: 1, or `count` if it is taken apart */
+    int64_t stacked; /* 0: the only item of a step is not stacked */
 };
 
 static const struct {
@@ -101,7 +102,7 @@ static bool read_plan(TF_OpKernelConstruction *construction, struct plan *plan)
               plan->unit > 0 && plan->steps > 0;
     if (!is_read)
         tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
-                  "the attributes of a cached data set make no sense");
+                  "the attributes of a cached data set are not valid");
     tf->DeleteStatus(status);
     return is_read;
 }
@@ -155,7 +156,7 @@ static void write_rows(const struct plan *plan, const struct position_state *fro
     }
 }
 
-/* The steps that are left, a line each. */
+/* The steps that are left, one row each. */
 static void pass_compute(void *kernel, TF_OpKernelContext *context)
 {
     const struct plan *plan = kernel;
@@ -181,7 +182,7 @@ static void pass_compute(void *kernel, TF_OpKernelContext *context)
 
 DET_API det_dataset *det_cache_open(const char *path, char *error, size_t error_size);
 
-/* For ctypes.  NULL: `error` says why. */
+/* For ctypes. Returns NULL and writes the reason to `error`. */
 det_dataset *det_cache_open(const char *path, char *error, size_t error_size)
 {
     det_dataset *records = NULL;
@@ -195,8 +196,8 @@ struct component {
     int type;       /* TensorFlow's */
     int64_t kind;   /* enum component_kind */
     int64_t width;  /* bytes of an element; of strings 0 */
-    int64_t rank;   /* -1: items differ, and each is read alone */
-    int64_t *dims;  /* of an item, behind room for the number of items */
+    int64_t rank;   /* -1: the shapes of items differ, each is read alone */
+    int64_t *dims;  /* of an item, after a place for the number of items */
     int64_t length; /* elements of an item */
 };
 
@@ -204,11 +205,11 @@ struct reader {
     struct plan plan;
     const det_dataset *records;
     struct component *components;
-    int64_t *dims; /* of all of them */
+    int64_t *dims; /* of all components */
     int component_count;
 };
 
-/* A failure with a sentence, for TensorFlow. */
+/* Fails the op with a sentence. */
 struct failure {
     int code;
     char text[SENTENCE_BYTES];
@@ -247,7 +248,7 @@ static bool read_list(TF_OpKernelConstruction *construction, const char *name,
     return is_read;
 }
 
-/* Bytes that do not say their shape all have the same. */
+/* RAW components have no shape in the record, so all items have the same. */
 static bool is_sane(const struct component *component, int64_t dims_left)
 {
     return component->kind >= RAW && component->kind <= STRINGS &&
@@ -332,20 +333,20 @@ static void *read_create(TF_OpKernelConstruction *construction)
     }
     if (!read_components(reader, construction))
         tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
-                  "the layout of a cached data set makes no sense");
+                  "the layout of a cached data set is not valid");
     reader->records = (const det_dataset *)(uintptr_t)reader->plan.records;
     return reader;
 }
 
 /* ---- one component of one item --------------------------------------------------- */
 
-/* What is left of a record. */
+/* The unread rest of a record. */
 struct rest {
     const unsigned char *bytes;
     size_t len;
 };
 
-static const unsigned char *take(struct rest *rest, uint64_t len)
+static const unsigned char *take_bytes(struct rest *rest, uint64_t len)
 {
     const unsigned char *bytes = rest->bytes;
     uint64_t padded = (len + ALIGN - 1) / ALIGN * ALIGN;
@@ -360,15 +361,15 @@ static const unsigned char *take(struct rest *rest, uint64_t len)
 
 static bool take_number(struct rest *rest, int64_t *ret_number)
 {
-    const unsigned char *bytes = take(rest, sizeof(*ret_number));
+    const unsigned char *bytes = take_bytes(rest, sizeof(*ret_number));
 
     if (bytes)
         memcpy(ret_number, bytes, sizeof(*ret_number));
     return bytes && *ret_number >= 0;
 }
 
-/* The shape that is written before the bytes: where all items have the same it must be
- * that, else it goes to `dims`. */
+/* Reads the shape before the bytes. If all items have the same shape, it must be that
+ * one; otherwise it goes to `dims`. */
 static bool take_shape(struct rest *rest, const struct component *component,
                        int64_t *dims, int64_t *ret_rank, int64_t *ret_length)
 {
@@ -393,7 +394,7 @@ static bool take_shape(struct rest *rest, const struct component *component,
     return true;
 }
 
-/* Whether so many elements can be left; before room is made for them. */
+/* Whether the rest can hold so many elements; checked before memory is allocated. */
 static bool may_hold(const struct rest *rest, const struct component *component,
                      int64_t length)
 {
@@ -410,7 +411,7 @@ static bool take_strings(const struct tf *tf, struct rest *rest, int64_t count,
     size_t gap;
 
     if (count > (int64_t)(rest->len / sizeof(int64_t)) ||
-        !take(rest, (uint64_t)count * sizeof(int64_t)))
+        !take_bytes(rest, (uint64_t)count * sizeof(int64_t)))
         return false;
     for (int64_t i = 0; i < count; i++) {
         const unsigned char *bytes = rest->bytes;
@@ -428,7 +429,7 @@ static bool take_strings(const struct tf *tf, struct rest *rest, int64_t count,
     return true;
 }
 
-/* The elements, which have their place. */
+/* Copies the elements to their place. */
 static bool take_elements(const struct tf *tf, const struct component *component,
                           struct rest *rest, int64_t length, unsigned char *to)
 {
@@ -439,7 +440,7 @@ static bool take_elements(const struct tf *tf, const struct component *component
         return take_strings(tf, rest, length, to);
     if (__builtin_mul_overflow(length, component->width, &len))
         return false;
-    bytes = take(rest, (uint64_t)len);
+    bytes = take_bytes(rest, (uint64_t)len);
     if (bytes && len)
         memcpy(to, bytes, (size_t)len);
     return bytes != NULL;
@@ -471,7 +472,8 @@ static bool fail_batch(struct batch *batch, int code, const char *text)
     return false;
 }
 
-static bool allocate(struct batch *batch, int c, const int64_t *dims, int64_t rank)
+static bool allocate_output(struct batch *batch, int c, const int64_t *dims,
+                            int64_t rank)
 {
     const struct tf *tf = tf_api();
     const struct component *component = &batch->reader->components[c];
@@ -488,7 +490,7 @@ static bool allocate(struct batch *batch, int c, const int64_t *dims, int64_t ra
     return true;
 }
 
-/* Of components whose items are all alike the tensors are known before any is read. */
+/* If all items are alike, the tensors can be allocated before any item is read. */
 static bool allocate_stacks(struct batch *batch)
 {
     for (int c = 0; c < batch->reader->component_count; c++) {
@@ -501,8 +503,8 @@ static bool allocate_stacks(struct batch *batch)
         memcpy(dims + 1, component->dims + 1,
                (size_t)component->rank * sizeof(int64_t));
         if (!(batch->reader->plan.stacked
-                  ? allocate(batch, c, dims, component->rank + 1)
-                  : allocate(batch, c, dims + 1, component->rank)))
+                  ? allocate_output(batch, c, dims, component->rank + 1)
+                  : allocate_output(batch, c, dims + 1, component->rank)))
             return false;
     }
     return true;
@@ -516,7 +518,7 @@ static bool take_component(struct batch *batch, int c, struct rest *rest)
     if (component->kind != RAW && !take_shape(rest, component, dims, &rank, &length))
         return false;
     if (component->rank < 0 &&
-        (!may_hold(rest, component, length) || !allocate(batch, c, dims, rank)))
+        (!may_hold(rest, component, length) || !allocate_output(batch, c, dims, rank)))
         return false;
     if (!take_elements(tf_api(), component, rest, length, batch->places[c]))
         return false;
@@ -545,7 +547,7 @@ static bool read_item(struct batch *batch, int64_t index)
     return true;
 }
 
-/* Which items `count` places of the order from `first` on are. */
+/* The items at `count` places of the order, from `first` on. */
 static void list_items(const struct plan *plan, const struct permute *order,
                        int64_t first, size_t count, uint64_t *ret_items)
 {
@@ -560,16 +562,16 @@ static void list_items(const struct plan *plan, const struct permute *order,
     }
 }
 
-/* Shuffled items lie anywhere, so that the processor is told of the next ones. */
+/* Shuffled items may lie anywhere, so the processor prefetches the next ones. */
 static void ask_ahead(const struct batch *batch, const uint64_t *items, size_t count,
                       size_t at)
 {
     enum { SOON = 6, NEXT = 2 };
 
     if (batch->reader->plan.shuffle)
-        records_ask_for(batch->reader->records,
-                        at + SOON < count ? (int64_t)items[at + SOON] : -1,
-                        at + NEXT < count ? (int64_t)items[at + NEXT] : -1);
+        record_file_prefetch(batch->reader->records,
+                             at + SOON < count ? (int64_t)items[at + SOON] : -1,
+                             at + NEXT < count ? (int64_t)items[at + NEXT] : -1);
 }
 
 static bool read_items(struct batch *batch)
@@ -608,7 +610,7 @@ static bool find_batch(struct batch *batch, const int64_t *row)
          batch->begin + (batch->count - 1) * plan->stride < plan->items))
         return true;
     return fail_batch(batch, TF_CODE_INVALID_ARGUMENT,
-                      "a step of a cached data set lies outside of it");
+                      "a step of a cached data set lies outside of the data set");
 }
 
 static void read_compute(void *kernel, TF_OpKernelContext *context)
@@ -629,7 +631,7 @@ static void read_compute(void *kernel, TF_OpKernelContext *context)
     tf->GetInput(context, 0, &request, batch.status);
     if (!tf->GetCode(batch.status) &&
         tf->TensorByteSize(request) != ROW_NUMBERS * sizeof(int64_t))
-        (void)fail_batch(&batch, TF_CODE_INVALID_ARGUMENT, "this is no step");
+        (void)fail_batch(&batch, TF_CODE_INVALID_ARGUMENT, "this is not a step");
     else if (self->component_count > FEW)
         (void)fail_batch(&batch, TF_CODE_INVALID_ARGUMENT,
                          "an item of a cached data set has at most 64 components");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "_cache_position.h"
 
-#include "base/mem.h"
-#include "base/task.h"
+#include "base/memory/mem.h"
+#include "base/thread/lock.h"
 
 struct position {
     struct lock lock; /* of: */
@@ -64,7 +64,7 @@ bool position_move_on(struct position *position, int64_t epoch, int64_t changes)
 
 /* ---- for ctypes ------------------------------------------------------------------ */
 
-/* NULL: there is no memory. */
+/* Returns NULL without memory. */
 DET_API struct position *det_cache_position_new(void);
 DET_API void det_cache_position_set(struct position *position, int64_t epoch,
                                     int64_t first);

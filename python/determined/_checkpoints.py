@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of other trainings, for whoever loads a model out of them.
+"""Checkpoints of other trainings, for programs that load a model from them.
 
-Where a checkpoint lies is asked of the trial itself first: its own storage, of a cluster or of a
-run without a master.  What is not there the master knows about: each checkpoint comes with the
-storage of its experiment.  That way works in a trial, in a job, and on any machine that reaches
-the master and sees the storage.  Where there is no master, runs without one are looked through, as
-`det ... --local` does, which counts them: DET_OFFLINE_DIR names one, and is asked before a master.
+The trial itself is asked first: its own storage, of a cluster or of an offline run. The master knows about all
+other checkpoints: each comes with the storage of its experiment. That works in a trial, in a job, and on any
+machine that reaches the master and sees the storage. Without a master, offline runs are searched and numbered
+as `det ... --local` does. DET_OFFLINE_DIR names one offline run and is asked before a master.
 """
 import contextlib
 import json
@@ -18,20 +17,20 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 from determined import _det, _launch, core, errors
 from determined._info import get_cluster_info
 
-# enum det_restore_flag: another program's checkpoint has no manifest
+# enum det_restore_flag: a checkpoint of another program has no manifest
 _FOREIGN = 2
 _USABLE = ("STATE_COMPLETED", "STATE_PARTIALLY_DELETED")
 
 
 class _Master:
-    """What the master knows."""
+    """The checkpoints that the master knows."""
 
     def _get(self, path: str, wanted: str) -> Dict[str, Any]:
         try:
             reply: Dict[str, Any] = json.loads(_det.client().call("GET", path))
             return reply
         except errors.NotFoundError:
-            raise errors.NotFoundError(f"{wanted} is not known to the master: is the id right?") from None
+            raise errors.NotFoundError(f"the master does not know {wanted}: is the id right?") from None
 
     def trial(self, trial_id: int) -> Dict[str, Any]:
         found: Dict[str, Any] = self._get(f"/api/v1/trials/{trial_id}", f"trial {trial_id}")["trial"]
@@ -48,7 +47,7 @@ class _Master:
 
 
 class _Runs:
-    """What runs without a master have left in their folders; one is an experiment with one trial."""
+    """The checkpoints of offline runs; one run is an experiment with one trial."""
 
     def _get(self, wanted: str, *words: str) -> Any:
         where = os.environ.get("DET_OFFLINE_DIR")
@@ -92,20 +91,20 @@ def _known() -> Union[_Master, _Runs]:
 
 
 def checkpoint_of(trial_id: int) -> str:
-    """The checkpoint of a trial's best validation; where none was validated, its latest."""
+    """The checkpoint of a trial's best validation; its latest one if nothing was validated."""
     known = _known()
     best = (known.trial(trial_id).get("bestCheckpoint") or {}).get("uuid")
     if best:
         return str(best)
     found = known.checkpoints(trial_id)
     if not found:
-        raise errors.NotFoundError(f"trial {trial_id} has no checkpoint, or all it had were deleted")
+        raise errors.NotFoundError(f"trial {trial_id} has no checkpoint, or all its checkpoints were deleted")
     latest = max(found, key=lambda each: int((each.get("metadata") or {}).get("steps_completed") or 0))
     return str(latest["uuid"])
 
 
 def uuid_of(which: Union[int, str]) -> str:
-    """Of a checkpoint, by the id of a trial or by itself."""
+    """The record of a checkpoint, by its uuid or the id of a trial."""
     if isinstance(which, bool) or not isinstance(which, (int, str)) or which == "":
         raise TypeError(f"the model to load is {which!r}; expected the id of a trial, or a checkpoint's uuid")
     if isinstance(which, int) or which.isdigit():
@@ -115,7 +114,7 @@ def uuid_of(which: Union[int, str]) -> str:
 
 @contextlib.contextmanager
 def _elsewhere(uuid: str) -> Iterator[pathlib.Path]:
-    """The folder of a checkpoint that somebody knows, to be read only."""
+    """The read-only folder of a known checkpoint."""
     checkpoint = _known().checkpoint(uuid)
     if checkpoint.get("state") not in _USABLE:
         state = str(checkpoint.get("state")).replace("STATE_", "")
@@ -131,7 +130,7 @@ def _elsewhere(uuid: str) -> Iterator[pathlib.Path]:
 
 @contextlib.contextmanager
 def checkpoint_path(which: Union[int, str], core_context: Optional[core.Context] = None) -> Iterator[pathlib.Path]:
-    """The folder of a checkpoint, by its uuid or the id of a trial; to be read only."""
+    """The read-only folder of a checkpoint, by its uuid or the id of a trial."""
     uuid = uuid_of(which)
     with contextlib.ExitStack() as stack:
         path = None

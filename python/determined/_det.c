@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _det.c - libdet for Python: the module determined._det.
  *
- * Nothing is decided here: each method checks types, calls one function of
+ * This module decides nothing: each method checks types, calls one function of
  * include/det, and turns its status into an exception (determined/errors.py) with
- * libdet's own sentence.  One binary serves every Python from 3.11 on: only the limited
- * API is used.
+ * libdet's own sentence. One binary serves every Python from 3.11 on, because it uses
+ * only the limited API. libdet is linked in, so nothing has to be found at run time.
  *
- *   Context     a det_context     open() makes it
- *   Checkpoint  one under way     Context.checkpoint_begin() makes it
- *   Client      a det_client      client() makes it
- *   Distributed a det_distributed distributed() makes it
- *   Trainer     a det_trainer     Context.trainer() makes it
+ *   Context     a det_context         made by open()
+ *   Checkpoint  one in progress       made by Context.checkpoint_begin()
+ *   Client      a det_client          made by client()
+ *   Distributed a det_distributed     made by distributed()
+ *   Trainer     a det_trainer         made by Context.trainer()
  *
- * The interpreter's lock (GIL) is given up around everything that may wait.  A context
- * may therefore be closed by one thread while another is inside of it: `users` counts
- * those inside, and whoever leaves a closed context last ends it.  A checkpoint under
- * way counts as a user.  All counts change under the GIL only.
+ * The interpreter's lock (GIL) is released around every call that may wait. So one
+ * thread may close a context while another thread is inside it: `users` counts the
+ * threads inside, and the last one to leave a closed context ends it. A checkpoint in
+ * progress counts as a user. All counts change under the GIL only.
  *
- * Reporting numbers keeps the GIL: it takes less time than giving it up and getting it
- * back, and the names borrow from the caller's dict. */
+ * Reporting numbers keeps the GIL: releasing and taking it again would take longer, and
+ * the names borrow from the caller's dict. */
 #include "_det.h"
 
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    ON_STACK = 64,       /* metrics of a report that need no memory */
+    ON_STACK = 64,       /* metrics of a report that need no allocation */
     SENTENCE = 1024,     /* of a failure before there is a context */
-    FLUSH_SLICE_MS = 200 /* between two looks for Ctrl-C */
+    FLUSH_SLICE_MS = 200 /* how often we check for Ctrl-C */
 };
 
-/* Beyond it a double is no exact whole number. */
+/* A larger double may not be an exact whole number. */
 static const double exact_most = 9007199254740992.0;
 
 struct client {
@@ -41,9 +41,9 @@ struct client {
 
 /* ---- failures -------------------------------------------------------------------- */
 
-/* Raises what determined.errors has for the status.  Sentences have a fixed size, so
- * that the last letter may be cut: it is replaced. */
-PyObject *fail(det_status status, const char *text)
+/* Raises the exception of determined.errors for the status. Sentences have a fixed
+ * size, so their last character may be incomplete: it is replaced. */
+PyObject *raise_status(det_status status, const char *text)
 {
     PyObject *errors = PyImport_ImportModule("determined.errors");
     PyObject *sentence =
@@ -74,19 +74,19 @@ PyObject *text_or_none(const char *text)
 
 /* ---- contexts: coming and going -------------------------------------------------- */
 
-/* The context, for one call; NULL and an exception when it is closed. */
-det_context *enter(struct context *self)
+/* Returns the context for one call; NULL and an exception if it is closed. */
+det_context *method_enter(struct context *self)
 {
     if (self->is_closed || !self->det) {
-        fail(DET_STATE, "this context is closed");
+        raise_status(DET_STATE, "this context is closed");
         return NULL;
     }
     self->users++;
     return self->det;
 }
 
-/* It may wait for its threads; a checkpoint that the ranks never finished is given up
- * with it, and its group let go. */
+/* May wait for its threads. A checkpoint that the ranks never finished is aborted, and
+ * its group is released. */
 static void end_context(struct context *self, det_context *det)
 {
     struct distributed *saving = self->saving;
@@ -98,7 +98,7 @@ static void end_context(struct context *self, det_context *det)
     distributed_let_go(saving);
 }
 
-void leave(struct context *self)
+void method_leave(struct context *self)
 {
     det_context *det = self->det;
 
@@ -109,24 +109,26 @@ void leave(struct context *self)
     end_context(self, det);
 }
 
-/* The end of a call that returns nothing. */
-PyObject *end(struct context *self, det_status status)
+/* Ends a call that returns nothing. */
+PyObject *method_end(struct context *self, det_status status)
 {
-    PyObject *result = status ? fail(status, det_context_error(self->det)) : none();
+    PyObject *result =
+        status ? raise_status(status, det_context_error(self->det)) : none();
 
-    leave(self);
+    method_leave(self);
     return result;
 }
 
-PyObject *end_text(struct context *self, det_status status, char *text, const char *few)
+PyObject *method_end_text(struct context *self, det_status status, char *text,
+                          const char *few)
 {
     PyObject *result = !text    ? PyErr_NoMemory()
-                       : status ? fail(status, det_context_error(self->det))
+                       : status ? raise_status(status, det_context_error(self->det))
                                 : text_or_none(text);
 
     if (text != few)
         PyMem_Free(text);
-    leave(self);
+    method_leave(self);
     return result;
 }
 
@@ -156,13 +158,14 @@ static PyObject *module_open(PyObject *module, PyObject *args, PyObject *kwargs)
     self = (struct context *)PyType_GenericAlloc(types->context, 0);
     if (!self)
         return NULL;
+    exit_prepare();
     Py_BEGIN_ALLOW_THREADS
     status = det_init(&options, &self->det);
     Py_END_ALLOW_THREADS
     if (!status)
         return (PyObject *)self;
     Py_DECREF((PyObject *)self);
-    return fail(status, error);
+    return raise_status(status, error);
 }
 
 static PyObject *context_close(struct context *self, PyObject *unused)
@@ -171,7 +174,7 @@ static PyObject *context_close(struct context *self, PyObject *unused)
     if (!self->is_closed && self->det) {
         self->users++;
         self->is_closed = 1;
-        leave(self);
+        method_leave(self);
     }
     return none();
 }
@@ -185,7 +188,7 @@ static PyObject *context_interrupted(struct context *self, PyObject *unused)
 }
 
 /* Frees an object of a type of this module. */
-void give_back(PyObject *self)
+void object_free(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -197,7 +200,7 @@ void give_back(PyObject *self)
 static void context_dealloc(struct context *self)
 {
     end_context(self, self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- where we are ---------------------------------------------------------------- */
@@ -216,8 +219,8 @@ static PyObject *slots_of(const det_info *info)
     return list;
 }
 
-/* Puts a value that was just made, and drops it; a failure before it stays. */
-static int put(PyObject *dict, int failed, const char *name, PyObject *value)
+/* Takes the reference to `value`. An earlier failure stays. */
+static int put_item(PyObject *dict, int failed, const char *name, PyObject *value)
 {
     if (!failed && (!value || PyDict_SetItemString(dict, name, value)))
         failed = 1;
@@ -246,7 +249,7 @@ static int put_words(PyObject *dict, const det_info *info)
     int failed = 0;
 
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        failed = put(dict, failed, words[i].name, text_or_none(words[i].value));
+        failed = put_item(dict, failed, words[i].name, text_or_none(words[i].value));
     return failed;
 }
 
@@ -271,8 +274,8 @@ static int put_numbers(PyObject *dict, const det_info *info)
     int failed = 0;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        failed =
-            put(dict, failed, numbers[i].name, PyLong_FromLongLong(numbers[i].value));
+        failed = put_item(dict, failed, numbers[i].name,
+                          PyLong_FromLongLong(numbers[i].value));
     return failed;
 }
 
@@ -284,12 +287,12 @@ static PyObject *info_dict(const det_info *info)
     if (!failed)
         failed = put_words(dict, info) || put_numbers(dict, info);
     if (!failed)
-        failed = put(dict, failed, "slot_ids", slots_of(info));
+        failed = put_item(dict, failed, "slot_ids", slots_of(info));
     if (!failed)
-        failed =
-            put(dict, failed, "is_on_cluster", PyBool_FromLong(info->is_on_cluster));
+        failed = put_item(dict, failed, "is_on_cluster",
+                          PyBool_FromLong(info->is_on_cluster));
     if (!failed)
-        failed = put(dict, failed, "is_trial", PyBool_FromLong(info->is_trial));
+        failed = put_item(dict, failed, "is_trial", PyBool_FromLong(info->is_trial));
     if (failed)
         Py_CLEAR(dict);
     return dict;
@@ -297,7 +300,7 @@ static PyObject *info_dict(const det_info *info)
 
 static PyObject *context_info(struct context *self, PyObject *unused)
 {
-    det_context *det = enter(self);
+    det_context *det = method_enter(self);
     const det_info *info;
     PyObject *result;
 
@@ -305,14 +308,14 @@ static PyObject *context_info(struct context *self, PyObject *unused)
     if (!det)
         return NULL;
     info = det_get_info(det);
-    result = info ? info_dict(info) : fail(DET_STATE, det_context_error(det));
-    leave(self);
+    result = info ? info_dict(info) : raise_status(DET_STATE, det_context_error(det));
+    method_leave(self);
     return result;
 }
 
 /* ---- reports --------------------------------------------------------------------- */
 
-/* A number that a double holds exactly, or a float.  Runs no code of the caller's. */
+/* A number that a double holds exactly, or a float. Runs none of the caller's code. */
 static int is_number(PyObject *value, double *ret_number)
 {
     if (PyFloat_Check(value)) {
@@ -329,22 +332,22 @@ static int is_number(PyObject *value, double *ret_number)
     return *ret_number <= exact_most && *ret_number >= -exact_most;
 }
 
-/* The name of a metric, borrowed from the key; NULL and an exception. */
+/* The name of a metric, borrowed from the key; NULL and an exception if it has none. */
 static const char *name_of(PyObject *key)
 {
     Py_ssize_t len;
     const char *name = PyUnicode_AsUTF8AndSize(key, &len);
 
     if (name && strlen(name) != (size_t)len) {
-        fail(DET_INVALID, "the name of a metric holds a NUL character");
+        raise_status(DET_INVALID, "the name of a metric holds a NUL character");
         return NULL;
     }
     return name;
 }
 
-/* 1: all of them are numbers, 0: not all are, -1: an exception.  The names borrow from
+/* Returns 1 if all are numbers, 0 if not, -1 with an exception. The names borrow from
  * the dict. */
-static int collect(PyObject *dict, det_metric *metrics, size_t count)
+static int collect_numbers(PyObject *dict, det_metric *metrics, size_t count)
 {
     PyObject *key, *value;
     Py_ssize_t position = 0;
@@ -360,7 +363,7 @@ static int collect(PyObject *dict, det_metric *metrics, size_t count)
     return i == count;
 }
 
-/* The number in an array or tensor that holds one; as above. */
+/* The number in an array or tensor that holds one; returns the same. */
 static int number_in(PyObject *value, double *ret_number)
 {
     PyObject *number;
@@ -382,8 +385,8 @@ static int number_in(PyObject *value, double *ret_number)
     return is_one;
 }
 
-/* The same of a list of (name, value): asking a tensor runs other people's code, which
- * may change the dict.  The names borrow from the list. */
+/* The same for a list of (name, value): asking a tensor runs foreign code, which may
+ * change the dict. The names borrow from the list. */
 static int collect_items(PyObject *items, det_metric *metrics, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -417,7 +420,7 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
 
     if (!metrics)
         return PyErr_NoMemory();
-    numbers = collect(dict, metrics, count);
+    numbers = collect_numbers(dict, metrics, count);
     if (!numbers) {
         items = PyDict_Items(dict);
         numbers = items ? collect_items(items, metrics, count) : -1;
@@ -427,8 +430,8 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
     } else if (numbers > 0) {
         det_status status = det_report(self->det, group, steps, metrics, count);
 
-        result =
-            status ? fail(status, det_context_error(self->det)) : Py_NewRef(Py_True);
+        result = status ? raise_status(status, det_context_error(self->det))
+                        : Py_NewRef(Py_True);
     }
     if (metrics != few)
         PyMem_Free(metrics);
@@ -436,8 +439,8 @@ static PyObject *report_dict(struct context *self, const char *group, int64_t st
     return result;
 }
 
-/* (group, steps, dict): True, or False where they are of another kind, or something in
- * the dict is no number, and nothing was reported. */
+/* (group, steps, dict): returns True; False if they have other types or the dict holds
+ * anything but numbers, and then nothing was reported. */
 static PyObject *context_report_numbers(struct context *self, PyObject *const *args,
                                         Py_ssize_t count)
 {
@@ -458,10 +461,10 @@ static PyObject *context_report_numbers(struct context *self, PyObject *const *a
     if (steps < 0)
         return Py_NewRef(Py_False);
     group = PyUnicode_AsUTF8AndSize(args[0], NULL);
-    if (!group || !enter(self))
+    if (!group || !method_enter(self))
         return NULL;
     result = report_dict(self, group, steps, args[2]);
-    leave(self);
+    method_leave(self);
     return result;
 }
 
@@ -475,40 +478,41 @@ static PyObject *context_report_json(struct context *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "sLs|z:report_json", &group, &steps, &metrics,
                           &batches))
         return NULL;
-    det = enter(self);
+    det = method_enter(self);
     if (!det)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     status = det_report_json(det, group, steps, metrics, batches);
     Py_END_ALLOW_THREADS
-    return end(self, status);
+    return method_end(self, status);
 }
 
 static PyObject *context_progress(struct context *self, PyObject *args)
 {
     double progress;
 
-    if (!PyArg_ParseTuple(args, "d:progress", &progress) || !enter(self))
+    if (!PyArg_ParseTuple(args, "d:progress", &progress) || !method_enter(self))
         return NULL;
-    return end(self, det_report_progress(self->det, progress));
+    return method_end(self, det_report_progress(self->det, progress));
 }
 
 static PyObject *context_status(struct context *self, PyObject *args)
 {
     const char *word;
 
-    if (!PyArg_ParseTuple(args, "s:status", &word) || !enter(self))
+    if (!PyArg_ParseTuple(args, "s:status", &word) || !method_enter(self))
         return NULL;
-    return end(self, det_set_status(self->det, word));
+    return method_end(self, det_set_status(self->det, word));
 }
 
 static PyObject *context_early_exit(struct context *self, PyObject *args)
 {
     int reason;
 
-    if (!PyArg_ParseTuple(args, "i:early_exit", &reason) || !enter(self))
+    if (!PyArg_ParseTuple(args, "i:early_exit", &reason) || !method_enter(self))
         return NULL;
-    return end(self, det_report_early_exit(self->det, (enum det_exit_reason)reason));
+    return method_end(self,
+                      det_report_early_exit(self->det, (enum det_exit_reason)reason));
 }
 
 static PyObject *context_alert(struct context *self, PyObject *args)
@@ -517,15 +521,15 @@ static PyObject *context_alert(struct context *self, PyObject *args)
     int level;
 
     if (!PyArg_ParseTuple(args, "is|z:alert", &level, &title, &description) ||
-        !enter(self))
+        !method_enter(self))
         return NULL;
-    return end(self,
-               det_alert(self->det, (enum det_alert_level)level, title, description));
+    return method_end(
+        self, det_alert(self->det, (enum det_alert_level)level, title, description));
 }
 
 static PyObject *context_tensorboard(struct context *self, PyObject *unused)
 {
-    det_context *det = enter(self);
+    det_context *det = method_enter(self);
     const char *path;
     PyObject *result;
 
@@ -536,12 +540,12 @@ static PyObject *context_tensorboard(struct context *self, PyObject *unused)
     path = det_tensorboard_directory(det);
     Py_END_ALLOW_THREADS
     result = path ? PyUnicode_DecodeFSDefault(path)
-                  : fail(DET_FAILED, det_context_error(det));
-    leave(self);
+                  : raise_status(DET_FAILED, det_context_error(det));
+    method_leave(self);
     return result;
 }
 
-/* In slices, so that Ctrl-C is heard. */
+/* Waits in slices to notice Ctrl-C. */
 static PyObject *context_flush(struct context *self, PyObject *args)
 {
     long long left_ms = -1;
@@ -550,7 +554,7 @@ static PyObject *context_flush(struct context *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "|L:flush", &left_ms))
         return NULL;
-    det = enter(self);
+    det = method_enter(self);
     if (!det)
         return NULL;
     for (;;) {
@@ -563,9 +567,9 @@ static PyObject *context_flush(struct context *self, PyObject *args)
         if (left_ms >= 0)
             left_ms -= slice_ms;
         if (status != DET_TIMEOUT || left_ms == 0)
-            return end(self, status);
+            return method_end(self, status);
         if (PyErr_CheckSignals()) {
-            leave(self);
+            method_leave(self);
             return NULL;
         }
     }
@@ -577,7 +581,7 @@ static PyObject *context_preempted(struct context *self, PyObject *unused)
 {
     (void)unused;
     if (self->is_closed || !self->det)
-        return fail(DET_STATE, "this context is closed");
+        return raise_status(DET_STATE, "this context is closed");
     return PyBool_FromLong(det_preempted(self->det));
 }
 
@@ -589,13 +593,13 @@ static PyObject *context_preempt_ack(struct context *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "|L:preempt_ack", &timeout_ms))
         return NULL;
-    det = enter(self);
+    det = method_enter(self);
     if (!det)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     status = det_preempt_ack(det, timeout_ms);
     Py_END_ALLOW_THREADS
-    return end(self, status);
+    return method_end(self, status);
 }
 
 /* ---- calls to the master --------------------------------------------------------- */
@@ -624,7 +628,7 @@ static PyObject *module_client(PyObject *module, PyObject *args, PyObject *kwarg
     if (!status)
         return (PyObject *)self;
     Py_DECREF((PyObject *)self);
-    return fail(status, error);
+    return raise_status(status, error);
 }
 
 static PyObject *client_call(struct client *self, PyObject *args)
@@ -637,13 +641,13 @@ static PyObject *client_call(struct client *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "ss|z:call", &method, &path, &body))
         return NULL;
     if (self->is_busy)
-        return fail(DET_STATE, "this client is in use by another thread");
+        return raise_status(DET_STATE, "this client is in use by another thread");
     self->is_busy = 1;
     Py_BEGIN_ALLOW_THREADS
     status = det_call(self->det, method, path, body, &reply);
     Py_END_ALLOW_THREADS
     if (status)
-        fail(status, det_error_text(self->det));
+        raise_status(status, det_error_text(self->det));
     else
         result = text_or_none(det_reply_body(reply, NULL));
     det_reply_free(reply);
@@ -654,7 +658,7 @@ static PyObject *client_call(struct client *self, PyObject *args)
 static void client_dealloc(struct client *self)
 {
     det_client_close(self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- the module ------------------------------------------------------------------ */
@@ -776,6 +780,7 @@ static PyMethodDef module_methods[] = {
     METHOD("distributed", module_distributed, METH_VARARGS | METH_KEYWORDS),
     METHOD("order", module_order, METH_VARARGS | METH_KEYWORDS),
     METHOD("gather", module_gather, METH_VARARGS),
+    METHOD("leave", module_leave, METH_VARARGS),
     {0},
 };
 

@@ -21,9 +21,9 @@ struct context {
     PyObject_HEAD
     det_context *det;           /* NULL: ended */
     int is_closed;              /* no more calls begin */
-    unsigned users;             /* calls and checkpoints under way */
-    struct distributed *saving; /* the ranks of an overlapped checkpoint whose outcome
-                                   is not known; NULL: none */
+    unsigned users;             /* calls and checkpoints in progress */
+    struct distributed *saving; /* ranks of an overlapped checkpoint, until its
+                                   outcome is known; NULL: none */
 };
 
 struct checkpoint {
@@ -42,27 +42,27 @@ struct distributed {
     int is_busy;
     int is_closed;        /* no more calls begin */
     int is_interrupted;   /* an exception is set */
-    unsigned checkpoints; /* under way: the group lives until they are gone */
+    unsigned checkpoints; /* in progress: the group lives until they are gone */
 };
 
-/* Raises what determined.errors has for the status; returns NULL. */
-PyObject *fail(det_status status, const char *text);
+/* Raises the exception of determined.errors for the status; returns NULL. */
+PyObject *raise_status(det_status status, const char *text);
 /* None, and a text as a string; NULL is None. */
 PyObject *none(void);
 PyObject *text_or_none(const char *text);
 
-/* The context, for one call; NULL and an exception when it is closed. */
-det_context *enter(struct context *self);
-void leave(struct context *self);
-/* Leaves, at the end of a call that returns nothing. */
-PyObject *end(struct context *self, det_status status);
-/* The same of one that returns a text, NULL where there was no memory for it.  It is
- * freed, unless it is `few`. */
-PyObject *end_text(struct context *self, det_status status, char *text,
-                   const char *few);
+/* Returns the context for one call; NULL and an exception if it is closed. */
+det_context *method_enter(struct context *self);
+void method_leave(struct context *self);
+/* Ends a call that returns nothing. */
+PyObject *method_end(struct context *self, det_status status);
+/* Ends a call that returns a text, NULL without memory. Frees the text, unless it is
+ * `few`. */
+PyObject *method_end_text(struct context *self, det_status status, char *text,
+                          const char *few);
 
 /* Frees an object of a type of this module. */
-void give_back(PyObject *self);
+void object_free(PyObject *self);
 
 /* _det_checkpoint.c */
 extern PyType_Slot checkpoint_slots[];
@@ -77,18 +77,23 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args);
 PyObject *context_checkpoint_delete(struct context *self, PyObject *args);
 
 /* _det_distributed.c */
-/* The group for a call that waits for other ranks; NULL and an exception.  Around the
- * call itself, which must not hold the GIL, the thread goes into `thread`:
+/* Returns the group for a call that waits for other ranks; NULL and an exception. The
+ * call itself must not hold the GIL; around it the thread state goes into `thread`:
  *     self->thread = PyEval_SaveThread(); ...; PyEval_RestoreThread(self->thread);
- * `result` is dropped, and NULL returned, where a signal raised meanwhile. */
+ * distributed_end() drops `result` and returns NULL if a signal raised meanwhile. */
 det_distributed *distributed_take(struct distributed *self);
-/* The same for a checkpoint under way, which may end though the group is closed. */
+/* The same for a checkpoint in progress, which may end after the group is closed. */
 det_distributed *distributed_take_again(struct distributed *self);
 PyObject *distributed_end(struct distributed *self, PyObject *result);
-/* Holds a group for a checkpoint, and lets it go: a closed one ends with the last. */
+/* Holds a group for a checkpoint, and releases it: a closed group ends with the last
+ * one. */
 struct distributed *distributed_hold(struct distributed *self);
 void distributed_let_go(struct distributed *self);
 PyTypeObject *make_distributed_type(PyObject *module);
+/* _det_exit.c: to be called before each det_init(). */
+void exit_prepare(void);
+PyObject *module_leave(PyObject *module, PyObject *args);
+
 PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* _det_data.c */
@@ -113,7 +118,8 @@ PyObject *context_metadata_set(struct context *self, PyObject *args);
 PyObject *context_trainer(struct context *self, PyObject *args);
 PyTypeObject *make_trainer_type(PyObject *module);
 
-/* Through a type that every function may be cast to and from without a warning. */
+/* Casts through a type that every function may be cast to and from without a
+ * warning. */
 #define METHOD(name, function, flags)                                                  \
     {                                                                                  \
         name, (PyCFunction)(void (*)(void))(function), flags, NULL                     \

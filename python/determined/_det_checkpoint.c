@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _det_checkpoint.c - checkpoints for Python: saving and the way back. */
+/* _det_checkpoint.c - checkpoints for Python: saving and restoring. */
 #include "_det.h"
 
 #include <limits.h>
 #include <string.h>
 
-enum { METADATA = 4096 }; /* of a checkpoint, at the first attempt */
+enum { METADATA = 4096 }; /* of a checkpoint; the first attempt */
 
 /* ---- calls that may wait for ranks, or ask Python -------------------------------- */
 
-/* One call without the GIL.  The group's thread, where there is one, is also that of
- * the look for signals. */
+/* One call without the GIL. The thread of the group, if there is a group, is also the
+ * one that checks for signals. */
 struct call {
     struct distributed *group; /* NULL: none */
     PyThreadState *own;
@@ -33,7 +33,7 @@ static void call_end(struct call *call)
     PyEval_RestoreThread(*thread_of(call));
 }
 
-/* Asks Python; what it raises is kept until the call is over. */
+/* Calls the Python selector; an exception is kept until the call is over. */
 static int select_path(void *self, const char *path)
 {
     struct call *call = self;
@@ -52,7 +52,7 @@ static int select_path(void *self, const char *path)
     return is_wanted;
 }
 
-/* Takes what Python has passed: None, or a callable and a group. */
+/* Takes the arguments from Python: None or a callable, and a group. */
 static int call_open(struct call *call, struct context *self, PyObject *selector,
                      PyObject *group)
 {
@@ -63,7 +63,7 @@ static int call_open(struct call *call, struct context *self, PyObject *selector
         return 0;
     }
     if (group && group != Py_None && !PyObject_TypeCheck(group, types->distributed)) {
-        PyErr_SetString(PyExc_TypeError, "the group is no _det.Distributed");
+        PyErr_SetString(PyExc_TypeError, "the group is not a _det.Distributed");
         return 0;
     }
     call->selector = selector == Py_None ? NULL : selector;
@@ -76,7 +76,7 @@ static det_distributed *call_group(const struct call *call)
     return call->group ? call->group->det : NULL;
 }
 
-/* `result`, or what was raised meanwhile: by a signal, or by the selector. */
+/* Returns `result`, or NULL if a signal or the selector raised meanwhile. */
 static PyObject *call_close(struct call *call, PyObject *result)
 {
     if (call->type) {
@@ -90,28 +90,28 @@ static PyObject *call_close(struct call *call, PyObject *result)
     return result;
 }
 
-/* The failure of the call; where something was raised already that is told instead. */
+/* Raises the failure of the call, unless an exception is already set. */
 static PyObject *call_fail(struct call *call, det_status status, struct context *self)
 {
     if (call->type || (call->group && call->group->is_interrupted))
         return NULL;
-    return fail(status, det_context_error(self->det));
+    return raise_status(status, det_context_error(self->det));
 }
 
 /* ---- checkpoints under way ------------------------------------------------------- */
 
-/* The group of the checkpoint before this one waits inside of the same call. */
+/* The group of the previous checkpoint waits inside the same call. */
 static int check_same_group(const struct context *self, const struct call *call)
 {
     if (!self->saving || !call->group || self->saving == call->group)
         return 1;
-    fail(DET_STATE,
-         "another group of ranks has not finished its checkpoint: all of them "
-         "call checkpoint_wait() first");
+    raise_status(DET_STATE,
+                 "another group of ranks has not finished its checkpoint: all of them "
+                 "must call checkpoint_wait() first");
     return 0;
 }
 
-/* The group of an overlapped checkpoint is held until its outcome was told. */
+/* Holds the group of an overlapped checkpoint until its outcome is known. */
 static void swap_saving(struct context *self, struct distributed *group)
 {
     struct distributed *before = self->saving;
@@ -155,7 +155,7 @@ PyObject *context_checkpoint_begin(struct context *self, PyObject *args,
     if (!check_same_group(self, &call))
         return call_close(&call, NULL);
     made = (struct checkpoint *)PyType_GenericAlloc(types->checkpoint, 0);
-    if (!made || !enter(self)) {
+    if (!made || !method_enter(self)) {
         Py_XDECREF((PyObject *)made);
         return call_close(&call, NULL);
     }
@@ -166,26 +166,27 @@ PyObject *context_checkpoint_begin(struct context *self, PyObject *args,
     if (status) {
         Py_DECREF((PyObject *)made);
         call_fail(&call, status, self);
-        leave(self);
+        method_leave(self);
         return call_close(&call, NULL);
     }
-    /* It stays inside of the context until it is committed or aborted. */
+    /* Stays inside the context until it is committed or aborted. */
     made->owner = (struct context *)Py_NewRef((PyObject *)self);
     made->det = det;
     made->is_overlapped = (options.flags & DET_CHECKPOINT_OVERLAPPED) != 0;
     if (call.group) {
         made->group = distributed_hold(call.group);
-        swap_saving(self, NULL); /* the one before is over */
+        swap_saving(self, NULL); /* the previous one is over */
     }
     return call_close(&call, (PyObject *)made);
 }
 
-/* The checkpoint, and its group, for one call. */
+/* Returns the checkpoint and its group for one call. */
 static det_checkpoint *checkpoint_take(struct checkpoint *self, struct call *call)
 {
     if (!self->det || self->is_busy) {
-        fail(DET_STATE, self->is_busy ? "this checkpoint is in use by another thread"
-                                      : "this checkpoint is committed or aborted");
+        raise_status(DET_STATE, self->is_busy
+                                    ? "this checkpoint is in use by another thread"
+                                    : "this checkpoint is committed or aborted");
         return NULL;
     }
     if (self->group && !distributed_take_again(self->group))
@@ -204,11 +205,11 @@ static void checkpoint_drop(struct checkpoint *self)
     if (group && self->is_overlapped)
         swap_saving(self->owner, group);
     distributed_let_go(group);
-    leave(self->owner);
+    method_leave(self->owner);
     Py_CLEAR(self->owner);
 }
 
-/* The end of one; its group, which `call` holds, outlives it. */
+/* Ends a checkpoint; its group, which `call` holds, outlives it. */
 static PyObject *checkpoint_end(struct checkpoint *self, struct call *call)
 {
     PyObject *group = (PyObject *)call->group;
@@ -289,7 +290,7 @@ static PyObject *checkpoint_path(struct checkpoint *self, void *unused)
 {
     (void)unused;
     if (!self->det)
-        return fail(DET_STATE, "this checkpoint is committed or aborted");
+        return raise_status(DET_STATE, "this checkpoint is committed or aborted");
     return PyUnicode_DecodeFSDefault(det_checkpoint_path(self->det));
 }
 
@@ -297,11 +298,11 @@ static PyObject *checkpoint_uuid(struct checkpoint *self, void *unused)
 {
     (void)unused;
     if (!self->det)
-        return fail(DET_STATE, "this checkpoint is committed or aborted");
+        return raise_status(DET_STATE, "this checkpoint is committed or aborted");
     return text_or_none(det_checkpoint_uuid(self->det));
 }
 
-/* What is raised already stays so; what fails here has nobody to be told. */
+/* An exception that is already set stays; a failure here cannot be reported. */
 static void checkpoint_dealloc(struct checkpoint *self)
 {
     PyObject *type, *value, *traceback;
@@ -318,14 +319,14 @@ static void checkpoint_dealloc(struct checkpoint *self)
         Py_XDECREF(result);
     }
     PyErr_Restore(type, value, traceback);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- overlapped ones ------------------------------------------------------------- */
 
-enum { WAIT_SLICE_MS = 200 }; /* between two looks for Ctrl-C */
+enum { WAIT_SLICE_MS = 200 }; /* how often we check for Ctrl-C */
 
-/* A group looks for signals itself, and its ranks wait equally long. */
+/* A group checks for signals itself, and its ranks wait equally long. */
 static det_status wait_slices(struct context *self, struct call *call, int64_t left_ms,
                               det_checkpoint_outcome *outcome)
 {
@@ -347,8 +348,8 @@ static det_status wait_slices(struct context *self, struct call *call, int64_t l
     }
 }
 
-/* (timeout_ms=-1): (uuid, copied bytes, bytes written while training waited) of the one
- * that has ended; None: it is still being written, or there is none. */
+/* (timeout_ms=-1): returns (uuid, copied bytes, bytes written while training waited) of
+ * the checkpoint that has ended; None if it is still being written or there is none. */
 PyObject *context_checkpoint_wait(struct context *self, PyObject *args)
 {
     det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
@@ -357,11 +358,12 @@ PyObject *context_checkpoint_wait(struct context *self, PyObject *args)
     long long timeout_ms = -1;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "|L:checkpoint_wait", &timeout_ms) || !enter(self))
+    if (!PyArg_ParseTuple(args, "|L:checkpoint_wait", &timeout_ms) ||
+        !method_enter(self))
         return NULL;
     call.group = self->saving;
     if (call.group && !distributed_take_again(call.group)) {
-        leave(self);
+        method_leave(self);
         return NULL;
     }
     Py_XINCREF((PyObject *)call.group);
@@ -378,7 +380,7 @@ PyObject *context_checkpoint_wait(struct context *self, PyObject *args)
                                (unsigned long long)outcome.waited_bytes);
     if (status != DET_TIMEOUT)
         swap_saving(self, NULL);
-    leave(self);
+    method_leave(self);
     result = call_close(&call, result);
     Py_XDECREF((PyObject *)call.group);
     return result;
@@ -391,14 +393,15 @@ PyObject *context_checkpoint_reserve(struct context *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "L:checkpoint_reserve", &bytes))
         return NULL;
     if (bytes < 0)
-        return fail(DET_INVALID, "a checkpoint cannot have less than 0 bytes");
-    return enter(self) ? end(self, det_checkpoint_reserve(self->det, (uint64_t)bytes))
-                       : NULL;
+        return raise_status(DET_INVALID, "the size of a checkpoint cannot be negative");
+    return method_enter(self)
+               ? method_end(self, det_checkpoint_reserve(self->det, (uint64_t)bytes))
+               : NULL;
 }
 
 /* ---- checkpoints that are whole -------------------------------------------------- */
 
-/* None, or a path; false: an exception is set. */
+/* None or a path; returns false with an exception. */
 static int path_or_none(PyObject *given, PyObject **ret_path)
 {
     *ret_path = NULL;
@@ -422,7 +425,7 @@ PyObject *context_checkpoint_store(struct context *self, PyObject *args)
         Py_XDECREF(directory);
         return NULL;
     }
-    if (enter(self)) {
+    if (method_enter(self)) {
         const char *path = directory ? PyBytes_AsString(directory) : NULL;
 
         options.steps = steps;
@@ -433,7 +436,7 @@ PyObject *context_checkpoint_store(struct context *self, PyObject *args)
         status = det_checkpoint_store_with(self->det, path, &options, uuid);
         call_end(&call);
         result = status ? call_fail(&call, status, self) : text_or_none(uuid);
-        leave(self);
+        method_leave(self);
     }
     Py_XDECREF(directory);
     return call_close(&call, result);
@@ -465,14 +468,14 @@ PyObject *context_checkpoint_restore(struct context *self, PyObject *args)
         !call_open(&call, self, selector, group))
         return NULL;
     options = restore_options(&call, flags);
-    if (enter(self)) {
+    if (method_enter(self)) {
         call_begin(&call);
         status =
             det_checkpoint_restore_with(self->det, uuid, &options, path, sizeof(path));
         call_end(&call);
         result =
             status ? call_fail(&call, status, self) : PyUnicode_DecodeFSDefault(path);
-        leave(self);
+        method_leave(self);
     }
     return call_close(&call, result);
 }
@@ -494,14 +497,14 @@ PyObject *context_checkpoint_download(struct context *self, PyObject *args)
         return NULL;
     }
     options = restore_options(&call, flags);
-    if (enter(self)) {
+    if (method_enter(self)) {
         const char *path = PyBytes_AsString(directory);
 
         call_begin(&call);
         status = det_checkpoint_download_with(self->det, uuid, &options, path);
         call_end(&call);
         result = status ? call_fail(&call, status, self) : none();
-        leave(self);
+        method_leave(self);
     }
     Py_DECREF(directory);
     return call_close(&call, result);
@@ -512,15 +515,15 @@ PyObject *context_checkpoint_delete(struct context *self, PyObject *args)
     const char *uuid;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "s:checkpoint_delete", &uuid) || !enter(self))
+    if (!PyArg_ParseTuple(args, "s:checkpoint_delete", &uuid) || !method_enter(self))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     status = det_checkpoint_delete(self->det, uuid);
     Py_END_ALLOW_THREADS
-    return end(self, status);
+    return method_end(self, status);
 }
 
-/* The text grows between two calls only when somebody writes into the checkpoint. */
+/* The text grows between two calls only if the checkpoint is modified meanwhile. */
 PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
 {
     char few[METADATA] = "";
@@ -529,7 +532,7 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
     const char *uuid = NULL;
     det_status status;
 
-    if (!PyArg_ParseTuple(args, "|z:checkpoint_metadata", &uuid) || !enter(self))
+    if (!PyArg_ParseTuple(args, "|z:checkpoint_metadata", &uuid) || !method_enter(self))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     status = det_checkpoint_metadata(self->det, uuid, text, size, &len);
@@ -542,7 +545,7 @@ PyObject *context_checkpoint_metadata(struct context *self, PyObject *args)
             status = det_checkpoint_metadata(self->det, uuid, text, size, &len);
         Py_END_ALLOW_THREADS
     }
-    return end_text(self, status, text, few);
+    return method_end_text(self, status, text, few);
 }
 
 /* ---- the type -------------------------------------------------------------------- */

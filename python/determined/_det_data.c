@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _det_data.c - the order of data, and files of records, for Python.
  *
- *   order()       which items the batches of a stretch hold: two arrays of int64, the
- *                 indices and how many of them are of each batch
- *   gather()      rows of an array by their indices, one behind the other
+ *   order()       the items of the batches of a stretch: two arrays of int64, the
+ *                 indices and the number of indices in each batch
+ *   gather()      copies rows of an array, given their indices
  *   RecordWriter  a det_records
  *   Records       a det_dataset of a file of records */
 #include "_det.h"
@@ -33,10 +33,10 @@ struct stretch {
     long long count;
     int64_t *indices;
     int64_t *counts;
-    size_t found; /* indices that were written */
+    size_t found; /* indices written so far */
 };
 
-static det_status walk(struct stretch *stretch, det_loader *loader)
+static det_status walk_order(struct stretch *stretch, det_loader *loader)
 {
     det_status status = det_loader_seek(loader, stretch->first);
 
@@ -54,8 +54,8 @@ static det_status walk(struct stretch *stretch, det_loader *loader)
     return status;
 }
 
-/* Without the GIL. */
-static det_status order(struct stretch *stretch, char *error)
+/* Runs without the GIL. */
+static det_status order_batches(struct stretch *stretch, char *error)
 {
     det_dataset *dataset = NULL;
     det_loader *loader = NULL;
@@ -66,7 +66,7 @@ static det_status order(struct stretch *stretch, char *error)
         status =
             det_loader_new(dataset, &stretch->options, &loader, error, SENTENCE_BYTES);
     if (!status) {
-        status = walk(stretch, loader);
+        status = walk_order(stretch, loader);
         if (status)
             (void)PyOS_snprintf(error, SENTENCE_BYTES, "%s", det_loader_error(loader));
     }
@@ -75,7 +75,7 @@ static det_status order(struct stretch *stretch, char *error)
     return status;
 }
 
-/* The most items of a batch that fall to one shard. */
+/* The most items of a batch that belong to one shard. */
 static int64_t largest_part(const struct stretch *stretch)
 {
     int64_t whole = stretch->options.batch_size < stretch->items
@@ -95,7 +95,7 @@ static PyObject *order_of(struct stretch *stretch)
 
     if (stretch->count < 0 ||
         stretch->count > (long long)(PY_SSIZE_T_MAX / 16) / (most > 0 ? most : 1))
-        return fail(DET_INVALID, "there are not so many batches to be listed at once");
+        return raise_status(DET_INVALID, "too many batches to list at once");
     indices =
         PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(stretch->count * most * 8));
     counts = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(stretch->count * 8));
@@ -107,12 +107,12 @@ static PyObject *order_of(struct stretch *stretch)
     stretch->indices = (int64_t *)(void *)PyByteArray_AsString(indices);
     stretch->counts = (int64_t *)(void *)PyByteArray_AsString(counts);
     Py_BEGIN_ALLOW_THREADS
-    status = order(stretch, error);
+    status = order_batches(stretch, error);
     Py_END_ALLOW_THREADS
     if (status || PyByteArray_Resize(indices, (Py_ssize_t)(stretch->found * 8))) {
         Py_DECREF(indices);
         Py_DECREF(counts);
-        return status ? fail(status, error) : NULL;
+        return status ? raise_status(status, error) : NULL;
     }
     return Py_BuildValue("(NN)", indices, counts);
 }
@@ -139,8 +139,8 @@ PyObject *module_order(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* As in libdet's data set of arrays: the processor is asked for a row some rows ahead,
- * piece by piece between the copies. */
+/* As in libdet's data set of arrays: prefetches a row some rows ahead, piece by piece
+ * between the copies. */
 enum { ROWS_AHEAD = 3, PIECE_BYTES = 1600, LINE_BYTES = 64 };
 
 struct rows {
@@ -150,7 +150,7 @@ struct rows {
     size_t row_bytes;
 };
 
-/* Counted from the end where it is below 0; -1 where there is none. */
+/* A negative index counts from the end; returns -1 without such a row. */
 static int64_t row_at(const struct rows *rows, size_t at)
 {
     const int64_t *indices = rows->indices.buf;
@@ -172,8 +172,8 @@ static void copy_row(unsigned char *to, const unsigned char *from,
     }
 }
 
-/* Without the GIL.  The first index that there is no row for; -1: all are there. */
-static Py_ssize_t gather(const struct rows *rows)
+/* Runs without the GIL.  Returns the position of the first index without a row, or -1. */
+static Py_ssize_t copy_rows(const struct rows *rows)
 {
     size_t count = (size_t)rows->indices.len / sizeof(int64_t);
     const unsigned char *source = rows->source.buf;
@@ -200,9 +200,10 @@ static PyObject *gather_rows(const struct rows *rows)
     if ((size_t)rows->indices.len % sizeof(int64_t) ||
         (size_t)rows->to.len / rows->row_bytes != count ||
         (size_t)rows->to.len % rows->row_bytes)
-        return fail(DET_INVALID, "there must be room for a row for each 64-bit index");
+        return raise_status(DET_INVALID,
+                            "the target must hold one row for each 64-bit index");
     Py_BEGIN_ALLOW_THREADS
-    missing = gather(rows);
+    missing = copy_rows(rows);
     Py_END_ALLOW_THREADS
     if (missing < 0)
         return none();
@@ -211,7 +212,7 @@ static PyObject *gather_rows(const struct rows *rows)
                         rows->source.len / (Py_ssize_t)rows->row_bytes);
 }
 
-/* (source, row_bytes, indices, to): memory, and memory to write to. */
+/* (source, row_bytes, indices, to): memory to read, and memory to write to. */
 PyObject *module_gather(PyObject *module, PyObject *args)
 {
     struct rows rows = {0};
@@ -223,8 +224,9 @@ PyObject *module_gather(PyObject *module, PyObject *args)
                           &rows.indices, &rows.to))
         return NULL;
     rows.row_bytes = (size_t)row_bytes;
-    result = row_bytes > 0 ? gather_rows(&rows)
-                           : fail(DET_INVALID, "a row has one byte or more");
+    result = row_bytes > 0
+                 ? gather_rows(&rows)
+                 : raise_status(DET_INVALID, "a row must have one byte or more");
     PyBuffer_Release(&rows.source);
     PyBuffer_Release(&rows.indices);
     PyBuffer_Release(&rows.to);
@@ -233,10 +235,10 @@ PyObject *module_gather(PyObject *module, PyObject *args)
 
 /* ---- writing records ------------------------------------------------------------- */
 
-/* Opens what the object is for; `self` is one of the types here. */
+/* Opens the object that `self` wraps; for all types here. */
 typedef det_status open_fn(PyObject *self, const char *path, char *error);
 
-/* (path) of every type here. */
+/* (path), for every type here. */
 static PyObject *open_at_path(PyTypeObject *type, PyObject *args, PyObject *kwargs,
                               open_fn *open)
 {
@@ -259,7 +261,7 @@ static PyObject *open_at_path(PyTypeObject *type, PyObject *args, PyObject *kwar
     Py_DECREF(path);
     if (status) {
         Py_CLEAR(self);
-        fail(status, error);
+        raise_status(status, error);
     }
     return self;
 }
@@ -278,8 +280,9 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 static det_records *writer_take(struct writer *self)
 {
     if (!self->det || self->is_busy) {
-        fail(DET_STATE, self->is_busy ? "this writer is in use by another thread"
-                                      : "this file is finished or aborted");
+        raise_status(DET_STATE, self->is_busy
+                                    ? "this writer is in use by another thread"
+                                    : "this file is finished or aborted");
         return NULL;
     }
     self->is_busy = 1;
@@ -301,7 +304,7 @@ static PyObject *writer_add(struct writer *self, PyObject *args)
         status = det_records_add(det, bytes.buf, (size_t)bytes.len);
         Py_END_ALLOW_THREADS
         self->is_busy = 0;
-        result = status ? fail(status, det_records_error(det)) : none();
+        result = status ? raise_status(status, det_records_error(det)) : none();
     }
     PyBuffer_Release(&bytes);
     return result;
@@ -316,7 +319,7 @@ static det_status add_rows(det_records *det, const char *bytes, size_t len, size
     return status;
 }
 
-/* (bytes, size): as many records of that size as there are. */
+/* (bytes, size): adds as many records of that size as there are. */
 static PyObject *writer_add_rows(struct writer *self, PyObject *args)
 {
     Py_buffer bytes;
@@ -328,7 +331,8 @@ static PyObject *writer_add_rows(struct writer *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*n:add_rows", &bytes, &size))
         return NULL;
     if (size <= 0 || bytes.len % size)
-        fail(DET_INVALID, "these bytes are not a whole number of records of that size");
+        raise_status(DET_INVALID,
+                     "these bytes are not a whole number of records of that size");
     else
         det = writer_take(self);
     if (det) {
@@ -336,7 +340,7 @@ static PyObject *writer_add_rows(struct writer *self, PyObject *args)
         status = add_rows(det, bytes.buf, (size_t)bytes.len, (size_t)size);
         Py_END_ALLOW_THREADS
         self->is_busy = 0;
-        result = status ? fail(status, det_records_error(det)) : none();
+        result = status ? raise_status(status, det_records_error(det)) : none();
     }
     PyBuffer_Release(&bytes);
     return result;
@@ -355,7 +359,7 @@ static PyObject *writer_finish(struct writer *self, PyObject *unused)
     Py_END_ALLOW_THREADS
     self->is_busy = 0;
     if (status)
-        return fail(status, det_records_error(det));
+        return raise_status(status, det_records_error(det));
     self->det = NULL;
     return none();
 }
@@ -376,12 +380,12 @@ static PyObject *writer_abort(struct writer *self, PyObject *unused)
 static void writer_dealloc(struct writer *self)
 {
     det_records_abort(self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- reading records ------------------------------------------------------------- */
 
-static det_status records_open(PyObject *self, const char *path, char *error)
+static det_status record_file_open(PyObject *self, const char *path, char *error)
 {
     return det_dataset_records(path, &((struct records *)self)->det, error,
                                SENTENCE_BYTES);
@@ -389,7 +393,7 @@ static det_status records_open(PyObject *self, const char *path, char *error)
 
 static PyObject *records_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    return open_at_path(type, args, kwargs, records_open);
+    return open_at_path(type, args, kwargs, record_file_open);
 }
 
 static Py_ssize_t records_len(struct records *self)
@@ -409,14 +413,14 @@ static PyObject *records_item(struct records *self, Py_ssize_t index)
         return NULL;
     }
     status = det_dataset_record(self->det, index, &bytes, &len, error, sizeof(error));
-    return status ? fail(status, error)
+    return status ? raise_status(status, error)
                   : PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
 }
 
 static void records_dealloc(struct records *self)
 {
     det_dataset_free(self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- the types ------------------------------------------------------------------- */
@@ -444,7 +448,7 @@ static PyType_Slot records_slots[] = {
     {0},
 };
 
-/* The module holds the types; nobody here asks for them. */
+/* The module holds the types; nothing here needs them. */
 int add_data_types(PyObject *module)
 {
     PyType_Spec specs[] = {

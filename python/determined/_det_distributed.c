@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _det_distributed.c - the processes of one training for Python: bytes in, bytes out.
  *
- * What they mean is core/_distributed.py's business.  The GIL is given up while a call
- * waits, and taken back a few times a second to see whether somebody pressed Ctrl-C:
- * that ends the group, so that the other ranks hear of it, too. */
+ * core/_distributed.py gives the bytes their meaning. The GIL is released while a call
+ * waits, and taken a few times per second to check for Ctrl-C, which ends the group and
+ * so informs the other ranks. */
 #include "_det.h"
 
 enum { SENTENCE_BYTES = 1024 };
@@ -23,8 +23,8 @@ static int look_for_signals(void *arg)
 det_distributed *distributed_take_again(struct distributed *self)
 {
     if (!self->det || self->is_busy) {
-        fail(DET_STATE, self->is_busy ? "the group is in use by another thread"
-                                      : "the group of processes is closed");
+        raise_status(DET_STATE, self->is_busy ? "the group is in use by another thread"
+                                              : "the group of processes is closed");
         return NULL;
     }
     self->is_busy = 1;
@@ -35,7 +35,7 @@ det_distributed *distributed_take(struct distributed *self)
 {
     if (!self->is_closed)
         return distributed_take_again(self);
-    fail(DET_STATE, "the group of processes is closed");
+    raise_status(DET_STATE, "the group of processes is closed");
     return NULL;
 }
 
@@ -77,11 +77,11 @@ void distributed_let_go(struct distributed *self)
     Py_DECREF((PyObject *)self);
 }
 
-/* Nothing may be called with an exception set: it is the result already. */
-static PyObject *failed(struct distributed *self, det_status status)
+/* Nothing may be called while an exception is set: the exception is the result. */
+static PyObject *group_failure(struct distributed *self, det_status status)
 {
     if (!self->is_interrupted)
-        fail(status, det_distributed_error(self->det));
+        raise_status(status, det_distributed_error(self->det));
     return distributed_end(self, NULL);
 }
 
@@ -108,8 +108,8 @@ static PyObject *list_of(const det_part *parts, int count)
 typedef det_status gather_fn(det_distributed *group, const void *bytes, size_t len,
                              const det_part **ret_parts);
 
-static PyObject *gather(struct distributed *self, PyObject *args, gather_fn *globally,
-                        gather_fn *locally)
+static PyObject *gather_bytes(struct distributed *self, PyObject *args,
+                              gather_fn *globally, gather_fn *locally)
 {
     const det_part *parts = NULL;
     det_distributed *det;
@@ -128,7 +128,7 @@ static PyObject *gather(struct distributed *self, PyObject *args, gather_fn *glo
     status = (is_local ? locally : globally)(det, bytes, (size_t)len, &parts);
     PyEval_RestoreThread(self->thread);
     if (status)
-        return failed(self, status);
+        return group_failure(self, status);
     ranks = det_distributed_ranks(det);
     if (self->is_interrupted || !parts)
         return distributed_end(self, self->is_interrupted ? NULL : none());
@@ -136,20 +136,21 @@ static PyObject *gather(struct distributed *self, PyObject *args, gather_fn *glo
                            list_of(parts, is_local ? ranks->local_size : ranks->size));
 }
 
-/* (bytes, local=False): a list by rank at rank 0, None elsewhere. */
+/* (bytes, local=False): returns a list by rank at rank 0, None elsewhere. */
 static PyObject *distributed_gather(struct distributed *self, PyObject *args)
 {
-    return gather(self, args, det_distributed_gather, det_distributed_gather_local);
+    return gather_bytes(self, args, det_distributed_gather,
+                        det_distributed_gather_local);
 }
 
-/* (bytes, local=False): a list by rank. */
+/* (bytes, local=False): returns a list by rank. */
 static PyObject *distributed_allgather(struct distributed *self, PyObject *args)
 {
-    return gather(self, args, det_distributed_allgather,
-                  det_distributed_allgather_local);
+    return gather_bytes(self, args, det_distributed_allgather,
+                        det_distributed_allgather_local);
 }
 
-/* (bytes or None, local=False): the bytes of rank 0. */
+/* (bytes or None, local=False): returns the bytes of rank 0. */
 static PyObject *distributed_broadcast(struct distributed *self, PyObject *args)
 {
     det_distributed *det;
@@ -169,7 +170,7 @@ static PyObject *distributed_broadcast(struct distributed *self, PyObject *args)
                       : det_distributed_broadcast(det, bytes, (size_t)len, &part);
     PyEval_RestoreThread(self->thread);
     if (status)
-        return failed(self, status);
+        return group_failure(self, status);
     return distributed_end(self, self->is_interrupted ? NULL : bytes_of(&part));
 }
 
@@ -188,11 +189,11 @@ static PyObject *distributed_barrier(struct distributed *self, PyObject *args)
     status =
         is_local ? det_distributed_barrier_local(det) : det_distributed_barrier(det);
     PyEval_RestoreThread(self->thread);
-    return status ? failed(self, status) : distributed_end(self, none());
+    return status ? group_failure(self, status) : distributed_end(self, none());
 }
 
-/* Waits for the other ranks, where there are some; alone it is one load from memory,
- * which giving up the GIL would cost many times over. */
+/* Waits for the other ranks, if there are any. Alone it is one load from memory, and
+ * releasing the GIL would cost many times as much. */
 static det_status ask_preempted(struct distributed *self, det_context *context,
                                 int mode, int *ret_preempted)
 {
@@ -224,19 +225,19 @@ static PyObject *distributed_preempted(struct distributed *self, PyObject *const
     if (mode == -1 && PyErr_Occurred())
         return NULL;
     context = (struct context *)args[0];
-    if (!enter(context))
+    if (!method_enter(context))
         return NULL;
     if (!distributed_take(self)) {
-        leave(context);
+        method_leave(context);
         return NULL;
     }
     status = ask_preempted(self, context->det, (int)mode, &is_preempted);
-    leave(context);
-    return status ? failed(self, status)
+    method_leave(context);
+    return status ? group_failure(self, status)
                   : distributed_end(self, PyBool_FromLong(is_preempted));
 }
 
-/* (sentence): ends the group for all. */
+/* (sentence): ends the group for all ranks. */
 static PyObject *distributed_fail(struct distributed *self, PyObject *args)
 {
     const char *why;
@@ -265,7 +266,7 @@ static PyObject *distributed_close(struct distributed *self, PyObject *unused)
 static void distributed_dealloc(struct distributed *self)
 {
     det_distributed_close(self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* (rank, size, local_rank, local_size, cross_rank, cross_size) */
@@ -275,7 +276,7 @@ static PyObject *distributed_ranks(struct distributed *self, void *unused)
 
     (void)unused;
     if (!self->det)
-        return fail(DET_STATE, "the group of processes is closed");
+        return raise_status(DET_STATE, "the group of processes is closed");
     return Py_BuildValue("(iiiiii)", ranks->rank, ranks->size, ranks->local_rank,
                          ranks->local_size, ranks->cross_rank, ranks->cross_size);
 }
@@ -327,7 +328,7 @@ PyObject *module_distributed(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!status && !self->is_interrupted)
         return (PyObject *)self;
     if (!self->is_interrupted)
-        fail(status, error);
+        raise_status(status, error);
     Py_DECREF((PyObject *)self);
     return NULL;
 }

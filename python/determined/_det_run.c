@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _det_run.c - the trial for Python: what the search wants of it, and its notes. */
+/* _det_run.c - the trial for Python: what the search wants of it, and its metadata. */
 #include "_det.h"
 
-enum { NOTES = 4096 }; /* at the first attempt */
+enum { NOTES = 4096 }; /* the first attempt */
 
 /* ---- the searcher ---------------------------------------------------------------- */
 
-/* (count, enum det_unit); None: the configuration says nothing. */
+/* (count, enum det_unit); None if the configuration does not say. */
 PyObject *context_searcher_length(struct context *self, PyObject *unused)
 {
     det_operation operation = {.size = sizeof(operation)};
@@ -14,17 +14,17 @@ PyObject *context_searcher_length(struct context *self, PyObject *unused)
     PyObject *result;
 
     (void)unused;
-    if (!enter(self))
+    if (!method_enter(self))
         return NULL;
     status = det_searcher_operation(self->det, &operation);
     if (status == DET_NOT_FOUND)
         result = none();
     else if (status)
-        result = fail(status, det_context_error(self->det));
+        result = raise_status(status, det_context_error(self->det));
     else
         result = Py_BuildValue("(Li)", (long long)operation.length.count,
                                operation.length.unit);
-    leave(self);
+    method_leave(self);
     return result;
 }
 
@@ -34,18 +34,18 @@ PyObject *context_searcher_progress(struct context *self, PyObject *args)
     det_status status;
     double done;
 
-    if (!PyArg_ParseTuple(args, "d:searcher_progress", &done) || !enter(self))
+    if (!PyArg_ParseTuple(args, "d:searcher_progress", &done) || !method_enter(self))
         return NULL;
     status = det_searcher_operation(self->det, &operation);
     if (!status)
         status = det_operation_progress(self->det, &operation, done);
-    return end(self, status);
+    return method_end(self, status);
 }
 
-/* A float; None: there is none yet. */
+/* A float; None if there is none yet. */
 PyObject *context_searcher_best(struct context *self, PyObject *unused)
 {
-    det_context *det = enter(self);
+    det_context *det = method_enter(self);
     double metric = 0;
     det_status status;
     PyObject *result;
@@ -59,23 +59,23 @@ PyObject *context_searcher_best(struct context *self, PyObject *unused)
     if (status == DET_NOT_FOUND)
         result = none();
     else if (status)
-        result = fail(status, det_context_error(det));
+        result = raise_status(status, det_context_error(det));
     else
         result = PyFloat_FromDouble(metric);
-    leave(self);
+    method_leave(self);
     return result;
 }
 
 /* ---- notes ----------------------------------------------------------------------- */
 
-/* The first call changes them, where `added` is not NULL; a second one, with enough
- * room, only reads. */
-static PyObject *notes(struct context *self, const char *added)
+/* The first call changes the metadata if `added` is not NULL; the second call, with
+ * enough room, only reads. */
+static PyObject *run_metadata(struct context *self, const char *added)
 {
     char few[NOTES] = "";
     char *text = few;
     size_t size = sizeof(few), len = 0;
-    det_context *det = enter(self);
+    det_context *det = method_enter(self);
     det_status status;
 
     if (!det)
@@ -95,13 +95,13 @@ static PyObject *notes(struct context *self, const char *added)
         status = det_metadata_get(det, text, size, &len);
         Py_END_ALLOW_THREADS
     }
-    return end_text(self, status, text, few);
+    return method_end_text(self, status, text, few);
 }
 
 PyObject *context_metadata_get(struct context *self, PyObject *unused)
 {
     (void)unused;
-    return notes(self, NULL);
+    return run_metadata(self, NULL);
 }
 
 PyObject *context_metadata_set(struct context *self, PyObject *args)
@@ -110,5 +110,5 @@ PyObject *context_metadata_set(struct context *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "s:metadata_set", &added))
         return NULL;
-    return notes(self, added);
+    return run_metadata(self, added);
 }

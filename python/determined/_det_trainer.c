@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _det_trainer.c - the policy of a training for Python: what is due after each batch.
  *
- * Everything here is quick and keeps the GIL, which is also the lock of a trainer. */
+ * All calls here are quick and keep the GIL, which is also the lock of a trainer. */
 #include "_det.h"
 
 #include <limits.h>
@@ -122,17 +122,17 @@ static int read_options(PyObject *dict, struct settings *settings)
     return 1;
 }
 
-/* Whose word counts where configuration and program both have one. */
+/* The program's value, unless it has none. */
 enum { NOT_CONFIGURED, CONFIGURATION_FIRST, PROGRAM_FIRST };
 
-static void prefer(det_length *length, det_length said)
+static void prefer_option(det_length *length, det_length said)
 {
     if (said.unit != DET_NO_UNIT)
         *length = said;
 }
 
-/* What the program said stays; where it was silent the configuration's word counts. */
-static det_status configure(det_context *det, struct settings *settings)
+/* Values from the program stay; the configuration fills in the others. */
+static det_status configure_trainer(det_context *det, struct settings *settings)
 {
     det_trainer_options *options = &settings->options;
     det_trainer_options said = *options;
@@ -142,10 +142,10 @@ static det_status configure(det_context *det, struct settings *settings)
         status = det_trainer_configure(det, options);
     if (status || settings->is_configured != PROGRAM_FIRST)
         return status;
-    prefer(&options->max_length, said.max_length);
-    prefer(&options->validation_period, said.validation_period);
-    prefer(&options->checkpoint_period, said.checkpoint_period);
-    prefer(&options->reporting_period, said.reporting_period);
+    prefer_option(&options->max_length, said.max_length);
+    prefer_option(&options->validation_period, said.validation_period);
+    prefer_option(&options->checkpoint_period, said.checkpoint_period);
+    prefer_option(&options->reporting_period, said.reporting_period);
     if (said.keep != DET_KEEP_BEST)
         options->keep = said.keep;
     if (said.initial_validation)
@@ -163,24 +163,24 @@ PyObject *context_trainer(struct context *self, PyObject *args)
     det_status status = DET_OK;
 
     if (!PyArg_ParseTuple(args, "O!:trainer", &PyDict_Type, &dict) ||
-        !read_options(dict, &settings) || !enter(self))
+        !read_options(dict, &settings) || !method_enter(self))
         return NULL;
     made = (struct trainer *)PyType_GenericAlloc(types->trainer, 0);
     if (made) {
-        status = configure(self->det, &settings);
+        status = configure_trainer(self->det, &settings);
         if (status)
-            fail(status, det_context_error(self->det));
+            raise_status(status, det_context_error(self->det));
     }
     if (made && !status) {
         status = det_trainer_new(&settings.options, &made->det, error, sizeof(error));
         if (status)
-            fail(status, error);
+            raise_status(status, error);
     }
     if (status) {
         Py_DECREF((PyObject *)made);
         made = NULL;
     }
-    leave(self);
+    method_leave(self);
     return (PyObject *)made;
 }
 
@@ -192,7 +192,7 @@ static PyObject *trainer_begin(struct trainer *self, PyObject *unused)
     return PyLong_FromUnsignedLong(det_trainer_begin(self->det));
 }
 
-/* (count=1): so many batches were trained at once; fewer, where the epoch has ended. */
+/* (count=1): so many batches were trained at once; fewer if the epoch has ended. */
 static PyObject *trainer_batch_end(struct trainer *self, PyObject *const *args,
                                    Py_ssize_t given)
 {
@@ -271,11 +271,12 @@ static PyObject *trainer_metric(struct trainer *self, PyObject *args)
         return NULL;
     status = det_trainer_metric(self->det, name, value);
     if (status == DET_INVALID)
-        return fail(status, "the name of a metric is empty or has several lines");
+        return raise_status(status,
+                            "the name of a metric is empty or has several lines");
     return status ? PyErr_NoMemory() : none();
 }
 
-/* The means by name; also with none the window is closed. */
+/* Returns the means by name. The window is closed even if it is empty. */
 static PyObject *trainer_window(struct trainer *self, PyObject *unused)
 {
     const char *const *names;
@@ -314,13 +315,13 @@ static PyObject *trainer_load(struct trainer *self, PyObject *args)
     status = det_trainer_load(self->det, text);
     if (status == DET_NOMEM)
         return PyErr_NoMemory();
-    return status ? fail(status, "this is not the state of a trainer") : none();
+    return status ? raise_status(status, "this is not the state of a trainer") : none();
 }
 
 static void trainer_dealloc(struct trainer *self)
 {
     det_trainer_free(self->det);
-    give_back((PyObject *)self);
+    object_free((PyObject *)self);
 }
 
 /* ---- the type -------------------------------------------------------------------- */

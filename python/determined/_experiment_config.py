@@ -3,10 +3,9 @@ from typing import Any, Dict, Optional
 
 
 class ExperimentConfig(Dict[str, Any]):
-    """The configuration of an experiment: the dict itself, and words for what is asked often.
+    """The configuration of an experiment: the dict itself, and methods for frequent questions.
 
-    Missing sections count as empty, so that a configuration of a run without a platform may
-    leave out what it likes.
+    Missing sections count as empty, so the configuration of an offline run may leave out any of them.
     """
 
     def _section(self, name: str) -> Dict[str, Any]:
@@ -16,7 +15,7 @@ class ExperimentConfig(Dict[str, Any]):
     # ---- the run
 
     def get_entrypoint(self) -> Any:
-        """The command, or the list of its words; None: there is none."""
+        """The command, or the list of its words; None without an entrypoint."""
         return self.get("entrypoint")
 
     def debug_enabled(self) -> bool:
@@ -33,7 +32,7 @@ class ExperimentConfig(Dict[str, Any]):
         return bool(self._section("profiling").get("enabled", False))
 
     def get_data(self) -> Dict[str, Any]:
-        """`data`, which is the user's own."""
+        """`data`, which belongs to the user."""
         return self._section("data")
 
     def get_checkpoint_storage(self) -> Dict[str, Any]:

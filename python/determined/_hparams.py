@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hyperparameter spaces written in Python, as a configuration in YAML would write them.
+"""Hyperparameter spaces written in Python, as a YAML configuration would write them.
 
     config = {"hyperparameters": {"global_batch_size": det.Constant(32),
                                   "learning_rate": det.Log(-4, -1)}, ...}
 
-Each is a dict: what a configuration takes, and what json and yaml write down.
+Each space is a dict of the form that a configuration takes and that json and yaml write.
 """
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
@@ -20,7 +20,7 @@ def _number(kind: str, name: str, value: Any, whole: bool = False) -> Any:
 
 
 class HyperparameterSpace(Dict[str, Any]):
-    """The base of the spaces."""
+    """The base class of the spaces."""
 
 
 class Constant(HyperparameterSpace):
@@ -79,7 +79,7 @@ class Log(_Range):
         super().__init__(minval, maxval, count, False, type="log", base=base)
 
 
-# ---- one value of each, where nobody searches
+# ---- one value of each space, for runs without a search
 
 
 def _one(space: Dict[str, Any]) -> Any:
@@ -95,8 +95,7 @@ def _one(space: Dict[str, Any]) -> Any:
 
 
 def one_of_each(spaces: Dict[str, Any], prefix: str = "") -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Values to train with, and those among them that were chosen: the first one of a list, the
-    middle of a range."""
+    """Values to train with, and those among them that were chosen: the first one of a list, the middle of a range."""
     values: Dict[str, Any] = {}
     chosen: Dict[str, Any] = {}
     for name, space in spaces.items():

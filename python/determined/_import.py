@@ -15,9 +15,8 @@ def _below(module: ModuleType, folder: str) -> bool:
 def import_from_path(path: Union[str, "os.PathLike[str]"]) -> Iterator[None]:
     """Imports inside of the `with` find modules in `path` first.
 
-    Afterwards everything is as before: modules that came from there are forgotten, and those
-    they had hidden are back.  So a checkpoint's copy of the code can be loaded beside the
-    code of today; keep what you need of it in variables.
+    Afterwards everything is as before: modules from `path` are forgotten, and modules that they had hidden are
+    back. So the code in a checkpoint can be loaded beside today's code. Keep the objects you need in variables.
     """
     folder = os.path.realpath(path)
     if not os.path.isdir(folder):

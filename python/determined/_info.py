@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who and where this task is: the files that the platform lays down for each task."""
+"""What this task is and where it runs, from the files that the platform writes for each task."""
 import json
 import os
 from typing import Any, Dict, List, Optional
@@ -60,19 +60,19 @@ class ClusterInfo:
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
-        """The checkpoint to begin from; None: none, or this task is no trial."""
+        """The checkpoint to begin from; None without one, and in tasks that are not trials."""
         return self._latest_checkpoint if self._is_trial else None
 
     @property
     def user_data(self) -> Dict[str, Any]:
-        """`data` of the configuration, of an experiment or of a job: it is the user's own."""
+        """`data` of the configuration of an experiment or job; it belongs to the user."""
         return self._config.get("data") or {}
 
     @property
     def trial(self) -> TrialInfo:
         if self._trial is None:
             raise RuntimeError(
-                "this task is a job, not a training: only trials have 'trial'"
+                "this task is a job, not a trial: only trials have 'trial'"
                 if self.task_type == "GENERIC"
                 else f"this task is a {self.task_type}; only trials have 'trial'"
             )
@@ -86,13 +86,13 @@ class ClusterInfo:
 
     @property
     def container_slot_counts(self) -> List[int]:
-        """How many slots each node has."""
+        """The number of slots of each node."""
         counts = self._rendezvous.get("container_slot_counts")
         return counts if self._meets and counts is not None else [len(self.slot_ids)]
 
     @property
     def container_rank(self) -> int:
-        """Which of them this node is."""
+        """The rank of this node among them."""
         rank: int = self._rendezvous["container_rank"] if self._meets else 0
         return rank
 
@@ -112,7 +112,7 @@ def _read(folder: str, name: str) -> Optional[Dict[str, Any]]:
 
 
 def _task_config() -> Dict[str, Any]:
-    """The complete configuration of a job, which its environment has."""
+    """The complete configuration of a job, from its environment."""
     values: Dict[str, Any] = json.loads(os.environ.get("DET_TASK_CONFIG") or "{}")
     return values
 
@@ -123,7 +123,7 @@ def _load() -> Optional[ClusterInfo]:
     if cluster is None:
         if os.environ.get("DET_ALLOCATION_ID"):
             raise RuntimeError(
-                f"this is a task, but '{folder}/cluster.json' is not there: DET_RUN_DIR must "
+                f"this is a task, but '{folder}/cluster.json' does not exist: DET_RUN_DIR must "
                 "name the folder that the agent made"
             )
         return None
@@ -140,7 +140,7 @@ _cached: List[Optional[ClusterInfo]] = []
 
 
 def get_cluster_info() -> Optional[ClusterInfo]:
-    """The cluster's description of this task; None outside of one.  Read once."""
+    """The cluster's description of this task; None outside of a task. Read once."""
     if not _cached:
         _cached.append(_load())
     return _cached[0]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who started this process, and starting it again as several.
+"""Who started this process, and how it starts itself again as several processes.
 
-Launch layers are C (`det launch`): each sets DET_LAUNCH.  What is here finds the program, reads
-who it made of this process, and, for the front ends that distribute by themselves, starts the
-very same command line over again under a layer that makes one process a slot: `det launch mpi`
-for Keras, `det launch torch_distributed` for PyTorch.
+Launch layers are written in C (`det launch`), and each sets DET_LAUNCH. This module finds the program `det` and
+reads this process's rank. For the front ends that distribute by themselves, it starts the same command line
+again under a layer that makes one process per slot: `det launch mpi` for Keras, `det launch torch_distributed`
+for PyTorch.
 """
 import os
 import shutil
@@ -15,7 +15,7 @@ from typing import List, NoReturn
 from determined._info import get_cluster_info
 from determined.core._distributed import DistributedContext
 
-# One of them says that somebody has launched this process already.
+# If one of them is set, a launcher has already started this process.
 _SIGNS = (
     "DET_LAUNCH",
     "RANK",
@@ -25,7 +25,7 @@ _SIGNS = (
     "HOROVOD_RANK",
     "TF_CONFIG",
 )
-# Where the program lies, seen from the package: as built; as installed, by us or by pip.
+# Where the program is, relative to the package: in a build directory; as installed by us or by pip.
 _NEAR = ("../../det", "../../../../bin/det")
 
 
@@ -49,7 +49,7 @@ def run_det(words: List[str]) -> NoReturn:
     program = find_det()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Python ignores them, and what is ignored stays so in the next program.
+    # Python ignores these signals, and an ignored signal stays ignored in the next program.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         try:
             signal.signal(number, signal.SIG_DFL)
@@ -64,18 +64,18 @@ def is_launched() -> bool:
 
 
 def slots() -> int:
-    """How many slots this task has, on all its nodes; 1 outside of tasks."""
+    """The number of slots of this task on all its nodes; 1 outside of a task."""
     info = get_cluster_info()
     return 1 if info is None else max(sum(info.container_slot_counts), len(info.slot_ids), 1)
 
 
 def _command_line(layer: str) -> List[str]:
-    """The words that started this process."""
+    """The command line that started this process."""
     words = list(sys.orig_argv[1:])
     script = sys.argv[0] if sys.argv else ""
     if script in ("", "-") or not words:
         raise RuntimeError(
-            f"this task has {slots()} slots, which takes one process each, but a program from "
+            f"this task has {slots()} slots and needs one process for each, but a program from "
             "standard input cannot be started again: put it in a file, or name a launcher in the "
             f"entrypoint: det launch {layer} -- python3 FILE"
         )
@@ -83,8 +83,8 @@ def _command_line(layer: str) -> List[str]:
 
 
 def _go_back() -> None:
-    """To where this process was started, when it has gone elsewhere since: the command line may
-    name files from there."""
+    """Changes back to the directory in which this process was started: the command line may name files relative to
+    it."""
     start = os.environ.get("PWD", "")
     script = sys.argv[0]
     if not os.path.isabs(script) and not os.path.exists(script):
@@ -93,13 +93,13 @@ def _go_back() -> None:
 
 
 def needs_relaunch() -> bool:
-    """Whether this task has several slots, and nobody has started a process for each yet."""
+    """Whether this task has several slots and no process for each yet."""
     return not is_launched() and slots() > 1
 
 
 def relaunch_if_needed(layer: str = "mpi") -> None:
-    """Does not return in a task of several slots whose processes nobody has started yet: there it
-    becomes `det launch LAYER`, which runs this command line once for each slot."""
+    """In a task of several slots whose processes were not started yet, this does not return: the process becomes
+    `det launch LAYER`, which runs this command line once for each slot."""
     if not needs_relaunch():
         return
     words = _command_line(layer)
@@ -108,7 +108,7 @@ def relaunch_if_needed(layer: str = "mpi") -> None:
 
 
 def distributed() -> DistributedContext:
-    """The context of whichever launcher has started this process; of none: a group of one."""
+    """The context of the launcher that started this process; without a launcher, a group of one."""
     if os.environ.get("TF_CONFIG") or os.environ.get("DET_LAUNCH", "").startswith("tensorflow"):
         return DistributedContext._from_tf_config()
     return DistributedContext._from_any()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this package logs is seen also where the program has set up no logging of its own."""
+"""Shows the log of this package even if the program has not set up logging."""
 import logging
 
 from determined import LOG_FORMAT
 
 
 class _UntilSetUp(logging.StreamHandler):  # type: ignore[type-arg]
-    """Steps back as soon as somebody has given the root logger a handler."""
+    """Prints nothing once the root logger has a handler."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if not logging.getLogger().handlers:
@@ -14,7 +14,7 @@ class _UntilSetUp(logging.StreamHandler):  # type: ignore[type-arg]
 
 
 def set_up(is_debugging: bool) -> None:
-    """The platform reads the level at the beginning of a line.  Does nothing the second time."""
+    """The platform reads the level at the beginning of a line. A second call does nothing."""
     package = logging.getLogger("determined")
     if any(isinstance(handler, _UntilSetUp) for handler in package.handlers):
         return

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _order_op.c - DetOrder, an operation of TensorFlow: which items a batch holds.
  *
- * The number of a batch, counted over all epochs, comes in; the items of our shard go
- * out: those that a loader (det/data.h) with the same options would bring. */
+ * Input: the number of a batch, counted over all epochs. Output: the items of our
+ * shard, the same as a loader (det/data.h) with the same options would return. */
 #include <string.h>
 
 #include "_tf.h"
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "base/permute.h"
 
 struct order {
@@ -50,7 +50,7 @@ static void *order_create(TF_OpKernelConstruction *construction)
         order->shard_count < 1 || order->shard < 0 ||
         order->shard >= order->shard_count)
         tf_refuse(construction, TF_CODE_INVALID_ARGUMENT,
-                  "the attributes of DetOrder make no sense");
+                  "the attributes of DetOrder are not valid");
     tf->DeleteStatus(status);
     return order;
 }
@@ -60,7 +60,7 @@ static void order_delete(void *kernel)
     mem_free(kernel);
 }
 
-/* As the loader has it: parts differ by one item at most. */
+/* As in the loader: shards differ by one item at most. */
 static int64_t part_begin(const struct order *order, int64_t count, int64_t shard)
 {
     return count / order->shard_count * shard +
@@ -96,7 +96,8 @@ static void order_compute(void *kernel, TF_OpKernelContext *context)
     if (!tf->GetCode(status) && tf->TensorByteSize(input) == sizeof(number))
         memcpy(&number, tf->TensorData(input), sizeof(number));
     if (!tf->GetCode(status) && number < 0)
-        tf->SetStatus(status, TF_CODE_INVALID_ARGUMENT, "this is no number of a batch");
+        tf->SetStatus(status, TF_CODE_INVALID_ARGUMENT,
+                      "this is not the number of a batch");
     if (!tf->GetCode(status)) {
         first = number % batches * self->batch_size;
         whole = MIN(self->batch_size, self->items - first);
@@ -117,7 +118,7 @@ static void order_compute(void *kernel, TF_OpKernelContext *context)
     tf->DeleteStatus(status);
 }
 
-static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
+static void describe_order(const struct tf *tf, TF_OpDefinitionBuilder *op)
 {
     static const char *const attrs[] = {"items: int", "batch_size: int",
                                         "seed: int",  "shuffle: int",
@@ -130,7 +131,7 @@ static void describe(const struct tf *tf, TF_OpDefinitionBuilder *op)
 }
 
 const struct tf_op tf_order = {.name = "DetOrder",
-                               .describe = describe,
+                               .describe = describe_order,
                                .create = order_create,
                                .compute = order_compute,
                                .free = order_delete};

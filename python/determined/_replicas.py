@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots that are processors as devices of TensorFlow.
+"""Processor slots as devices of TensorFlow.
 
-TensorFlow knows one processor, and MirroredStrategy makes one replica of it.  Where a launch layer
-says that there are several slots (DET_CPU_REPLICAS), the processor is divided into as many logical
-devices.  That must be done after TensorFlow is imported and before it is used: `import determined`
-waits for that import, whichever of the two comes first.
+TensorFlow knows one processor, and MirroredStrategy makes one replica of it. If a launch layer says that there
+are several slots (DET_CPU_REPLICAS), the processor is divided into as many logical devices. This must happen
+after TensorFlow is imported and before it is used: `import determined` waits for that import, whichever of the
+two comes first.
 """
 import logging
 import os
 from typing import Any
 
-from determined._when_imported import when_imported
+from determined._import_hook import when_imported
 
 logger = logging.getLogger("determined")
 
@@ -18,7 +18,7 @@ _NAME = "DET_CPU_REPLICAS"
 
 
 def wanted() -> int:
-    """How many; 1: the processor is left as it is."""
+    """The number of replicas; 1: the processor stays as it is."""
     text = os.environ.get(_NAME) or "1"
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1024:
         raise ValueError(f"{_NAME} is '{text}'; expected a whole number from 1 to 1024")
@@ -26,7 +26,7 @@ def wanted() -> int:
 
 
 def divide(tf: Any) -> None:
-    """Makes the devices, once; not in the middle of its import.  GPUs are devices already."""
+    """Makes the devices once, but not in the middle of TensorFlow's import. GPUs are devices already."""
     count = wanted()
     if count < 2 or not hasattr(tf, "config") or tf.config.list_physical_devices("GPU"):
         return
@@ -39,7 +39,7 @@ def divide(tf: Any) -> None:
         )
     except RuntimeError:
         logger.warning(
-            "this task has %d slots, but TensorFlow was in use before 'import determined', and "
+            "this task has %d slots, but TensorFlow was used before 'import determined', so "
             "MirroredStrategy has one replica: import determined at the top of the script",
             count,
         )

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 
 #define TF_LIBRARY "libtensorflow_framework.so.2"
 
@@ -24,9 +24,10 @@ det_status tf_find(struct tf *tf, struct err *err)
     void *more = dlopen("libtensorflow_cc.so.2", RTLD_NOW | RTLD_NOLOAD);
 
     if (!library)
-        return err_set(err, DET_UNSUPPORTED,
-                       "these operations are TensorFlow's, and this process has not "
-                       "loaded " TF_LIBRARY);
+        return err_set(
+            err, DET_UNSUPPORTED,
+            "these operations belong to TensorFlow, and this process has not "
+            "loaded " TF_LIBRARY);
     for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
         void *found = dlsym(library, symbols[i].name);
 
@@ -86,7 +87,7 @@ det_status tf_register(const struct tf *tf, const struct tf_op *op, struct err *
     if (!tf->GetCode(status))
         add_kernel(tf, op, status);
     if (tf->GetCode(status))
-        (void)err_set(err, DET_FAILED, "TensorFlow does not take the operation %s: %s",
+        (void)err_set(err, DET_FAILED, "TensorFlow rejected the operation %s: %s",
                       op->name, tf->Message(status));
     else
         op = NULL;

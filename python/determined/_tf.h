@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* _tf.h - what TensorFlow's C interface offers to operations, found at run time; and
- * how operations are registered.
+/* _tf.h - TensorFlow's C interface for operations, found at run time; and how
+ * operations are registered.
  *
  * Nothing of TensorFlow is needed to build: the functions are looked up in the library
  * that Python has loaded by then (libtensorflow_framework.so.2, and for strings
- * libtensorflow_cc.so.2).  The API is the stable one (tensorflow/c: ops.h, kernels.h,
+ * libtensorflow_cc.so.2). The API is the stable one (tensorflow/c: ops.h, kernels.h,
  * tf_tensor.h, tf_status.h, tf_tstring.h); its types are opaque, its enums have fixed
  * numbers.
  *
- * To add an operation: a row (struct tf_op) in a file of its own, and its name in
+ * An operation in C takes its tensors without a copy and without Python's lock.
+ *
+ * To add an operation: write a row (struct tf_op) in a new file, and add its name to
  * _tf_ops.c. */
 #ifndef DETERMINED_TF_H
 #define DETERMINED_TF_H
@@ -140,22 +142,22 @@ struct tf {
 #undef TF_MEMBER
 };
 
-/* Fills the table from the TensorFlow of this process; loads none.  DET_UNSUPPORTED
- * when there is none, or one that has no such function. */
+/* Fills the table from the TensorFlow of this process; never loads it. DET_UNSUPPORTED
+ * without TensorFlow, or if it lacks one of the functions. */
 det_status tf_find(struct tf *tf, struct err *err);
 
-/* The table of this process, whole before any operation is called. */
+/* The table of this process; complete before any operation is called. */
 const struct tf *tf_api(void);
 
-/* DET_OK, or TensorFlow's own sentence. */
+/* DET_OK, or a failure with TensorFlow's own sentence. */
 det_status tf_failure(const struct tf *tf, TF_Status *status, struct err *err);
 
-/* One operation.  All are stateful, so that TensorFlow neither merges nor drops nor
- * reorders calls. */
+/* One operation. All are stateful, so TensorFlow neither merges nor drops nor reorders
+ * calls. */
 struct tf_op {
     const char *name;
     void (*describe)(const struct tf *tf, TF_OpDefinitionBuilder *op);
-    tf_shape_fn *infer_shapes; /* NULL: Python says what shapes come out */
+    tf_shape_fn *infer_shapes; /* NULL: Python sets the output shapes */
     tf_create_fn *create;
     tf_compute_fn *compute;
     tf_compute_async_fn *compute_async; /* instead */
@@ -163,7 +165,7 @@ struct tf_op {
 };
 det_status tf_register(const struct tf *tf, const struct tf_op *op, struct err *err);
 
-/* Zeroed memory for a kernel; NULL: TensorFlow was told. */
+/* Returns zeroed memory for a kernel; NULL after it has told TensorFlow. */
 void *tf_new_kernel(TF_OpKernelConstruction *construction, size_t size);
 /* Ends the creation of a kernel with a sentence. */
 void tf_refuse(TF_OpKernelConstruction *construction, enum tf_code code,

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _tf_ops.c - the library that TensorFlow loads, and its operations.
  *
- *   DetCachePass   a pass through a cached data set begins         (_cache_op.c)
+ *   DetCachePass   begins a pass through a cached data set         (_cache_op.c)
  *   DetCacheRead   reads one step of it                            (_cache_op.c)
  *   DetOrder       which items a batch holds                       (_order_op.c)
  *   DetAverage     gradients in, their means over all ranks out    (_average_mean.c)
- *   DetGather      the rows of all ranks, one behind the other     (_average_gather.c)
+ *   DetGather      the rows of all ranks, one after the other      (_average_gather.c)
  *
- * TensorFlow notes which operations a library registers while it is loaded: that is
- * done by a constructor, whose failure det_tf_ready() tells (keras/_steps.py asks). */
+ * TensorFlow notes the operations that a library registers while it is loaded. So a
+ * constructor registers them; det_tf_ready() returns its failure (keras/_ops.py
+ * asks). */
 #include "_tf.h"
 #include "base/compiler.h"
 
-/* TensorFlow as it was found when this was loaded. */
+/* The TensorFlow that was found when this library was loaded. */
 struct tf_library {
     struct tf tf;
     struct err failure;
@@ -36,7 +37,7 @@ __attribute__((constructor)) static void when_loaded(void)
     failure->status = st;
 }
 
-/* 0, or a status of det with its sentence. */
+/* Returns 0, or a det_status and writes its sentence to `text`. */
 DET_API int det_tf_ready(char *text, size_t size);
 
 int det_tf_ready(char *text, size_t size)

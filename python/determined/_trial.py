@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the front ends of frameworks have in common: a trial is a class of the user's, made with
-a context, and a controller drives it."""
+"""The common part of the front ends: a trial is the user's class, created with a context and driven by a
+controller."""
 import abc
 from typing import Any, Dict, Optional, Type
 
@@ -8,12 +8,12 @@ from determined import core
 from determined._experiment_config import ExperimentConfig
 from determined._info import TrialInfo
 
-# A file of every checkpoint: which training it is of, not in which state that was.
+# A file in every checkpoint: which training it belongs to, not the state of that training.
 CONTINUE_ID = "continue_id"
 
 
 def continue_id(core_context: core.Context) -> str:
-    """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
+    """A training resumes from checkpoints of its own trial; from those of other trials it takes only the weights."""
     values = core_context._values
     return f"trial {values['trial_id']}" if values["is_on_cluster"] else "offline"
 
@@ -67,15 +67,15 @@ class TrialContext:
         return self._hparams[name]
 
     def get_global_batch_size(self) -> int:
-        """Records of one batch, over all processes: the hyperparameter global_batch_size."""
+        """Records per batch over all processes: the hyperparameter global_batch_size."""
         size = self.get_hparam("global_batch_size")
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"global_batch_size is {size!r}; expected a whole number of at least 1")
         return size
 
     def get_per_slot_batch_size(self) -> int:
-        """Records of one batch for this process.  The first ones take one more where the batch
-        cannot be shared evenly."""
+        """Records per batch for this process. The first processes take one more if the batch cannot be shared
+        evenly."""
         size, ranks = self.get_global_batch_size(), self.distributed.size
         if size < ranks:
             raise ValueError(f"global_batch_size is {size}, which is less than the {ranks} processes")
@@ -96,12 +96,12 @@ class TrialContext:
         return seed
 
     def get_initial_batch(self) -> int:
-        """Batches that the checkpoint to begin from has seen."""
+        """Batches seen by the checkpoint to begin from."""
         return self._trial._steps_completed if self._trial else 0
 
     def _need_trial(self) -> TrialInfo:
         if self._trial is None:
-            raise RuntimeError("this is not a trial of a cluster: it has no id")
+            raise RuntimeError("this is not a trial of a cluster, so it has no id")
         return self._trial
 
     # ---- the end
@@ -128,22 +128,22 @@ class TrialController(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def run(self) -> None:
-        """Trains, from the latest checkpoint to the end, or until the platform asks to stop."""
+        """Trains from the latest checkpoint to the end, or until the platform asks to stop."""
 
 
 class LegacyTrial(metaclass=abc.ABCMeta):
-    """The base of trials that a platform makes by their class: `entrypoint: model_def:Class`."""
+    """The base class of trials that the platform creates by name: `entrypoint: model_def:Class`."""
 
     trial_context_class: Type[TrialContext] = TrialContext
     trial_controller_class: Optional[Type[TrialController]] = None
-    # Of `det launch`: the one that makes a process for each slot where nothing else was named.
+    # The layer of `det launch` that makes a process for each slot if the entrypoint names no other.
     _launch_layer = "mpi"
 
     @abc.abstractmethod
     def __init__(self, context: TrialContext) -> None:
-        """Makes the model and its data with what the context says."""
+        """Makes the model and its data from the context."""
 
 
 def in_words(metrics: Dict[str, Any]) -> str:
-    """Metrics for a line of the log: those that are numbers."""
+    """The numeric metrics, for a line of the log."""
     return ", ".join(f"{name} {value:.6g}" for name, value in metrics.items() if isinstance(value, float))

@@ -3,7 +3,7 @@
 
 
 class TrainUnit:
-    """So many of a unit: a whole number above 0."""
+    """A number of units: a whole number above 0."""
 
     def __init__(self, value: int) -> None:
         if isinstance(value, bool) or not isinstance(value, int):

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, by the statuses of libdet (include/det/status.h).
+"""Exceptions, one for each status of libdet (include/det/status.h).
 
-Each is a DetError, which is a RuntimeError, and also what Python itself would raise for the
-same thing; the text is libdet's sentence, `status` the name of its code.
+Each is a DetError, which is a RuntimeError, and also the exception that Python itself would raise for the same
+failure. The text is libdet's sentence, and `status` is the name of its code.
 """
 from typing import Dict, Type
 
 
 class DetError(RuntimeError):
-    """A call of libdet that failed."""
+    """A call of libdet failed."""
 
     status: str = "FAILED"
 
 
 class InvalidError(DetError, ValueError):
-    """What was asked for makes no sense."""
+    """The arguments are not valid."""
 
 
 class NotFoundError(DetError, LookupError):
-    """No such thing."""
+    """No such object."""
 
 
 class StateError(DetError):
-    """Not now: the context is closed, this is a forked child, nobody has asked, ..."""
+    """Not possible now: for example the context is closed, or this is a forked child."""
 
 
 class BusyError(DetError):
-    """Try again later; nothing was kept."""
+    """Try again later; nothing was stored."""
 
 
 class CorruptError(DetError):
-    """What was stored has changed since."""
+    """The stored object has changed since it was read."""
 
 
 class DeniedError(DetError, PermissionError):
@@ -50,8 +50,8 @@ class UnreachableError(DetError, ConnectionError):
 
 
 class InvalidHP(Exception):
-    """Raise it where hyperparameters cannot be trained with: `core.init()` tells the
-    searcher, which goes on without this trial, and the program ends with 0."""
+    """Raise it if these hyperparameters cannot be trained: `core.init()` tells the searcher, which continues
+    without this trial, and the program ends with 0."""
 
 
 _CLASSES: Dict[str, Type[DetError]] = {
@@ -72,7 +72,7 @@ _CLASSES: Dict[str, Type[DetError]] = {
 
 
 def of_status(status: str, sentence: str) -> Exception:
-    """The exception for a status, to be raised; _det calls it."""
+    """Returns the exception for a status; _det calls it."""
     if status == "NOMEM":
         return MemoryError(sentence)
     error = _CLASSES.get(status, DetError)(sentence)

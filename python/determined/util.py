@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small things that training programs need again and again."""
+"""Small functions that training programs often need."""
 import json
 import os
 import pathlib
@@ -16,13 +16,13 @@ def chunks(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
 
 
 def is_overridden(method: Any, parent: type) -> bool:
-    """Whether a bound method is another than that of the class it was inherited from."""
+    """Whether a bound method overrides that of the class it was inherited from."""
     own = getattr(type(method.__self__), method.__name__)
     return getattr(parent, method.__name__, None) is not own
 
 
 def is_numerical_scalar(value: Any) -> bool:
-    """A number, or an array or tensor that holds one; bools are none."""
+    """Whether it is a number, or an array or tensor that holds one; bools do not count."""
     if isinstance(value, bool):
         return False
     if isinstance(value, (int, float)):
@@ -34,7 +34,7 @@ def is_numerical_scalar(value: Any) -> bool:
 
 
 def json_encode(value: Any, indent: Union[int, str, None] = None, sort_keys: bool = False) -> str:
-    """As the platform writes JSON: NaN and the infinities are words, arrays are lists."""
+    """JSON as the platform writes it: NaN and the infinities are words, arrays are lists."""
     from determined.core import _metrics
 
     plain = _metrics.plain_metrics({"value": value})["value"]
@@ -42,7 +42,7 @@ def json_encode(value: Any, indent: Union[int, str, None] = None, sort_keys: boo
 
 
 def force_create_symlink(target: Union[str, "os.PathLike[str]"], link: Union[str, "os.PathLike[str]"]) -> None:
-    """Makes a link, instead of whatever file or link has its name; nobody ever sees none."""
+    """Makes a symlink, and atomically replaces any file or link of that name."""
     new = f"{os.fspath(link)}.{os.getpid()}.new"
     os.symlink(target, new)
     try:
@@ -53,6 +53,6 @@ def force_create_symlink(target: Union[str, "os.PathLike[str]"], link: Union[str
 
 
 def list_files(folder: Union[str, "os.PathLike[str]"]) -> List[pathlib.Path]:
-    """All files below a folder, in order, as paths inside of it."""
+    """All files below a folder, in order, as paths relative to it."""
     top = pathlib.Path(folder)
     return sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file())

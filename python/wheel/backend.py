@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a wheel: the package `determined` and the program `det`, built by Meson.
 
-The interface is PEP 517.  Nothing is downloaded; Meson, Ninja, a compiler and the libraries
-of tools/setup must be there.  The module uses the limited API, hence cp311-abi3.
+The interface is PEP 517. Nothing is downloaded; Meson, Ninja, a compiler and the libraries of tools/setup must
+be installed. The module uses the limited API, hence cp311-abi3.
 
-    pip install . --config-settings build-dir=DIR    takes a build directory that is there
+    pip install . --config-settings build-dir=DIR    uses an existing build directory
 """
 import base64
 import hashlib
@@ -19,17 +19,17 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAME = "determined"
-SUMMARY = "det: a platform that trains models, and its front ends for Python"
+SUMMARY = "det: a deep-learning training platform, and its front ends for Python"
 
 
 class UnsupportedOperation(Exception):
-    """What PEP 517 wants raised for what a backend does not do."""
+    """The exception that PEP 517 requires for unsupported calls."""
 
 
 def run(*command):
     program = shutil.which(command[0])
     if not program:
-        sys.exit(f"'{command[0]}' is not here; as root, tools/setup build installs what is missing")
+        sys.exit(f"'{command[0]}' was not found; as root, tools/setup build installs what is missing")
     done = subprocess.run([program, *command[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         print(done.stdout[-6000:], file=sys.stderr)
@@ -48,7 +48,7 @@ def compile_all(build):
 
 
 def stripped(path, folder):
-    """A copy without what only debuggers read, where there is a `strip`."""
+    """A copy without debug information, if `strip` is installed."""
     to = os.path.join(folder, os.path.basename(path))
     shutil.copy2(path, to)
     if shutil.which("strip"):
@@ -122,4 +122,4 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise UnsupportedOperation("there is no source distribution: the repository is the source")
+    raise UnsupportedOperation("source distributions are not supported: use the repository")

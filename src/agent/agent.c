@@ -1,56 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent.c - three lanes around a directory of tasks.
  *
- *   poll   hello --> commands --> obey --> commands ...      (one call blocks up to
- *                                                            POLL_S)
- *            ^__________ another epoch, or a refusal __|
+ *   poll   hello --> commands --> obey --> commands ...   (a call blocks up to POLL_S)
+ *            ^________ another epoch, or a refusal __|
  *   look   every second, and after commands: tasks_look()
- *   clean  after a CLEAN command: cleaner_round(), until there is nothing left
+ *   clean  after a CLEAN command: remover_round(), until nothing is left
  *
- * A master that cannot be reached is tried for ever, and said so once; one that answers
- * a hello with a refusal ends the agent.  The refusal that another agent of this name
- * is connected does so only after a while: what is connected may be what is left of
- * ourselves, before a restart.  Commands are idempotent, so that one which is
- * obeyed but not acknowledged (a crash in between) does no harm when it comes again.
+ * The agent tries for ever to reach its master, and logs the trouble once.  If the
+ * master refuses the hello, the agent ends.  If the reason is that another agent of
+ * this name is connected, it ends only after a while: that may be our own connection
+ * from before a restart.  Commands are idempotent, so a command that was obeyed but not
+ * acknowledged (a crash in between) does no harm when it comes again.
  *
- * Which agent of several that claim a name this is, DATA/instance tells: an id that the
- * directory got with its first agent.
+ * DATA/instance tells agents with the same name apart: an id made with the directory.
  *
- * Stopping: agent_stop() raises a flag and posts all lanes' tasks under the lock; each
- * lane that sees the flag leaves, and the last one opens the gate that agent_wait()
- * stands at.  Nothing is posted once the flag is up, so that the struct can be freed.
- * A graceful stop signs off first, so that no more work is given to us while the tasks
- * end; any other may be a restart, and says nothing.
- */
+ * Stopping: agent_stop() sets a flag and posts the work of all lanes under the lock;
+ * each lane that sees the flag leaves, and the last one opens the gate of agent_wait().
+ * Nothing is posted once the flag is set, so the struct can be freed.  A graceful stop
+ * signs off first, so the master gives us no more work while the tasks end; any other
+ * stop may be a restart and says nothing. */
 #include "agent/agent.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/cleaner.h"
-#include "agent/outfit.h"
+#include "agent/checkpoint_remover.h"
+#include "agent/machine_facts.h"
+#include "agent/master_link.h"
 #include "agent/slots.h"
-#include "agent/talk.h"
-#include "agent/task/place.h"
+#include "agent/task/task_dir.h"
 #include "agent/tasks.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "base/task.h"
-#include "data/json.h"
-#include "data/text.h"
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
+#include "data/json/json.h"
+#include "data/url.h"
 
 enum {
     MEM_LIMIT = 16 << 20,
     REPLY_MEM = 256 << 20,
-    POLL_S = 15, /* a machine that goes without a word is missed after that */
+    POLL_S = 15, /* the master notices a vanished machine after this time */
     POLL_SLACK_MS = 15 * 1000,
     LOOK_US = 1000 * 1000,
     LOOK_STOPPING_US = 100 * 1000,
-    STOP_US = 15 * 1000 * 1000, /* a little more than the tasks are given */
+    STOP_US = 15 * 1000 * 1000, /* a little more than the tasks get */
     BYE_MS = 2 * 1000,
     TWIN_US = 90 * 1000 * 1000, /* longer than a poll of a machine that lost power */
     LANES = 3,
@@ -64,44 +62,44 @@ struct agent {
     struct err outcome;
 
     struct io *io;
-    struct exec *exec;
+    struct executor *exec;
     struct arena mem; /* what lives as long as the agent */
     const char *pool;
     const char *boot_id;
     const char *instance;
-    struct outfit outfit;
+    struct machine_facts facts;
     struct io_file *lock_file;
     struct tasks *tasks;
     struct gate *over;
 
     /* the lane that talks */
     struct lane *poll_lane;
-    struct task poll_task;
-    struct talk *poll_talk;
-    char *epoch; /* NULL: hello is to be said */
+    struct work poll_task;
+    struct master_link *poll_link;
+    char *epoch; /* NULL: say hello first */
     char *cluster_id;
     int64_t after;
     uint32_t failures;
     struct err trouble;    /* the last one logged */
-    int64_t twin_since_us; /* another one of our name is connected; 0: none */
+    int64_t twin_since_us; /* when we met another agent of our name; 0: none */
 
     /* the lane that looks */
     struct lane *look_lane;
-    struct task look_task;
-    struct talk *look_talk;
+    struct work look_task;
+    struct master_link *look_link;
     int64_t stop_us; /* when a graceful stop is given up; 0: not begun */
 
     /* the lane that removes files, which may take long */
     struct lane *clean_lane;
-    struct task clean_task;
-    struct talk *clean_talk;
+    struct work clean_task;
+    struct master_link *clean_link;
     const char *clean_path;
     uint32_t clean_failures;
 };
 
 static int64_t now_us(const struct agent *agent)
 {
-    return clock_mono_us(exec_clock(agent->exec));
+    return clock_mono_us(executor_clock(agent->exec));
 }
 
 /* ---- stopping -------------------------------------------------------------------- */
@@ -116,8 +114,8 @@ static bool is_stopping(struct agent *agent)
     return is;
 }
 
-/* A lane's last act; its task must not be queued any more, since it may be freed. */
-static void end_lane(struct agent *agent, struct lane *lane, struct task *task)
+/* The last call of a lane.  Its work must not be queued any more: it may be freed. */
+static void end_lane(struct agent *agent, struct lane *lane, struct work *task)
 {
     bool is_last;
 
@@ -135,18 +133,17 @@ void agent_stop(struct agent *agent, bool is_graceful)
     if (!agent->is_stopping) {
         agent->is_stopping = true;
         agent->is_graceful = is_graceful;
-        /* Under the lock, so that who sees the stop can be sure that nothing is posted
-         * after it. */
+        /* Under the lock: after the flag is visible, nothing may be posted. */
         lane_post(agent->poll_lane, &agent->poll_task);
         lane_post(agent->look_lane, &agent->look_task);
         lane_post(agent->clean_lane, &agent->clean_task);
     } else if (!is_graceful) {
         agent->is_graceful = false;
     }
-    talk_interrupt(agent->poll_talk);
-    talk_interrupt(agent->clean_talk);
+    master_link_interrupt(agent->poll_link);
+    master_link_interrupt(agent->clean_link);
     if (!is_graceful)
-        talk_interrupt(agent->look_talk);
+        master_link_interrupt(agent->look_link);
     lock_give(&agent->lock);
 }
 
@@ -166,7 +163,7 @@ static const char *agent_path(const struct agent *agent, const char *rest,
     CLEANUP(buf_done) struct buf path = BUF_INIT;
 
     buf_puts(&path, "/api/v1/det/agents/");
-    url_encode(&path, agent->outfit.agent_id);
+    url_encode(&path, agent->facts.agent_id);
     buf_puts(&path, rest);
     return path.status ? NULL : arena_strdup(mem, path.data);
 }
@@ -177,8 +174,8 @@ static void write_hello(const struct agent *agent, struct buf *body)
 
     jw_object(&w, NULL);
     jw_str(&w, "resourcePool", agent->pool);
-    slots_write(&w, "devices", &agent->outfit.slots);
-    outfit_write_addresses(&w, "addresses", &agent->outfit);
+    slots_write(&w, "devices", &agent->facts.slots);
+    machine_facts_write_addresses(&w, "addresses", &agent->facts);
     jw_str(&w, "bootId", agent->boot_id);
     jw_str(&w, "version", DET_VERSION);
     jw_str(&w, "instance", agent->instance);
@@ -190,7 +187,7 @@ static det_status hello(struct agent *agent, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
     CLEANUP(buf_done) struct buf body = BUF_INIT;
-    struct talk_request request = {.method = NET_POST, .body = &body};
+    struct master_link_request request = {.method = NET_POST, .body = &body};
     struct json *reply;
     const char *epoch;
     det_status status;
@@ -199,24 +196,24 @@ static det_status hello(struct agent *agent, struct err *err)
     request.path = agent_path(agent, "/hello", &mem);
     if (!request.path)
         return err_default(err, DET_NOMEM);
-    status = talk_call(agent->poll_talk, &request, &mem, &reply, err);
+    status = master_link_call(agent->poll_link, &request, &mem, &reply, err);
     if (status)
         return status;
     epoch = json_str(json_get(reply, "epoch"), NULL);
     if (!epoch)
-        return err_set(err, DET_INVALID, "what answers at %s is no master of det",
-                       agent->outfit.master.url);
+        return err_set(err, DET_INVALID, "the program at %s is not a master of det",
+                       agent->facts.master.url);
     mem_free(agent->epoch);
     mem_free(agent->cluster_id);
     agent->epoch = mem_strdup(epoch);
     agent->cluster_id = mem_strdup(json_str(json_find(reply, "cluster_id"), ""));
     if (!agent->epoch || !agent->cluster_id)
         return err_default(err, DET_NOMEM);
-    agent->outfit.master_id = agent->epoch;
-    agent->outfit.cluster_id = agent->cluster_id;
+    agent->facts.master_id = agent->epoch;
+    agent->facts.cluster_id = agent->cluster_id;
     agent->after = 0;
-    log_info("joined the master at %s with %zu slots", agent->outfit.master.url,
-             agent->outfit.slots.count);
+    log_info("joined the master at %s with %zu slots", agent->facts.master.url,
+             agent->facts.slots.count);
     return DET_OK;
 }
 
@@ -237,7 +234,7 @@ static void obey(struct agent *agent, const struct json *command, struct arena *
     det_status status;
 
     if (strcmp(kind, "START") == 0) {
-        status = outfit_complete(&agent->outfit, spec, mem, &err);
+        status = machine_facts_complete(&agent->facts, spec, mem, &err);
         if (!status)
             status = tasks_start(agent->tasks, spec, &err);
     } else if (strcmp(kind, "KILL") == 0 && allocation) {
@@ -267,8 +264,8 @@ static det_status poll_commands(struct agent *agent, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(REPLY_MEM);
     CLEANUP(buf_done) struct buf path = BUF_INIT;
-    struct talk_request request = {.method = NET_GET,
-                                   .timeout_ms = POLL_S * 1000 + POLL_SLACK_MS};
+    struct master_link_request request = {.method = NET_GET,
+                                          .timeout_ms = POLL_S * 1000 + POLL_SLACK_MS};
     const char *base = agent_path(agent, "/commands", &mem);
     struct json *reply;
     det_status status;
@@ -283,7 +280,7 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     if (path.status)
         return err_default(err, path.status);
     request.path = path.data;
-    status = talk_call(agent->poll_talk, &request, &mem, &reply, err);
+    status = master_link_call(agent->poll_link, &request, &mem, &reply, err);
     if (status)
         return status;
     if (strcmp(json_str(json_get(reply, "epoch"), ""), agent->epoch) != 0)
@@ -294,7 +291,8 @@ static det_status poll_commands(struct agent *agent, struct err *err)
         obey(agent, command, &mem);
         agent->after = MAX(agent->after, json_i64(json_get(command, "seq"), 0));
     }
-    /* Behind the last one listed there may have been some that are pointless by now. */
+    /* The numbers after the last listed command may belong to commands that are
+     * obsolete by now. */
     if (!is_stopping(agent))
         agent->after = MAX(agent->after, json_i64(json_get(reply, "last"), 0));
     if (json_first(json_get(reply, "commands")))
@@ -302,56 +300,56 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     return DET_OK;
 }
 
-/* Said once for each kind of trouble, however long it lasts. */
+/* Logs each kind of trouble once, however long it lasts. */
 static void complain(struct agent *agent, const struct err *err)
 {
     if (agent->trouble.status == err->status)
         return;
     agent->trouble = *err;
     log_warn("the master at %s cannot be reached, retrying: %s",
-             agent->outfit.master.url, err->text);
+             agent->facts.master.url, err->text);
 }
 
-/* Whether to give up because of another agent of our name.  It says so once. */
+/* Whether to give up because another agent has our name.  Logs it once. */
 static bool has_twin_for_long(struct agent *agent, const struct err *err)
 {
     if (!agent->twin_since_us) {
         agent->twin_since_us = now_us(agent);
-        log_warn("%s; trying again for %d s, in case it is on its way out", err->text,
+        log_warn("%s; trying again for %d s, in case it is just leaving", err->text,
                  TWIN_US / 1000000);
     }
     return now_us(agent) - agent->twin_since_us >= TWIN_US;
 }
 
-/* After a call that failed: how long to wait before the next, or -1: never. */
+/* After a failed call: how long to wait before the next one, or -1: never. */
 static int64_t after_failure(struct agent *agent, bool is_hello, const struct err *err)
 {
     bool is_twin = is_hello && err->status == DET_EXISTS;
 
     if (is_twin ? has_twin_for_long(agent, err)
-                : is_hello && !talk_may_retry(err->status)) {
+                : is_hello && !master_link_may_retry(err->status)) {
         give_up(agent, err);
         return -1;
     }
-    if (!is_hello && !talk_may_retry(err->status)) {
+    if (!is_hello && !master_link_may_retry(err->status)) {
         log_info("saying hello again: %s", err->text);
         mem_free(agent->epoch);
         agent->epoch = NULL;
     } else if (!is_twin) {
         complain(agent, err);
     }
-    return talk_backoff_us(++agent->failures);
+    return master_link_backoff_us(++agent->failures);
 }
 
 /* One call; how long to wait before the next, or -1: never. */
-static int64_t talk_once(struct agent *agent)
+static int64_t call_once(struct agent *agent)
 {
     struct err err = {0};
     bool is_hello = !agent->epoch;
     det_status status = is_hello ? hello(agent, &err) : poll_commands(agent, &err);
 
     if (!status) {
-        /* A hello alone proves little: the next poll may be refused at once. */
+        /* A successful hello proves little: the next poll may be refused at once. */
         if (!is_hello)
             agent->failures = 0;
         agent->trouble.status = DET_OK;
@@ -371,13 +369,13 @@ static bool is_graceful(struct agent *agent)
     return is;
 }
 
-/* So that no more work comes.  A master that is away notices by itself. */
+/* Asks for no more work.  A master that is away notices by itself. */
 static void sign_off(struct agent *agent)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct json_writer w = JSON_WRITER(&body);
-    struct talk_request request = {
+    struct master_link_request request = {
         .method = NET_POST, .body = &body, .timeout_ms = BYE_MS};
     struct json *reply;
 
@@ -389,16 +387,16 @@ static void sign_off(struct agent *agent)
     request.path = agent_path(agent, "/bye", &mem);
     if (!request.path)
         return;
-    talk_resume(agent->poll_talk);
-    (void)talk_call(agent->poll_talk, &request, &mem, &reply, NULL);
+    master_link_resume(agent->poll_link);
+    (void)master_link_call(agent->poll_link, &request, &mem, &reply, NULL);
 }
 
-static void run_poll(struct task *task)
+static void run_poll(struct work *task)
 {
     struct agent *agent = CONTAINER_OF(task, struct agent, poll_task);
     int64_t wait_us;
 
-    wait_us = is_stopping(agent) ? 0 : talk_once(agent);
+    wait_us = is_stopping(agent) ? 0 : call_once(agent);
     if (is_stopping(agent)) {
         sign_off(agent);
         end_lane(agent, agent->poll_lane, task);
@@ -412,7 +410,7 @@ static void run_poll(struct task *task)
 
 /* ---- looking --------------------------------------------------------------------- */
 
-/* Whether the stop has come to its end. */
+/* Whether the stop is complete. */
 static bool stop_looking(struct agent *agent)
 {
     if (!is_graceful(agent))
@@ -424,7 +422,7 @@ static bool stop_looking(struct agent *agent)
     return tasks_running(agent->tasks) == 0 || now_us(agent) >= agent->stop_us;
 }
 
-static void run_look(struct task *task)
+static void run_look(struct work *task)
 {
     struct agent *agent = CONTAINER_OF(task, struct agent, look_task);
     bool is_ending = is_stopping(agent);
@@ -433,43 +431,44 @@ static void run_look(struct task *task)
         end_lane(agent, agent->look_lane, task);
         return;
     }
-    tasks_look(agent->tasks, agent->look_talk);
+    tasks_look(agent->tasks, agent->look_link);
     lane_post_at(agent->look_lane, task,
                  now_us(agent) + (is_ending ? LOOK_STOPPING_US : LOOK_US));
 }
 
 /* ---- cleaning -------------------------------------------------------------------- */
 
-static bool may_go_on(void *arg)
+static bool may_continue(void *arg)
 {
     return !is_stopping(arg);
 }
 
-static void run_clean(struct task *task)
+static void run_clean(struct work *task)
 {
     struct agent *agent = CONTAINER_OF(task, struct agent, clean_task);
-    struct cleaner cleaner = {agent->io, agent->clean_talk, agent->clean_path,
-                              may_go_on, agent};
+    struct checkpoint_remover remover = {agent->io, agent->clean_link,
+                                         agent->clean_path, may_continue, agent};
     struct err err = {0};
     bool has_more = false;
     det_status status = DET_OK;
 
     if (!is_stopping(agent))
-        status = cleaner_round(&cleaner, &has_more, &err);
+        status = remover_round(&remover, &has_more, &err);
     if (is_stopping(agent)) {
         end_lane(agent, agent->clean_lane, task);
         return;
     }
-    /* What the master does not take now it asks for again. */
-    if (status && !talk_may_retry(status))
-        log_warn("the master refuses to tell what to remove: %s", err.text);
-    agent->clean_failures = talk_may_retry(status) ? agent->clean_failures + 1 : 0;
+    /* The master asks again for results that it does not accept now. */
+    if (status && !master_link_may_retry(status))
+        log_warn("the master refuses to say which checkpoints to remove: %s", err.text);
+    agent->clean_failures =
+        master_link_may_retry(status) ? agent->clean_failures + 1 : 0;
     lock_take(&agent->lock);
     if (!agent->is_stopping && has_more)
         lane_post(agent->clean_lane, task);
     else if (!agent->is_stopping && agent->clean_failures)
         lane_post_at(agent->clean_lane, task,
-                     now_us(agent) + talk_backoff_us(agent->clean_failures));
+                     now_us(agent) + master_link_backoff_us(agent->clean_failures));
     lock_give(&agent->lock);
 }
 
@@ -477,7 +476,7 @@ static void run_clean(struct task *task)
 
 static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
 {
-    char *path = place_path(&agent->mem, dir, "lock");
+    char *path = task_dir_path(&agent->mem, dir, "lock");
     det_status status;
 
     if (!path)
@@ -493,12 +492,12 @@ static det_status take_directory(struct agent *agent, const char *dir, struct er
                : status;
 }
 
-/* Made with the directory's first agent; an unreadable one is replaced, which makes
- * this another agent. */
+/* The first agent of the directory makes the id.  An unreadable id is replaced, and
+ * then this counts as another agent. */
 static det_status know_instance(struct agent *agent, const char *dir, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(256);
-    const char *path = place_path(&agent->mem, dir, "instance");
+    const char *path = task_dir_path(&agent->mem, dir, "instance");
     unsigned char bytes[16];
     char id[UUID_TEXT + 1];
     det_status status;
@@ -528,30 +527,30 @@ static det_status know_instance(struct agent *agent, const char *dir, struct err
 static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
-    struct tasks_config tasks = {.io = config->io,
-                                 .root =
-                                     place_path(&agent->mem, config->data_dir, "tasks"),
-                                 .program = config->program,
-                                 .master_url = config->master_url,
-                                 .agent_id = config->id};
+    struct tasks_config tasks = {
+        .io = config->io,
+        .root = task_dir_path(&agent->mem, config->data_dir, "tasks"),
+        .program = config->program,
+        .master_url = config->master_url,
+        .agent_id = config->id};
     det_status status;
 
-    agent->outfit.agent_id = arena_strdup(&agent->mem, config->id);
-    agent->outfit.envs = place_path(&agent->mem, config->data_dir, "envs");
+    agent->facts.agent_id = arena_strdup(&agent->mem, config->id);
+    agent->facts.envs = task_dir_path(&agent->mem, config->data_dir, "envs");
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
-    agent->boot_id = place_boot_id(&agent->mem);
+    agent->boot_id = task_dir_boot_id(&agent->mem);
     if (agent->mem.has_failed || !agent->boot_id)
         return err_default(err, DET_NOMEM);
-    status = slots_detect(config->slots, &agent->mem, &agent->outfit.slots, err);
+    status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);
     if (!status)
-        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
-                          &agent->poll_talk, err);
+        status = master_link_new(config->net, config->master_url, LINK_AGENT,
+                                 config->token, &agent->poll_link, err);
     if (!status)
-        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
-                          &agent->look_talk, err);
+        status = master_link_new(config->net, config->master_url, LINK_AGENT,
+                                 config->token, &agent->look_link, err);
     if (!status)
-        status = talk_new(config->net, config->master_url, TALK_AGENT, config->token,
-                          &agent->clean_talk, err);
+        status = master_link_new(config->net, config->master_url, LINK_AGENT,
+                                 config->token, &agent->clean_link, err);
     agent->clean_path = agent_path(agent, "/removals", &agent->mem);
     if (!status && !agent->clean_path)
         status = err_default(err, DET_NOMEM);
@@ -562,11 +561,11 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     if (!status)
         status = tasks_new(&tasks, &agent->tasks, err);
     if (!status)
-        agent->outfit.master = talk_address(agent->poll_talk);
+        agent->facts.master = master_link_address(agent->poll_link);
     return status;
 }
 
-static det_status begin(struct agent *agent, struct err *err)
+static det_status start_lanes(struct agent *agent, struct err *err)
 {
     det_status status = lock_init(&agent->lock, err);
 
@@ -580,9 +579,9 @@ static det_status begin(struct agent *agent, struct err *err)
         status = lane_new(agent->exec, "agent-clean", 1, &agent->clean_lane, err);
     if (status)
         return status;
-    agent->poll_task = (struct task)TASK_INIT(run_poll);
-    agent->look_task = (struct task)TASK_INIT(run_look);
-    agent->clean_task = (struct task)TASK_INIT(run_clean);
+    agent->poll_task = (struct work)WORK_INIT(run_poll);
+    agent->look_task = (struct work)WORK_INIT(run_look);
+    agent->clean_task = (struct work)WORK_INIT(run_clean);
     lane_post(agent->look_lane, &agent->look_task);
     lane_post(agent->poll_lane, &agent->poll_task);
     return DET_OK;
@@ -591,9 +590,9 @@ static det_status begin(struct agent *agent, struct err *err)
 static void release(struct agent *agent)
 {
     tasks_free(agent->tasks);
-    talk_free(agent->poll_talk);
-    talk_free(agent->look_talk);
-    talk_free(agent->clean_talk);
+    master_link_free(agent->poll_link);
+    master_link_free(agent->look_link);
+    master_link_free(agent->clean_link);
     gate_free(agent->over);
     lock_done(&agent->lock);
     io_close(agent->lock_file);
@@ -616,7 +615,7 @@ det_status agent_new(const struct agent_config *config, struct agent **ret_agent
     agent->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
     status = equip(agent, config, err);
     if (!status)
-        status = begin(agent, err);
+        status = start_lanes(agent, err);
     if (status) {
         release(agent);
         return status;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slots.c - NVIDIA's library is asked once, at the start, and closed again: an agent
- * that held it open would keep the driver from being replaced. */
+/* slots.c - asks NVIDIA's library once, at the start, and closes it: an agent that kept
+ * it open would keep the driver from being replaced. */
 #include "agent/slots.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/task.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
 
 enum { NVML_NAME = 96, NVML_UUID = 96, CPUINFO_LIMIT = 4 << 20, SLOTS_MOST = 4096 };
 
@@ -61,7 +61,7 @@ det_status slots_of_nvml(const struct nvml *nvml, struct arena *mem,
     return status;
 }
 
-/* POSIX lets dlsym() return functions; C wants it said by way of memory. */
+/* POSIX lets dlsym() return functions; C has no such cast, so we copy the bytes. */
 static bool symbol(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
@@ -89,7 +89,7 @@ static det_status detect_gpus(struct arena *mem, struct slots *ret_slots,
     else
         status = DET_OK;
     dlclose(library);
-    /* A library without a driver is an ordinary machine without GPUs. */
+    /* A library without a driver is normal on a machine without GPUs. */
     return status == DET_NOT_FOUND ? DET_OK : status;
 }
 
@@ -122,7 +122,7 @@ static det_status make_cpus(int64_t count, struct arena *mem, struct slots *ret_
     if (count > SLOTS_MOST)
         return err_set(err, DET_INVALID, "%" PRId64 " slots are more than %d", count,
                        SLOTS_MOST);
-    /* The brand is for people only: without it there is "CPU". */
+    /* The brand is for display only; the fallback is "CPU". */
     if (io_read_file(io_system(), "/proc/cpuinfo", &cpuinfo, NULL))
         buf_clear(&cpuinfo);
     brand = slots_cpu_brand(cpuinfo.data, mem);
@@ -148,7 +148,7 @@ det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slo
     if (status)
         return status;
     if (!slots.count)
-        return make_cpus((int64_t)task_cores(), mem, ret_slots, err);
+        return make_cpus((int64_t)executor_cores(), mem, ret_slots, err);
     *ret_slots = slots;
     return DET_OK;
 }

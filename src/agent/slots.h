@@ -3,7 +3,7 @@
  *
  * GPUs, where NVIDIA's management library is installed and finds some (it is opened at
  * run time); otherwise one slot for each processor core this process may run on.  A
- * number asked for makes as many CPU slots: artificial ones, to try things out. */
+ * configured number makes as many artificial CPU slots, for experiments. */
 #ifndef AGENT_SLOTS_H
 #define AGENT_SLOTS_H
 
@@ -13,7 +13,6 @@
 #include "base/err.h"
 
 struct arena;
-struct json;
 struct json_writer;
 
 struct slot {
@@ -36,7 +35,7 @@ det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slo
 void slots_write(struct json_writer *w, const char *key, const struct slots *slots);
 
 /* The uuids of these CUDA slots joined by commas, as CUDA_VISIBLE_DEVICES takes them;
- * "" where none of them is one; NULL when memory is out. */
+ * "" if there is no CUDA slot; NULL: out of memory. */
 const char *slots_visible(const struct slots *slots, const int64_t *ids, size_t count,
                           struct arena *mem);
 const struct slot *slots_find(const struct slots *slots, int64_t id);
@@ -46,7 +45,7 @@ const struct slot *slots_find(const struct slots *slots, int64_t id);
 /* The processor's name in the text of /proc/cpuinfo, or "CPU". */
 const char *slots_cpu_brand(const char *cpuinfo, struct arena *mem);
 
-/* The few calls of NVIDIA's library that are needed; each gives 0 for success. */
+/* The calls of NVIDIA's library that we use; each returns 0 for success. */
 struct nvml {
     int (*init)(void);
     int (*shutdown)(void);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tasks.c - what is in memory here is only what the directories say, plus what is to be
- * done next; a new agent finds the same by looking.
+/* tasks.c - memory holds only facts that the directories also hold, and the next step
+ * of each task; a new agent finds the same by reading the directories.
  *
  * Starting is two forks and an exec (child.h), and waits until the supervisor holds its
- * lock, so that the first look afterwards cannot take a task that is just beginning for
- * one that vanished; an entry that is STARTING is not looked at.
+ * lock.  Otherwise the next look could take a task that is starting for one that
+ * vanished; an entry in the state STARTING is not looked at.
  *
- * A task that ended is reported by its supervisor, and again from here: the master
- * takes the first word.  Only its answer makes us remove the directory; what the answer
- * was lost for is found and reported again.  A supervisor that was killed leaves
- * processes (which are ended) and output (which is sent from its spool before the end
- * is reported). */
+ * A task's end is reported by its supervisor, and again from here: the master takes the
+ * first report.  Only its answer makes us remove the directory; if the answer was lost,
+ * the task is found and reported again.  A killed supervisor leaves processes (which
+ * are ended) and output (which is sent from its spool before the end is reported).  The
+ * agent sends it with its own token, which the master accepts for reports and output of
+ * its tasks. */
 #include "agent/tasks.h"
 
 #include <inttypes.h>
@@ -18,26 +19,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/talk.h"
-#include "agent/task/child.h"
+#include "agent/master_link.h"
 #include "agent/task/control.h"
-#include "agent/task/drain.h"
-#include "agent/task/family.h"
-#include "agent/task/identity.h"
-#include "agent/task/place.h"
-#include "agent/task/ship.h"
+#include "agent/task/output/ship.h"
+#include "agent/task/output/spool.h"
+#include "agent/task/prepare/child.h"
+#include "agent/task/prepare/identity.h"
+#include "agent/task/process_tree.h"
+#include "agent/task/ring_drain.h"
 #include "agent/task/spec.h"
-#include "agent/task/spool.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "agent/task/task_dir.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/task.h"
-#include "base/vec.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/map.h"
+#include "base/memory/mem.h"
+#include "base/memory/vec.h"
+#include "base/thread/lock.h"
+#include "data/json/json.h"
 #include "data/text.h"
+#include "data/url.h"
 
 enum {
     SCRATCH = 1 << 20,
@@ -45,7 +47,7 @@ enum {
     START_MS = 10 * 1000,
     CONTROL_MS = 1000,
     KILL_ROUNDS = 50,
-    ROOM_BYTES = 256 << 10, /* that a task needs to begin with */
+    ROOM_BYTES = 256 << 10, /* free space that a task needs to begin */
 };
 
 enum entry_state { STARTING, WAITING, ALIVE, ENDED };
@@ -57,8 +59,8 @@ struct entry {
     char *allocation;
     int64_t rank;
     char *dir;
-    char *spec;            /* WAITING: what is to be started once there is room */
-    bool knows_master;     /* its supervisor calls where we do */
+    char *spec;            /* WAITING: the task to start once there is room */
+    bool knows_master;     /* its supervisor uses our master's address */
     struct io_file *lock;  /* held once it ended */
     bool has_output;       /* ENDED: its supervisor may have left some */
     struct task_exit exit; /* ENDED; strings in `mem` */
@@ -66,7 +68,7 @@ struct entry {
 };
 
 struct tasks {
-    struct lock lock; /* guards `entries` and what entries say is */
+    struct lock lock; /* guards `entries`, and the members marked above */
     struct map entries;
     struct io *io;
     char *root;
@@ -150,9 +152,9 @@ static void end_as(struct tasks *tasks, struct entry *entry, const char *exit,
     set_state(tasks, entry, ENDED);
 }
 
-/* Adds an entry unless there is one; `ret_entry` NULL: there was. */
-static det_status add(struct tasks *tasks, const char *allocation, int64_t rank,
-                      struct entry **ret_entry, struct err *err)
+/* Adds an entry; `ret_entry` NULL: it existed. */
+static det_status add_entry(struct tasks *tasks, const char *allocation, int64_t rank,
+                            struct entry **ret_entry, struct err *err)
 {
     struct entry *entry = NULL;
     det_status status = entry_new(tasks, allocation, rank, &entry, err);
@@ -183,13 +185,13 @@ static det_status adopt(struct tasks *tasks, const char *name, struct err *err)
     det_status status;
 
     if (!dash || dash == name || !parse_i64(dash + 1, &rank) || rank < 0) {
-        log_warn("'%s/%s' is no task's directory", tasks->root, name);
+        log_warn("'%s/%s' is not a task directory", tasks->root, name);
         return DET_OK;
     }
     allocation = mem_strndup(name, (size_t)(dash - name));
     if (!allocation)
         return err_default(err, DET_NOMEM);
-    status = add(tasks, allocation, rank, &entry, err);
+    status = add_entry(tasks, allocation, rank, &entry, err);
     if (!status && entry)
         set_state(tasks, entry, ALIVE); /* until looked at */
     return status;
@@ -222,7 +224,7 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     tasks->program = mem_strdup(config->program);
     tasks->agent_id = mem_strdup(config->agent_id);
     tasks->master_url = mem_strdup(config->master_url);
-    tasks->boot_id = place_boot_id(&tasks->mem);
+    tasks->boot_id = task_dir_boot_id(&tasks->mem);
     if (tasks->root && tasks->program && tasks->agent_id && tasks->master_url &&
         tasks->boot_id)
         status = lock_init(&tasks->lock, err);
@@ -263,23 +265,23 @@ static det_status lay_down(struct tasks *tasks, const struct entry *entry,
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     CLEANUP(buf_done) struct buf text = BUF_INIT;
-    char *path = place_path(&mem, entry->dir, PLACE_SPEC);
+    char *path = task_dir_path(&mem, entry->dir, TASK_DIR_SPEC);
     det_status status;
 
     json_write(&text, spec);
     if (!path || text.status)
         return err_default(err, path ? text.status : DET_NOMEM);
-    /* What an earlier run of the same name may have left is of no use. */
+    /* The rest of an earlier run of the same name is useless. */
     status = io_remove_tree(tasks->io, entry->dir, err);
     if (!status)
         status = io_mkdir(tasks->io, entry->dir, true, err);
     if (!status)
-        status = place_write(tasks->io, path, &text, err);
+        status = task_dir_write(tasks->io, path, &text, err);
     return status;
 }
 
-/* A task of another user has to get through the agent's directory and the one of its
- * tasks (identity.c).  Where that fails, it is the task that says why. */
+/* A task of another user must pass through the agent's directory and that of its
+ * tasks (identity.c).  If this fails, the task says why. */
 static void open_way(const struct tasks *tasks)
 {
     const char *slash = strrchr(tasks->root, '/');
@@ -294,8 +296,8 @@ static void open_way(const struct tasks *tasks)
         log_warn("%s", err.text);
 }
 
-/* Whether the disk would take a task's first files.  No zeroes: some file systems need
- * no room for those. */
+/* Whether the disk has room for a task's first files.  Not zeroes: some file systems
+ * need no room for those. */
 static bool has_room(struct tasks *tasks)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(2 * ROOM_BYTES);
@@ -305,7 +307,7 @@ static bool has_room(struct tasks *tasks)
     det_status status = DET_OK;
 
     if (!path || !bytes)
-        return true; /* then it is memory that is short, and the start says so */
+        return true; /* memory is short; the start reports that */
     memset(bytes, 'x', ROOM_BYTES);
     status = io_open(tasks->io, path, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, NULL);
     if (!status)
@@ -315,8 +317,8 @@ static bool has_room(struct tasks *tasks)
     return status != DET_FULL;
 }
 
-static void begin(struct tasks *tasks, struct entry *entry, const struct json *spec,
-                  bool is_others)
+static void start_entry(struct tasks *tasks, struct entry *entry,
+                        const struct json *spec, bool is_others)
 {
     const char *argv[] = {tasks->program, "task", "run", entry->dir, NULL};
     struct err why = {0};
@@ -326,7 +328,7 @@ static void begin(struct tasks *tasks, struct entry *entry, const struct json *s
         open_way(tasks);
     if (!status)
         status = child_detach(argv, START_MS, &why);
-    /* One that is slow may still come: its lock will tell. */
+    /* A slow supervisor may still start: then it holds its lock. */
     if (!status || status == DET_TIMEOUT) {
         entry->knows_master = true;
         set_state(tasks, entry, ALIVE);
@@ -337,8 +339,8 @@ static void begin(struct tasks *tasks, struct entry *entry, const struct json *s
     end_as(tasks, entry, "FAILED", 1, why.text);
 }
 
-/* Keeps what is to be started.  A full disk is no fault of the task: it neither fails
- * nor goes round between agents that are full, but begins when there is room. */
+/* Keeps the spec.  A full disk is not the task's fault: the task neither fails nor
+ * moves from one full agent to the next; it starts when there is room. */
 static det_status wait_for_room(struct tasks *tasks, struct entry *entry,
                                 const struct json *spec, struct err *err)
 {
@@ -350,7 +352,7 @@ static det_status wait_for_room(struct tasks *tasks, struct entry *entry,
         end_as(tasks, entry, "TRANSIENT", 1, "the agent is out of memory");
         return err_default(err, DET_NOMEM);
     }
-    log_warn("no space left on the disk for '%s': %s begins when there is some",
+    log_warn("no space left on the disk for '%s': %s starts when there is some",
              tasks->root, entry->name);
     set_state(tasks, entry, WAITING);
     return DET_OK;
@@ -364,12 +366,12 @@ det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err 
     det_status status = spec_read(spec, &mem, &read, err);
 
     if (!status)
-        status = add(tasks, read.allocation, read.rank, &entry, err);
+        status = add_entry(tasks, read.allocation, read.rank, &entry, err);
     if (status || !entry)
         return status;
     if (!has_room(tasks))
         return wait_for_room(tasks, entry, spec, err);
-    begin(tasks, entry, spec, read.user.uid && geteuid() == 0);
+    start_entry(tasks, entry, spec, read.user.uid && geteuid() == 0);
     return DET_OK;
 }
 
@@ -378,7 +380,7 @@ det_status tasks_kill(struct tasks *tasks, const char *allocation, int64_t rank,
 {
     struct entry *entry;
     struct entry *known;
-    det_status status = add(tasks, allocation, rank, &entry, err);
+    det_status status = add_entry(tasks, allocation, rank, &entry, err);
 
     if (status)
         return status;
@@ -423,8 +425,8 @@ static void pass_kill(struct tasks *tasks, struct entry *entry)
     lock_give(&tasks->lock);
     if (!wants_kill || !control_send(entry->dir, CONTROL_KILL, CONTROL_MS, &err))
         return;
-    /* Nobody listens: it is just ending, or just beginning.  The next look knows more.
-     */
+    /* No supervisor listens: it is just ending or starting.  The next look knows
+     * more. */
     if (err.status != DET_UNREACHABLE)
         log_warn("cannot kill %s, retrying: %s", entry->name, err.text);
     lock_take(&tasks->lock);
@@ -432,7 +434,7 @@ static void pass_kill(struct tasks *tasks, struct entry *entry)
     lock_give(&tasks->lock);
 }
 
-/* One that an earlier agent started may know the master by another address. */
+/* A supervisor started by an earlier agent may know the master by another address. */
 static void pass_master(struct tasks *tasks, struct entry *entry)
 {
     struct err err = {0};
@@ -442,21 +444,20 @@ static void pass_master(struct tasks *tasks, struct entry *entry)
         return;
     status =
         control_tell(entry->dir, CONTROL_MASTER, tasks->master_url, CONTROL_MS, &err);
-    /* Anything else is tried again at the next look, if it is still there then. */
+    /* Any other failure is retried at the next look. */
     entry->knows_master = !status || status == DET_UNSUPPORTED;
 }
 
-/* What a supervisor that is no more has left running is ended.  How it came to be no
- * more. */
+/* Ends the processes that a dead supervisor left, and returns why it died. */
 static const char *clean_up(struct tasks *tasks, const struct entry *entry)
 {
     static const char vanished[] = "its supervisor vanished";
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    const char *run_dir = place_path(&mem, entry->dir, PLACE_RUN);
-    struct place_pid pid = {0};
+    const char *run_dir = task_dir_path(&mem, entry->dir, TASK_DIR_RUN);
+    struct task_dir_pid pid = {0};
     struct err err = {0};
     size_t count = 1;
-    det_status status = place_read_pid(tasks->io, entry->dir, &mem, &pid, &err);
+    det_status status = task_dir_read_pid(tasks->io, entry->dir, &mem, &pid, &err);
 
     if (!run_dir)
         return vanished;
@@ -466,18 +467,18 @@ static const char *clean_up(struct tasks *tasks, const struct entry *entry)
     if (!status && pid.boot_id && strcmp(pid.boot_id, tasks->boot_id) != 0)
         return "its machine was restarted"; /* these numbers belong to others now */
     for (int i = 0; count && i < KILL_ROUNDS; i++)
-        if (family_kill_rest(&pid, run_dir, &count, &err)) {
+        if (process_tree_kill_rest(&pid, run_dir, &count, &err)) {
             log_error("%s", err.text);
             break;
         }
     return vanished;
 }
 
-static det_status ship_spools(const struct entry *entry, struct talk *talk,
+static det_status ship_spools(const struct entry *entry, struct master_link *link,
                               struct spool *spool[SHIP_STREAMS], struct err *err)
 {
     const struct ship_config config = {.spool = {spool[0], spool[1]},
-                                       .talk = talk,
+                                       .link = link,
                                        .allocation = entry->allocation,
                                        .rank = entry->rank};
     struct ship *ship = NULL;
@@ -490,54 +491,55 @@ static det_status ship_spools(const struct entry *entry, struct talk *talk,
 }
 
 static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
-                             struct talk *talk, struct spool *log, struct err *err)
+                             struct master_link *link, struct spool *log,
+                             struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    struct drain_config config = {.io = tasks->io,
-                                  .talk = talk,
-                                  .allocation = entry->allocation,
-                                  .rank = entry->rank};
-    struct drain *drain = NULL;
+    struct ring_drain_config config = {.io = tasks->io,
+                                       .link = link,
+                                       .allocation = entry->allocation,
+                                       .rank = entry->rank};
+    struct ring_drain *drain = NULL;
     char text[ERR_TEXT_SIZE];
     struct io_stat found;
     det_status status;
 
-    config.dir = place_path(&mem, entry->dir, PLACE_REPORTS);
+    config.dir = task_dir_path(&mem, entry->dir, TASK_DIR_REPORTS);
     if (!config.dir)
         return err_default(err, DET_NOMEM);
     status = io_stat(tasks->io, config.dir, &found, err);
     if (status)
         return status == DET_NOT_FOUND ? DET_OK : status; /* it never began */
-    status = drain_new(&config, &drain, err);
+    status = ring_drain_new(&config, &drain, err);
     if (!status)
-        status = drain_rest(drain, err);
-    while (drain && drain_take_note(drain, text)) {
+        status = ring_drain_rest(drain, err);
+    while (drain && ring_drain_take_note(drain, text)) {
         char line[ERR_TEXT_SIZE + 16];
         int len = snprintf(line, sizeof(line), "[det] %s\n", text);
 
         if (log)
             spool_write(log, 0, line, MIN((size_t)len, sizeof(line) - 1));
     }
-    drain_free(drain);
+    ring_drain_free(drain);
     return status;
 }
 
-/* A refusal is no reason to keep what is left; but a wrong token is the agent's
- * trouble. */
+/* A refusal is not a reason to keep the rest; but a wrong token is the agent's
+ * problem. */
 static det_status retry_or_lose(const struct entry *entry, const char *what,
                                 det_status status, const struct err *err)
 {
-    if (talk_may_retry(status) || status == DET_UNAUTHENTICATED)
+    if (master_link_may_retry(status) || status == DET_UNAUTHENTICATED)
         return status;
     if (status)
         log_warn("the end of the %s of %s was lost: %s", what, entry->name, err->text);
     return DET_OK;
 }
 
-/* Sends the reports and the output that the supervisor could not, with the agent's own
- * token: the task's may be the reason. */
+/* Sends the reports and the output that the supervisor could not send, with the
+ * agent's own token: the task's may be the reason. */
 static det_status ship_left(struct tasks *tasks, const struct entry *entry,
-                            struct talk *talk)
+                            struct master_link *link)
 {
     struct spool_config config = {.io = tasks->io, .dir = entry->dir};
     struct spool *spool[SHIP_STREAMS] = {NULL};
@@ -551,26 +553,27 @@ static det_status ship_left(struct tasks *tasks, const struct entry *entry,
         config.name = ship_streams[i];
         status = spool_open(&config, &spool[i], &err);
     }
-    drained = drain_ring(tasks, entry, talk, spool[1], &why);
+    drained = drain_ring(tasks, entry, link, spool[1], &why);
     drained = retry_or_lose(entry, "reports", drained, &why);
     for (size_t i = 0; !status && !drained && i < SHIP_STREAMS; i++) {
         spool_end(spool[i], 0);
         is_empty = is_empty && spool_end_offset(spool[i]) == 0;
     }
     if (!status && !drained && !is_empty)
-        status = ship_spools(entry, talk, spool, &err);
+        status = ship_spools(entry, link, spool, &err);
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         spool_close(spool[i]);
     return drained ? drained : retry_or_lose(entry, "output", status, &err);
 }
 
-/* Whether a supervisor still works on it; what it left is taken over otherwise. */
+/* Looks whether a supervisor still works on it; if not, takes over what it left. */
 static void look_for_end(struct tasks *tasks, struct entry *entry)
 {
     struct task_exit exit;
     struct err err = {0};
-    enum place_state state;
-    det_status status = place_look(tasks->io, entry->dir, &state, &entry->lock, &err);
+    enum task_dir_state state;
+    det_status status =
+        task_dir_look(tasks->io, entry->dir, &state, &entry->lock, &err);
 
     if (status == DET_NOT_FOUND) {
         end_as(tasks, entry, "TRANSIENT", 1, "its directory was removed");
@@ -580,20 +583,20 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         log_error("%s", err.text);
         return;
     }
-    if (state == PLACE_ALIVE) {
+    if (state == TASK_DIR_ALIVE) {
         pass_kill(tasks, entry);
         pass_master(tasks, entry);
         return;
     }
-    if (state == PLACE_VANISHED) {
+    if (state == TASK_DIR_VANISHED) {
         const char *why = clean_up(tasks, entry);
 
         entry->has_output = true;
         end_as(tasks, entry, "TRANSIENT", 1, why);
         return;
     }
-    status = place_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
-    if (status == DET_NOMEM) { /* there is an end to be told: the next look reads it */
+    status = task_dir_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
+    if (status == DET_NOMEM) { /* there is an exit.json: the next look reads it */
         io_closep(&entry->lock);
         return;
     }
@@ -608,13 +611,13 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
 }
 
 static det_status send_exit(struct tasks *tasks, const struct entry *entry,
-                            struct talk *talk, struct err *err)
+                            struct master_link *link, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     CLEANUP(buf_done) struct buf path = BUF_INIT;
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct json_writer w = JSON_WRITER(&body);
-    struct talk_request request = {.method = NET_POST, .body = &body};
+    struct master_link_request request = {.method = NET_POST, .body = &body};
     struct json *reply;
 
     buf_puts(&path, "/api/v1/det/agents/");
@@ -633,15 +636,15 @@ static det_status send_exit(struct tasks *tasks, const struct entry *entry,
     if (path.status)
         return err_default(err, path.status);
     request.path = path.data;
-    return talk_call(talk, &request, &mem, &reply, err);
+    return master_link_call(link, &request, &mem, &reply, err);
 }
 
-/* The end was told: nothing of the task is needed any more. */
-static void forget(struct tasks *tasks, struct entry *entry)
+/* The end is reported: nothing of the task is needed any more. */
+static void forget_entry(struct tasks *tasks, struct entry *entry)
 {
     struct err err = {0};
 
-    /* A directory that stays is found, reported and tried again by the next agent. */
+    /* If the directory stays, the next agent finds, reports and removes it. */
     if (io_remove_tree(tasks->io, entry->dir, &err))
         log_error("%s", err.text);
     lock_take(&tasks->lock);
@@ -650,19 +653,20 @@ static void forget(struct tasks *tasks, struct entry *entry)
     entry_free(entry);
 }
 
-static bool report(struct tasks *tasks, struct entry *entry, struct talk *talk)
+static bool report_exit(struct tasks *tasks, struct entry *entry,
+                        struct master_link *link)
 {
     struct err err = {0};
-    det_status status = send_exit(tasks, entry, talk, &err);
+    det_status status = send_exit(tasks, entry, link, &err);
 
-    /* A wrong token is the agent's trouble, not the task's end. */
-    if (talk_may_retry(status) || status == DET_UNAUTHENTICATED)
+    /* A wrong token is the agent's problem, not the task's end. */
+    if (master_link_may_retry(status) || status == DET_UNAUTHENTICATED)
         return false;
     if (status)
-        log_warn("the end of %s is not wanted: %s", entry->name, err.text);
+        log_warn("the master refuses the end of %s: %s", entry->name, err.text);
     else
         log_info("%s %s (%s)", entry->name, entry->exit.reason, entry->exit.exit);
-    forget(tasks, entry);
+    forget_entry(tasks, entry);
     return true;
 }
 
@@ -678,17 +682,18 @@ static void look_for_room(struct tasks *tasks, struct entry *entry)
     wants_kill = entry->wants_kill;
     lock_give(&tasks->lock);
     if (wants_kill) {
-        end_as(tasks, entry, "KILLED", 128 + SIGKILL, "it had not begun");
+        end_as(tasks, entry, "KILLED", 128 + SIGKILL, "it had not started");
         return;
     }
     if (!has_room(tasks) ||
         json_parse(entry->spec, strlen(entry->spec), &mem, &spec, &err) ||
         spec_read(spec, &mem, &read, &err))
         return; /* or no memory: the next look */
-    begin(tasks, entry, spec, read.user.uid && geteuid() == 0);
+    start_entry(tasks, entry, spec, read.user.uid && geteuid() == 0);
 }
 
-static bool look_at(struct tasks *tasks, struct entry *entry, struct talk *talk)
+static bool look_at_entry(struct tasks *tasks, struct entry *entry,
+                          struct master_link *link)
 {
     if (state_of(tasks, entry) == WAITING)
         look_for_room(tasks, entry);
@@ -696,14 +701,15 @@ static bool look_at(struct tasks *tasks, struct entry *entry, struct talk *talk)
         look_for_end(tasks, entry);
     if (state_of(tasks, entry) != ENDED)
         return true;
-    if (entry->has_output && ship_left(tasks, entry, talk))
+    if (entry->has_output && ship_left(tasks, entry, link))
         return false;
     entry->has_output = false;
-    return report(tasks, entry, talk);
+    return report_exit(tasks, entry, link);
 }
 
-/* Entries are only removed by who looks, so that pointers to them stay good. */
-static bool list(struct tasks *tasks, struct arena *mem, struct entry ***ret_list)
+/* Only this lane removes entries, so pointers to them stay valid. */
+static bool list_entries(struct tasks *tasks, struct arena *mem,
+                         struct entry ***ret_list)
 {
     struct entry **entries;
     struct entry *entry;
@@ -718,16 +724,16 @@ static bool list(struct tasks *tasks, struct arena *mem, struct entry ***ret_lis
     return entries != NULL;
 }
 
-bool tasks_look(struct tasks *tasks, struct talk *talk)
+bool tasks_look(struct tasks *tasks, struct master_link *link)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     struct entry **entry;
     bool is_master_there = true;
 
-    if (!list(tasks, &mem, &entry))
+    if (!list_entries(tasks, &mem, &entry))
         return true;
     for (; *entry; entry++)
-        is_master_there = look_at(tasks, *entry, talk) && is_master_there;
+        is_master_there = look_at_entry(tasks, *entry, link) && is_master_there;
     return is_master_there;
 }
 
@@ -739,7 +745,7 @@ void tasks_term(struct tasks *tasks)
     struct err err = {0};
     struct entry **entry;
 
-    if (!list(tasks, &mem, &entry))
+    if (!list_entries(tasks, &mem, &entry))
         return;
     for (; *entry; entry++)
         if (state_of(tasks, *entry) == ALIVE &&
@@ -754,13 +760,13 @@ size_t tasks_running(struct tasks *tasks)
     struct entry **entry;
     size_t count = 0;
 
-    if (!list(tasks, &mem, &entry))
+    if (!list_entries(tasks, &mem, &entry))
         return 0;
     for (; *entry; entry++) {
-        const char *exit = place_path(&mem, (*entry)->dir, PLACE_EXIT);
+        const char *exit = task_dir_path(&mem, (*entry)->dir, TASK_DIR_EXIT);
         struct io_stat found;
 
-        /* With its end on record only the supervisor is left, which may stay. */
+        /* After exit.json only the supervisor is left, which may stay. */
         count += state_of(tasks, *entry) != WAITING &&
                  state_of(tasks, *entry) != ENDED && exit &&
                  io_stat(tasks->io, exit, &found, NULL) != DET_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tasks.h - the tasks of an agent: one directory each, and an entry that says what is
- * to be done about it.
+/* tasks.h - the tasks of an agent: one directory each, and an entry that says what to
+ * do.
  *
  *   STARTING --> ALIVE --> ENDED (to be reported) --> forgotten, directory removed
  *       \__________________/
@@ -19,7 +19,7 @@
 struct io;
 struct json;
 struct json_writer;
-struct talk;
+struct master_link;
 struct tasks;
 
 struct tasks_config {
@@ -30,26 +30,26 @@ struct tasks_config {
     const char *agent_id;
 };
 
-/* Makes the directory and takes in the tasks that are there. */
+/* Makes the directory and adopts the tasks that are there. */
 det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks,
                      struct err *err);
 void tasks_free(struct tasks *tasks);
 
-/* Starts what the (complete) spec says; nothing when it exists.  What goes wrong with a
+/* Starts the task of a complete spec; does nothing if it exists.  A failure of a
  * spec that names its allocation is reported as the task's failure. */
 det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err *err);
-/* Also of one that does not exist: its end is reported. */
+/* Works also for a task that does not exist: its end is reported. */
 det_status tasks_kill(struct tasks *tasks, const char *allocation, int64_t rank,
                       struct err *err);
 /* ["<allocation>/<rank>", ...]: everything whose end was not yet reported. */
 void tasks_write(struct json_writer *w, const char *key, struct tasks *tasks);
 
-/* Looks at every task once: passes kills and the master's address on, finds ends,
- * reports them over `talk`. What cannot be reported now is tried again the next time.
- * False: the master is away. */
-bool tasks_look(struct tasks *tasks, struct talk *talk);
+/* Looks at every task once: passes on kills and the master's address, finds ends and
+ * reports them over `link`.  Failed reports are repeated at the next look.  False:
+ * the master is away. */
+bool tasks_look(struct tasks *tasks, struct master_link *link);
 
-/* Tells all to end; how many still run. */
+/* Tells all tasks to end. */
 void tasks_term(struct tasks *tasks);
 size_t tasks_running(struct tasks *tasks);
 

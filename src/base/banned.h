@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* banned.h - calls that do not belong in this tree.  The build puts this header in
- * front of every file (-include), and using one of them does not compile.  libc's
- * allocator cannot be banned this way, since system headers name it; a script keeps it
- * to base/mem.c. */
+/* banned.h - calls that this tree does not use.  The build includes this header in
+ * front of every file (-include), and a use of one of these calls does not compile.
+ * libc's allocator cannot be banned this way, since system headers name it;
+ * tools/check-banned keeps it in base. */
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.h - little-endian numbers anywhere in memory, for what lies on disk and
- * travels. Putting returns the place behind the number, so that fields can be written
- * in a row. */
+/* bytes.h - little-endian numbers at any address, for files and messages.  The put
+ * functions return the place behind the number: fields can be written one after the
+ * other. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 

@@ -52,7 +52,7 @@ static void manual_pause(const struct clock *clock, int64_t us)
     clock_manual_advance(manual, us);
 }
 
-/* Monotonic time starts at 1: a due time of 0 often means none. */
+/* Monotonic time starts at 1: a due time of 0 often means "none". */
 void clock_manual_init(struct clock_manual *manual, int64_t wall_us)
 {
     *manual =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - what time it is; the only door to the clock.
+/* clock.h - the time; all code reads the clock through this seam.
  *
- * Two hands: `wall` is the time of day, for what people read; `mono` never jumps,
- * for deadlines.  Both in microseconds.  Simulations pass a clock that they move. */
+ * `wall` is the time of day, for people.  `mono` never jumps, for deadlines.  Both are
+ * in microseconds.  Simulations pass a clock that they move. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -36,7 +36,7 @@ static inline int64_t clock_mono_us(const struct clock *clock)
     return clock->mono_us(clock);
 }
 
-/* The calling thread does nothing for so long; a clock that is moved moves by it. */
+/* The calling thread sleeps for so long; a manual clock moves on instead. */
 static inline void clock_pause(const struct clock *clock, int64_t us)
 {
     if (clock->pause && us > 0)

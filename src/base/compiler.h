@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiler.h - the few words the compiler lends to the house. */
+/* compiler.h - macros around compiler extensions. */
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 

@@ -55,7 +55,7 @@ uint32_t crc32c_plain(uint32_t crc, const void *bytes, size_t len)
 }
 
 #if defined(__x86_64__)
-/* Compiled for processors that have the instruction, and called only there. */
+/* Compiled for processors that have the instruction; called only there. */
 __attribute__((target("sse4.2"))) static uint32_t
 crc32c_instruction(uint32_t crc, const void *bytes, size_t len)
 {
@@ -75,7 +75,7 @@ crc32c_instruction(uint32_t crc, const void *bytes, size_t len)
 
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t len)
 {
-    /* One load and a test: the answer was found when the program began. */
+    /* One load and a test: the program asked the processor once at its start. */
     if (__builtin_cpu_supports("sse4.2"))
         return crc32c_instruction(crc, bytes, len);
     return crc32c_plain(crc, bytes, len);

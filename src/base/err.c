@@ -69,7 +69,7 @@ det_status err_set(struct err *err, det_status status, const char *fmt, ...)
     return status;
 }
 
-/* For whoever passes a failure on and does not know whether it was explained. */
+/* For callers that pass a failure on and do not know whether it has a sentence. */
 det_status err_default(struct err *err, det_status status)
 {
     if (err && err->status == status && err->text[0])
@@ -77,7 +77,7 @@ det_status err_default(struct err *err, det_status status)
     return err_set(err, status, "%s", det_status_text(status));
 }
 
-/* Only what callers act upon; the rest is DET_IO and the sentence tells. */
+/* Only codes that callers act upon; the rest is DET_IO, and the sentence tells. */
 static det_status status_of_errno(int code)
 {
     switch (code) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* err.h - how a failure is told: a status and one sentence.
+/* err.h - a failure is a status and one sentence.
  *
- * Every function that can fail returns det_status and takes `struct err *` last
- * (NULL: the caller does not want the sentence).  The first function that notices
- * writes it; later ones may put context in front.  The text has a fixed size, so
- * that reporting a failure never fails itself. */
+ * Every function that can fail returns det_status and takes `struct err *` last (NULL:
+ * the caller does not want the sentence).  The first function that notices the failure
+ * writes the sentence; its callers may put context in front.  The text has a fixed
+ * size: reporting a failure never fails. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -20,13 +20,13 @@ struct err {
     char text[ERR_TEXT_SIZE];
 };
 
-/* Writes the sentence and returns `status`, so that one line reports and leaves. */
+/* Writes the sentence and returns `status`: one line reports and leaves. */
 det_status err_set(struct err *err, det_status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 det_status err_setv(struct err *err, det_status status, const char *fmt, va_list args)
     PRINTF_LIKE(3, 0);
 
-/* The default sentence of `status`; keeps a sentence that is there already. */
+/* Writes the default sentence of `status` unless a sentence is there already. */
 det_status err_default(struct err *err, det_status status);
 
 /* "<what>: <strerror>", with the status that fits errno value `code`: DET_NOMEM,

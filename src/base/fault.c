@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fault.h"
 
+#include <assert.h>
+
 _Thread_local struct fault_state fault_state;
 
-/* By thread, so that a test strikes its own calls and not those of threads beside it.
- */
+/* Per thread: a test makes its own calls fail and not those of other threads. */
 void fault_arm_as(enum fault_kind kind, int64_t nth, enum fault_how how)
 {
+    assert(kind < FAULT_KINDS && how < FAULT_HOWS && nth >= 0);
     fault_state.left[kind] = nth;
     fault_state.fired[kind] = false;
     fault_state.how[kind] = how;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault.h - makes the n-th allocation, query, write, sync, send or receive of this
- * thread go wrong, in a chosen way.
+ * thread fail, in a chosen way.
  *
- * Compiled in always, so that what is tested is what ships: one thread-local
- * comparison for each operation.  Disarmed unless a test arms it.
+ * Always compiled in, so the tested code is the code that ships.  It costs one
+ * thread-local comparison per operation.  Disarmed unless a test arms it.
  *
  *   memory         gives NULL
  *   query          fails before it is asked
- *   write, sync    everything of base/io.h that changes bytes or names; makes durable
+ *   write, sync    changes of bytes or names through base/io; makes durable
  *   send, receive  a client's request never arrives; its answer never comes, though
  *                  the other side did its work
  *
- * The ways of FAULT_POWER and FAULT_DEATH end the story of this thread: from there on
- * it is *dark*, everything that it asks of files and network fails, and a test throws
- * it away and starts another after fault_light(). */
+ * FAULT_POWER and FAULT_DEATH end the story of this thread.  From then on it is *dark*:
+ * all its file and network calls fail.  The test throws it away and starts another
+ * after fault_light(). */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
@@ -31,11 +31,11 @@ enum fault_kind {
 };
 
 enum fault_how {
-    FAULT_TORN,  /* half of it happens, then an I/O error; of names: nothing happens */
+    FAULT_TORN,  /* half of it happens, then an I/O error; for names nothing happens */
     FAULT_FAILS, /* nothing happens: an I/O error */
     FAULT_FULL,  /* half of it fits, then the disk is full */
     FAULT_TWICE, /* a request arrives a second time */
-    FAULT_POWER, /* it happens, then the power goes: what was not synced is lost */
+    FAULT_POWER, /* it happens, then the power fails: unsynced bytes are lost */
     FAULT_DEATH, /* half of it happens, then the process dies: files stay as they are */
     FAULT_HOWS
 };
@@ -53,16 +53,16 @@ extern _Thread_local struct fault_state fault_state;
  * FAULT_TORN, or as `how` says. */
 void fault_arm(enum fault_kind kind, int64_t nth);
 void fault_arm_as(enum fault_kind kind, int64_t nth, enum fault_how how);
-/* Disarms; says whether the fault had struck. */
+/* Disarms; returns whether the fault has struck. */
 bool fault_disarm(enum fault_kind kind);
-/* Disarms everything, and lets there be light; true: it was dark. */
+/* Disarms everything and ends the dark; true: it was dark. */
 bool fault_light(void);
 
-/* Counts operations instead of striking; fault_counted() ends it. */
+/* Counts operations instead of striking, until fault_counted() returns the number. */
 void fault_count(enum fault_kind kind);
 int64_t fault_counted(enum fault_kind kind);
 
-/* Asked by the code that performs operations of `kind`. */
+/* Called by the code that performs operations of `kind`. */
 static inline bool fault_strikes(enum fault_kind kind)
 {
     if (__builtin_expect(fault_state.left[kind] == 0, 1))

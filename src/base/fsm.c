@@ -11,11 +11,6 @@ bool fsm_may(const struct fsm *fsm, uint32_t from, uint32_t to)
     return from == to || (fsm->state[from].to & TO(to));
 }
 
-bool fsm_is_terminal(const struct fsm *fsm, uint32_t state)
-{
-    return fsm->state[state].to == 0;
-}
-
 const char *fsm_name(const struct fsm *fsm, uint32_t state)
 {
     return state < fsm->count ? fsm->state[state].name : "?";

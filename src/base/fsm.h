@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsm.h - state machines as tables.
  *
- * A machine is an array of states, each with its name and the set of states it may
- * go to.  fsm_move() is the only way to move and refuses what the table does not
- * allow; the same tables print the names on the wire and the drawings in the docs. */
+ * A machine is an array of states, each with its name and the set of states that may
+ * follow. fsm_move() is the only way to move and refuses moves that the table does
+ * not allow.  The same tables give the names in the API and the drawings in the
+ * documents. */
 #ifndef BASE_FSM_H
 #define BASE_FSM_H
 
@@ -25,9 +26,8 @@ struct fsm {
     uint32_t count;
 };
 
-/* A state may always "move" to itself; that is no move. */
+/* A state may always "move" to itself. */
 bool fsm_may(const struct fsm *fsm, uint32_t from, uint32_t to);
-bool fsm_is_terminal(const struct fsm *fsm, uint32_t state);
 const char *fsm_name(const struct fsm *fsm, uint32_t state);
 /* The state of that name; -1 when there is none. */
 int fsm_find(const struct fsm *fsm, const char *name);

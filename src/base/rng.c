@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
-/* Matsumoto and Nishimura's generator: the names are those of their paper. */
+/* Matsumoto and Nishimura's generator, with the names of their paper. */
 enum { MT_M = 397 };
 
 void rng_seed(struct rng *rng, uint32_t seed)
@@ -23,21 +23,21 @@ void rng_seed(struct rng *rng, uint32_t seed)
     rng->pos = RNG_WORDS;
 }
 
-static uint32_t twist(uint32_t high, uint32_t low)
+static uint32_t twist_word(uint32_t high, uint32_t low)
 {
     uint32_t mixed = (high & 0x80000000u) | (low & 0x7fffffffu);
 
     return (mixed >> 1) ^ (low & 1 ? 0x9908b0dfu : 0);
 }
 
-/* In place: the words ahead are still of the last round, those behind of this one, just
- * as the recurrence wants them. */
-static void refill(struct rng *rng)
+/* In place: the words ahead are still of the last round and those behind of this one,
+ * as the recurrence needs them. */
+static void refill_words(struct rng *rng)
 {
     for (uint32_t i = 0; i < RNG_WORDS; i++) {
         uint32_t next = rng->key[(i + 1) % RNG_WORDS];
 
-        rng->key[i] = rng->key[(i + MT_M) % RNG_WORDS] ^ twist(rng->key[i], next);
+        rng->key[i] = rng->key[(i + MT_M) % RNG_WORDS] ^ twist_word(rng->key[i], next);
     }
     rng->pos = 0;
 }
@@ -47,7 +47,7 @@ uint32_t rng_u32(struct rng *rng)
     uint32_t y;
 
     if (rng->pos >= RNG_WORDS)
-        refill(rng);
+        refill_words(rng);
     y = rng->key[rng->pos++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;
@@ -55,8 +55,8 @@ uint32_t rng_u32(struct rng *rng)
     return y ^ (y >> 18);
 }
 
-/* As numpy draws: the searchers' numbers must be those users know from their seeds. */
-static uint64_t draw(struct rng *rng, uint64_t limit)
+/* Draws as numpy does: seeds must give the numbers that users know. */
+static uint64_t draw_upto(struct rng *rng, uint64_t limit)
 {
     uint64_t high;
 
@@ -77,7 +77,7 @@ uint64_t rng_upto(struct rng *rng, uint64_t limit)
     for (unsigned shift = 1; shift < 64; shift *= 2)
         mask |= mask >> shift;
     do
-        value = draw(rng, limit) & mask;
+        value = draw_upto(rng, limit) & mask;
     while (value > limit);
     return value;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rng.h - random numbers from a seed, and secrets from the kernel.
  *
- * `struct rng` is MT19937 seeded as numpy's RandomState does, so that an experiment
- * seed gives the hyperparameters it has always given.  `struct rng64` is a small,
- * fast generator for simulations and shuffles.  rng_secret() is for tokens and ids
- * and is never used by the pure layers. */
+ * `struct rng` is MT19937 seeded as numpy's RandomState does: an experiment seed gives
+ * the hyperparameters it has always given.  `struct rng64` is a small, fast generator
+ * for simulations and shuffles. rng_secret() is for tokens and ids; the pure layers
+ * never use it. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -22,8 +22,9 @@ struct rng {
 
 void rng_seed(struct rng *rng, uint32_t seed);
 uint32_t rng_u32(struct rng *rng);
-/* Uniform over 0..limit, both included, by masked rejection; limit 0 draws nothing;
- * a limit below 2^32 takes one 32-bit draw a try, a larger one two (high, low). */
+/* Uniform over 0..limit, both included, by masked rejection.  A limit of 0 draws
+ * nothing; a limit below 2^32 takes one 32-bit draw per try, a larger one two (high,
+ * low). */
 uint64_t rng_upto(struct rng *rng, uint64_t limit);
 /* [low, high), from two draws. */
 double rng_uniform(struct rng *rng, double low, double high);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - the tables in words: one key, all defaults, the reference page. */
+/* explain.c - see explain.h. */
+#include "config/explain.h"
+
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/mem.h"
-#include "config/config.h"
-#include "config/key.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "config/keys/key.h"
+#include "config/keys/key_tables.h"
 #include "data/text.h"
 
 static bool is_below_list(const struct config_key *row)
@@ -23,7 +25,7 @@ static const char *last_name(const char *path)
 
 /* ---- one key --------------------------------------------------------------------- */
 
-/* "bind_mounts.host_path" and "bind_mounts[].host_path" are the same question. */
+/* "bind_mounts.host_path" and "bind_mounts[].host_path" name the same key. */
 static bool is_asked_for(const char *path, const char *asked)
 {
     while (*path && *asked) {
@@ -33,7 +35,7 @@ static bool is_asked_for(const char *path, const char *asked)
             return false;
     }
     if (strcmp(path, "[]") == 0)
-        return false; /* elements have their own row; the list was asked for */
+        return false; /* the list is asked for, not the row of its elements */
     return !*path && !*asked;
 }
 
@@ -101,19 +103,19 @@ static det_status not_found(const struct config_key *keys, size_t count,
 det_status config_explain(enum config_kind kind, const char *path, struct buf *out,
                           struct err *err)
 {
-    size_t count;
-    const struct config_key *keys = config_keys(kind, &count);
+    const struct key_table table = key_table_of(kind);
+    const struct config_key *keys = table.keys;
     const struct config_key *last = NULL;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table.count; i++) {
         if (!is_asked_for(keys[i].path, path))
             continue;
         explain_row(&keys[i], out);
         last = &keys[i];
     }
     if (!last)
-        return not_found(keys, count, path, err);
-    explain_below(keys, count, last, out);
+        return not_found(keys, table.count, path, err);
+    explain_below(keys, table.count, last, out);
     return out->status ? err_default(err, out->status) : DET_OK;
 }
 
@@ -137,8 +139,8 @@ static const struct config_key *row_around(const struct config_key *keys, size_t
     return NULL;
 }
 
-/* Whether the row stands in the file as more than a comment: it and the maps around it
- * have an example, or a default that is not null, whatever the kind. */
+/* Whether the row is written as a key and not as a comment: it and the maps around it
+ * have an example, or a default that is not null, for every kind. */
 static bool is_live(const struct config_key *keys, size_t count,
                     const struct config_key *row)
 {
@@ -186,13 +188,13 @@ static void write_default(const struct config_key *keys, size_t count,
 
 void config_defaults_write(enum config_kind kind, struct buf *out)
 {
-    size_t count;
-    const struct config_key *keys = config_keys(kind, &count);
+    const struct key_table table = key_table_of(kind);
+    const struct config_key *keys = table.keys;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < table.count; i++)
         if (!is_below_list(&keys[i]) && !keys[i].refuse &&
             !(keys[i].flags & KEY_DROPPED))
-            write_default(keys, count, &keys[i], out);
+            write_default(keys, table.count, &keys[i], out);
 }
 
 /* ---- the reference page ---------------------------------------------------------- */
@@ -226,11 +228,11 @@ static void write_notes(const struct config_key *row, struct buf *out)
 
 void config_reference_write(enum config_kind kind, struct buf *out)
 {
-    size_t count;
-    const struct config_key *keys = config_keys(kind, &count);
+    const struct key_table table = key_table_of(kind);
+    const struct config_key *keys = table.keys;
 
     buf_puts(out, "| Key | Type | Default | What it does |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table.count; i++) {
         CLEANUP(buf_done) struct buf type = BUF_INIT;
 
         if (keys[i].refuse)

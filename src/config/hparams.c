@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hparams.c - hyperparameters.
+/* hparams.c - see hparams.h.
  *
- * A hyperparameter is a plain value (a constant), a map with `type` (what to search),
- * or a map without (more hyperparameters, at any depth).  At the very top `type` is a
- * name like any other.  The keys of the second form are rows of the experiment's table,
- * below "hyperparameters.*". */
+ * A hyperparameter is a plain value (a constant), a map with `type` (values to search),
+ * or a map without `type` (nested hyperparameters, at any depth).  At the top level
+ * `type` is an ordinary name.  The keys of a map with `type` are rows of the
+ * experiment's table, below "hyperparameters.*". */
 #include "config/hparams.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "config/forms.h"
-#include "config/key.h"
-#include "config/report.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "config/config_report.h"
+#include "config/keys/key.h"
+#include "config/keys/key_check.h"
+#include "config/keys/key_complete.h"
+#include "config/keys/key_tables.h"
+#include "config/normal_form.h"
+#include "data/json/json.h"
 
 struct check {
     struct key_table table;
@@ -34,7 +37,7 @@ static struct json *new_const(struct check *c, const struct json *value)
     return hparam;
 }
 
-/* Any other meaning of the name `type` is refused, since it could not be told apart. */
+/* A hyperparameter named `type` is refused: it would be ambiguous. */
 static bool is_known_type(struct check *c, const struct json *type, const char *path)
 {
     const struct config_key *row = key_child(&c->table, c->row->path, "type", NULL);
@@ -47,11 +50,11 @@ static bool is_known_type(struct check *c, const struct json *type, const char *
     key_found(row, type, &found);
     key_expects(row, &expected);
     if (found.status || expected.status)
-        report_out_of_memory(c->report);
+        config_report_out_of_memory(c->report);
     else
-        report_error(c->report, type, path,
-                     "'type' is a reserved name: found %s; expected %s", found.data,
-                     expected.data);
+        config_report_error(c->report, type, path,
+                            "'type' is a reserved name: found %s; expected %s",
+                            found.data, expected.data);
     return false;
 }
 
@@ -63,12 +66,12 @@ static void check_range(struct check *c, const struct json *hparam, const char *
     if (!json_number(json_get(hparam, "minval"), &minval) || !json_number(max, &maxval))
         return;
     if (!(minval < maxval))
-        report_error(c->report, max, path,
-                     "found maxval %g with minval %g; expected minval < maxval", maxval,
-                     minval);
+        config_report_error(c->report, max, path,
+                            "found maxval %g with minval %g; expected minval < maxval",
+                            maxval, minval);
     if (c->is_grid && json_is_null(json_get(hparam, "count")))
-        report_error(c->report, hparam, path,
-                     "grid search is in use but count was not provided");
+        config_report_error(c->report, hparam, path,
+                            "grid search is in use but count was not provided");
 }
 
 static struct json *check_typed(struct check *c, const struct json *hparam,
@@ -81,7 +84,8 @@ static struct json *check_typed(struct check *c, const struct json *hparam,
         return NULL;
     key_check_map(&c->table, c->row, hparam, path, c->report);
     if (strcmp(type->string.text, "const") == 0 && !json_get(hparam, "val"))
-        report_error(c->report, hparam, path, "'val' is missing; expected the value");
+        config_report_error(c->report, hparam, path,
+                            "'val' is missing; expected the value");
     check_range(c, hparam, path);
     if (c->report->errors > errors)
         return NULL;
@@ -112,7 +116,8 @@ static struct json *check_nested(struct check *c, const struct json *map,
         char *own_path = arena_printf(c->mem, "%s.%.80s", path, member->key);
         struct json *hparam = own_path ? check_one(c, member, own_path) : NULL;
 
-        if (json_push(checked, hparam)) /* names in a map differ: no search for it */
+        if (json_push(checked,
+                      hparam)) /* names in a map are unique: no lookup needed */
             hparam->key = arena_strdup(c->mem, member->key);
     }
     return checked;
@@ -120,7 +125,7 @@ static struct json *check_nested(struct check *c, const struct json *map,
 
 /* ---- the size of a grid ---------------------------------------------------------- */
 
-/* Of one axis; a whole number has no more values than its range. */
+/* The points of one axis; an integer has no more values than its range. */
 static double points_of(const struct json *hparam)
 {
     const char *type = json_str(json_get(hparam, "type"), "");
@@ -137,7 +142,7 @@ static double points_of(const struct json *hparam)
     return count;
 }
 
-/* Trees are checked to be no deeper than JSON_DEPTH. */
+/* Recursion is limited: trees are no deeper than JSON_DEPTH. */
 static double count_points(const struct json *checked)
 {
     double points = 1;
@@ -153,7 +158,7 @@ static void check_grid(struct check *c, const struct json *hyperparameters,
     double points = count_points(checked);
 
     if (points > CONFIG_GRID_MOST)
-        report_error(
+        config_report_error(
             c->report, hyperparameters, "hyperparameters",
             "this grid has %.0f points; expected at most %d: lower a count, or "
             "search with random",
@@ -164,7 +169,7 @@ struct json *hparams_check(const struct json *hyperparameters, bool is_grid,
                            struct arena *mem, struct config_report *report)
 {
     struct check c = {
-        .table = experiment_table(),
+        .table = experiment_key_table(),
         .is_grid = is_grid,
         .mem = mem,
         .report = report,
@@ -179,6 +184,6 @@ struct json *hparams_check(const struct json *hyperparameters, bool is_grid,
         return NULL;
     if (is_grid)
         check_grid(&c, hyperparameters, checked);
-    forms_sort(checked);
+    normal_form_sort(checked);
     return checked;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mask.c - a configuration as it may be shown: secrets as stars. */
-#include "base/arena.h"
-#include "config/config.h"
-#include "config/key.h"
-#include "data/json.h"
+/* mask.c - see mask.h. */
+#include "config/mask.h"
+#include "base/memory/arena.h"
+#include "config/keys/key.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
 
 static struct json *mask(const struct key_table *table, const char *pattern,
                          const struct json *value, struct arena *mem)
@@ -33,9 +34,9 @@ static struct json *mask(const struct key_table *table, const char *pattern,
 struct json *config_mask(enum config_kind kind, const struct json *tree,
                          struct arena *mem)
 {
-    struct key_table table = kind == CONFIG_MASTER  ? master_table()
-                             : kind == CONFIG_AGENT ? agent_table()
-                                                    : experiment_table();
+    struct key_table table = kind == CONFIG_MASTER  ? master_key_table()
+                             : kind == CONFIG_AGENT ? agent_key_table()
+                                                    : experiment_key_table();
 
     return mask(&table, "", tree, mem);
 }

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c - one configuration over another.
  *
- * Maps merge member by member and everything else is replaced, with the exceptions of
- * the rows below.  null on top means "not set" and lets what is below shine through.
- * The trees need not be checked yet: where kinds differ, what is on top wins and the
- * check complains about it later. */
+ * Maps merge member by member; everything else is replaced, except for the rows below.
+ * null in the upper tree means "not set": the lower value stays.  The trees need not be
+ * checked yet: if the kinds of two values differ, the upper one wins and the check
+ * reports it later. */
+#include "config/merge.h"
+
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
-#include "config/config.h"
-#include "config/key.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "config/keys/key.h"
+#include "data/json/json.h"
 
 enum merge_rule {
-    MERGE_APPEND,  /* elements of below whose `key` is new are added behind */
-    MERGE_CONCAT,  /* what is below comes first, then what is on top */
+    MERGE_APPEND,  /* lower elements with a new `key` are appended */
+    MERGE_CONCAT,  /* the lower elements, then the upper ones */
     MERGE_UNION,   /* equal elements only once */
     MERGE_VARIANT, /* a map that merges only with one of the same `key` */
-    MERGE_HPARAM,  /* the same, at any depth; without `key` it is a map of more */
+    MERGE_HPARAM,  /* the same, at any depth; without `key` a nested map */
 };
 
 static const struct merge_row {
@@ -39,8 +40,8 @@ static const struct merge_row {
     {"hyperparameters.*", MERGE_HPARAM, "type"},
 };
 
-/* The rule for member `name` of the map at `path`, if any; and its own path, NULL where
- * no rule can lie below. */
+/* The rule for member `name` of the map, if any, and its path; path NULL: no rule is
+ * below it. */
 struct spot {
     const char *path;
     const struct merge_row *row;
@@ -66,7 +67,7 @@ static struct spot spot_below(struct arena *mem, struct spot map, const char *na
     return spot;
 }
 
-/* Adds behind the last, keeping its key; json_set() would look for an equal one. */
+/* Appends a member with its key; json_set() would search for an equal one. */
 static void add_member(struct json *map, struct json *member)
 {
     const char *key = member ? member->key : NULL;
@@ -75,7 +76,7 @@ static void add_member(struct json *map, struct json *member)
         member->key = key;
 }
 
-/* `merged` gets the name and the place in the file of `over`. */
+/* `merged` gets the key, line and column of `over`. */
 static struct json *stand_in_for(struct arena *mem, struct json *merged,
                                  const struct json *over)
 {
@@ -105,7 +106,7 @@ static struct json *merge_maps(struct arena *mem, const struct json *over,
     return stand_in_for(mem, merged, over);
 }
 
-/* Whether `list` has an element like `item`: of the same `key`, or equal without one.
+/* Whether `list` has an element with the same `key` as `item`; `key` NULL: an equal one.
  */
 static bool has_like(const struct json *list, const struct json *item, const char *key)
 {
@@ -133,8 +134,8 @@ static struct json *merge_lists(struct arena *mem, const struct json *over,
     return stand_in_for(mem, merged, over);
 }
 
-/* Maps of different kinds do not mix.  A searcher without a name takes the one below;
- * a hyperparameter without a type is a map of more, which is a kind of its own. */
+/* Maps of different kinds do not merge.  A searcher without a name takes the lower one's;
+ * a hyperparameter without a type is a nested map, which is a kind, too. */
 static bool is_other_variant(const struct json *over, const struct json *base,
                              const struct merge_row *row)
 {

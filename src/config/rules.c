@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - rules between keys.  Each looks only at values of the right type: the rest
- * has been reported by the check of the rows. */
+/* rules.c - see rules.h.
+ *
+ * A rule looks only at values of the right type; key_check() has reported the others. */
 #include "config/rules.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/pattern.h"
-#include "config/report.h"
-#include "data/json.h"
+#include "base/text/pattern.h"
+#include "config/config_report.h"
+#include "data/json/json.h"
 #include "data/text.h"
 
 /* ---- checkpoint storage ---------------------------------------------------------- */
@@ -41,9 +42,9 @@ static void check_shared_fs(const struct json *storage, struct config_report *re
     if (!root || !json_str(path, NULL) || !path->string.len)
         return;
     if (!is_below(path->string.text, root))
-        report_error(report, path, "checkpoint_storage.storage_path",
-                     "found '%s'; expected a directory below host_path '%s'",
-                     path->string.text, root);
+        config_report_error(report, path, "checkpoint_storage.storage_path",
+                            "found '%s'; expected a directory below host_path '%s'",
+                            path->string.text, root);
 }
 
 static void check_bucket(const struct json *storage, struct config_report *report)
@@ -54,8 +55,9 @@ static void check_bucket(const struct json *storage, struct config_report *repor
     while (*text == '/')
         text++;
     if (*text && !path_is_inside(text))
-        report_error(report, prefix, "checkpoint_storage.prefix",
-                     "found '%s'; expected a path without '..'", prefix->string.text);
+        config_report_error(report, prefix, "checkpoint_storage.prefix",
+                            "found '%s'; expected a path without '..'",
+                            prefix->string.text);
 }
 
 static void check_azure(const struct json *storage, struct config_report *report)
@@ -64,12 +66,13 @@ static void check_azure(const struct json *storage, struct config_report *report
     bool has_url = !json_is_null(json_get(storage, "account_url"));
 
     if (has_string == has_url)
-        report_error(report, storage, "checkpoint_storage",
-                     "expected exactly one of connection_string and account_url");
+        config_report_error(
+            report, storage, "checkpoint_storage",
+            "expected exactly one of connection_string and account_url");
     if (has_string && !json_is_null(json_get(storage, "credential")))
-        report_error(report, json_get(storage, "credential"),
-                     "checkpoint_storage.credential",
-                     "goes with account_url, not with connection_string");
+        config_report_error(report, json_get(storage, "credential"),
+                            "checkpoint_storage.credential",
+                            "goes with account_url, not with connection_string");
 }
 
 static void check_storage(const struct json *tree, struct config_report *report)
@@ -93,9 +96,9 @@ static void check_pattern(const struct json *pattern, struct config_report *repo
     const char *text = json_str(pattern, NULL);
     struct err err = {0};
 
-    /* Out of memory here is out of memory a moment later. */
+    /* Ignores being out of memory: the next allocation reports it. */
     if (text && pattern_new(text, &compiled, &err) == DET_INVALID)
-        report_error(report, pattern, "log_policies[].pattern", "%s", err.text);
+        config_report_error(report, pattern, "log_policies[].pattern", "%s", err.text);
 }
 
 static void check_log_policies(const struct json *policies,
@@ -108,15 +111,15 @@ static void check_log_policies(const struct json *policies,
 
         check_pattern(json_get(policy, "pattern"), report);
         if (!name && !is_whole)
-            report_error(report, policy, "log_policies",
-                         "expected a name, or both pattern and action");
+            config_report_error(report, policy, "log_policies",
+                                "expected a name, or both pattern and action");
         for (const struct json *other = policy->next; name && other;
              other = other->next) {
             const char *theirs = json_str(json_get(other, "name"), "");
 
             if (strcmp(theirs, name) == 0)
-                report_error(report, other, "log_policies",
-                             "log_policies have duplicated names: '%s'", name);
+                config_report_error(report, other, "log_policies",
+                                    "log_policies have duplicated names: '%s'", name);
         }
     }
 }
@@ -127,9 +130,10 @@ static void check_profiling(const struct json *tree, struct config_report *repor
     int64_t begin = json_i64(json_path(tree, "profiling.begin_on_batch"), 0);
 
     if (end && end->kind == JSON_INT && end->integer < begin)
-        report_error(report, end, "profiling.end_after_batch",
-                     "found %" PRId64 "; expected at least begin_on_batch, %" PRId64,
-                     end->integer, begin);
+        config_report_error(report, end, "profiling.end_after_batch",
+                            "found %" PRId64
+                            "; expected at least begin_on_batch, %" PRId64,
+                            end->integer, begin);
 }
 
 static void check_variables(const struct json *tree, struct config_report *report)
@@ -139,8 +143,9 @@ static void check_variables(const struct json *tree, struct config_report *repor
             const char *text = json_str(variable, "");
 
             if (text[0] == '=')
-                report_error(report, variable, "environment.environment_variables",
-                             "found '%s'; expected NAME=value", text);
+                config_report_error(report, variable,
+                                    "environment.environment_variables",
+                                    "found '%s'; expected NAME=value", text);
         }
     }
 }
@@ -149,24 +154,25 @@ static void check_image(const struct json *tree, struct config_report *report)
 {
     const struct json *image = json_path(tree, "environment.image");
 
-    /* Without a place in the file it is the master's default, not the user's wish. */
+    /* A value without a place in the file is the master's default. */
     if (image && image->line && image->kind != JSON_NULL)
-        report_notice(
+        config_report_notice(
             report, image, "environment.image",
             "is kept, but tasks run directly on the host, not in a container");
 }
 
-/* Whether the file is there is known where the folder is: in the command line. */
+/* The command line checks that the file exists: it has the folder. */
 static void check_requirements(const struct json *tree, struct config_report *report)
 {
     const struct json *file = json_path(tree, "environment.requirements");
     const char *path = json_str(file, NULL);
 
     if (path && !path_is_inside(path))
-        report_error(report, file, "environment.requirements",
-                     "found '%s'; expected a file inside the folder with the code, "
-                     "such as requirements.txt",
-                     path);
+        config_report_error(
+            report, file, "environment.requirements",
+            "found '%s'; expected a file inside the folder with the code, "
+            "such as requirements.txt",
+            path);
 }
 
 void rules_check_job(const struct json *tree, struct config_report *report)
@@ -203,7 +209,7 @@ static void check_default_pool(const struct json *tree, const char *path,
     const char *name = json_str(named, "default");
 
     if (!pool_named(pools, name))
-        report_error(report, named, path, "no resource pool '%s'", name);
+        config_report_error(report, named, path, "no resource pool '%s'", name);
 }
 
 void rules_check_master(const struct json *tree, struct config_report *report)
@@ -218,8 +224,8 @@ void rules_check_master(const struct json *tree, struct config_report *report)
         const char *name = json_str(json_get(pool, "pool_name"), NULL);
 
         if (name && pool_named(pools, name) != pool)
-            report_error(report, pool, "resource_pools",
-                         "there are two pools named '%s'", name);
+            config_report_error(report, pool, "resource_pools",
+                                "there are two pools named '%s'", name);
     }
     if (!json_first(pools) || json_bool(none, false))
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.h - what no single row can say: rules between several keys. */
+/* rules.h - rules between several keys, which no single row of a table can express. */
 #ifndef CONFIG_RULES_H
 #define CONFIG_RULES_H
 

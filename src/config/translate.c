@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* translate.c - old spellings of configuration keys, one row each.
  *
- * Rows are applied from top to bottom, so that a later row sees what earlier ones made:
- * the length of a step is known before steps are counted, and a searcher has today's
- * name before its keys are completed.  A row may hold only for some searchers (`only`,
+ * Rows are applied from top to bottom, so a later row sees the results of earlier ones:
+ * the length of a step is known before steps are counted, and a searcher has its present
+ * name before its keys are completed.  A row may be only for some searchers (`only`,
  * compared with the member `name` beside the key).
  *
- * To add another old spelling: one row, and a function where renaming is not enough. */
+ * To add another old spelling: one row, and a function if renaming is not enough. */
 #include "config/translate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
-#include "config/key.h"
-#include "config/report.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "config/config_report.h"
+#include "config/keys/key.h"
+#include "data/json/json.h"
 
 enum { BATCHES_PER_STEP = 100 };
 
@@ -28,7 +28,7 @@ struct translating {
 
 struct translation;
 
-/* One key found under an old spelling. */
+/* One key found in an old spelling. */
 struct found {
     struct json *map; /* the map that holds it */
     struct json *value;
@@ -41,7 +41,7 @@ typedef void change_fn(struct translating *t, const struct translation *row,
 struct translation {
     enum config_kind kind;
     const char *from; /* a path; `[]` for every element of a list */
-    const char *to;   /* its name today, beside the old one */
+    const char *to;   /* its present name */
     change_fn *change;
     const char *word;   /* change_word(): only this value */
     const char *only;   /* only for these searchers; NULL: all */
@@ -50,7 +50,7 @@ struct translation {
 
 /* ---- tools ----------------------------------------------------------------------- */
 
-/* Puts `value` where the old key was, under today's name. */
+/* Replaces the old key by `value` under the present name. */
 static void move_to(struct translating *t, const struct translation *row,
                     struct found at, struct json *value)
 {
@@ -64,9 +64,9 @@ static void move_to(struct translating *t, const struct translation *row,
         json_remove(at.map, at.value->key);
         json_set(t->mem, at.map, row->to, value);
     } else {
-        report_error(t->report, at.value, at.path,
-                     "is the old spelling of '%s', which is given too; keep one",
-                     row->to);
+        config_report_error(t->report, at.value, at.path,
+                            "is the old spelling of '%s', which is given too; keep one",
+                            row->to);
         json_remove(at.map, at.value->key);
         return;
     }
@@ -96,7 +96,7 @@ static struct json *length_member(const struct json *length)
 static void change_name(struct translating *t, const struct translation *row,
                         struct found at)
 {
-    report_notice(t->report, at.value, at.path, "%s", row->notice);
+    config_report_notice(t->report, at.value, at.path, "%s", row->notice);
     move_to(t, row, at, json_copy(t->mem, at.value));
 }
 
@@ -108,7 +108,7 @@ static void change_word(struct translating *t, const struct translation *row,
 
     if (!word || strcmp(word, row->word) != 0)
         return;
-    report_notice(t->report, at.value, at.path, "%s", row->notice);
+    config_report_notice(t->report, at.value, at.path, "%s", row->notice);
     now = json_new_str(t->mem, row->to);
     if (now) {
         now->line = at.value->line;
@@ -117,13 +117,14 @@ static void change_word(struct translating *t, const struct translation *row,
     json_set(t->mem, at.map, at.value->key, now);
 }
 
-static void drop(struct translating *t, const struct translation *row, struct found at)
+static void drop_key(struct translating *t, const struct translation *row,
+                     struct found at)
 {
-    report_notice(t->report, at.value, at.path, "%s", row->notice);
+    config_report_notice(t->report, at.value, at.path, "%s", row->notice);
     json_remove(at.map, at.value->key);
 }
 
-/* batches_per_step: how long a step is; also what is called scheduling_unit now. */
+/* batches_per_step: the length of a step; it is called scheduling_unit now. */
 static void take_batches_per_step(struct translating *t, const struct translation *row,
                                   struct found at)
 {
@@ -131,8 +132,8 @@ static void take_batches_per_step(struct translating *t, const struct translatio
 
     if (at.value->kind != JSON_INT || at.value->integer < 1 ||
         at.value->integer > most) {
-        report_error(t->report, at.value, at.path,
-                     "expected a whole number from 1 to %" PRId64, most);
+        config_report_error(t->report, at.value, at.path,
+                            "expected a whole number from 1 to %" PRId64, most);
         json_remove(at.map, at.value->key);
         return;
     }
@@ -140,8 +141,8 @@ static void take_batches_per_step(struct translating *t, const struct translatio
     change_name(t, row, at);
 }
 
-/* N steps are N * batches_per_step batches.  What is no whole number is left to the
- * check where today's spelling has the same name; elsewhere it is explained here. */
+/* N steps are N * batches_per_step batches.  If the key keeps its name, the check
+ * reports a value that is not an integer; otherwise this function does. */
 static void steps_to_batches(struct translating *t, const struct translation *row,
                              struct found at)
 {
@@ -152,14 +153,15 @@ static void steps_to_batches(struct translating *t, const struct translation *ro
         return;
     if (at.value->kind != JSON_INT || at.value->integer < 0 ||
         __builtin_mul_overflow(at.value->integer, t->batches_per_step, &batches)) {
-        report_error(t->report, at.value, at.path, "expected a whole number of steps");
+        config_report_error(t->report, at.value, at.path,
+                            "expected a whole number of steps");
         json_remove(at.map, at.value->key);
         return;
     }
-    report_notice(t->report, at.value, at.path,
-                  "counts steps; %" PRId64 " steps of %" PRId64
-                  " batches are %s: {batches: %" PRId64 "}",
-                  at.value->integer, t->batches_per_step, row->to, batches);
+    config_report_notice(t->report, at.value, at.path,
+                         "counts steps; %" PRId64 " steps of %" PRId64
+                         " batches are %s: {batches: %" PRId64 "}",
+                         at.value->integer, t->batches_per_step, row->to, batches);
     move_to(t, row, at, new_length(t, "batches", batches));
 }
 
@@ -168,12 +170,12 @@ static void number_to_batches(struct translating *t, const struct translation *r
 {
     if (at.value->kind != JSON_INT)
         return;
-    report_notice(t->report, at.value, at.path, "%s: {batches: %" PRId64 "}",
-                  row->notice, at.value->integer);
+    config_report_notice(t->report, at.value, at.path, "%s: {batches: %" PRId64 "}",
+                         row->notice, at.value->integer);
     move_to(t, row, at, new_length(t, "batches", at.value->integer));
 }
 
-/* A budget is a sum of lengths: so many trials can be trained to the end. */
+/* A budget is a sum of lengths: budget / max_length trials. */
 static void budget_to_trials(struct translating *t, const struct translation *row,
                              struct found at)
 {
@@ -183,18 +185,19 @@ static void budget_to_trials(struct translating *t, const struct translation *ro
 
     if (!budget || !length || strcmp(budget->key, length->key) != 0 ||
         length->integer < 1) {
-        report_error(t->report, at.value, at.path,
-                     "expected a length in the unit of max_length, or max_trials");
+        config_report_error(
+            t->report, at.value, at.path,
+            "expected a length in the unit of max_length, or max_trials");
         json_remove(at.map, at.value->key);
         return;
     }
     trials = MAX(budget->integer / length->integer, 1);
-    report_notice(t->report, at.value, at.path, "%s; here that is max_trials: %" PRId64,
-                  row->notice, trials);
+    config_report_notice(t->report, at.value, at.path,
+                         "%s; here that is max_trials: %" PRId64, row->notice, trials);
     move_to(t, row, at, json_new_i64(t->mem, trials));
 }
 
-/* max_length alone says both what counts the time and how much of it there is. */
+/* max_length has both the unit of time and the amount. */
 static void length_to_time(struct translating *t, const struct translation *row,
                            struct found at)
 {
@@ -203,9 +206,9 @@ static void length_to_time(struct translating *t, const struct translation *row,
     if (!length || !json_is_null(json_get(at.map, "time_metric")) ||
         !json_is_null(json_get(at.map, "max_time")))
         return;
-    report_notice(t->report, at.value, at.path,
-                  "%s time_metric: %s, max_time: %" PRId64, row->notice, length->key,
-                  length->integer);
+    config_report_notice(t->report, at.value, at.path,
+                         "%s time_metric: %s, max_time: %" PRId64, row->notice,
+                         length->key, length->integer);
     json_set(t->mem, at.map, "max_time", json_new_i64(t->mem, length->integer));
     json_set(t->mem, at.map, "time_metric", json_new_str(t->mem, length->key));
 }
@@ -218,8 +221,8 @@ static void unwrap_type(struct translating *t, const struct translation *row,
 
     if (!json_str(type, NULL) || type->next || json_first(at.value) != type)
         return;
-    report_notice(t->report, at.value, at.path, "%s: action: %s", row->notice,
-                  type->string.text);
+    config_report_notice(t->report, at.value, at.path, "%s: action: %s", row->notice,
+                         type->string.text);
     move_to(t, row, at, json_copy(t->mem, type));
 }
 
@@ -265,7 +268,7 @@ static const struct translation translations[] = {
            "a bare number counts batches"),
     CHANGE(CONFIG_EXPERIMENT, "searcher.budget", "max_trials", budget_to_trials,
            BUDGETED, "max_trials says how many trials to train"),
-    CHANGE(CONFIG_EXPERIMENT, "searcher.train_stragglers", NULL, drop, BUDGETED,
+    CHANGE(CONFIG_EXPERIMENT, "searcher.train_stragglers", NULL, drop_key, BUDGETED,
            "has no effect any more"),
     WORD(CONFIG_EXPERIMENT, "searcher.name", "asha", "async_halving",
          "is called 'async_halving' now"),
@@ -276,7 +279,7 @@ static const struct translation translations[] = {
     WORD(CONFIG_EXPERIMENT, "searcher.name", "adaptive_simple", "adaptive_asha",
          "has become 'adaptive_asha'"),
     CHANGE(CONFIG_EXPERIMENT, "searcher.max_length", "max_length", length_to_time,
-           "adaptive_asha async_halving", "is said today as"),
+           "adaptive_asha async_halving", "is now written as"),
 
     NAME(CONFIG_JOB, "entrypoint_script", "entrypoint"),
     NAME(CONFIG_JOB, "environment.image.gpu", "cuda"),
@@ -303,9 +306,9 @@ static bool is_for(const struct translation *row, const struct json *map)
     return name && key_fits_kind(&(struct config_key){.kinds = row->only}, name);
 }
 
-/* Follows `rest`, the part of row->from that is left, down from `map`. */
-static void apply(struct translating *t, const struct translation *row,
-                  struct json *map, const char *rest, const char *path)
+/* Follows `rest`, the remaining part of row->from, down from `map`. */
+static void apply_row(struct translating *t, const struct translation *row,
+                      struct json *map, const char *rest, const char *path)
 {
     size_t len = strcspn(rest, ".[");
     char *name = arena_strndup(t->mem, rest, len);
@@ -318,13 +321,13 @@ static void apply(struct translating *t, const struct translation *row,
     if (!path)
         return;
     if (rest[len] == '.') {
-        apply(t, row, value, rest + len + 1, path);
+        apply_row(t, row, value, rest + len + 1, path);
     } else if (rest[len] == '[') {
         json_each(item, value) {
             char *at = arena_printf(t->mem, "%s[%zu]", path, index++);
 
             if (at)
-                apply(t, row, item, rest + len + strlen("[]."), at);
+                apply_row(t, row, item, rest + len + strlen("[]."), at);
         }
     } else if (is_for(row, map)) {
         row->change(t, row, (struct found){map, value, path});
@@ -342,5 +345,5 @@ void config_translate(enum config_kind kind, struct json *tree, struct arena *me
 
     for (size_t i = 0; i < ARRAY_LEN(translations); i++)
         if (translations[i].kind == kind)
-            apply(&t, &translations[i], tree, translations[i].from, "");
+            apply_row(&t, &translations[i], tree, translations[i].from, "");
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* translate.h - old spellings, rewritten into today's. */
+/* translate.h - rewrites old spellings of keys. */
 #ifndef CONFIG_TRANSLATE_H
 #define CONFIG_TRANSLATE_H
 
-#include "config/config.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
 
-/* Rewrites `tree` in place; each rewriting leaves a notice.  What cannot be rewritten
- * is left for the check that follows, or reported here where only the old spelling can
- * explain it. */
+/* Rewrites `tree` in place and adds a notice for each change.  A value that cannot be
+ * rewritten is left to the check, or reported here if only the old spelling explains it.
+ */
 void config_translate(enum config_kind kind, struct json *tree, struct arena *mem,
                       struct config_report *report);
 

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent.c - who offers slots.
+/* agent.c - the agents, which offer slots.
  *
- *   joined --> heard (is_connected) <--> silent (silent_us) --> lost, and forgotten
- *                                         ^__/ \ after agent_reconnect_wait
- *                       a task of it is heard
+ *   joined --> heard (is_connected) <--> silent (silent_us) --> lost and removed
+ *                                         ^    |   (after agent_reconnect_wait)
+ *                                         +----+ a supervisor of its tasks is heard
  *
- * A slot takes tasks while its agent is heard and enabled and nobody disabled the slot;
- * zero-slot tasks ask for the first two only.
- * What runs on a silent agent goes on; what ran on a lost one is a transient failure.
- * It is lost only when nothing of it is heard: its tasks have supervisors, which speak
- * for themselves, and as long as one does, the machine is there and only the agent
- * is not.
+ * A slot takes tasks while its agent is heard and enabled and the slot is not disabled.
+ * For zero-slot tasks the agent must be heard and enabled.
  *
- * An agent that joins says which tasks it has.  A task we believe in that it does not
- * have is lost with it, unless it was never heard of: then the order to start it did
- * not arrive, and is given again.  A task it has that is nobody's is killed.  An agent
- * that comes back with other slots, or for another pool, is another agent: the old one
- * is lost, but what was disabled of it stays so.  So is one of the same name from
- * another directory (its *instance*); but while the first is heard, the other is
- * refused, and so is a copy of its directory on another machine: they would take each
- * other's tasks away for ever. */
+ * Tasks on a silent agent go on; tasks on a lost agent end as transient failures.  Tasks
+ * have supervisors that talk to the master.  As long as one of them is heard, the
+ * machine is up, so the agent is not lost.
+ *
+ * An agent that joins lists its tasks:
+ *
+ *   - A task that the core assigned to it and that it does not list is lost, unless no
+ *     state of it was ever reported: then the order to start it did not arrive and is
+ *     given again.
+ *   - A task that it lists and that is not live is killed.
+ *
+ * An agent that comes back with other slots, or for another pool, is another agent: the
+ * old one is lost, but disabled slots stay disabled.  The same holds for an agent of the
+ * same name from another directory (its *instance*).  But while the first is heard, the
+ * core refuses the other one, and also a copy of the first one's directory on another
+ * machine: the two would take each other's tasks away for ever. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,8 +42,8 @@ static bool set_text(char **text, const char *to)
     return true;
 }
 
-/* What may differ each time it joins. */
-static bool describe(struct live_agent *agent, const struct agent *row)
+/* Copies the texts that may differ each time it joins. */
+static bool set_description(struct live_agent *agent, const struct agent *row)
 {
     bool is_done = set_text(&agent->devices, row->devices) &&
                    set_text(&agent->addresses, row->addresses) &&
@@ -55,7 +59,7 @@ static bool describe(struct live_agent *agent, const struct agent *row)
     return is_done;
 }
 
-static bool fill(struct live_agent *agent, const struct agent *row)
+static bool init_agent(struct live_agent *agent, const struct agent *row)
 {
     size_t slots = (size_t)row->slots;
 
@@ -67,7 +71,7 @@ static bool fill(struct live_agent *agent, const struct agent *row)
     agent->timer.id = row->id;
     agent->is_slot_off = mem_array(2 * slots + 1, sizeof(bool));
     if (!agent->is_slot_off || !set_text(&agent->name, row->name) ||
-        !describe(agent, row))
+        !set_description(agent, row))
         return false;
     agent->is_slot_open = agent->is_slot_off + slots;
     memset(agent->is_slot_open, true, slots);
@@ -82,7 +86,7 @@ struct live_agent *agent_add(struct core *core, const struct agent *row,
     struct live_agent *it = mem_new(struct live_agent);
     struct err err = {0};
 
-    if (!it || !fill(it, row) || !map_put(&core->agents, row->id, it)) {
+    if (!it || !init_agent(it, row) || !map_put(&core->agents, row->id, it)) {
         if (it)
             live_free(&it->live);
         core_fail_memory(core);
@@ -141,8 +145,7 @@ void agent_is_lost(struct core *core, struct live_agent *agent)
     struct err err = {0};
 
     timer_set(core, &agent->timer, 0);
-    /* Each share leaves: with its allocation, or alone when others of a gang are left.
-     */
+    /* Each share leaves with its allocation, or alone if the allocation has others. */
     while ((first = tree_first(&agent->shares))) {
         struct live_share *share = CONTAINER_OF(first, struct live_share, node);
 
@@ -201,8 +204,8 @@ static void kill_stray(struct core *core, const struct live_agent *agent,
         core_fail_memory(core);
 }
 
-/* It is not among the tasks of its agent. */
-static void miss(struct core *core, struct live_share *share)
+/* The agent that joined did not list this share. */
+static void handle_missing_share(struct core *core, struct live_share *share)
 {
     if (share->row.has_exited)
         return;
@@ -228,13 +231,13 @@ static void compare_tasks(struct core *core, struct live_agent *agent,
         else if (share->allocation->row.is_killed)
             core_emit_share(core, EFFECT_KILL, share);
     }
-    /* An allocation has one share on an agent, so that its end takes one node. */
+    /* An allocation has at most one share per agent, so its end removes one node. */
     for (struct tree_node *at = tree_first(&agent->shares); at && !core->status;
          at = next) {
         next = tree_next(at);
         share = CONTAINER_OF(at, struct live_share, node);
         if (map_get(&known, share->row.allocation_id) != share)
-            miss(core, share);
+            handle_missing_share(core, share);
     }
     map_done(&known);
 }
@@ -257,14 +260,14 @@ static det_status check_joined(const struct core *core, const struct core_event 
     return DET_OK;
 }
 
-/* One that has not said so far, as rows of earlier versions have it, may be any. */
+/* An agent whose instance is unknown (a row of an earlier version) may be any. */
 static bool is_other_instance(const struct live_agent *agent, const struct agent *row)
 {
     return *agent->instance && strcmp(agent->instance, row->instance) != 0;
 }
 
-/* The same directory after another start of the machine is the same agent, if the one
- * we hear can have been before that. */
+/* While an agent is heard, only the same instance on the same boot of its machine may
+ * join under its name.  After a reboot the old one is no longer heard. */
 static det_status check_alone(const struct live_agent *agent, const struct agent *row,
                               struct err *err)
 {
@@ -289,10 +292,10 @@ static struct live_agent *add_joined(struct core *core, const struct agent *row,
     return agent;
 }
 
-/* Who disabled an agent, or slots of it, meant the machine of that name, whatever it
- * looks like when it comes back. */
-static void inherit(struct core *core, struct live_agent *agent,
-                    const struct live_agent *old)
+/* A user who disabled an agent or its slots meant the machine of that name, so a new
+ * agent of that name stays disabled. */
+static void inherit_disabled(struct core *core, struct live_agent *agent,
+                             const struct live_agent *old)
 {
     agent->row.is_enabled = old->row.is_enabled;
     agent->row.is_draining = old->row.is_draining;
@@ -337,18 +340,18 @@ det_status agent_joined(struct core *core, const struct core_event *event,
     if (agent && (agent->pool != pool || agent->row.slots != row.slots ||
                   is_other_instance(agent, &row))) {
         agent_is_lost(core, agent);
-        old = agent; /* buried, and still there until the event is over */
+        old = agent; /* its memory stays valid until the next event */
         agent = NULL;
     }
     if (!agent)
         agent = add_joined(core, &row, pool);
-    else if (!describe(agent, &row))
+    else if (!set_description(agent, &row))
         core_fail_memory(core);
     if (!agent || core->status)
         return DET_OK;
 
     if (old)
-        inherit(core, agent, old);
+        inherit_disabled(core, agent, old);
     agent->row.is_connected = true;
     agent->row.silent_us = 0;
     agent->row.joined_us = core->now_us;
@@ -391,7 +394,7 @@ det_status agent_heard(struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-static void put_silence(struct core *core, struct live_agent *agent, int64_t at_us)
+static void set_silence(struct core *core, struct live_agent *agent, int64_t at_us)
 {
     agent->row.silent_us = MAX(at_us, 1);
     agent_set_timer(core, agent);
@@ -401,13 +404,13 @@ static void put_silence(struct core *core, struct live_agent *agent, int64_t at_
 void agent_renew_silence(struct core *core, struct live_agent *agent)
 {
     if (!agent->row.is_connected)
-        put_silence(core, agent, core->now_us);
+        set_silence(core, agent, core->now_us);
 }
 
 void agent_move_silence(struct core *core, struct live_agent *agent, int64_t by_us)
 {
     if (!agent->row.is_connected)
-        put_silence(core, agent, agent->row.silent_us + by_us);
+        set_silence(core, agent, agent->row.silent_us + by_us);
 }
 
 det_status agent_tasks_heard(struct core *core, const struct core_event *event,
@@ -429,9 +432,9 @@ static bool share_has_slot(const struct live_share *share, uint32_t slot)
     return false;
 }
 
-/* Kills what runs on the agent, or only what holds `slot` of it (-1: any). */
-static void kill_on(struct core *core, struct live_agent *agent, int64_t slot,
-                    const char *reason)
+/* Kills the tasks of the agent that hold `slot` (-1: all). */
+static void kill_tasks_on(struct core *core, struct live_agent *agent, int64_t slot,
+                          const char *reason)
 {
     struct tree_node *next;
 
@@ -458,7 +461,7 @@ det_status agent_enabled(struct core *core, const struct core_event *event,
     core_touch(core, &agent->live);
     agent_sync_slots(core, agent);
     if (!is_enabled && !event->agent_enable.drains)
-        kill_on(core, agent, -1, "agent disabled");
+        kill_tasks_on(core, agent, -1, "agent disabled");
     return DET_OK;
 }
 
@@ -479,6 +482,6 @@ det_status agent_slot_enabled(struct core *core, const struct core_event *event,
     core_touch(core, &agent->live);
     agent_sync_slots(core, agent);
     if (!is_enabled && !event->slot_enable.drains)
-        kill_on(core, agent, slot, "slot disabled");
+        kill_tasks_on(core, agent, slot, "slot disabled");
     return DET_OK;
 }

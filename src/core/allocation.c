@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocation.c - one run of a task, on the agents it was given.
+/* allocation.c - one run of a task, on the agents assigned to it.
  *
  *   PENDING ---> ASSIGNED ---> PULLING ---> STARTING ---> RUNNING (all shares: ready)
  *      |            |             |            |             |
  *      |            +-------------+--- kill ---+--- kill, or preempt (gracefully)
  *      |                          v
  *      |                     TERMINATING -- all shares exited --+
- *      +---------- simply over ------------------------------> TERMINATED
+ *      +---------- over at once -----------------------------> TERMINATED
  *
- * An order to stop carries a deadline (row.preempt_deadline_us): of a preemption, after
- * which it is killed; of a kill, after which the kill is repeated; of a trial that
- * refused its hyperparameters, after which it is killed too.
+ * An order to stop has a deadline (row.preempt_deadline_us).  At the deadline a
+ * preempted allocation is killed, a kill is repeated, and an allocation whose trial
+ * refused its hyperparameters is killed.
  *
- * The first thing that decides how it ends is kept: a share that fails (or is lost)
- * while nothing was ordered takes the others with it and gives its exit to the whole;
- * after a kill, whatever the shares say, it was killed, unless all of them had
- * finished. */
+ * The first cause decides how an allocation ended.  A share that fails or is lost, while
+ * no kill was ordered, ends the other shares and decides the exit of the allocation.
+ * After a kill the allocation counts as killed, whatever the shares report, unless all
+ * of them finished. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/core_impl.h"
+
+static void set_state(struct live_allocation *allocation, enum allocation_state to)
+{
+    assert(fsm_may(&allocation_fsm, allocation->row.state, to));
+    allocation->row.state = to;
+}
 
 /* ---- making ---------------------------------------------------------------------- */
 
@@ -29,6 +36,7 @@ struct live_allocation *allocation_new(struct core *core, struct live_task *task
     size_t name_size = strlen(row->name) + 1;
     struct live_allocation *it = mem_alloc(sizeof(*it) + name_size);
 
+    assert(!task->allocation);
     if (!it)
         return NULL;
     it->live.kind = LIVE_ALLOCATION;
@@ -85,7 +93,8 @@ void allocation_wait(struct core *core, struct live_allocation *allocation)
     allocation->pool->is_dirty = true;
 }
 
-/* A run in another pool than the task's ends, and comes again in the right one. */
+/* A run in a pool that is not the task's any more ends; the next one waits in the right
+ * pool. */
 void allocation_replace(struct core *core, struct live_allocation *allocation)
 {
     struct task_need need;
@@ -112,8 +121,8 @@ static uint32_t enabled_slots(const struct live_agent *agent)
     return count;
 }
 
-/* Whether what is enabled in the pool could take it, were nothing else there.  Agents
- * that are silent count: they come back by themselves. */
+/* Whether the enabled slots of the pool would be enough if nothing else ran.  Silent
+ * agents count: they come back by themselves. */
 static bool has_enabled_room(const struct core *core,
                              const struct live_allocation *allocation,
                              const struct task_need *need)
@@ -133,8 +142,8 @@ static bool has_enabled_room(const struct core *core,
     return false;
 }
 
-/* Else its owner waits, and does not know for what. */
-static void say_if_stuck(struct core *core, struct live_allocation *allocation)
+/* Tells the owner why the task waits, if no slot can take it now. */
+static void log_if_stuck(struct core *core, struct live_allocation *allocation)
 {
     const struct task_need need = task_need(allocation->task);
 
@@ -179,10 +188,10 @@ void allocation_request(struct core *core, struct live_task *task)
     allocation_wait(core, it);
     core_log(core, task, it, "Scheduling %s (id: %s)", task_title(core, task),
              it->row.name);
-    say_if_stuck(core, it);
+    log_if_stuck(core, it);
 }
 
-/* ---- what it holds --------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------- */
 
 int share_compare(const struct tree_node *a, const struct tree_node *b)
 {
@@ -250,12 +259,12 @@ static void set_reason(struct core *core, struct live_allocation *allocation,
     allocation->row.exit_reason = copy;
 }
 
-static void over(struct core *core, struct live_allocation *allocation)
+static void end_allocation(struct core *core, struct live_allocation *allocation)
 {
     struct live_task *task = allocation->task;
     struct core_effect *effect;
 
-    allocation->row.state = ALLOCATION_TERMINATED;
+    set_state(allocation, ALLOCATION_TERMINATED);
     allocation->row.end_us = core->now_us;
     allocation->row.preempt_deadline_us = 0;
     timer_set(core, &allocation->timer, 0);
@@ -279,19 +288,20 @@ static void over(struct core *core, struct live_allocation *allocation)
     task_run_over(core, task, allocation);
 }
 
-/* All shares have exited: what was it? */
-static void conclude(struct core *core, struct live_allocation *allocation)
+/* All shares have exited: decides how the allocation ended. */
+static void conclude_exit(struct core *core, struct live_allocation *allocation)
 {
     struct allocation *row = &allocation->row;
     int64_t clean = 0;
 
+    assert(!allocation->shares_left);
     for (int64_t i = 0; i < row->shares; i++) {
         clean += allocation->share[i].row.exit == EXIT_CLEAN;
         if (!row->exit_code)
             row->exit_code = allocation->share[i].row.exit_code;
     }
     if (row->is_acknowledged && row->exit != EXIT_NONE) {
-        row->exit = EXIT_CLEAN; /* it was leaving as it had been asked to */
+        row->exit = EXIT_CLEAN; /* it stopped as it was asked to */
         set_reason(core, allocation, "it was preempted");
     } else if (row->exit == EXIT_NONE && row->is_killed && clean < row->shares) {
         row->exit = EXIT_KILLED;
@@ -300,16 +310,16 @@ static void conclude(struct core *core, struct live_allocation *allocation)
         set_reason(core, allocation,
                    row->is_acknowledged ? "it was preempted" : "it finished");
     }
-    over(core, allocation);
+    end_allocation(core, allocation);
 }
 
-/* A kill is an order to every share that is left, repeated until they are gone. */
+/* Orders every share that has not exited to be killed; repeated until all have. */
 static void order_kill(struct core *core, struct live_allocation *allocation)
 {
     struct allocation *row = &allocation->row;
 
     row->is_killed = true;
-    row->state = ALLOCATION_TERMINATING;
+    set_state(allocation, ALLOCATION_TERMINATING);
     row->preempt_deadline_us = core->now_us + KILL_AGAIN_US;
     timer_set(core, &allocation->timer, row->preempt_deadline_us);
     core_touch(core, &allocation->live);
@@ -319,7 +329,7 @@ static void order_kill(struct core *core, struct live_allocation *allocation)
             core_emit_share(core, EFFECT_KILL, &allocation->share[i]);
 }
 
-/* True when it waited, and so is over. */
+/* Ends an allocation that waits; false: it does not wait. */
 static bool end_waiting(struct core *core, struct live_allocation *allocation,
                         const char *reason)
 {
@@ -327,7 +337,7 @@ static bool end_waiting(struct core *core, struct live_allocation *allocation,
         return false;
     allocation->row.exit = EXIT_KILLED;
     set_reason(core, allocation, reason);
-    over(core, allocation);
+    end_allocation(core, allocation);
     return true;
 }
 
@@ -347,7 +357,7 @@ void allocation_set_deadline(struct core *core, struct live_allocation *allocati
 {
     int64_t *deadline = &allocation->row.preempt_deadline_us;
 
-    at_us = MAX(at_us, 1); /* 0 is none */
+    at_us = MAX(at_us, 1); /* 0 means no deadline */
     if (*deadline && *deadline <= at_us)
         return;
     *deadline = at_us;
@@ -393,7 +403,7 @@ void allocation_preempt(struct core *core, struct live_allocation *allocation,
         return;
     }
     row->is_preempted = true;
-    row->state = ALLOCATION_TERMINATING;
+    set_state(allocation, ALLOCATION_TERMINATING);
     pool_mark_leaving(allocation->pool->pool, row->id);
     core_touch(core, &allocation->live);
     allocation_set_deadline(core, allocation,
@@ -424,7 +434,7 @@ void share_exited(struct core *core, struct live_share *share, enum exit_kind ki
 
     if (share->row.has_exited)
         return;
-    /* Killed by somebody else than us: the program is not to blame. */
+    /* Not killed by us: the program is not to blame. */
     if (kind == EXIT_KILLED && !row->is_killed)
         kind = EXIT_TRANSIENT;
     share->row.has_exited = true;
@@ -432,6 +442,7 @@ void share_exited(struct core *core, struct live_share *share, enum exit_kind ki
     share->row.exit_code = code;
     core_touch(core, &allocation->live);
     core_touch(core, &share->live);
+    assert(allocation->shares_left > 0);
     allocation->shares_left--;
     if ((kind == EXIT_FAILED || kind == EXIT_TRANSIENT) && !row->is_killed) {
         row->exit = kind;
@@ -441,10 +452,11 @@ void share_exited(struct core *core, struct live_share *share, enum exit_kind ki
             order_kill(core, allocation);
     }
     if (!allocation->shares_left)
-        conclude(core, allocation);
+        conclude_exit(core, allocation);
 }
 
-/* NULL when the allocation is over, or never was (then *ret_status says so). */
+/* NULL if the allocation is over, or if it never existed: then *ret_status is an error.
+ */
 static struct live_allocation *find_live(const struct core *core, int64_t id,
                                          det_status *ret_status, struct err *err)
 {
@@ -464,11 +476,11 @@ static struct live_share *find_share(const struct live_allocation *allocation,
     return &allocation->share[rank];
 }
 
-static void all_run(struct core *core, struct live_allocation *allocation)
+static void mark_ready(struct core *core, struct live_allocation *allocation)
 {
     struct allocation *row = &allocation->row;
 
-    row->state = ALLOCATION_RUNNING;
+    set_state(allocation, ALLOCATION_RUNNING);
     row->is_ready = true;
     core_log(core, allocation->task, allocation, "Resources for %s have started",
              task_title(core, allocation->task));
@@ -492,7 +504,7 @@ det_status allocation_share_state(struct core *core, const struct core_event *ev
         return st;
     if (state < ALLOCATION_RUNNING) {
         if (state > it->row.state) {
-            it->row.state = state;
+            set_state(it, state);
             core_touch(core, &it->live);
         }
         return DET_OK;
@@ -505,7 +517,7 @@ det_status allocation_share_state(struct core *core, const struct core_event *ev
     for (int64_t i = 0; i < it->row.shares; i++)
         running += it->share[i].row.is_running;
     if (running == it->row.shares)
-        all_run(core, it);
+        mark_ready(core, it);
     return DET_OK;
 }
 
@@ -536,8 +548,8 @@ det_status allocation_share_exited(struct core *core, const struct core_event *e
     return DET_OK;
 }
 
-/* What is to be killed is told to stop, too, and may say that it does: else a run that
- * ends well so would be taken for one that has done all it had to do. */
+/* A run that will be killed is asked to stop, too, and may acknowledge that.  Without
+ * this flag its exit code 0 would mean that it finished its work. */
 det_status allocation_acknowledged(struct core *core, const struct core_event *event,
                                    struct err *err)
 {
@@ -565,10 +577,10 @@ det_status allocation_preempt_requested(struct core *core,
     return st;
 }
 
-/* Not as a crash of the program, which would count as a restart, or end a job: the
- * trial goes on from its latest checkpoint, the job from its start, as often as anybody
- * likes.
- */
+/* Unlike a crash of the program, this does not count as a restart and does not end a
+ * job: the trial resumes from its latest checkpoint, the job from its start. */
+/* For its trial or job this is as if the machine had died: it runs again, and no restart
+ * is counted. */
 det_status allocation_run_kill(struct core *core, const struct core_event *event,
                                struct err *err)
 {

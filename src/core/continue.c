@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* continue.c - an experiment that had ended goes on.
  *
- * What is over has left the heart, so the event brings the rows: the experiment's, with
- * the configuration it is to go on with, and those of its trials.  Their search begins
- * anew from its seed, and since a search draws its trials one after the other, whatever
- * happened meanwhile, it asks for the same trials under the same numbers:
+ * Ended objects have left the core, so the event brings the rows: the experiment's, with
+ * its new configuration, and those of its trials.  The search begins anew from its seed.
+ * A search draws its trials in order, whatever happens to them, so it asks for the same
+ * trials under the same numbers:
  *
- *   it asks for one that ...     then
- *   completed                    it hears at once that it exited, and may ask for more
- *   failed, or was cancelled     that one lives again: no restarts yet, its next run
- *                                begins from its latest checkpoint
- *   was never there              it is made, as always
+ *   it asks for a trial that ...   then
+ *   completed                      the search hears at once that it exited, and may ask
+ *                                  for more
+ *   failed, or was cancelled       the trial is live again, with no restarts counted; its
+ *                                  next run resumes from its latest checkpoint
+ *   did not exist                  it is created as usual
  *
  * The only trial of a `single` search goes on however it ended, with the
- * hyperparameters that its new configuration gives.
+ * hyperparameters of the new configuration.
  *
- * A search that runs few trials at a time asked for some only because others had failed
- * or were killed.  These live again, so it would not ask yet, and the rows of the
- * former would be in nobody's hands.  Hence, as long as rows are left, it hears that
- * one of the living had exited, and then that it goes on (SEARCH_INPUT_REOPENED): a few
- * more run at a time than was configured, and no row is forgotten.
+ * A search that runs few trials at a time created some of them only because others had
+ * failed or were killed.  Those others are live again, so the search would not ask for
+ * the later ones yet, and their rows would never be picked up.  Therefore, while such
+ * rows are left, the search hears that a live trial exited, and then that it goes on
+ * (SEARCH_INPUT_REOPENED).  So a few more trials than configured run at a time, and no
+ * row is forgotten.
  *
- * All this is inputs of the search, which are rows; so a heart that is restored halfway
- * through a continued search is the same as always.  The effect that writes the
- * experiment's row does so only if the row still ended when the event says: whoever
- * deleted it, or continued it, meanwhile makes the commit fail, not the rows wrong. */
+ * All these are inputs of the search and stored as rows, so a core can be restored at
+ * any point of a continued search.  The effect that writes the experiment's row applies
+ * only if the row's end is still the one of the event: if somebody deleted or continued
+ * the experiment meanwhile, the commit fails and no row is wrong. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
+#include "config/experiment_config.h"
 #include "core/core_impl.h"
 
-/* ---- may it? --------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 static bool is_single(const struct experiment_config *config)
 {
@@ -91,11 +93,11 @@ static det_status check_continued(const struct core *core,
     return check_past(event, is_single(config), err);
 }
 
-/* ---- it does --------------------------------------------------------------------- */
+/* ---- continuing ------------------------------------------------------------------ */
 
-static void fill_row(const struct core *core, const struct core_event *event,
-                     const struct experiment_config *config,
-                     const struct pool_entry *pool, struct experiment *row)
+static void fill_continued_row(const struct core *core, const struct core_event *event,
+                               const struct experiment_config *config,
+                               const struct pool_entry *pool, struct experiment *row)
 {
     *row = *event->continued.row;
     row->state = EXPERIMENT_ACTIVE;
@@ -130,7 +132,7 @@ static det_status add_continued(struct core *core, const struct core_event *even
     struct experiment row;
     det_status st;
 
-    fill_row(core, event, config, pool, &row);
+    fill_continued_row(core, event, config, pool, &row);
     continuing->is_met =
         arena_array(&core->scratch, bool, (size_t)event->continued.past_count + 1);
     if (!continuing->is_met)
@@ -185,9 +187,9 @@ static int compare_number(const void *key, const void *item)
     return (x > y) - (x < y);
 }
 
-/* How it ended is forgotten; what it has learnt is in its checkpoint. */
-static void revive(struct core *core, struct live_experiment *experiment,
-                   const struct trial *past, const char *hparams)
+/* Makes an ended trial live again.  Its weights are in its latest checkpoint. */
+static void revive_trial(struct core *core, struct live_experiment *experiment,
+                         const struct trial *past, const char *hparams)
 {
     struct trial row = *past;
     struct live_trial *it;
@@ -245,8 +247,8 @@ bool trial_continue(struct core *core, struct live_experiment *experiment,
         input.why = trial_search_exit(past);
         search_queue(core, experiment, &input);
     } else {
-        revive(core, experiment, past,
-               continuing->is_single ? op->hparams : past->hparams);
+        revive_trial(core, experiment, past,
+                     continuing->is_single ? op->hparams : past->hparams);
     }
     return true;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core.c - the doors of the heart: it is made, told of events, asked when to wake. */
+/* core.c - makes and frees a core, applies events, keeps the timers. */
 #include "core/core.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/core_check.h"
 #include "core/core_impl.h"
 
-/* Scratch memory of one event: metrics, plans, what a searcher wants. */
+/* Scratch memory of one event: metrics, plans, a searcher's operations. */
 enum { SCRATCH_BYTES = 1 << 30 };
 
 static det_status tick(struct core *core, const struct core_event *event,
@@ -22,7 +24,7 @@ typedef det_status handler_fn(struct core *core, const struct core_event *event,
 
 #define HANDLES(kind_, fn) [EVENT_##kind_] = (fn)
 
-/* Who takes which event.  A handler refuses before it changes anything. */
+/* The handler of each event.  A handler refuses before it changes anything. */
 static handler_fn *const handlers[] = {
     HANDLES(EXPERIMENT_SUBMITTED, experiment_submitted),
     HANDLES(EXPERIMENT_ACTION, experiment_acted),
@@ -54,6 +56,7 @@ static handler_fn *const handlers[] = {
     HANDLES(JOB_ACTION, job_acted),
     HANDLES(JOB_RESOURCES, job_resources),
 };
+static_assert(ARRAY_LEN(handlers) == EVENT_KINDS, "every event has a handler");
 
 void core_fail(struct core *core, det_status status, const struct err *err)
 {
@@ -103,7 +106,7 @@ int64_t core_next_deadline_us(const struct core *core)
     return first ? CONTAINER_OF(first, struct timer, node)->at_us : INT64_MAX;
 }
 
-/* Whatever is due sets its timer later or off, so that this ends. */
+/* Each object that is due sets its timer later or off, so this ends. */
 static det_status tick(struct core *core, const struct core_event *event,
                        struct err *err)
 {
@@ -113,6 +116,7 @@ static det_status tick(struct core *core, const struct core_event *event,
         struct timer *timer =
             CONTAINER_OF(tree_first(&core->timers), struct timer, node);
 
+        assert(timer->kind == LIVE_AGENT || timer->kind == LIVE_ALLOCATION);
         if (timer->kind == LIVE_AGENT)
             agent_is_lost(core, CONTAINER_OF(timer, struct live_agent, timer));
         else
@@ -122,8 +126,8 @@ static det_status tick(struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-/* What counted as silence while nobody listened begins anew; and a clock that was set
- * back meanwhile must not put an order off for years. */
+/* While the master was away it heard nobody, so silence begins anew.  If the clock was
+ * set back meanwhile, deadlines must not be years away. */
 static det_status started(struct core *core, const struct core_event *event,
                           struct err *err)
 {
@@ -139,8 +143,9 @@ static det_status started(struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-/* Deadlines are points on the wall clock, since they are rows; when that is set, they
- * keep their distance. */
+/* Deadlines are rows, so they are wall clock times.  When the clock is set, they keep
+ * their distance.  Apart from this and EVENT_STARTED, nothing in the core knows that
+ * clocks can be wrong. */
 static det_status clock_jumped(struct core *core, const struct core_event *event,
                                struct err *err)
 {
@@ -166,7 +171,7 @@ static det_status copy_pool(const struct core_pool *from, struct pool_entry *to,
         return err_default(err, DET_NOMEM);
     to->default_priority = from->default_priority;
     to->agent_reconnect_wait_us = from->agent_reconnect_wait_us;
-    return pool_new(from->name, &from->config, &to->pool, err);
+    return pool_new(&from->config, &to->pool, err);
 }
 
 static det_status copy_config(struct core *core, const struct core_config *config,
@@ -247,17 +252,18 @@ void core_free(struct core *core)
 
 /* ---- applying -------------------------------------------------------------------- */
 
-static void settle(struct core *core)
+static void settle_event(struct core *core)
 {
     do
         search_settle(core);
     while (!core->status && plan_dirty_pools(core));
 }
 
-/* An entry of the journal is applied once: after a crash the shell sends again what
- * came after the last one it committed. */
-static det_status admit(const struct core *core, const struct core_event *event,
-                        bool *ret_is_old, struct err *err)
+/* A journal entry is applied once.  After a crash the heart sends again the entries that
+ * came after the last committed one. */
+static det_status check_journal_seq(const struct core *core,
+                                    const struct core_event *event, bool *ret_is_old,
+                                    struct err *err)
 {
     int64_t last = core->counters.journal_seq;
 
@@ -269,8 +275,17 @@ static det_status admit(const struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-static det_status finish(struct core *core, struct err *err)
+static void check_invariants(struct core *core)
 {
+    struct err err = {0};
+
+    if (!core->status && core_check(core, &err))
+        core_fail(core, DET_CORRUPT, &err);
+}
+
+static det_status finish_event(struct core *core, struct err *err)
+{
+    assert(core->status || (!core->touched && !core->unsettled));
     core->event = NULL;
     core->out = NULL;
     core->continuing = (struct continuing){0};
@@ -284,10 +299,10 @@ det_status core_apply(struct core *core, const struct core_event *event, int64_t
                       struct core_out *out, struct err *err)
 {
     bool is_old;
-    det_status st = admit(core, event, &is_old, err);
+    det_status st = check_journal_seq(core, event, &is_old, err);
 
-    if (core->status) /* it is broken already */
-        return finish(core, err);
+    if (core->status) /* an earlier event failed */
+        return finish_event(core, err);
     if (!out->count)
         core_free_dead(core);
     if (st || is_old)
@@ -301,7 +316,7 @@ det_status core_apply(struct core *core, const struct core_event *event, int64_t
     st = handlers[event->kind](core, event, err);
     if (st) {
         core_fail(core, st == DET_NOMEM ? st : DET_OK, NULL);
-        (void)finish(core, NULL);
+        (void)finish_event(core, NULL);
         return st;
     }
 
@@ -309,12 +324,14 @@ det_status core_apply(struct core *core, const struct core_event *event, int64_t
         core->counters.journal_seq = event->journal_seq;
         core->has_counted = true;
     }
-    settle(core);
+    settle_event(core);
     core_flush(core);
-    return finish(core, err);
+    if (core->config.checks_invariants)
+        check_invariants(core);
+    return finish_event(core, err);
 }
 
-/* ---- looking in ------------------------------------------------------------------ */
+/* ---- lookups --------------------------------------------------------------------- */
 
 struct pool_entry *core_find_pool(const struct core *core, const char *name)
 {
@@ -327,47 +344,4 @@ struct pool_entry *core_find_pool(const struct core *core, const char *name)
 int64_t core_journal_seq(const struct core *core)
 {
     return core->counters.journal_seq;
-}
-
-const struct experiment *core_experiment(const struct core *core, int64_t id)
-{
-    const struct live_experiment *it = map_get(&core->experiments, id);
-
-    return it ? &it->row : NULL;
-}
-
-const struct trial *core_trial(const struct core *core, int64_t id)
-{
-    const struct live_trial *it = map_get(&core->trials, id);
-
-    return it ? &it->row : NULL;
-}
-
-const struct job *core_job(const struct core *core, int64_t id)
-{
-    const struct live_job *it = map_get(&core->jobs, id);
-
-    return it ? &it->row : NULL;
-}
-
-const struct allocation *core_allocation(const struct core *core, int64_t id)
-{
-    const struct live_allocation *it = map_get(&core->allocations, id);
-
-    return it ? &it->row : NULL;
-}
-
-const struct allocation *core_allocation_named(const struct core *core,
-                                               const char *name)
-{
-    const struct live_allocation *it = smap_get(&core->allocation_names, name);
-
-    return it ? &it->row : NULL;
-}
-
-const struct agent *core_agent(const struct core *core, const char *name)
-{
-    const struct live_agent *it = smap_get(&core->agent_names, name);
-
-    return it ? &it->row : NULL;
 }

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* effect.h - what the heart wants done.
+/* effect.h - the outputs of the core: rows to store and actions to carry out.
  *
- * Rows are committed together, before anything else happens; the rest is carried out
- * after the commit, is keyed by allocation, and may be carried out twice.
+ * The heart first commits all rows together, then carries out the actions.  Actions are
+ * keyed by allocation and may be carried out twice.
  *
- * An event writes a row at most once; rows come in an order in which each finds what it
- * refers to.  A started share holds slots of an agent, and keeps its row when that
- * agent is dropped. */
+ * An event writes a row at most once.  A row comes after the rows it refers to.  A share
+ * keeps its row when its agent is dropped. */
 #ifndef CORE_EFFECT_H
 #define CORE_EFFECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/memory/arena.h"
 #include "model/records.h"
 
 enum core_effect_kind {
     /* rows */
     EFFECT_ADD_EXPERIMENT,      /* with its files and texts, from the event */
-    EFFECT_PUT_EXPERIMENT,      /* the heart's columns of a row that is there */
-    EFFECT_CONTINUE_EXPERIMENT, /* of one that had ended, and its configurations; only
-                                   if it still ended when the event says it did */
+    EFFECT_PUT_EXPERIMENT,      /* the core's columns of an existing row */
+    EFFECT_CONTINUE_EXPERIMENT, /* the same of an ended one, and its configurations; only
+                                   if its end is still the one of the event */
     EFFECT_ADD_TRIAL,
-    EFFECT_ADD_UNMANAGED_TRIAL, /* unless there is one of its task */
+    EFFECT_ADD_UNMANAGED_TRIAL, /* unless its task has a trial already */
     EFFECT_PUT_TRIAL,
     EFFECT_ADD_JOB, /* with its files and texts, from the event */
     EFFECT_PUT_JOB,
@@ -33,19 +32,19 @@ enum core_effect_kind {
     EFFECT_PUT_AGENT,
     EFFECT_DROP_AGENT,
     EFFECT_ADD_SEARCH_INPUT,
-    EFFECT_PUT_SNAPSHOT, /* and the inputs it contains may go */
+    EFFECT_PUT_SNAPSHOT, /* and the inputs it contains may be deleted */
     EFFECT_DROP_SEARCH,  /* snapshot and inputs of an experiment that ended */
     EFFECT_PUT_COUNTERS,
-    EFFECT_TASK_LOG, /* a line of the master's own in a task's log */
-    /* the rest */
+    EFFECT_TASK_LOG, /* a line that the master adds to a task's log */
+    /* actions */
     EFFECT_FIRST_ACTION,
     EFFECT_START = EFFECT_FIRST_ACTION, /* tell an agent to start a share */
     EFFECT_KILL, /* tell an agent to kill a share's process tree; an agent that never
-                    saw the share reports its exit (KILLED) and starts it no more */
-    EFFECT_KILL_STRAY, /* tell an agent to kill a task that is nobody's any more */
-    EFFECT_PREEMPT,    /* wake whoever asks whether this allocation must stop */
-    EFFECT_OVER,       /* the allocation is over: release everything that waits on it */
-    EFFECT_EXPERIMENT_OVER, /* it ended: collect its checkpoints */
+                    saw the share reports its exit (KILLED) and never starts it */
+    EFFECT_KILL_STRAY, /* tell an agent to kill a task that has no live allocation */
+    EFFECT_PREEMPT, /* answer long polls that ask whether this allocation must stop */
+    EFFECT_OVER,    /* the allocation is over: release everything that waits for it */
+    EFFECT_EXPERIMENT_OVER, /* the experiment ended: collect its checkpoints */
 };
 
 struct core_counters {
@@ -68,7 +67,7 @@ struct core_effect {
             const void *files;
             uint64_t files_len;
             int64_t was_end_us; /* CONTINUE_ */
-            bool is_unmanaged;  /* ADD_: the heart forgets it at once */
+            bool is_unmanaged;  /* ADD_: the core does not keep it */
             const char *external_id;
         } experiment;       /* ADD_, CONTINUE_; PUT_EXPERIMENT: the row, without
                                the two configurations, which never change */
@@ -93,7 +92,7 @@ struct core_effect {
         struct core_counters counters;
         struct {
             const char *agent; /* its name */
-            const char *task;  /* "<allocation name>/<rank>", as it said */
+            const char *task;  /* "<allocation name>/<rank>", as the agent said */
         } stray;
         struct {
             const char *task_id;
@@ -105,7 +104,7 @@ struct core_effect {
 
 /* A sticky builder; `status` is DET_NOMEM once memory ran out.  The effects of several
  * events may gather in one: set `count` to 0 (and clear `mem`) once they are carried
- * out. Strings of effects live in `mem`, in the heart or in the events; see
+ * out.  Strings of effects live in `mem`, in the core or in the events; see
  * core_apply(). */
 struct core_out {
     struct arena *mem;
@@ -113,8 +112,8 @@ struct core_out {
     uint32_t count;
     uint32_t cap;
     det_status status;
-    int64_t id; /* of what the event made: the experiment's, the job's, the agent's */
-    bool exceeds_slots; /* a submission wants more slots than there are now */
+    int64_t id;         /* of the experiment, trial, job or agent that the event made */
+    bool exceeds_slots; /* a submission asks for more slots than the pool has now */
 };
 
 #endif

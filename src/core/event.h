@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.h - what can happen to the platform.
+/* event.h - the inputs of the core: what can happen to the platform.
  *
- * Events come from people (through the API), from tasks (through the data road: these
- * carry a journal number and are applied exactly once), from agents and from time.
- * Strings borrow from the sender until core_apply() returns. */
+ * Events come from users (through the API), from tasks (through the journal: these
+ * carry a journal number and are applied exactly once), from agents and from the clock.
+ * The core borrows their strings until core_apply() returns. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -18,30 +18,31 @@ enum core_event_kind {
     EVENT_EXPERIMENT_RESOURCES, /* priority, weight, cap or pool changed */
     EVENT_TRIAL_KILL,
     EVENT_VALIDATED,    /* journal */
-    EVENT_PROGRESS,     /* journal, or a call of its own */
+    EVENT_PROGRESS,     /* journal, or a separate call */
     EVENT_CHECKPOINTED, /* journal */
-    EVENT_EARLY_EXIT,  /* likewise: a trial says that its hyperparameters are invalid */
-    EVENT_LOG_POLICY,  /* a line of its log matched a policy */
-    EVENT_SHARE_STATE, /* a task process got ahead: PULLING, STARTING, RUNNING */
-    EVENT_SHARE_EXITED, /* journal: a task process ended */
+    EVENT_EARLY_EXIT, /* likewise: a trial reports that its hyperparameters are invalid */
+    EVENT_LOG_POLICY,   /* a line of its log matched a policy */
+    EVENT_SHARE_STATE,  /* a share is PULLING, STARTING or RUNNING now */
+    EVENT_SHARE_EXITED, /* journal: a share ended */
     EVENT_PREEMPT_ACKNOWLEDGED,
     EVENT_PREEMPT_REQUESTED, /* the task itself asks to be preempted */
-    EVENT_RUN_KILL,          /* a run is killed as by a crash; its trial goes on */
+    EVENT_RUN_KILL,          /* a user kills a run; its trial or job goes on */
     EVENT_AGENT_JOINED,
     EVENT_AGENT_SILENT,      /* not heard for a while, or it signed off */
-    EVENT_AGENT_HEARD,       /* heard again, same agent, nothing lost */
-    EVENT_AGENT_TASKS_HEARD, /* not itself, but the supervisor of a task of it */
+    EVENT_AGENT_HEARD,       /* heard again: the same agent, nothing lost */
+    EVENT_AGENT_TASKS_HEARD, /* not the agent, but a supervisor on its machine */
     EVENT_AGENT_ENABLE,
     EVENT_SLOT_ENABLE,
-    EVENT_TICK,         /* core_next_deadline_us() has come */
-    EVENT_STARTED,      /* the master starts: while it was away nobody could be heard */
+    EVENT_TICK,         /* it is core_next_deadline_us() or later */
+    EVENT_STARTED,      /* the master started; it heard nobody while it was away */
     EVENT_CLOCK_JUMPED, /* the wall clock was set: deadlines move with it */
-    EVENT_EXPERIMENT_CONTINUED, /* one that had ended goes on */
-    EVENT_UNMANAGED_EXPERIMENT, /* one that somebody else runs: it only gets a number */
-    EVENT_UNMANAGED_TRIAL,      /* a trial of one */
-    EVENT_JOB_SUBMITTED,        /* a program that trains nothing */
+    EVENT_EXPERIMENT_CONTINUED, /* an ended experiment goes on */
+    EVENT_UNMANAGED_EXPERIMENT, /* one that the master only records: gets a number */
+    EVENT_UNMANAGED_TRIAL,      /* a trial of an unmanaged experiment */
+    EVENT_JOB_SUBMITTED,        /* a generic job */
     EVENT_JOB_ACTION,
     EVENT_JOB_RESOURCES,
+    EVENT_KINDS,
 };
 
 enum experiment_action { ACTION_ACTIVATE, ACTION_PAUSE, ACTION_CANCEL, ACTION_KILL };
@@ -57,11 +58,11 @@ struct core_event {
             const char *job_id;          /* a fresh uuid */
             const char *config;          /* complete, JSON */
             const char *original_config; /* YAML */
-            const char *name;            /* these three only travel to the row */
+            const char *name;            /* these three only go into the row */
             const char *description;
             const char *labels; /* JSON list */
             const void
-                *files; /* the model definition, tar.gz; only travels to the row */
+                *files; /* the model definition, tar.gz; only goes into the row */
             uint64_t files_len;
             const char *warm_start; /* checkpoint uuid its trials begin from, or NULL */
             bool activate;
@@ -75,7 +76,7 @@ struct core_event {
             int64_t job_id;            /* of JOB_RESOURCES */
             int64_t priority;          /* 0: unchanged */
             double weight;             /* 0: unchanged */
-            int64_t max_slots;         /* -2: unchanged; -1: no cap; not of jobs */
+            int64_t max_slots;         /* -2: unchanged; -1: no cap; not for jobs */
             const char *resource_pool; /* NULL: unchanged */
         } resources;
         struct {
@@ -116,7 +117,7 @@ struct core_event {
             enum exit_kind exit; /* CLEAN, FAILED, TRANSIENT or KILLED */
             int64_t code;
             const char *reason; /* may be NULL */
-            bool is_final;      /* whoever tries again will fail again */
+            bool is_final;      /* a retry would fail, too */
         } share_exited;
         struct {
             int64_t allocation_id;
@@ -132,10 +133,10 @@ struct core_event {
             int64_t slots;
             const char *boot_id;
             const char *version;
-            const char *instance; /* NULL or "": it does not say */
-            /* names of the allocations whose tasks it has now, each with its rank as
-             * "<allocation name>/<rank>"; what we think it runs and it does not have
-             * was lost with it: a transient failure */
+            const char *instance; /* NULL or "": unknown */
+            /* The shares it has now, each as "<allocation name>/<rank>".  A share that
+             * the core assigned to it and that it does not list was lost: a transient
+             * failure. */
             const char *const *tasks;
             uint32_t task_count;
         } agent_joined;
@@ -157,35 +158,35 @@ struct core_event {
             int64_t by_us; /* > 0: forwards */
         } clock_jumped;
         struct {
-            /* As the store has it, terminal, but for the two configurations: with those
-             * it goes on. */
+            /* As the store has it, terminal, except for the two configurations: they
+             * are those with which it goes on. */
             const struct experiment *row;
-            /* All its trials as the store has them, by number; what one of them resumes
-             * from is its latest_checkpoint. */
+            /* All its trials as the store has them, by number; each resumes from its
+             * latest_checkpoint. */
             const struct trial *past;
             uint32_t past_count;
-            const char *name; /* these three travel to the row; NULL: as they are */
+            const char *name; /* these three go into the row; NULL: unchanged */
             const char *description;
             const char *labels;
-            bool takes_resources; /* of the configuration; else the row's stay */
+            bool takes_resources; /* from the configuration; else the row's stay */
         } continued;
         struct {
-            const struct experiment *row; /* but for its id */
-            const char *name;             /* these four travel to the row */
+            const struct experiment *row; /* except its id */
+            const char *name;             /* these four go into the row */
             const char *description;
             const char *labels;
             const char *external_id; /* NULL: none */
         } unmanaged;
-        const struct trial *unmanaged_trial; /* but for its id */
+        const struct trial *unmanaged_trial; /* except its id */
         struct {
-            /* task_id (a fresh uuid), owner and what it asks for; resource_pool NULL or
-             * "" and priority 0: the defaults */
+            /* task_id (a fresh uuid), owner and needs; resource_pool NULL or "" and
+             * priority 0: the defaults */
             const struct job *row;
-            const char *name; /* from here on they only travel to the row */
+            const char *name; /* this and the rest only go into the row */
             const char *config;
             const char *forked_from; /* task id, or NULL */
             const char *type;        /* "TENSORBOARD"; NULL: any program */
-            const char *sources;     /* JSON: what it shows; NULL: nothing */
+            const char *sources;     /* JSON: the runs it shows; NULL: none */
             const void *files;
             uint64_t files_len;
         } job_submitted;

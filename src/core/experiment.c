@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* experiment.c - what people do to experiments: submit, activate, pause, cancel, kill,
- * move in the queue.  What their searchers do is in search.c. */
+/* experiment.c - what users do to experiments: submit, activate, pause, cancel, kill,
+ * move in the queue.  search.c has what their searchers do. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "config/config.h"
+#include "config/experiment_config.h"
 #include "core/core_impl.h"
-#include "data/json.h"
+#include "data/json/json.h"
 
 enum { EXPERIMENT_BYTES = 64 << 20, TIMEOUT_MOST_S = 1 << 30 };
 
@@ -39,7 +39,7 @@ struct live_trial *experiment_trial(const struct live_experiment *experiment,
 
 /* ---- submission ------------------------------------------------------------------ */
 
-/* What the searcher needs of the configuration stays; the rest goes with `config`. */
+/* Copies the parts of the configuration that the searcher borrows. */
 static det_status make_searcher(struct live_experiment *experiment,
                                 const struct experiment_config *config, struct err *err)
 {
@@ -88,14 +88,14 @@ det_status experiment_find_pool(const struct core *core, const char *name,
                                 const struct experiment_config *config,
                                 struct pool_entry **ret_pool, struct err *err)
 {
-    const struct place_wish wish = {
+    const struct pool_wish wish = {
         .pool = name,
         .priority = config->priority,
         .slots = config->slots_per_trial,
         .is_single_node = config->is_single_node,
     };
 
-    return place_find(core, &wish, ret_pool, err);
+    return pool_choice_find(core, &wish, ret_pool, err);
 }
 
 static det_status add_submitted(struct core *core, const struct core_event *event,
@@ -146,7 +146,7 @@ det_status experiment_submitted(struct core *core, const struct core_event *even
     det_status st =
         experiment_config_open(text, strlen(text), &core->scratch, &config, err);
 
-    /* What is not complete was not stored by us yet: the sender's fault, no damage. */
+    /* The configuration is not stored yet, so this is the sender's mistake. */
     if (st == DET_CORRUPT)
         return DET_INVALID;
     if (!st)
@@ -192,7 +192,7 @@ det_status experiment_acted(struct core *core, const struct core_event *event,
         return err_set(err, DET_INVALID, "no action %d", (int)event->action.action);
     to = action_state[event->action.action];
     state = it->row.state;
-    /* To stop what stops already, and more severely, is no mistake. */
+    /* It is already stopping at least as severely: not an error. */
     if (experiment_is_stopping(to) && experiment_is_stopping(state) && to <= state)
         return DET_OK;
     st = fsm_move(&experiment_fsm, &state, to, err);
@@ -201,7 +201,7 @@ det_status experiment_acted(struct core *core, const struct core_event *event,
     return st;
 }
 
-/* ---- its place in the queue ------------------------------------------------------ */
+/* ---- place in the queue ---------------------------------------------------------- */
 
 static void move_runs(struct core *core, struct live_experiment *it)
 {
@@ -222,7 +222,8 @@ det_status experiment_resources(struct core *core, const struct core_event *even
     det_status st = find_live(core, event->resources.experiment_id, &it, err);
 
     if (!st)
-        st = place_check_change(core, event, it->slots, it->is_single_node, &pool, err);
+        st = pool_choice_check_change(core, event, it->slots, it->is_single_node, &pool,
+                                      err);
     if (st)
         return st;
     if (event->resources.priority)

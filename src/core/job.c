@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - programs that train nothing: what people do to them, and how they end.
+/* job.c - generic jobs: what users do to them, and how they end.
  *
  *   state               with a run that is not over       without one
  *   ACTIVE              goes on                           asks for a run
@@ -7,17 +7,18 @@
  *   PAUSED              (has none)                        rests
  *   STOPPING_CANCELED   killed                            becomes CANCELED
  *
- * A job has no checkpoints: each run begins at its start.  So whoever may be paused, or
- * preempted by the scheduler, must bear to be begun anew; who does not says so
- * (`is_pausable`).  How a run ended decides, in this order (job_run_over()):
+ * A job has no checkpoints: each run begins at the start.  So a job that may be paused,
+ * or preempted by the scheduler, must tolerate a restart; its `is_pausable` says whether
+ * it does.  When a run ended, these rules apply in this order (job_run_over()):
  *
- *   1. it was being killed: CANCELED, whatever its program said;
- *   2. its program failed: ERROR.  There are no restarts: nothing was kept that a
- *      second attempt could go on from;
- *   3. exit 0 that nobody asked for: COMPLETED, also while it was to pause.  But not
- *      after a kill: many programs end with 0 when they are told to;
- *   4. it left as it was asked to, was killed for the scheduler's sake, or its machine
- *      was lost: PAUSED when that is wanted, else again. */
+ *   1. the job was being killed: CANCELED, whatever the exit code;
+ *   2. its program failed: ERROR.  There are no restarts, because a second run could not
+ *      resume;
+ *   3. exit 0 without being asked to stop: COMPLETED, also if it was to be paused.  But
+ *      not after a kill: many programs exit with 0 when they get a signal;
+ *   4. it stopped as asked, was killed for the scheduler, or its machine was lost: PAUSED
+ *      if a user asked for that, else it runs again. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ det_status job_submitted(struct core *core, const struct core_event *event,
                          struct err *err)
 {
     struct job row = *event->job_submitted.row;
-    const struct place_wish wish = {
+    const struct pool_wish wish = {
         .pool = row.resource_pool,
         .priority = row.priority,
         .slots = row.slots,
@@ -56,7 +57,7 @@ det_status job_submitted(struct core *core, const struct core_event *event,
     };
     struct pool_entry *pool = NULL;
     struct live_job *it;
-    det_status st = place_find(core, &wish, &pool, err);
+    det_status st = pool_choice_find(core, &wish, &pool, err);
 
     if (st)
         return st;
@@ -80,23 +81,24 @@ det_status job_submitted(struct core *core, const struct core_event *event,
 
 /* ---- ending ---------------------------------------------------------------------- */
 
-static void end(struct core *core, struct live_job *job, enum job_state state)
+static void move_job(struct core *core, struct live_job *job, enum job_state to)
 {
-    job->row.state = state;
-    job->row.end_us = core->now_us;
+    assert(fsm_may(&job_fsm, job->row.state, to));
+    job->row.state = to;
     core_touch(core, &job->live);
+}
+
+static void end_job(struct core *core, struct live_job *job, enum job_state state)
+{
+    assert(job_is_terminal(state) && !job->task.allocation);
+    move_job(core, job, state);
+    job->row.end_us = core->now_us;
     map_remove(&core->jobs, job->row.id);
     core_bury(core, &job->live);
 }
 
-static void rest(struct core *core, struct live_job *job)
-{
-    job->row.state = JOB_PAUSED;
-    core_touch(core, &job->live);
-}
-
-static void again(struct core *core, struct live_job *job,
-                  const struct live_allocation *run)
+static void request_next_run(struct core *core, struct live_job *job,
+                             const struct live_allocation *run)
 {
     if (run->row.exit == EXIT_TRANSIENT)
         core_log(core, &job->task, NULL,
@@ -109,16 +111,16 @@ void job_run_over(struct core *core, struct live_job *job,
                   const struct live_allocation *run)
 {
     if (job->row.state == JOB_STOPPING_CANCELED)
-        end(core, job, JOB_CANCELED);
+        end_job(core, job, JOB_CANCELED);
     else if (run->row.exit == EXIT_FAILED)
-        end(core, job, JOB_ERROR);
+        end_job(core, job, JOB_ERROR);
     else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged &&
              !run->row.is_killed)
-        end(core, job, JOB_COMPLETED);
+        end_job(core, job, JOB_COMPLETED);
     else if (job->row.state == JOB_STOPPING_PAUSED)
-        rest(core, job);
+        move_job(core, job, JOB_PAUSED);
     else
-        again(core, job, run);
+        request_next_run(core, job, run);
 }
 
 /* ---- actions --------------------------------------------------------------------- */
@@ -141,26 +143,23 @@ static det_status pause_job(struct core *core, struct live_job *job, struct err 
     if (job->row.state == JOB_STOPPING_CANCELED)
         return err_set(err, DET_STATE, "task %s is being killed", job->task.id);
     if (!job->row.is_pausable)
-        return err_set(err, DET_STATE,
-                       "task %s was made not to be paused; it can be killed",
+        return err_set(err, DET_STATE, "task %s cannot be paused; kill it instead",
                        job->task.id);
-    if (job->row.state != JOB_ACTIVE) /* it is, or will be */
+    if (job->row.state != JOB_ACTIVE) /* it is paused, or will be */
         return DET_OK;
-    job->row.state = JOB_STOPPING_PAUSED;
-    core_touch(core, &job->live);
+    move_job(core, job, JOB_STOPPING_PAUSED);
     allocation_preempt(core, job->task.allocation, "the job was paused");
     return DET_OK;
 }
 
-/* A run that was asked to stop already does so; then the next one begins. */
+/* A run that was already asked to stop still stops; then the next one begins. */
 static det_status unpause_job(struct core *core, struct live_job *job, struct err *err)
 {
     if (job->row.state == JOB_STOPPING_CANCELED)
         return err_set(err, DET_STATE, "task %s is being killed", job->task.id);
     if (job->row.state == JOB_ACTIVE)
         return DET_OK;
-    job->row.state = JOB_ACTIVE;
-    core_touch(core, &job->live);
+    move_job(core, job, JOB_ACTIVE);
     if (!job->task.allocation)
         allocation_request(core, &job->task);
     return DET_OK;
@@ -169,11 +168,10 @@ static det_status unpause_job(struct core *core, struct live_job *job, struct er
 static det_status kill_job(struct core *core, struct live_job *job)
 {
     if (!job->task.allocation) {
-        end(core, job, JOB_CANCELED);
+        end_job(core, job, JOB_CANCELED);
         return DET_OK;
     }
-    job->row.state = JOB_STOPPING_CANCELED;
-    core_touch(core, &job->live);
+    move_job(core, job, JOB_STOPPING_CANCELED);
     allocation_kill(core, job->task.allocation, "the job was killed");
     return DET_OK;
 }
@@ -199,7 +197,7 @@ det_status job_acted(struct core *core, const struct core_event *event, struct e
                    (int)event->job_action.action);
 }
 
-/* Whoever changes pools ends, and begins again. */
+/* To change pools, a run ends and begins again in the other pool. */
 static det_status check_may_move(const struct live_job *job,
                                  const struct pool_entry *pool, struct err *err)
 {
@@ -209,7 +207,7 @@ static det_status check_may_move(const struct live_job *job,
         run->row.state == ALLOCATION_PENDING)
         return DET_OK;
     return err_set(err, DET_STATE,
-                   "task %s was made not to be paused; it keeps its resource pool "
+                   "task %s cannot be paused, so it keeps its resource pool "
                    "while it runs",
                    job->task.id);
 }
@@ -222,8 +220,8 @@ det_status job_resources(struct core *core, const struct core_event *event,
     det_status st = find_live(core, event->resources.job_id, &it, err);
 
     if (!st)
-        st = place_check_change(core, event, (uint32_t)it->row.slots,
-                                it->row.is_single_node, &pool, err);
+        st = pool_choice_check_change(core, event, (uint32_t)it->row.slots,
+                                      it->row.is_single_node, &pool, err);
     if (!st)
         st = check_may_move(it, pool, err);
     if (st)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - asks the pools what to do, and does it: shares are made, ports handed out.
- */
+/* plan.c - asks the pools for plans and carries them out: makes shares, assigns ports. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "core/core_impl.h"
 
 /* ---- ports ----------------------------------------------------------------------- */
@@ -27,8 +27,8 @@ void port_mark(struct core *core, int64_t port)
     core->ports_used++;
 }
 
-/* The smallest free port from `base` on; 0: none.  Whole full words, and 64 of them at
- * once, are passed over. */
+/* The smallest free port from `base` on; 0: none.  Skips full words, and 64 full words
+ * at once. */
 static int64_t port_find(const struct core *core, int64_t base)
 {
     for (size_t word = (size_t)base / 64; word < PORT_WORDS;) {
@@ -72,7 +72,8 @@ void ports_free(struct core *core, const int64_t ports[4])
 
 /* ---- shares ---------------------------------------------------------------------- */
 
-/* The same on every machine, and nobody else's: from the cluster's entropy. */
+/* Deterministic, so a restored core makes the same ids; the entropy of the cluster makes
+ * them unique. */
 static void container_id(const struct core *core, int64_t allocation, int64_t rank,
                          char text[UUID_TEXT])
 {
@@ -116,7 +117,7 @@ static struct live_share *shares_block(const struct core *core, const struct sha
     return (struct live_share *)(void *)block;
 }
 
-/* "[0,1]" at *at, which moves behind it. */
+/* Writes "[0,1]" at *at and moves *at behind it. */
 static const char *put_slots(char **at, const uint32_t *slot, uint32_t count)
 {
     char *text = *at;
@@ -140,7 +141,7 @@ static const char *put_text(char **at, const char *text)
     return copy;
 }
 
-/* Fills rank `rank`; numbers and texts go where *slots and *text point. */
+/* Fills one share; its texts go to *text, which moves behind them. */
 static void share_fill(struct core *core, struct live_share *it,
                        const struct share *row, const struct pool_share *from,
                        char **text)
@@ -191,8 +192,8 @@ bool allocation_set_shares(struct core *core, struct live_allocation *allocation
 
 /* ---- plans ----------------------------------------------------------------------- */
 
-static void assign(struct core *core, struct live_allocation *allocation,
-                   const struct pool_step *step)
+static void assign_shares(struct core *core, struct live_allocation *allocation,
+                          const struct pool_step *step)
 {
     struct allocation *row = &allocation->row;
 
@@ -201,6 +202,7 @@ static void assign(struct core *core, struct live_allocation *allocation,
         core_fail_memory(core);
         return;
     }
+    assert(row->state == ALLOCATION_PENDING);
     row->state = ALLOCATION_ASSIGNED;
     row->start_us = core->now_us;
     ports_take(core, row->ports);
@@ -213,7 +215,7 @@ static void assign(struct core *core, struct live_allocation *allocation,
     }
 }
 
-static void carry_out(struct core *core, const struct pool_step *step)
+static void carry_out_step(struct core *core, const struct pool_step *step)
 {
     struct live_allocation *allocation = map_get(&core->allocations, step->allocation);
 
@@ -222,12 +224,12 @@ static void carry_out(struct core *core, const struct pool_step *step)
         return;
     }
     if (step->action == POOL_START)
-        assign(core, allocation, step);
+        assign_shares(core, allocation, step);
     else
         allocation_preempt(core, allocation, "preempted by the scheduler");
 }
 
-static void plan(struct core *core, struct pool_entry *entry)
+static void plan_pool(struct core *core, struct pool_entry *entry)
 {
     struct pool_plan todo = {0};
     struct err err = {0};
@@ -235,7 +237,7 @@ static void plan(struct core *core, struct pool_entry *entry)
 
     core_fail(core, st, &err);
     for (uint32_t i = 0; i < todo.count && !core->status; i++)
-        carry_out(core, &todo.step[i]);
+        carry_out_step(core, &todo.step[i]);
 }
 
 bool plan_dirty_pools(struct core *core)
@@ -246,7 +248,7 @@ bool plan_dirty_pools(struct core *core)
         if (!core->pool[i].is_dirty)
             continue;
         core->pool[i].is_dirty = false;
-        plan(core, &core->pool[i]);
+        plan_pool(core, &core->pool[i]);
         has_planned = true;
     }
     return has_planned;

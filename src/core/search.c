@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - experiments and their searchers.
  *
- *   something happened --> queue of inputs --> searcher --> CREATE, STOP, SHUTDOWN
+ *   an event ------------> queue of inputs --> searcher --> CREATE, STOP, SHUTDOWN
  *                              ^                                  |
  *                              +------- may queue more -----------+
  *
- * Every input is a row before the searcher is told of it, so that a snapshot and the
- * inputs since give the same searcher again.  Inputs are many, so two of them are kept
- * few: progress counts in whole hundredths (at most 100 rows a trial), and a snapshot,
- * whose size grows with the search, is taken less often the larger the search is. */
+ * Every input is a row before the searcher gets it, so a snapshot and the inputs since
+ * give the same searcher again.  To limit the number of rows, progress counts in whole
+ * hundredths (at most 100 rows per trial).  To limit their size, a large search takes
+ * snapshots less often: the size of a snapshot grows with the search. */
+#include <assert.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "core/core_impl.h"
-#include "data/json.h"
+#include "data/json/json.h"
 
 void search_queue(struct core *core, struct live_experiment *experiment,
                   const struct search_input *input)
@@ -46,7 +47,8 @@ bool search_wants_snapshot(const struct core *core,
 
 /* ---- states ---------------------------------------------------------------------- */
 
-static enum trial_state follow(enum experiment_state state)
+/* The state of the trials of an experiment that moves to `state`. */
+static enum trial_state trial_state_for(enum experiment_state state)
 {
     static const enum trial_state trial_states[] = {
         [EXPERIMENT_ACTIVE] = TRIAL_ACTIVE,
@@ -57,6 +59,7 @@ static enum trial_state follow(enum experiment_state state)
         [EXPERIMENT_STOPPING_ERROR] = TRIAL_STOPPING_ERROR,
     };
 
+    assert((size_t)state < ARRAY_LEN(trial_states));
     return trial_states[state];
 }
 
@@ -70,10 +73,11 @@ void experiment_move(struct core *core, struct live_experiment *experiment,
         return;
     core_touch(core, &experiment->live);
     experiment_unsettle(core, experiment);
-    /* A trial that ends here only leaves the tree; its exit waits in the queue. */
+    /* A trial that ends here leaves the tree; its searcher hears of it later. */
     for (struct tree_node *at = tree_first(&experiment->trials); at; at = next) {
         next = tree_next(at);
-        trial_move(core, CONTAINER_OF(at, struct live_trial, node), follow(to));
+        trial_move(core, CONTAINER_OF(at, struct live_trial, node),
+                   trial_state_for(to));
     }
 }
 
@@ -82,8 +86,9 @@ static void end_experiment(struct core *core, struct live_experiment *experiment
     struct experiment *row = &experiment->row;
     struct core_effect *effect;
 
+    assert(!experiment->trials.count);
     if (NEVER(!experiment_is_stopping(row->state)))
-        row->state = EXPERIMENT_STOPPING_ERROR; /* a search that ended without a word */
+        row->state = EXPERIMENT_STOPPING_ERROR; /* no trials and no shutdown */
     row->state = experiment_end_of(row->state);
     row->end_us = core->now_us;
     if (row->state == EXPERIMENT_COMPLETED)
@@ -99,10 +104,10 @@ static void end_experiment(struct core *core, struct live_experiment *experiment
     core_bury(core, &experiment->live);
 }
 
-/* ---- what a searcher wants ------------------------------------------------------- */
+/* ---- operations of a searcher ---------------------------------------------------- */
 
-static void shut_down(struct core *core, struct live_experiment *experiment,
-                      const struct search_op *op)
+static void shut_down_search(struct core *core, struct live_experiment *experiment,
+                             const struct search_op *op)
 {
     experiment_move(core, experiment,
                     op->is_failure  ? EXPERIMENT_STOPPING_ERROR
@@ -122,9 +127,9 @@ static void stop_trial(struct core *core, struct live_experiment *experiment,
     trial_move(core, trial, TRIAL_STOPPING_COMPLETED);
 }
 
-/* A search that is being stopped from outside gets no new trials. */
-static void carry_out(struct core *core, struct live_experiment *experiment,
-                      const struct search_op *op)
+/* A search that a user is stopping gets no new trials. */
+static void carry_out_operation(struct core *core, struct live_experiment *experiment,
+                                const struct search_op *op)
 {
     bool is_stopping = experiment_is_stopping(experiment->row.state);
 
@@ -138,7 +143,7 @@ static void carry_out(struct core *core, struct live_experiment *experiment,
             stop_trial(core, experiment, op->trial);
         return;
     case SEARCH_SHUTDOWN:
-        shut_down(core, experiment, op);
+        shut_down_search(core, experiment, op);
         return;
     }
 }
@@ -158,8 +163,8 @@ static void break_search(struct core *core, struct live_experiment *experiment,
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
-static void tell(struct searcher *searcher, const struct search_input *input,
-                 const struct json *metrics, struct search_out *ops)
+static void tell_searcher(struct searcher *searcher, const struct search_input *input,
+                          const struct json *metrics, struct search_out *ops)
 {
     uint32_t trial = (uint32_t)input->trial;
 
@@ -194,8 +199,8 @@ static det_status read_metrics(struct core *core, const struct search_input *inp
                       ret_metrics, err);
 }
 
-static void feed(struct core *core, struct live_experiment *experiment,
-                 struct search_input *input)
+static void feed_input(struct core *core, struct live_experiment *experiment,
+                       struct search_input *input)
 {
     struct search_out ops = {.mem = &core->scratch};
     struct json *metrics = NULL;
@@ -205,14 +210,14 @@ static void feed(struct core *core, struct live_experiment *experiment,
     if (st == DET_NOMEM)
         core_fail_memory(core);
     if (st || experiment->is_search_broken)
-        return; /* no metrics, no news */
+        return; /* metrics that are not JSON are ignored */
 
     input->seq = ++experiment->row.search_seq;
     effect = core_emit(core, EFFECT_ADD_SEARCH_INPUT);
     if (effect)
         effect->input = *input;
     core_touch(core, &experiment->live);
-    tell(experiment->searcher, input, metrics, &ops);
+    tell_searcher(experiment->searcher, input, metrics, &ops);
     if (ops.status == DET_NOMEM) {
         core_fail_memory(core);
         return;
@@ -222,23 +227,23 @@ static void feed(struct core *core, struct live_experiment *experiment,
     else
         experiment->row.progress = searcher_progress(experiment->searcher);
     for (uint32_t i = 0; i < ops.count && !ops.status; i++)
-        carry_out(core, experiment, &ops.op[i]);
+        carry_out_operation(core, experiment, &ops.op[i]);
 }
 
-static void feed_all(struct core *core)
+static void feed_all_inputs(struct core *core)
 {
     /* Feeding may queue more, which moves the vector. */
     while (core->inputs_fed < core->inputs.count && !core->status) {
         struct queued_input queued = core->inputs.at[core->inputs_fed++];
 
-        feed(core, queued.experiment, &queued.input);
+        feed_input(core, queued.experiment, &queued.input);
     }
 }
 
 void search_settle(struct core *core)
 {
     do
-        feed_all(core);
+        feed_all_inputs(core);
     while (continuing_queue_more(core));
     vec_clear(&core->inputs);
     core->inputs_fed = 0;
@@ -262,7 +267,7 @@ det_status search_replay(struct core *core, struct live_experiment *experiment,
 
     if (st)
         return st;
-    tell(experiment->searcher, input, metrics, &ops);
+    tell_searcher(experiment->searcher, input, metrics, &ops);
     if (ops.status == DET_NOMEM)
         return err_default(err, DET_NOMEM);
     experiment->is_search_broken = ops.status != DET_OK;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.c - what an allocation is a run of.
+/* task.c - the trial or job of an allocation.
  *
- * A task asks for slots, is run, stopped and run again; allocation.c and plan.c know no
- * more of it than this.  A trial is one kind, a job another: both hold a `struct
- * live_task`, and here is everything in which they differ for a run.  To add a kind:
+ * A task asks for slots, is run, stopped and run again; allocation.c and plan.c know
+ * nothing else of it.  A trial is one kind, a job another: both hold a `struct
+ * live_task`.  This file has everything in which they differ for a run.  To add a kind:
  * a record with such a part, and a line in each function below. */
 #include "core/task.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "core/core_impl.h"
 
 static struct live_trial *trial_of(const struct live_task *task)
 {
+    assert(task->kind == LIVE_TRIAL);
     return CONTAINER_OF((struct live_task *)task, struct live_trial, task);
 }
 
 static struct live_job *job_of(const struct live_task *task)
 {
+    assert(task->kind == LIVE_JOB);
     return CONTAINER_OF((struct live_task *)task, struct live_job, task);
 }
 
@@ -96,6 +99,7 @@ void task_begin_run(struct core *core, struct live_task *task, int64_t run_id,
 void task_run_over(struct core *core, struct live_task *task,
                    const struct live_allocation *run)
 {
+    assert(task->allocation == run);
     task->allocation = NULL;
     if (task->kind == LIVE_JOB)
         job_run_over(core, job_of(task), run);
@@ -107,7 +111,7 @@ void task_fails_for_good(struct core *core, struct live_task *task)
 {
     struct live_trial *trial;
 
-    if (task->kind == LIVE_JOB) /* it always does */
+    if (task->kind == LIVE_JOB) /* jobs have no restarts */
         return;
     trial = trial_of(task);
     trial->row.is_retry_cancelled = true;

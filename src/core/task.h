@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.h - what an allocation knows of whatever it is a run of; see task.c. */
+/* task.h - what an allocation knows of its trial or job; see task.c. */
 #ifndef CORE_TASK_H
 #define CORE_TASK_H
 
@@ -11,7 +11,7 @@ struct core;
 struct live_allocation;
 struct live_task;
 
-/* What its runs ask for, as it is now. */
+/* What a run of the task asks for now. */
 struct task_need {
     const char *pool;
     uint32_t slots;
@@ -26,16 +26,17 @@ struct task_need task_need(const struct live_task *task);
 const char *task_title(struct core *core, const struct live_task *task);
 /* The number of its latest run; 0: none yet. */
 int64_t task_run_id(const struct live_task *task);
-/* Run `run_id` begins; fills in whose it is. */
+/* Run `run_id` begins; fills in the ids of its trial or job. */
 void task_begin_run(struct core *core, struct live_task *task, int64_t run_id,
                     struct allocation *ret_row);
 /* Its allocation is over. */
 void task_run_over(struct core *core, struct live_task *task,
                    const struct live_allocation *run);
-/* Whoever tries again will fail again. */
+/* A retry would fail, too: the task gets no more restarts. */
 void task_fails_for_good(struct core *core, struct live_task *task);
-/* Why a run whose deadline came is killed. */
+/* Why a run is killed at its deadline. */
 const char *task_late_reason(const struct live_task *task);
-bool task_block(struct live_task *task, int64_t agent); /* false: memory */
+/* The task does not run on that agent again.  False: out of memory. */
+bool task_block(struct live_task *task, int64_t agent);
 
 #endif

@@ -3,21 +3,23 @@
  *
  *   state                 with a run that is not over       without one
  *   ACTIVE                goes on                           asks for a run
- *   PAUSED                asked to stop                     rests
+ *   PAUSED                asked to stop                     nothing
  *   STOPPING_COMPLETED    asked to stop (by its searcher)   ends
  *   STOPPING_CANCELED     asked to stop                     ends
  *   STOPPING_KILLED       killed                            ends
  *   STOPPING_ERROR        killed                            ends
  *
- * How a run ended decides, in this order (trial_run_over()):
+ * When a run ended, these rules apply in this order (trial_run_over()):
  *
- *   1. the trial was stopping: it ends as that says; ERROR if its program failed;
+ *   1. the trial was stopping: it ends as its state says; ERROR if its program failed;
  *   2. it refused its hyperparameters: it is done, and its searcher is told why;
- *   3. transient (the agent was lost): again, for free;
- *   4. failed: again from its latest checkpoint, max_restarts times, unless a log
- * policy forbids it, or its supervisor knows that it would fail again; then ERROR;
- *   5. exit 0 that nobody asked for: done;
- *   6. preempted or killed: again when it is active, else it rests. */
+ *   3. transient failure (the agent was lost): it runs again; this is not a restart;
+ *   4. failure: it runs again from its latest checkpoint, max_restarts times.  Then, or
+ *      if a log policy forbids restarts, or if its supervisor knows that it would fail
+ *      again: ERROR;
+ *   5. exit 0 without being asked to stop: done;
+ *   6. preempted or killed: it runs again if it is active. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ static size_t size_of(const char *text)
 }
 
 /* Copies `text` to *at and moves *at behind it. */
-static const char *put(char **at, const char *text)
+static const char *copy_text(char **at, const char *text)
 {
     size_t size = size_of(text);
     char *copy = *at;
@@ -57,12 +59,12 @@ struct live_trial *trial_new(struct core *core, struct live_experiment *experime
     it->live.kind = LIVE_TRIAL;
     it->experiment = experiment;
     it->row = *row;
-    it->row.request_id = put(&at, row->request_id);
-    it->row.task_id = put(&at, row->task_id);
+    it->row.request_id = copy_text(&at, row->request_id);
+    it->row.task_id = copy_text(&at, row->task_id);
     it->task.kind = LIVE_TRIAL;
     it->task.id = it->row.task_id;
-    it->row.hparams = put(&at, row->hparams);
-    it->row.warm_start = put(&at, row->warm_start);
+    it->row.hparams = copy_text(&at, row->hparams);
+    it->row.warm_start = copy_text(&at, row->warm_start);
     it->row.blocked_agents = NULL;
     it->latest_checkpoint = mem_strdup(row->latest_checkpoint);
     it->row.latest_checkpoint = it->latest_checkpoint;
@@ -122,14 +124,16 @@ enum search_exit trial_search_exit(const struct trial *row)
     return row->has_invalid_hparams ? SEARCH_EXIT_INVALID_HPARAMS : SEARCH_EXIT_DONE;
 }
 
-/* `stopping` says how; a trial that stops more severely already ends as that. */
-static void end(struct core *core, struct live_trial *trial, enum trial_state stopping)
+/* Ends the trial as `stopping` says, unless it is already stopping more severely. */
+static void end_trial(struct core *core, struct live_trial *trial,
+                      enum trial_state stopping)
 {
     struct live_experiment *experiment = trial->experiment;
     struct trial *row = &trial->row;
 
     if (fsm_may(&trial_fsm, row->state, stopping))
         row->state = stopping;
+    assert(!trial->task.allocation && trial_is_stopping(row->state));
     row->state = trial_end_of(row->state);
     row->end_us = core->now_us;
     core_touch(core, &trial->live);
@@ -180,7 +184,7 @@ void trial_move(struct core *core, struct live_trial *trial, enum trial_state to
             allocation_request(core, &trial->task);
     } else if (!trial->task.allocation) {
         if (trial_is_stopping(to))
-            end(core, trial, to);
+            end_trial(core, trial, to);
     } else if (to == TRIAL_STOPPING_KILLED || to == TRIAL_STOPPING_ERROR) {
         allocation_kill(core, trial->task.allocation, reason_of(trial));
     } else {
@@ -188,8 +192,8 @@ void trial_move(struct core *core, struct live_trial *trial, enum trial_state to
     }
 }
 
-/* Whether the agents that are left could ever run it; those of other sizes may still
- * not fit it, but then more may come. */
+/* Whether the agents that it may use have enough slots.  They may still be of a size
+ * that does not fit, but then other agents may join. */
 static bool has_room(const struct core *core, const struct live_trial *trial)
 {
     const struct live_experiment *experiment = trial->experiment;
@@ -214,7 +218,7 @@ static bool has_room(const struct core *core, const struct live_trial *trial)
     return experiment->slots ? slots >= (int64_t)experiment->slots : agents > 0;
 }
 
-static void go_on(struct core *core, struct live_trial *trial)
+static void request_next_run(struct core *core, struct live_trial *trial)
 {
     if (trial->row.state != TRIAL_ACTIVE)
         return;
@@ -225,7 +229,7 @@ static void go_on(struct core *core, struct live_trial *trial)
     core_log(core, &trial->task, NULL,
              "%s has too few agents left that its log policies do not exclude",
              task_title(core, &trial->task));
-    end(core, trial, TRIAL_STOPPING_ERROR);
+    end_trial(core, trial, TRIAL_STOPPING_ERROR);
 }
 
 static const char *why_no_restart(const struct trial *row,
@@ -237,20 +241,20 @@ static const char *why_no_restart(const struct trial *row,
                                    : "exceeded max restarts";
 }
 
-static void failed(struct core *core, struct live_trial *trial,
-                   const struct live_allocation *run)
+static void restart_or_fail(struct core *core, struct live_trial *trial,
+                            const struct live_allocation *run)
 {
     struct trial *row = &trial->row;
 
     if (row->is_retry_cancelled || row->restarts >= trial->experiment->max_restarts) {
         core_log(core, &trial->task, NULL, "%s %s", task_title(core, &trial->task),
                  why_no_restart(row, run));
-        end(core, trial, TRIAL_STOPPING_ERROR);
+        end_trial(core, trial, TRIAL_STOPPING_ERROR);
         return;
     }
     row->restarts++;
     core_touch(core, &trial->live);
-    go_on(core, trial);
+    request_next_run(core, trial);
 }
 
 void trial_run_over(struct core *core, struct live_trial *trial,
@@ -260,20 +264,20 @@ void trial_run_over(struct core *core, struct live_trial *trial,
     bool has_failed = run->row.exit == EXIT_FAILED;
 
     if (trial_is_stopping(row->state))
-        end(core, trial, has_failed ? TRIAL_STOPPING_ERROR : row->state);
+        end_trial(core, trial, has_failed ? TRIAL_STOPPING_ERROR : row->state);
     else if (row->has_invalid_hparams)
-        end(core, trial, TRIAL_STOPPING_COMPLETED);
+        end_trial(core, trial, TRIAL_STOPPING_COMPLETED);
     else if (has_failed)
-        failed(core, trial, run);
+        restart_or_fail(core, trial, run);
     else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged)
-        end(core, trial, TRIAL_STOPPING_COMPLETED);
+        end_trial(core, trial, TRIAL_STOPPING_COMPLETED);
     else
-        go_on(core, trial);
+        request_next_run(core, trial);
 }
 
-/* ---- what it reports ------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------- */
 
-/* Ids below the counter were given out once: a message about what is over is late, not
+/* An id below the counter existed once: a message about an ended trial is late, not
  * wrong. */
 static det_status find_live(const struct core *core, int64_t id,
                             struct live_trial **ret_trial, struct err *err)
@@ -299,8 +303,8 @@ det_status trial_kill(struct core *core, const struct core_event *event,
     return DET_OK;
 }
 
-/* The trial, if the report is of the run it is in; else NULL: journal entries are never
- * refused. */
+/* The trial if the report belongs to its present run, else NULL.  No error: journal
+ * entries are never refused. */
 static struct live_trial *find_run(const struct core *core, int64_t id, int64_t run_id)
 {
     struct live_trial *trial = map_get(&core->trials, id);
@@ -337,7 +341,7 @@ det_status trial_progress(struct core *core, const struct core_event *event,
         return event->journal_seq
                    ? DET_OK
                    : err_set(err, DET_INVALID, "progress is not a number");
-    /* A little more than nothing, so that 0.29 stays 0.29. */
+    /* The small addend keeps 0.29 at 0.29. */
     progress = (double)(int64_t)(MAX(0, MIN(progress, 1)) * 100 + 1e-6) / 100;
     if (!trial || trial->row.progress == progress)
         return DET_OK;
@@ -388,7 +392,7 @@ det_status trial_early_exit(struct core *core, const struct core_event *event,
     trial->row.has_invalid_hparams = true;
     core_touch(core, &trial->live);
     if (!trial->task.allocation)
-        end(core, trial, TRIAL_STOPPING_COMPLETED);
+        end_trial(core, trial, TRIAL_STOPPING_COMPLETED);
     else if (trial->task.allocation->row.state == ALLOCATION_PENDING)
         allocation_kill(core, trial->task.allocation,
                         "its hyperparameters are invalid");

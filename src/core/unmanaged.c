@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unmanaged.c - experiments that somebody else runs, or has run.
+/* unmanaged.c - experiments that the master only records.
  *
- * Numbers come from the heart's counters, so that no two experiments or trials share
- * one; that is all it has to do with these.  Their rows are written once by it and are
- * the store's from then on: nothing is scheduled, and core_restore() never sees them.
- * Where two bring the same at once the second finds the first one's row in its way and
- * writes none; its number stays unused.
- */
+ * Their ids come from the core's counters, so ids are unique.  The core writes their
+ * rows once and then forgets them: it schedules nothing, and core_restore() never sees
+ * them.  If two events bring the same object at once, the second finds the row of the
+ * first and writes none; its id stays unused. */
 #include "core/core_impl.h"
 
 det_status unmanaged_experiment(struct core *core, const struct core_event *event,

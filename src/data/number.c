@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.c - decimals to doubles and back.
  *
- * Reading.  A decimal is digits times a power of ten.  If the digits fit in 53 bits
- * and the power is at most 22, both are exact doubles and one multiplication or
- * division rounds correctly; that covers nearly everything people and programs write.
- * The rest goes to strtod() as "DIGITSeEXP", which has no decimal point to disagree
- * about.  780 digits decide any rounding; what lies behind them only matters in being
- * zero or not.
+ * Reading.  A decimal is digits times a power of ten.  If the digits fit in 53 bits and
+ * the power is at most 22, both are exact doubles and one multiplication or division
+ * rounds correctly; that covers nearly everything people and programs write.  The rest
+ * goes to strtod() as "DIGITSeEXP", which has no decimal point and so does not depend
+ * on the locale. 780 digits decide any rounding; of the digits behind them it only
+ * matters whether one is not zero.
  *
  * Writing.  By the same argument, if value * 10^k is near an integer of at most 15
- * digits and dividing that integer by 10^k gives the value back, these are the
- * shortest digits.  The rest prints 17 digits, which always suffice, and takes 15 or 16
- * of them where these read back as the same. */
+ * digits and dividing that integer by 10^k gives the value back, these are the shortest
+ * digits.  The rest prints 17 digits, which always suffice, and takes 15 or 16 of them
+ * where these read back as the same. */
 #include "data/number.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static const char *take_sign(const char *at, const char *end, bool *ret_is_negat
     return at < end && (*at == '-' || *at == '+') ? at + 1 : at;
 }
 
-/* `step` is what each digit does to the exponent: 0 before the point, -1 behind it. */
+/* `step` is the change of the exponent per digit: 0 before the point, -1 behind it. */
 static const char *take_digits(struct decimal *d, const char *at, const char *end,
                                int step)
 {
@@ -93,7 +94,7 @@ static const char *take_exponent(struct decimal *d, const char *at, const char *
     return at;
 }
 
-static bool scan(const char *text, size_t len, struct decimal *d)
+static bool scan_decimal(const char *text, size_t len, struct decimal *d)
 {
     const char *end = text + len;
     const char *at = take_sign(text, end, &d->is_negative);
@@ -130,7 +131,7 @@ bool number_to_real(const char *text, size_t len, double *ret_value)
     d.has_digits = d.is_cut = false;
     d.count = 0;
     d.exponent = 0;
-    if (!scan(text, len, &d))
+    if (!scan_decimal(text, len, &d))
         return false;
     if (!d.count) {
         value = 0;
@@ -257,17 +258,18 @@ size_t number_digits(double value, char digits[NUMBER_DIGITS], int *ret_point)
     const char *at = text;
     int point;
 
+    assert(isfinite(value) && value > 0);
     if (count)
         return count;
     snprintf(text, sizeof(text), "%.*e", NUMBER_DIGITS - 1, value);
-    /* Whatever stands between the digits is the locale's decimal point. */
+    /* Any other sign between the digits is the locale's decimal point. */
     for (; *at != 'e'; at++) {
         if (is_digit(*at) && count < NUMBER_DIGITS)
             all[count++] = *at;
     }
     point = (int)strtol(at + 1, NULL, 10) + 1;
-    /* Below DBL_MIN a double has fewer bits, and may need one digit only.  A 5 behind
-     * the last digit is itself rounded, so that both ways are tried. */
+    /* Below DBL_MIN a double has fewer bits and may need only one digit.  A 5 behind
+     * the last digit is itself rounded: both ways are tried. */
     for (size_t want = value < DBL_MIN ? 1 : 15; want < NUMBER_DIGITS; want++) {
         for (char up = '5'; up <= '6'; up++) {
             *ret_point = point;

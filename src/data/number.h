@@ -8,11 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole text: [-+]digits.  False when it is something else or does not fit. */
+/* Whole text: [-+]digits.  False for any other text, and when it does not fit. */
 bool number_to_i64(const char *text, size_t len, int64_t *ret_value);
 
 /* Whole text: [-+]digits[.digits][e[-+]digits], with digits on at least one side of
- * the point.  The nearest double.  False when it is something else or out of range. */
+ * the point.  Gives the nearest double.  False for any other text, and when out of
+ * range. */
 bool number_to_real(const char *text, size_t len, double *ret_value);
 
 /* The fewest digits that read back as `value`, which is finite and above 0; at most
@@ -21,7 +22,7 @@ bool number_to_real(const char *text, size_t len, double *ret_value);
 enum { NUMBER_DIGITS = 17 };
 size_t number_digits(double value, char digits[NUMBER_DIGITS], int *ret_point);
 
-/* Decimal digits of `value` at the end of `text`; returns where they begin. */
+/* Puts the decimal digits of `value` at the end of `text`; returns where they begin. */
 enum { NUMBER_I64_TEXT = 20 };
 const char *number_from_i64(int64_t value, char text[NUMBER_I64_TEXT]);
 

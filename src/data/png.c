@@ -2,68 +2,26 @@
 /* png.c - pictures as PNG, not compressed.
  *
  * A PNG file is a signature and chunks: length, name, bytes, CRC-32.  The pixels are
- * one zlib stream in IDAT, each row with a filter byte in front; the stream here is
- * made of "stored" blocks, which every reader knows, so that no compressor is needed
- * and the size is known before the first byte. */
+ * one zlib stream in IDAT, each row with a filter byte in front.  The stream consists
+ * of "stored" blocks, which every reader knows: we need no compressor, and the size is
+ * known before the first byte.  The checksums are zlib's. */
 #include "data/png.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include <zlib.h>
+
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 
 enum {
     STORED_MOST = 65535, /* bytes of one stored block */
     STORED_HEAD = 5,
-    ADLER_MODULUS = 65521,
-    ADLER_RUN = 5552, /* so many bytes cannot overflow 32 bits between two remainders */
     NAME_LEN = 4,
 };
 
 static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-
-/* ---- checksums ------------------------------------------------------------------- */
-
-/* The remainder of each half byte by the polynomial 0x04C11DB7, bits reversed. */
-static const uint32_t nibble_remainders[16] = {
-    0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-    0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-    0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-};
-
-uint32_t png_crc32(uint32_t crc, const void *bytes, size_t len)
-{
-    const unsigned char *at = bytes;
-
-    crc = ~crc;
-    for (; len > 0; len--) {
-        crc ^= *at++;
-        crc = crc >> 4 ^ nibble_remainders[crc & 15];
-        crc = crc >> 4 ^ nibble_remainders[crc & 15];
-    }
-    return ~crc;
-}
-
-struct adler {
-    uint32_t a;
-    uint32_t b;
-};
-
-static void adler_add(struct adler *sum, const unsigned char *at, size_t len)
-{
-    while (len > 0) {
-        size_t run = MIN(len, (size_t)ADLER_RUN);
-
-        for (size_t i = 0; i < run; i++) {
-            sum->a += at[i];
-            sum->b += sum->a;
-        }
-        sum->a %= ADLER_MODULUS;
-        sum->b %= ADLER_MODULUS;
-        at += run;
-        len -= run;
-    }
-}
 
 /* ---- pieces ---------------------------------------------------------------------- */
 
@@ -92,15 +50,16 @@ static size_t chunk_begin(struct buf *out, const char *name, uint32_t len)
 static void chunk_end(struct buf *out, size_t begin)
 {
     if (!out->status)
-        put_be32(out, png_crc32(0, out->data + begin, out->len - begin));
+        put_be32(out, (uint32_t)crc32_z(0, (const Bytef *)out->data + begin,
+                                        out->len - begin));
 }
 
-/* The zlib stream under way. */
+/* The zlib stream that is being written. */
 struct stored {
     struct buf *out;
-    struct adler sum;
-    uint64_t left;       /* bytes of the whole */
-    uint32_t block_left; /* ... of the block */
+    uLong adler;
+    uint64_t left;       /* bytes left of the whole stream */
+    uint32_t block_left; /* ... and of the block */
 };
 
 static void block_begin(struct stored *stored)
@@ -116,7 +75,7 @@ static void block_begin(struct stored *stored)
 
 static void stored_add(struct stored *stored, const unsigned char *at, size_t len)
 {
-    adler_add(&stored->sum, at, len);
+    stored->adler = adler32_z(stored->adler, at, len);
     while (len > 0) {
         size_t run;
 
@@ -136,7 +95,7 @@ static void stored_add(struct stored *stored, const unsigned char *at, size_t le
 static void put_header(struct buf *out, const struct png_image *image)
 {
     static const unsigned char colour[PNG_CHANNELS_MOST] = {0, 4, 2, 6};
-    /* bits a channel; compression, filter, interlace: the only, none, none */
+    /* bits per channel; compression, filter, interlace: the only one, none, none */
     unsigned char rest[5] = {8, colour[image->channels - 1], 0, 0, 0};
     size_t begin = chunk_begin(out, "IHDR", 13);
 
@@ -152,28 +111,31 @@ static void put_pixels(struct buf *out, const struct png_image *image)
     static const unsigned char zlib_head[2] = {0x78, 0x01};
     size_t row = (size_t)image->width * image->channels;
     struct stored stored = {
-        .out = out, .sum = {.a = 1}, .left = (uint64_t)(row + 1) * image->height};
+        .out = out, .adler = 1, .left = (uint64_t)(row + 1) * image->height};
     uint64_t blocks = (stored.left + STORED_MOST - 1) / STORED_MOST;
     uint64_t len = sizeof(zlib_head) + blocks * STORED_HEAD + stored.left + 4;
     size_t begin;
 
-    if (len > INT32_MAX) { /* what a chunk may hold */
+    if (len > INT32_MAX) { /* the largest chunk */
         out->status = out->status ? out->status : DET_TOO_LARGE;
         return;
     }
-    (void)buf_room(out, (size_t)len + 64); /* at once; a failure sticks */
+    (void)buf_room(out, (size_t)len + 64); /* all at once; a failure sticks */
     begin = chunk_begin(out, "IDAT", (uint32_t)len);
     buf_add(out, zlib_head, sizeof(zlib_head));
     for (uint32_t y = 0; y < image->height && !out->status; y++) {
         stored_add(&stored, no_filter, 1);
         stored_add(&stored, image->pixels + (size_t)y * image->stride, row);
     }
-    put_be32(out, stored.sum.b << 16 | stored.sum.a);
+    put_be32(out, (uint32_t)stored.adler);
     chunk_end(out, begin);
 }
 
 void png_encode(struct buf *out, const struct png_image *image)
 {
+    assert(image->width >= 1 && image->width <= PNG_SIDE_MOST);
+    assert(image->height >= 1 && image->height <= PNG_SIDE_MOST);
+    assert(image->channels >= 1 && image->channels <= PNG_CHANNELS_MOST);
     buf_add(out, signature, sizeof(signature));
     put_header(out, image);
     put_pixels(out, image);

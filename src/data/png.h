@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png.h - pictures as PNG (ISO 15948), as far as event files need them: written without
- * compression, and asked for their size. */
+/* png.h - PNG pictures (ISO 15948) for event files: writes them without compression,
+ * and reads their size. */
 #ifndef DATA_PNG_H
 #define DATA_PNG_H
 
@@ -10,8 +10,8 @@
 
 struct buf;
 
-/* 8 bits a channel, rows from top to bottom, `stride` bytes apart.  Width and height 1
- * to PNG_SIDE_MOST; 1 to 4 channels: grey, grey and alpha, RGB, RGBA. */
+/* 8 bits per channel, rows from top to bottom, `stride` bytes apart.  Width and height
+ * 1 to PNG_SIDE_MOST; 1 to 4 channels: grey, grey and alpha, RGB, RGBA. */
 struct png_image {
     const unsigned char *pixels;
     uint32_t width;
@@ -22,12 +22,9 @@ struct png_image {
 
 enum { PNG_SIDE_MOST = 1 << 20, PNG_CHANNELS_MOST = 4 };
 
-/* Adds the file; the buffer's status says whether all of it fits. */
+/* Adds the file; the buffer's status says whether everything fits. */
 void png_encode(struct buf *out, const struct png_image *image);
-/* False: the bytes do not begin as a PNG file does. */
+/* False: the bytes do not begin like a PNG file. */
 bool png_size(const void *png, size_t len, uint32_t *ret_width, uint32_t *ret_height);
-
-/* The checksum of its chunks: `crc` is 0, or that of the bytes in front. */
-uint32_t png_crc32(uint32_t crc, const void *bytes, size_t len);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/vec.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/vec.h"
 #include "data/utf8.h"
 
 static bool is_blank(char c)
@@ -23,7 +23,7 @@ static size_t comment_at(const char *line, size_t len)
     return len;
 }
 
-static void trim(struct buf *line)
+static void trim_line(struct buf *line)
 {
     size_t front = 0;
 
@@ -45,7 +45,7 @@ static const struct option options[] = {
     {"-e", REQUIREMENT_EDITABLE},   {"--editable", REQUIREMENT_EDITABLE},
 };
 
-/* What follows the option's name: "-r FILE", "-rFILE", "--requirement=FILE". */
+/* The value after the option's name: "-r FILE", "-rFILE", "--requirement=FILE". */
 static const char *value_behind(const char *text, const char *name)
 {
     size_t len = strlen(name);
@@ -63,7 +63,7 @@ static const char *value_behind(const char *text, const char *name)
     return text;
 }
 
-static void classify(struct requirement *one)
+static void classify_requirement(struct requirement *one)
 {
     one->kind = REQUIREMENT_PACKAGE;
     one->value = one->text;
@@ -95,25 +95,25 @@ static det_status check_text(const char *text, size_t len, struct err *err)
         return DET_OK;
     for (size_t i = 0; i < good; i++)
         line += text[i] == '\n';
-    return err_set(err, DET_INVALID, "line %u is no text; expected UTF-8", line);
+    return err_set(err, DET_INVALID, "line %u is not text; expected UTF-8", line);
 }
 
 typedef VEC(struct requirement) requirement_vec;
 
-static bool keep(requirement_vec *list, const char *line, uint32_t number,
-                 struct arena *mem)
+static bool keep_line(requirement_vec *list, const char *line, uint32_t number,
+                      struct arena *mem)
 {
     struct requirement one = {.line = number, .text = arena_strdup(mem, line)};
 
     if (!one.text)
         return false;
-    classify(&one);
+    classify_requirement(&one);
     return vec_push(list, one);
 }
 
-/* A line that ends with a backslash goes on in the next. */
-static bool collect(const char *text, size_t len, struct arena *mem,
-                    requirement_vec *list)
+/* A line that ends with a backslash continues in the next. */
+static bool collect_lines(const char *text, size_t len, struct arena *mem,
+                          requirement_vec *list)
 {
     CLEANUP(buf_done) struct buf line = BUF_INIT;
     uint32_t number = 1, begin = 1;
@@ -134,8 +134,8 @@ static bool collect(const char *text, size_t len, struct arena *mem,
         if (goes_on && text < end)
             continue;
         buf_cut(&line, comment_at(line.data, line.len));
-        trim(&line);
-        is_good = !line.status && (!line.len || keep(list, line.data, begin, mem));
+        trim_line(&line);
+        is_good = !line.status && (!line.len || keep_line(list, line.data, begin, mem));
         buf_clear(&line);
     }
     return is_good;
@@ -157,7 +157,7 @@ det_status requirements_parse(const char *text, size_t len, struct arena *mem,
     st = check_text(text, len, err);
     if (st)
         return st;
-    is_good = collect(text, len, mem, &list);
+    is_good = collect_lines(text, len, mem, &list);
     at = is_good ? arena_array(mem, struct requirement, list.count + 1) : NULL;
     if (at && list.count)
         memcpy(at, list.at, list.count * sizeof(*at));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* requirements.h - pip's requirements files, as far as they matter to others than pip.
+/* requirements.h - pip's requirements files, for everyone but pip.
  *
  * Comments, blank lines, continuations, a byte order mark and the blanks around a line
- * go; what stays is said in the same order, so that two files that mean the same to pip
- * in the same words give the same lines.  Which packages a line names is pip's
- * business. */
+ * are dropped; the order stays.  Two files with the same words for pip give the same
+ * lines.  Only pip knows which packages a line names. */
 #ifndef DATA_REQUIREMENTS_H
 #define DATA_REQUIREMENTS_H
 
@@ -25,10 +24,9 @@ enum requirement_kind {
 
 struct requirement {
     enum requirement_kind kind;
-    uint32_t line;    /* where it begins, 1.. */
-    const char *text; /* the whole line, without what does not matter */
-    const char
-        *value; /* what an option is given ("" for none); of a package its text */
+    uint32_t line;     /* where it begins, 1.. */
+    const char *text;  /* the whole line, without the dropped parts */
+    const char *value; /* the value of an option ("" for none); of a package its text */
 };
 
 struct requirements {
@@ -36,8 +34,8 @@ struct requirements {
     size_t count;
 };
 
-/* Everything lies in `mem`.  DET_INVALID: these bytes are no text (UTF-8, no NUL), with
- * the line in the sentence. */
+/* Everything is in `mem`.  DET_INVALID: the bytes are not text (UTF-8 without NUL); the
+ * sentence names the line. */
 det_status requirements_parse(const char *text, size_t len, struct arena *mem,
                               struct requirements *ret_list, struct err *err);
 

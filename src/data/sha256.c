@@ -5,7 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "data/text.h"
+#include "data/base64.h"
 
 static_assert(sizeof(crypto_hash_sha256_state) <= SHA256_STATE,
               "the state must fit behind the header");

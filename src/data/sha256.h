@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sha256.h - what something is, as 64 hexadecimal digits.
+/* sha256.h - a SHA-256 checksum as 64 hexadecimal digits.
  *
- * A sum is fed piece by piece.  sha256_part() puts the length in front of a piece, so
- * that "ab" and "c" are not "a" and "bc". */
+ * A sum is fed piece by piece. sha256_part() puts the length in front of a piece: "ab"
+ * and "c" differ from "a" and "bc". */
 #ifndef DATA_SHA256_H
 #define DATA_SHA256_H
 
@@ -18,7 +18,7 @@ struct sha256 {
 void sha256_init(struct sha256 *sum);
 void sha256_add(struct sha256 *sum, const void *bytes, size_t len);
 void sha256_part(struct sha256 *sum, const char *text); /* a text that ends with NUL */
-/* Ends it; the sum is good for nothing but another init. */
+/* Ends the sum; only sha256_init() may use it then. */
 void sha256_text(struct sha256 *sum, char text[SHA256_TEXT]);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - numbers, sizes, words and paths: see text.h.  Times are in time.c, base64
- * and hex in base64.c, addresses in url.c. */
 #include "data/text.h"
 
 #include <ctype.h>
@@ -21,7 +19,7 @@ bool parse_real(const char *text, double *ret_value)
     return number_to_real(text, strlen(text), ret_value);
 }
 
-/* Powers of 1024 that a unit stands for, or -1. */
+/* The power of 1024 that a unit stands for, or -1. */
 static int power_of(const char *unit)
 {
     static const char letters[] = "kmgtpe";
@@ -78,7 +76,7 @@ void size_format(uint64_t bytes, char text[16])
         snprintf(text, 16, "%uB", (unsigned)bytes);
         return;
     }
-    /* What would print as 1024.0 belongs to the next unit. */
+    /* A value that would print as 1024.0 belongs to the next unit. */
     while (value >= 1023.95 && units[unit + 1]) {
         value /= 1024;
         unit++;
@@ -89,14 +87,14 @@ void size_format(uint64_t bytes, char text[16])
 
 enum { WORD_MOST = 64 };
 
-static char lower(char c)
+static char lower_letter(char c)
 {
     return (char)tolower((unsigned char)c);
 }
 
-/* Edits that make `a` of `b`: insert, drop, replace a letter, swap two neighbours.
- * Upper and lower case are the same.  Both are at most WORD_MOST long. */
-static unsigned distance(const char *a, const char *b)
+/* The number of edits that make `a` from `b`: insert, drop or replace a letter, swap
+ * two neighbours.  Ignores case.  Both are at most WORD_MOST long. */
+static unsigned edit_distance(const char *a, const char *b)
 {
     unsigned rows[3][WORD_MOST + 1];
     unsigned *before = rows[0]; /* two rows up */
@@ -114,12 +112,12 @@ static unsigned distance(const char *a, const char *b)
         row = spare;
         row[0] = i;
         for (size_t j = 1; j <= width; j++) {
-            bool differs = lower(a[i - 1]) != lower(b[j - 1]);
+            bool differs = lower_letter(a[i - 1]) != lower_letter(b[j - 1]);
             unsigned edits = MIN(above[j], row[j - 1]) + 1;
 
             row[j] = MIN(edits, above[j - 1] + differs);
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && lower_letter(a[i - 1]) == lower_letter(b[j - 2]) &&
+                lower_letter(a[i - 2]) == lower_letter(b[j - 1]))
                 row[j] = MIN(row[j], before[j - 2] + 1);
         }
     }
@@ -129,7 +127,7 @@ static unsigned distance(const char *a, const char *b)
 const char *nearest_word(const char *word, const char *const *candidates)
 {
     size_t len = strlen(word);
-    /* One slip in three letters, but always one and never more than four. */
+    /* One error per three letters, but at least one and at most four. */
     unsigned most = (unsigned)MIN(MAX(len / 3, (size_t)1), (size_t)4);
     const char *nearest = NULL;
 
@@ -140,7 +138,7 @@ const char *nearest_word(const char *word, const char *const *candidates)
 
         if (strlen(*candidates) > WORD_MOST)
             continue;
-        edits = distance(word, *candidates);
+        edits = edit_distance(word, *candidates);
         /* The first of several that are equally near. */
         if (edits > most || (nearest && edits == most))
             continue;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time.c - times as RFC 3339 text: see text.h.
+/* time.c - times as RFC 3339 text.
  *
- * Days are counted in years that begin in March, so that the leap day comes last and
- * the months before it have a regular pattern; eras of 400 years repeat exactly. */
+ * Days are counted in years that begin in March: the leap day comes last, and the
+ * months before it have a regular pattern.  Eras of 400 years repeat exactly. */
+#include "data/time.h"
+
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/text.h"
 
 #define US_PER_S   INT64_C(1000000)
 #define S_PER_DAY  INT64_C(86400)
@@ -89,9 +90,9 @@ void time_format(int64_t wall_us, char text[TIME_TEXT])
     *to = '\0';
 }
 
-/* Exactly `count` digits of `*at`, no less than `least` and no more than `most`. */
-static bool take(const char **at, int count, int64_t least, int64_t most,
-                 int64_t *ret_value)
+/* Takes exactly `count` digits of `*at`, with a value from `least` to `most`. */
+static bool take_digits(const char **at, int count, int64_t least, int64_t most,
+                        int64_t *ret_value)
 {
     int64_t value = 0;
 
@@ -117,9 +118,9 @@ static bool take_date(const char **at, struct civil *c)
     static const char month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool is_leap;
 
-    if (!take(at, 4, 0, 9999, &c->year) || !take_char(at, "-") ||
-        !take(at, 2, 1, 12, &c->month) || !take_char(at, "-") ||
-        !take(at, 2, 1, 31, &c->day))
+    if (!take_digits(at, 4, 0, 9999, &c->year) || !take_char(at, "-") ||
+        !take_digits(at, 2, 1, 12, &c->month) || !take_char(at, "-") ||
+        !take_digits(at, 2, 1, 31, &c->day))
         return false;
     is_leap = c->year % 4 == 0 && (c->year % 100 != 0 || c->year % 400 == 0);
     return c->day <= month_days[c->month - 1] + (is_leap && c->month == 2);
@@ -149,8 +150,8 @@ static bool take_offset(const char **at, int64_t *ret_seconds)
     *ret_seconds = 0;
     if (take_char(at, "Zz"))
         return true;
-    if (!take_char(at, "+-") || !take(at, 2, 0, 23, &hour) || !take_char(at, ":") ||
-        !take(at, 2, 0, 59, &minute))
+    if (!take_char(at, "+-") || !take_digits(at, 2, 0, 23, &hour) ||
+        !take_char(at, ":") || !take_digits(at, 2, 0, 59, &minute))
         return false;
     *ret_seconds = sign * (hour * 3600 + minute * 60);
     return true;
@@ -167,9 +168,9 @@ bool time_parse(const char *text, int64_t *ret_wall_us)
 
     /* 60 is a leap second: it reads as the second that follows. */
     if (!take_date(&text, &c) || !take_char(&text, "Tt ") ||
-        !take(&text, 2, 0, 23, &hour) || !take_char(&text, ":") ||
-        !take(&text, 2, 0, 59, &minute) || !take_char(&text, ":") ||
-        !take(&text, 2, 0, 60, &second) || !take_fraction(&text, &fraction_us) ||
+        !take_digits(&text, 2, 0, 23, &hour) || !take_char(&text, ":") ||
+        !take_digits(&text, 2, 0, 59, &minute) || !take_char(&text, ":") ||
+        !take_digits(&text, 2, 0, 60, &second) || !take_fraction(&text, &fraction_us) ||
         !take_offset(&text, &offset) || *text)
         return false;
     second += days_of(c) * S_PER_DAY + hour * 3600 + minute * 60 - offset;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* url.c - percent-encoding and the addresses of masters: see text.h. */
+#include "data/url.h"
+
 #include <string.h>
 #include <strings.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/base64.h"
 #include "data/number.h"
-#include "data/text.h"
 
 enum { PORT_PLAIN = 8080, PORT_HTTP = 80, PORT_HTTPS = 443, PORT_LAST = 65535 };
 
@@ -32,8 +33,8 @@ void url_encode(struct buf *out, const char *text)
     }
 }
 
-/* A '%' that no two hexadecimal digits follow stands for itself, and so does %00: the
- * result is a string. */
+/* A '%' without two hexadecimal digits stands for itself, and so does %00: the result
+ * is a string. */
 static bool decode_byte(const char *text, size_t len, char *ret_byte)
 {
     char pair[3] = {0};
@@ -77,7 +78,7 @@ static bool has_scheme(const char **text, const char *scheme)
     return true;
 }
 
-/* The host ends at ':' or, in brackets, at ']'.  `*at` is left behind it. */
+/* The host ends at ':' or, in brackets, at ']'.  Moves `*at` behind it. */
 static bool take_host(const char **at, const char *end, const char **ret_host,
                       size_t *ret_len)
 {
@@ -100,7 +101,7 @@ static bool take_host(const char **at, const char *end, const char **ret_host,
     return *ret_len > 0;
 }
 
-/* In brackets stands an IPv6 address, which has a colon and may have a zone. */
+/* An IPv6 address is in brackets; it has a colon and may have a zone. */
 static bool is_host(const char *host, size_t len, bool is_bracketed)
 {
     if (is_bracketed && !memchr(host, ':', len))

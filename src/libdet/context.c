@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - contexts: made, ended, and what they say when something failed.
+/* context.c - opens and closes contexts, and keeps their error messages.
  *
- * Failures are kept by thread, so that one thread's sentence is not another's: a slot
- * for each of the last CONTEXT_FAILURES threads that had one.  There is no thread-local
- * variable, so that contexts share nothing. */
+ * Failures are kept per thread, so threads do not overwrite each other's messages: the
+ * last CONTEXT_FAILURES threads that failed have a slot each.  There is no thread-local
+ * variable, because contexts share nothing. */
 #include "libdet/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
-#include "base/mem.h"
-#include "libdet/board.h"
-#include "libdet/profiler.h"
-#include "libdet/record.h"
-#include "libdet/ring.h"
-#include "libdet/saver.h"
+#include "base/io/io.h"
+#include "base/memory/mem.h"
+#include "base/thread/lock.h"
+#include "libdet/checkpoint/latest_checkpoint.h"
+#include "libdet/checkpoint/saver.h"
+#include "libdet/environment.h"
+#include "libdet/offline/offline.h"
+#include "libdet/offline/output_recorder.h"
+#include "libdet/profile/profiler.h"
+#include "libdet/report/tensorboard_reports.h"
+#include "libdet/ring/ring.h"
+#include "libdet/train/preempt.h"
 
 enum { STRINGS = 256 << 20 };
 
-/* A run without a master keeps all it reports: only the disk is the limit. */
+/* A run without a master keeps all its reports: only the disk is the limit. */
 static const uint64_t offline_limit_bytes = UINT64_C(1) << 50;
 
 static const char forked_text[] =
     "this process was forked: the context belongs to its parent; make one of your own "
     "with det_init()";
 
-/* A context that is only half made has no mark yet, and no children either. */
+/* While the context is being opened it has no mark yet, and no children either. */
 static bool is_child(const det_context *context)
 {
     return context->mark.is_ours && !fork_mark_is_ours(&context->mark);
@@ -93,7 +98,7 @@ const char *context_failure_text(const det_context *context, det_status status)
                : det_status_text(status);
 }
 
-/* ---- may it go on ---------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 det_status context_check(const det_context *context, struct err *err)
 {
@@ -116,7 +121,7 @@ det_status context_check_trial(const det_context *context, struct err *err)
 
     if (!st && !context->ring && is_job(context))
         st = err_set(err, DET_STATE,
-                     "this task is a job, not a training: it has no reports, no "
+                     "this task is a job, not a trial: it has no reports, no "
                      "checkpoints and no search; see 'det job run' in the guide");
     else if (!st && !context->ring)
         st = err_set(err, DET_STATE, "this task is a %s; only trials report",
@@ -138,7 +143,7 @@ const char *context_variable(const det_context *context, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* ---- made ------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 static det_status open_ring(det_context *context, struct err *err)
 {
@@ -151,7 +156,7 @@ static det_status open_ring(det_context *context, struct err *err)
     return context->ring_dir ? ring_open(&config, &context->ring, err) : DET_OK;
 }
 
-/* What goes on beside the program, in threads. */
+/* Starts the threads that work beside the program. */
 static det_status start_threads(det_context *context, unsigned flags, struct err *err)
 {
     bool is_quiet = flags & DET_INIT_QUIET;
@@ -164,7 +169,7 @@ static det_status start_threads(det_context *context, unsigned flags, struct err
     if (!st)
         st = profiler_open(context, is_quiet, err);
     if (!st && flags & DET_INIT_TENSORBOARD)
-        st = board_start(context, err);
+        st = tensorboard_reports_start(context, err);
     return st;
 }
 
@@ -182,10 +187,12 @@ static det_status set_up(det_context *context, const det_init_options *options,
     if (!st)
         st = lock_init(&context->lock, err);
     if (!st)
-        st = is_task ? info_read(context, err) : offline_open(context, options, err);
+        st = is_task ? environment_read(context, err)
+                     : offline_open(context, options, err);
     if (!st)
-        st = latest_read(context, &context->strings, &context->info.latest_checkpoint,
-                         &context->info.steps_completed, err);
+        st = latest_checkpoint_read(context, &context->strings,
+                                    &context->info.latest_checkpoint,
+                                    &context->info.steps_completed, err);
     if (!st)
         st = open_ring(context, err);
     return st ? st : start_threads(context, options->flags, err);
@@ -226,33 +233,34 @@ det_status det_init(const det_init_options *options, det_context **ret_context)
     st = context_open(&world, &all, ret_context, &err);
     if (!st && (*ret_context)->info.directory &&
         !(all.flags & (DET_INIT_FOLLOW | DET_INIT_APART)))
-        record_begin(*ret_context, !(all.flags & (DET_INIT_NO_LOGS | DET_INIT_QUIET)));
+        output_recorder_start(*ret_context,
+                              !(all.flags & (DET_INIT_NO_LOGS | DET_INIT_QUIET)));
     if (st && all.error && all.error_size)
         snprintf(all.error, all.error_size, "%s",
                  err.text[0] ? err.text : det_status_text(st));
     return st;
 }
 
-/* ---- ended ----------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------- */
 
 void det_interrupted(det_context *context)
 {
     if (context)
-        record_interrupt(context);
+        output_recorder_interrupt(context);
 }
 
-/* A child has neither the threads nor a say in the files: what the threads held stays
- * until it ends. */
+/* A forked child has neither the threads nor control of the files: what the threads
+ * held stays until the child ends. */
 void det_close(det_context *context)
 {
     if (!context)
         return;
     saver_end(context, is_child(context));
-    board_stop(context);
+    tensorboard_reports_stop(context);
     profiler_close(context, is_child(context));
     if (!is_child(context)) {
         preempt_stop(context);
-        record_close(context);
+        output_recorder_close(context);
     }
     io_close(context->run_lock);
     lock_done(&context->lock);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - one program, several roles.
  *
- * A command line that names a role (serve, master run, agent run, task run, stop)
- * becomes that role; everything else is a command, which talks to a master through
- * libdet. */
+ * The roles (serve, stop, master run, agent run, task run, task enter) run here.  All
+ * other commands run in src/cli and talk to a master through libdet. */
+#include <assert.h>
 #include <string.h>
 
 #include "agent/env/enter.h"
 #include "agent/task/supervisor.h"
-#include "cli/cli.h"
-#include "cli/roles.h"
-#include "main/roles.h"
+#include "base/compiler.h"
+#include "cli/frame/cli_main.h"
+#include "cli/frame/parse.h"
+#include "cli/frame/role_options.h"
+#include "main/agent_run.h"
+#include "main/serve.h"
+#include "main/stop.h"
 
 static int run_serve(const struct cli_invocation *in)
 {
-    return role_serve(in->options);
+    return serve_main(in->options);
 }
 
 static int run_master(const struct cli_invocation *in)
@@ -32,12 +36,12 @@ static int run_master(const struct cli_invocation *in)
         .no_agent = true,
     };
 
-    return role_serve(&options);
+    return serve_main(&options);
 }
 
 static int run_agent(const struct cli_invocation *in)
 {
-    return role_agent(in->globals.master, in->options);
+    return agent_run_main(in->globals.master, in->options);
 }
 
 static int run_task(const struct cli_invocation *in)
@@ -52,7 +56,7 @@ static int run_enter(const struct cli_invocation *in)
 
 static int run_stop(const struct cli_invocation *in)
 {
-    return role_stop(in->options);
+    return stop_main(in->options);
 }
 
 static const struct {
@@ -70,6 +74,7 @@ static int run_role(const struct cli_invocation *in)
     for (size_t i = 0; i < ARRAY_LEN(roles); i++)
         if (!strcmp(roles[i].words, words))
             return roles[i].run(in);
+    assert(!"each row with CLI_ROLE has a row in roles[]");
     return det_status_exit(DET_INVALID);
 }
 

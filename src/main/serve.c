@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* serve.c - `det serve` and `det master run`.
  *
- *   lock the data directory --> configuration --> master --> run file --> agent
+ *   configuration --> lock the data directory --> master --> run file --> agent
  *                                                                           |
  *   SIGINT, SIGTERM: agent ends its tasks and itself, then the master <-----+
  *
- * The agent is a process of its own in a session of its own: it outlives a master that
- * dies, and the next `det serve` adopts it by its lock.  While we live we look after
- * it: an agent that ends unasked is started again. */
+ * The agent is a separate process in its own session.  It outlives a master that dies,
+ * and the next `det serve` adopts it by its lock.  An agent that ends unexpectedly is
+ * started again. */
+#include "main/serve.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,27 +22,35 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/compiler.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/task.h"
-#include "cli/cli.h"
-#include "cli/roles.h"
-#include "config/config.h"
-#include "data/json.h"
-#include "libdet/runfile.h"
-#include "main/roles.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "cli/frame/cli_main.h"
+#include "cli/frame/parse.h"
+#include "cli/frame/program_path.h"
+#include "cli/frame/role_options.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
+#include "libdet/client/runfile.h"
+#include "main/data_dir.h"
+#include "main/end_process.h"
+#include "main/local_agent.h"
 #include "master/master.h"
 #include "net/net.h"
+#include "net/net_system.h"
 
 enum {
     DEFAULT_PORT = 8080,
     LOOK_EVERY_MS = 500,
-    JOINING_MS = 5000, /* what an agent gets to join before we call ourselves ready */
+    JOINING_MS = 5000, /* timeout for the agent to join before we are ready */
     AGENT_END_S = 30,
     STARTING_S = 10,
-    AGENT_SOON_US = 60 * 1000000, /* an agent that lives shorter has failed */
+    AGENT_SOON_US = 60 * 1000000, /* an agent that ends sooner has failed */
 };
 
 struct serving {
@@ -51,19 +61,18 @@ struct serving {
     const char *program;
     const char *url;
     struct io_file *lock;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct master *master;
     const struct json *config;
-    int ready_fd;  /* who started us in the background waits here; -1: nobody */
+    int ready_fd;  /* the parent in the foreground waits here; -1: none */
     int agent_pid; /* 0: none */
     bool is_own_child;
-    uint16_t
-        last_port; /* of a master that died here; tasks may still call it; 0: none */
-    uint32_t agent_failures; /* ends in a row that came soon */
-    int64_t agent_next_us;   /* not to be started before; monotonic */
+    uint16_t last_port; /* of a master that died here; tasks still call it; 0: none */
+    uint32_t agent_failures; /* consecutive early ends */
+    int64_t agent_next_us;   /* when to start the next one; monotonic */
     int64_t agent_since_us;
-    mode_t umask; /* of whoever started us: for the agent and its tasks */
+    mode_t umask; /* of our parent: for the agent and its tasks */
 };
 
 /* ---- configuration -------------------------------------------------------------- */
@@ -109,8 +118,8 @@ static det_status load_config(struct serving *s, struct err *err)
 
 /* ---- the data directory ---------------------------------------------------------- */
 
-/* Who holds the lock without a run file is just starting, or only looks whether
- * somebody does: we wait until it can be said which.  *run is what the file says. */
+/* A process that holds the lock without a run file is just starting, or only checks the
+ * lock.  We wait until we know which.  *run is the content of the file. */
 static det_status wait_for_lock(struct serving *s, struct runfile *run, struct err *err)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
@@ -137,20 +146,20 @@ static det_status take_lock(struct serving *s, struct err *err)
     st = io_open(io_system(), path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
     if (!st)
         st = wait_for_lock(s, &run, err);
-    if (!st) { /* what a master left that died here */
+    if (!st) { /* a master that died here may have left a run file */
         s->last_port = run.port;
         return runfile_remove(io_system(), s->data_dir, err);
     }
     if (st != DET_BUSY)
         return st;
-    return err_set(
-        err, DET_BUSY,
-        "a master already uses '%s'%s%s; stop it with 'det stop', or give this "
-        "one another --data-dir",
-        s->data_dir, run.url ? ", at " : "", run.url ? run.url : "");
+    return err_set(err, DET_BUSY,
+                   "a master already uses '%s'%s%s; stop it with 'det stop', or choose "
+                   "another --data-dir",
+                   s->data_dir, run.url ? ", at " : "", run.url ? run.url : "");
 }
 
-/* Files that nobody but the directory kept private, as older ones may be. */
+/* Removes the access of other users to the files.  Old files were protected by the mode
+ * of the directory only. */
 static det_status close_files(struct serving *s, struct err *err)
 {
     const char **names;
@@ -166,13 +175,14 @@ static det_status close_files(struct serving *s, struct err *err)
             !(found.mode & 0077))
             continue;
         if (chmod(path, found.mode & 0700))
-            return err_errno(err, errno, "cannot close '%s' to others", path);
+            return err_errno(err, errno,
+                             "cannot remove the access of other users to '%s'", path);
     }
     return st;
 }
 
-/* Copied or restored with wider modes, a secret may be known already: whoever runs this
- * must hear it, though it can be mended here. */
+/* A secret that was copied or restored with a wider mode may be known to other users.
+ * The mode is corrected here, but the administrator must know. */
 static det_status close_secrets(struct serving *s, struct err *err)
 {
     static const char *const names[] = {"secret.key", "agent.token"};
@@ -187,17 +197,19 @@ static det_status close_secrets(struct serving *s, struct err *err)
             !(found.mode & 0077))
             continue;
         if (chmod(path, found.mode & 0700))
-            return err_errno(err, errno, "cannot close '%s' to others", path);
+            return err_errno(err, errno,
+                             "cannot remove the access of other users to '%s'", path);
         log_warn(
-            "'%s' was open to other users (mode %03o) and is closed now; if one may "
-            "have read it, stop the master and remove it to have a new one made",
+            "other users could read '%s' (mode %03o); the mode is corrected now; if "
+            "one may have read it, stop the master and remove the file to get a new "
+            "one",
             path, (unsigned)found.mode);
     }
     return DET_OK;
 }
 
-/* Tasks of another user must get to their directories and to the checkpoints, which are
- * theirs; everything else in here is private by its own mode. */
+/* Tasks that run as another user must reach their directories, and own the checkpoints.
+ * All other files here are private by their own mode. */
 static det_status open_to_tasks(struct serving *s, struct err *err)
 {
     const struct json *user = json_path(s->config, "security.default_task");
@@ -220,14 +232,14 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
         return st;
     if (chown(path, uid, gid ? gid : (gid_t)-1) ||
         chmod(s->data_dir, found.mode | 0011))
-        return err_errno(err, errno, "cannot open '%s' to the tasks of user %u",
-                         s->data_dir, (unsigned)uid);
+        return err_errno(err, errno, "cannot give the tasks of user %u access to '%s'",
+                         (unsigned)uid, s->data_dir);
     return DET_OK;
 }
 
 /* ---- the master ------------------------------------------------------------------ */
 
-static void fatal(void *arg, const char *sentence)
+static void on_fatal(void *arg, const char *sentence)
 {
     (void)arg;
     log_error("%s", sentence);
@@ -245,10 +257,12 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
                     ? s->options->host
                     : json_str(json_get(s->config, "host"), "127.0.0.1"),
         .port = port,
-        /* one fills a core at 60,000 reports a second; the rest is for the tasks */
-        .http_threads = MIN(task_cores() / 4, 4u),
+        /* one thread fills a core at 60,000 reports per second; the other cores are for
+         * the tasks */
+        .http_threads = MIN(executor_cores() / 4, 4u),
         .tree = s->config,
-        .on_fatal = fatal,
+        .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
+        .on_fatal = on_fatal,
     };
     const char *host = config.host;
     det_status st = master_new(&config, &s->master, err);
@@ -258,7 +272,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
     if (st == DET_EXISTS)
         return err_set(
             err, DET_EXISTS,
-            "port %u of %s is in use by another program; choose another with "
+            "port %u of %s is in use by another program; choose another one with "
             "--port",
             port, host);
     if (st)
@@ -274,7 +288,7 @@ static void close_world(struct serving *s)
 {
     if (s->master)
         master_stop(s->master);
-    exec_free(s->exec);
+    executor_free(s->exec);
     master_free(s->master);
     net_free(s->net);
     s->exec = NULL;
@@ -282,20 +296,22 @@ static void close_world(struct serving *s)
     s->net = NULL;
 }
 
-/* In a world of its own: what a master that failed left running goes with it. */
+/* With a new executor and network: those of a failed attempt are freed with its
+ * threads. */
 static det_status try_port(struct serving *s, uint16_t port, struct err *err)
 {
     det_status st;
 
     close_world(s);
-    st = exec_threads_new(&clock_system, &s->exec, err);
+    st = executor_threads_new(&clock_system, &s->exec, err);
     if (!st)
         st = net_system_new(s->exec, &s->net, err);
     return st ? st : new_master(s, port, err);
 }
 
-/* The port asked for; when it is all the same, the one that tasks know.  Started by a
- * command that only needs some master, a free one will do when the default is taken. */
+/* Tries the port of the last master if the user asked for none: running tasks know it.
+ * Then the configured one.  A master that a command starts in the background may use any
+ * free port if the default one is taken. */
 static det_status start_master(struct serving *s, struct err *err)
 {
     int64_t port = json_i64(json_get(s->config, "port"), DEFAULT_PORT);
@@ -371,8 +387,8 @@ static void fork_agent(struct serving *s)
     s->agent_since_us = clock_mono_us(&clock_system);
 }
 
-/* Adopts the agent that works here, or starts one.  One that serves another address is
- * sent away first; its tasks stay for the next. */
+/* Adopts the agent that runs here, or starts one.  An agent of another address is ended
+ * first; its tasks stay for the next agent. */
 static void start_agent(struct serving *s)
 {
     int pid = local_agent_pid(s->agent_dir);
@@ -386,7 +402,7 @@ static void start_agent(struct serving *s)
     }
     if (pid > 0)
         kill(pid, SIGHUP);
-    if (pid) { /* looked at again in a moment */
+    if (pid) { /* check again in a moment */
         s->agent_pid = 0;
         s->agent_next_us = clock_mono_us(&clock_system) + 200000;
         return;
@@ -401,8 +417,8 @@ static bool agent_has_ended(struct serving *s)
     return !local_agent_pid(s->agent_dir);
 }
 
-/* An agent that ended unasked is started again: at once, or after a while that grows
- * when it keeps ending soon. */
+/* Restarts an agent that has ended: at once, or after a growing delay if it keeps ending
+ * early. */
 static void look_after_agent(struct serving *s)
 {
     int64_t now_us = clock_mono_us(&clock_system);
@@ -437,12 +453,12 @@ static void stop_agent(struct serving *s)
     } else if (end_process(s->agent_pid, AGENT_END_S)) {
         return;
     }
-    log_warn("the agent did not end in %d s; it is left alone", AGENT_END_S);
+    log_warn("the agent did not end within %d s, leaving it running", AGENT_END_S);
 }
 
 /* ---- the background -------------------------------------------------------------- */
 
-/* In the child: says how the start went and lets the parent go. */
+/* In the child: sends the result of the start, on which the parent exits. */
 static void tell_parent(struct serving *s, int exit_code, const char *text)
 {
     char line[ERR_TEXT_SIZE + 16];
@@ -451,14 +467,13 @@ static void tell_parent(struct serving *s, int exit_code, const char *text)
     if (s->ready_fd < 0)
         return;
     if (write(s->ready_fd, line, (size_t)MIN(len, (int)sizeof(line) - 1)) < 0)
-        log_warn("who started this master is gone");
+        log_warn("the process that started this master is gone");
     close(s->ready_fd);
     s->ready_fd = -1;
 }
 
-/* What the child wrote until it let us go; "" when it ended before.  Whoever hears
- * Ctrl-C meanwhile does not want a master: the child gets SIGTERM, and is waited for.
- * True: that is what happened. */
+/* Reads the child's result; "" if it ended before.  On Ctrl-C the user does not want a
+ * master: sends SIGTERM to the child, waits for it and returns true. */
 static bool read_answer(int fd, pid_t child, const sigset_t *held, char *line,
                         size_t size)
 {
@@ -497,12 +512,13 @@ static int wait_for_child(int fd, pid_t child, const sigset_t *held)
     int code;
 
     if (read_answer(fd, child, held, line, sizeof(line))) {
-        fprintf(stderr, "det: interrupted; the master that was starting is stopped\n");
+        fprintf(stderr,
+                "det: interrupted; the master was stopped while it was starting\n");
         return 128 + SIGINT;
     }
     if (!*line) {
         fprintf(stderr,
-                "det: the master ended before it answered; see its master.log\n");
+                "det: the master ended before it was ready; see its master.log\n");
         return det_status_exit(DET_FAILED);
     }
     code = (int)strtol(line, &text, 10);
@@ -513,7 +529,8 @@ static int wait_for_child(int fd, pid_t child, const sigset_t *held)
     return code;
 }
 
-/* True in the child, which goes on; in the parent *ret_code is the exit code. */
+/* Returns true in the child, which continues; in the parent *ret_code is the exit
+ * code. */
 static bool go_background(struct serving *s, int *ret_code)
 {
     const char *path = arena_printf(s->mem, "%s/master.log", s->data_dir);
@@ -538,7 +555,7 @@ static bool go_background(struct serving *s, int *ret_code)
     }
     close(pipes[0]);
     setsid();
-    /* SIGTERM is heard by wait_for_signal(), also when it came before */
+    /* SIGTERM stays blocked: wait_for_signal() gets it, even if it came before */
     sigdelset(&held, SIGTERM);
     sigprocmask(SIG_UNBLOCK, &held, NULL);
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -564,7 +581,7 @@ static void wait_for_signal(struct serving *s, const sigset_t *set)
     }
 }
 
-/* Who started us has work: it is told that we are ready when somebody can do it. */
+/* The command that started us has work for the agent: we are ready when it has joined. */
 static void wait_for_agent(const struct serving *s)
 {
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
@@ -576,7 +593,7 @@ static void wait_for_agent(const struct serving *s)
     }
 }
 
-static det_status start(struct serving *s, struct err *err)
+static det_status start_serving(struct serving *s, struct err *err)
 {
     det_status st = load_config(s, err);
 
@@ -595,7 +612,7 @@ static det_status start(struct serving *s, struct err *err)
     return st;
 }
 
-static void stop(struct serving *s)
+static void stop_serving(struct serving *s)
 {
     if (s->master)
         (void)runfile_remove(io_system(), s->data_dir, NULL);
@@ -603,15 +620,15 @@ static void stop(struct serving *s)
     io_close(s->lock);
 }
 
-static int run(struct serving *s, const sigset_t *set)
+static int serve_until_signal(struct serving *s, const sigset_t *set)
 {
     struct err err = {0};
-    det_status st = start(s, &err);
+    det_status st = start_serving(s, &err);
 
     if (st) {
         tell_parent(s, det_status_exit(st), err.text);
-        stop(s);
-        return complain(st, &err);
+        stop_serving(s);
+        return cli_report(st, &err);
     }
     look_after_agent(s);
     wait_for_agent(s);
@@ -624,27 +641,27 @@ static int run(struct serving *s, const sigset_t *set)
     wait_for_signal(s, set);
     log_info("stopping");
     stop_agent(s);
-    stop(s);
+    stop_serving(s);
     return 0;
 }
 
-int role_serve(const struct serve_options *options)
+int serve_main(const struct serve_options *options)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     struct serving s = {.options = options, .mem = &mem, .ready_fd = -1};
     struct err err = {0};
     sigset_t set;
     int code;
-    det_status st = open_data_dir(options->data_dir, &mem, &s.data_dir, &err);
+    det_status st = data_dir_open(options->data_dir, &mem, &s.data_dir, &err);
 
     if (st)
-        return complain(st, &err);
+        return cli_report(st, &err);
     s.agent_dir = local_agent_dir(&mem, s.data_dir);
     if (!s.agent_dir)
-        return complain(DET_NOMEM, &err);
+        return cli_report(DET_NOMEM, &err);
     if (options->background && !go_background(&s, &code))
         return code;
-    s.umask = umask(077); /* nothing that we write is for others */
+    s.umask = umask(077); /* our files are private */
     log_setup(LOG_INFO, 2);
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -652,68 +669,5 @@ int role_serve(const struct serve_options *options)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    return run(&s, &set);
-}
-
-/* A run file may be left over and its number somebody else's by now: only who holds the
- * lock is a master. */
-static det_status is_master_there(const char *data_dir, struct arena *mem,
-                                  bool *ret_is_there, struct err *err)
-{
-    CLEANUP(io_closep) struct io_file *lock = NULL;
-    const char *path = arena_printf(mem, "%s/%s", data_dir, RUNFILE_LOCK);
-    det_status st = path ? io_open(io_system(), path, IO_WRITE, &lock, err)
-                         : err_default(err, DET_NOMEM);
-
-    if (st && st != DET_NOT_FOUND)
-        return st;
-    *ret_is_there = !st && io_lock(lock, NULL) == DET_BUSY;
-    return DET_OK;
-}
-
-static det_status stop_master(const char *data_dir, struct arena *mem, struct err *err)
-{
-    struct runfile run = {0};
-    det_status st = runfile_read(io_system(), data_dir, mem, &run, err);
-
-    if (st == DET_NOT_FOUND)
-        return err_set(err, DET_BUSY, "the master on '%s' is just starting or ending",
-                       data_dir);
-    if (!st && !end_process((int)run.pid, AGENT_END_S + 15))
-        st = err_set(err, DET_TIMEOUT, "the master (pid %lld) did not end",
-                     (long long)run.pid);
-    return st;
-}
-
-int role_stop(const struct stop_options *options)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
-    struct err err = {0};
-    const char *data_dir;
-    int agent_pid;
-    bool is_there = false;
-    det_status st = find_data_dir(options->data_dir, &mem, &data_dir, &is_there, &err);
-
-    if (!st && !is_there && options->data_dir)
-        st = err_set(&err, DET_NOT_FOUND, "there is no folder '%s'", data_dir);
-    if (st)
-        return complain(st, &err);
-    agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
-    st = is_master_there(data_dir, &mem, &is_there, &err);
-    if (!st && is_there)
-        st = stop_master(data_dir, &mem, &err);
-    if (st)
-        return complain(st, &err);
-    (void)runfile_remove(io_system(), data_dir, NULL);
-    if (!is_there && !agent_pid) {
-        fprintf(stderr, "nothing runs on '%s'\n", data_dir);
-        return 0;
-    }
-    agent_pid = local_agent_pid(local_agent_dir(&mem, data_dir));
-    if (agent_pid > 0 && !end_process(agent_pid, AGENT_END_S))
-        return complain(
-            err_set(&err, DET_TIMEOUT, "the agent (pid %d) did not end", agent_pid),
-            &err);
-    fprintf(stderr, "stopped\n");
-    return 0;
+    return serve_until_signal(&s, &set);
 }

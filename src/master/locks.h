@@ -1,50 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* locks.h - every lock that the master's threads take, what it guards, and their order.
  *
- * Most of what the master holds needs none: the heart, the writer's connection and the
- * janitor's work belong to lanes of width 1, a request to whoever has it in hand. Locks
- * are for what is left, are held for a few lines, and never while waiting, reading or
- * writing.  One is an exception: whoever looks at the table of experiments holds it
- * while he reads what has changed, and others who want to look wait for him.
+ * Most of the master needs no lock: the heart, the writer's connection and the janitor's
+ * work belong to lanes of width 1, and a request belongs to the code that runs it.  Locks
+ * are held for a few lines, and never while waiting, reading or writing.  One exception: a
+ * reader of the table of experiments holds its lock while it reads the changed rows, and
+ * other readers wait.
  *
- *    level  lock                      guards
- *    -----  ------------------------ --------------------------------------------------
- *      1    agents   (rm/agents.c)    queues of commands, signs of life
- *      1    janitor  (janitor.c)      whether it is at work, and was woken meanwhile
- *      1    collector (collector.c)   likewise, and when it looks next
- *      1    gathers  (gather.c)       meetings and who sits in them
- *      1    known    (known.c)        callers that were looked up before
- *      1    pacer    (pacer.c)        whether changes are noted and their readers woken
- *      1    proxies  (proxies.c)     when programs behind us were last talked to
- *      1    policies (policies.c)     compiled log policies, and who uses them
- *      1    roster   (store/roster.c) the rows of the table of experiments (`look`)
- *      1    store    (store.c)        the writer's queue, idle readers
- *      2    changes  (changes.c)      what has changed lately
- *      2    heart    (heart.c)        the queue of events, whether the lane is posted
- *      2    roster   (store/roster.c) which of its rows have changed (`note`)
- *      2    waits    (wait.c)         who waits for which key
- *      2    relay    (net/relay.c)    a request that was handed on: its rings
- *      3    server   (server_http.c)  exchanges and their phases
- *      4    watcher  (net/gone.c)     sockets whose clients may leave
- *      5    executor (exec_threads.c) queues of lanes, due times, gates
+ *    level  lock                                guards
+ *    -----  ----------------------------------  -------------------------------------------
+ *      1    agents      (rm/agents.c)           queues of commands, signs of life
+ *      1    janitor     (janitor.c)             whether it is busy, and was woken meanwhile
+ *      1    collector   (collector.c)           likewise, and the time of the next check
+ *      1    rendezvous  (rendezvous.c)          meetings and their guests
+ *      1    callers     (caller_cache.c)        cached callers
+ *      1    pacer       (pacer.c)               whether it runs, and when somebody listened
+ *      1    activity    (proxy_activity.c)      when programs behind the proxy were used
+ *      1    policies    (log_policies.c)        compiled log policies and their users
+ *      1    roster look (store/roster/roster.c) the rows of the table of experiments
+ *      1    store       (store.c)               the writer's queue, idle readers
+ *      2    changes     (changes.c)             the list of recent changes
+ *      2    heart       (heart.c)               the queue of events, whether `run` is posted
+ *      2    roster note (store/roster/roster.c) which of its rows have changed
+ *      2    waits       (waits.c)               waiters by key
+ *      2    relay       (net/relay.c)           a relayed request: its rings
+ *      3    server      (server_http.c)         exchanges and their phases
+ *      4    watcher     (net/client_watch.c)    sockets whose clients may leave
+ *      5    executor    (executor_threads.c)    queues of lanes, due times, gates
  *
- * Who holds a lock takes only locks of a higher level.  What happens today:
+ * A thread that holds a lock takes only locks of a higher level.  These chains exist:
  *
- *    agents -> heart -> executor     an agent has fallen silent, or is back
- *    janitor, collector -> executor  the next chore is posted
- *    roster look -> roster note      what has changed is taken over
- *    pacer -> changes -> executor    somebody listens, or nobody does any more
- *    changes -> executor             something was noted: readers are woken soon
+ *    agents -> heart -> executor     an agent fell silent, or is back
+ *    janitor, collector -> executor  the next step is posted
+ *    roster look -> roster note      a reader takes over the changes
+ *    pacer -> changes -> executor    the first listener joins, or the last one has left
+ *    changes -> executor             a change was noted: readers are woken soon
  *    waits -> server -> watcher      a long poll parks and watches its client
  *    waits -> server                 a stream is woken
- *    relay -> server                 likewise, by the program behind it
+ *    relay -> server                 likewise, by the program behind the proxy
  *    waits -> executor               a waiter is woken
  *
- * Functions of others run under a lock in one place only: wake() and parked() of a
- * waiter, which post and watch and do nothing else.  Under the server's and the
- * watcher's locks nobody's function runs.
+ * Callbacks run under a lock in two places only: wake() and parked() of a waiter, and
+ * noted() of the changes.  They post work and watch clients, nothing else.
  *
- * To add a lock: a row here, `lock_init()` beside what it guards, and a comment at the
+ * To add a lock: a row here, `lock_init()` beside the data it guards, and a comment at the
  * member that names what follows it. */
 #ifndef MASTER_LOCKS_H
 #define MASTER_LOCKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master.c - puts the master together, in the order in which its parts stand on one
- * another, and takes it apart in the reverse order. */
+/* master.c - builds the master's parts in the order of their dependencies, and frees them
+ * in the reverse order. */
 #include "master/master.h"
 
 #include <inttypes.h>
@@ -8,154 +8,41 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "data/json.h"
-#include "master/auth.h"
-#include "master/collector.h"
-#include "master/gather.h"
-#include "master/guard.h"
-#include "master/heart.h"
-#include "master/janitor.h"
+#include "data/json/json.h"
+#include "master/background/collector.h"
+#include "master/background/janitor.h"
+#include "master/background/log_policies.h"
+#include "master/background/proxy_activity.h"
+#include "master/changes/pacer.h"
+#include "master/heart/heart.h"
+#include "master/heart/rendezvous.h"
 #include "master/master_impl.h"
-#include "master/pacer.h"
-#include "master/policies.h"
-#include "master/proxies.h"
-#include "master/request.h"
+#include "master/request/auth.h"
+#include "master/request/dispatch.h"
+#include "master/request/origin_guard.h"
+#include "master/request/password.h"
+#include "master/request/waits.h"
 #include "master/rm/agents.h"
-#include "master/tell.h"
 #include "net/net.h"
-#include "store/roster.h"
+#include "store/people/user.h"
+#include "store/roster/roster_find.h"
+#include "store/setting.h"
 #include "store/store.h"
-#include "store/views.h"
+#include "store/task/allocation.h"
 
 enum {
     WORKERS = 3,
     FILE_READERS = 2,
-    READERS = WORKERS + 2, /* the heart and the login lane read too */
+    READERS = WORKERS + 2, /* the heart and the login lane read, too */
     MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
-    STOP_US = 5 * 1000000, /* for calls that are being worked on */
+    STOP_US = 5 * 1000000, /* for running calls to end */
 };
-
-const char *wait_key_task(struct arena *mem, const char *task_id)
-{
-    return arena_printf(mem, "task %s", task_id);
-}
-
-const char *wait_key_allocation(struct arena *mem, const char *name)
-{
-    return arena_printf(mem, "allocation %s", name);
-}
-
-/* ---- what the heart asks for ----------------------------------------------------- */
-
-static bool deed_start(void *arg, const struct share *share)
-{
-    struct master *master = arg;
-
-    return agents_send(master->agents, AGENT_START, share);
-}
-
-static bool deed_kill(void *arg, const struct share *share)
-{
-    struct master *master = arg;
-
-    return agents_send(master->agents, AGENT_KILL, share);
-}
-
-static bool deed_kill_stray(void *arg, const char *agent, const char *task)
-{
-    struct master *master = arg;
-
-    return agents_send_stray(master->agents, agent, task);
-}
-
-static void deed_agent_lost(void *arg, const char *agent)
-{
-    struct master *master = arg;
-
-    agents_lost(master->agents, agent);
-}
-
-static void drop_meetings(struct master *master, const char *allocation)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(4096);
-    const char *prefix = arena_printf(&mem, "%s ", allocation); /* ...1 is not ...12 */
-
-    if (prefix)
-        gathers_drop(master->gathers, prefix);
-}
-
-/* Wakes whoever polls an allocation; its name comes from the store. */
-static void wake_allocation(struct master *master, int64_t id, bool is_over)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 10);
-    struct db *db;
-    const char *name, *key;
-
-    if (store_reader_take(master->store, &db, NULL))
-        return; /* pollers look again at their deadline */
-    if (!store_allocation_name(db, id, &mem, &name, NULL)) {
-        key = wait_key_allocation(&mem, name);
-        if (key)
-            waits_wake(master->waits, key);
-        if (is_over)
-            drop_meetings(master, name);
-    }
-    store_reader_give(master->store, db);
-}
-
-static void deed_preempt(void *arg, int64_t allocation_id)
-{
-    wake_allocation(arg, allocation_id, false);
-}
-
-static void deed_over(void *arg, int64_t allocation_id)
-{
-    struct master *master = arg;
-
-    auth_forget(master->auth);              /* its tokens open less from now on */
-    collector_wake_soon(master->collector); /* it may have left something unfinished */
-    wake_allocation(arg, allocation_id, true);
-}
-
-static void deed_experiment_over(void *arg, int64_t experiment_id)
-{
-    struct master *master = arg;
-
-    log_info("experiment %" PRId64 " is over", experiment_id);
-    if (master->janitor)
-        janitor_wake(master->janitor);
-    collector_wake(master->collector);
-}
-
-static void deed_task_moved(void *arg, const char *task_id)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(4096);
-    struct master *master = arg;
-    const char *key = wait_key_task(&mem, task_id);
-
-    if (key)
-        waits_wake(master->waits, key);
-}
-
-static void deed_told(void *arg, const struct core_effect *effects, uint32_t count)
-{
-    struct master *master = arg;
-
-    tell_effects(master->changes, effects, count);
-}
-
-static void deed_fatal(void *arg, const char *sentence)
-{
-    struct master *master = arg;
-
-    master->on_fatal(master->fatal_arg, sentence);
-}
 
 /* ---- configuration -------------------------------------------------------------- */
 
@@ -220,7 +107,7 @@ static det_status read_config(struct master *master, struct err *err)
     return read_pools(master, err);
 }
 
-/* ---- first start: identity and people -------------------------------------------- */
+/* ---- first start: identity and users -------------------------------------------- */
 
 struct first_start {
     struct master *master;
@@ -230,10 +117,10 @@ struct first_start {
     const char *password; /* sealed; NULL: blank */
     char cluster_id[UUID_TEXT];
     int64_t entropy;
-    bool has_blank; /* somebody can log in without a password */
+    bool has_blank; /* an active user has a blank password */
 };
 
-static det_status add_people(struct first_start *first, struct db *db, struct err *err)
+static det_status add_users(struct first_start *first, struct db *db, struct err *err)
 {
     const struct user people[] = {
         {.username = "admin", .is_admin = true, .is_active = true},
@@ -293,7 +180,7 @@ static det_status write_first_start(struct write_job *job, struct db *db,
         if (!st)
             st = store_number_put(db, "entropy", first->entropy, err);
         if (!st)
-            st = add_people(first, db, err);
+            st = add_users(first, db, err);
     } else {
         snprintf(first->cluster_id, sizeof(first->cluster_id), "%s", cluster_id);
         st = store_number_get(db, "entropy", 0, &first->entropy, err);
@@ -320,7 +207,7 @@ static det_status seal_initial_password(struct master *master,
     return password_seal(hash, &master->mem, &first->password, err);
 }
 
-static det_status settle(struct master *master, struct err *err)
+static det_status load_identity(struct master *master, struct err *err)
 {
     struct first_start first = {.master = master};
     det_status st = rng_secret(first.random, sizeof(first.random), err);
@@ -375,33 +262,11 @@ static det_status open_store(struct master *master, struct err *err)
         .exec = master->exec,
         .directory = master->data_dir,
         .readers = READERS + master->http_threads,
-        .on_fatal = deed_fatal,
-        .arg = master,
+        .on_fatal = master->on_fatal,
+        .arg = master->fatal_arg,
     };
 
     return store_open(&config, &master->store, err);
-}
-
-static det_status open_heart(struct master *master, struct err *err)
-{
-    struct heart_config config = {
-        .exec = master->exec,
-        .store = master->store,
-        .core = master->core_config,
-        .deeds = {.start = deed_start,
-                  .kill = deed_kill,
-                  .kill_stray = deed_kill_stray,
-                  .agent_lost = deed_agent_lost,
-                  .preempt = deed_preempt,
-                  .over = deed_over,
-                  .experiment_over = deed_experiment_over,
-                  .task_moved = deed_task_moved,
-                  .told = deed_told,
-                  .fatal = deed_fatal,
-                  .arg = master},
-    };
-
-    return heart_new(&config, &master->heart, err);
 }
 
 static det_status open_server(struct master *master, uint16_t port, struct err *err)
@@ -410,28 +275,28 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .host = master->host,
         .port = port,
         .max_body_bytes = MAX_BODY,
-        .body_limit = request_body_limit,
+        .body_limit = dispatch_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
         .mark = master->cluster_id,
-        .handler = request_arrived,
+        .handler = dispatch_request,
         .arg = master,
     };
 
     return net_serve(master->net, &config, &master->server, err);
 }
 
-static void warm(struct task *task)
+static void warm_roster(struct work *work)
 {
-    store_roster_warm(CONTAINER_OF(task, struct master, warming)->store);
+    store_roster_warm(CONTAINER_OF(work, struct master, warming)->store);
 }
 
-/* What handlers need. */
-static det_status build_tools(struct master *master, struct err *err)
+/* The lanes and tables that handlers use. */
+static det_status build_handler_parts(struct master *master, struct err *err)
 {
     det_status st = lane_new(master->exec, "worker", WORKERS, &master->workers, err);
 
-    master->warming = (struct task)TASK_INIT(warm);
+    master->warming = (struct work)WORK_INIT(warm_roster);
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
@@ -445,19 +310,19 @@ static det_status build_tools(struct master *master, struct err *err)
     if (!st)
         st = pacer_new(master, &master->pacer, err);
     if (!st)
-        st = policies_new(&master->policies, err);
+        st = log_policies_new(&master->log_policies, err);
     if (!st)
-        st = gathers_new(&master->gathers, err);
+        st = rendezvous_new(&master->rendezvous, err);
     if (!st)
-        st = proxies_new(&master->proxies, err);
+        st = proxy_activity_new(&master->proxy_activity, err);
     if (!st)
         st = agents_new(master, &master->agents, err);
     return st;
 }
 
-/* The port comes before everything that posts tasks: a port that is taken is an
- * ordinary failure, after which nothing of this master may be left with the executor.
- * Who calls before the rest is there is told to try again. */
+/* The port is bound before any part posts work: a port in use is an ordinary failure, and
+ * after it the executor must not hold work of this master.  Early callers are told to try
+ * again. */
 det_status master_start(struct master *master, struct err *err)
 {
     det_status st = make_id(master, err);
@@ -469,17 +334,17 @@ det_status master_start(struct master *master, struct err *err)
     if (!st)
         st = open_store(master, err);
     if (!st)
-        st = settle(master, err);
+        st = load_identity(master, err);
     if (!st)
         st = open_server(master, master->port, err);
     if (!st)
-        st = build_tools(master, err);
+        st = build_handler_parts(master, err);
     if (!st)
         st = janitor_new(master, &master->janitor, err);
     if (!st)
         st = collector_new(master, &master->collector, err);
     if (!st)
-        st = open_heart(master, err);
+        st = heart_new(master, &master->heart, err);
     if (st)
         return st;
     atomic_store(&master->is_ready, true);
@@ -503,6 +368,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->port = config->port;
     master->on_fatal = config->on_fatal;
     master->fatal_arg = config->arg;
+    master->core_config.checks_invariants = config->checks_invariants || DET_DEBUG;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
     master->http_threads = MAX(config->http_threads, 1u);
     master->checkpoint_directory =
@@ -514,7 +380,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         master_free(master);
         return err_default(err, DET_NOMEM);
     }
-    master->is_loopback = guard_is_loopback(master->host);
+    master->is_loopback = origin_guard_is_loopback(master->host);
     *ret_master = master;
     return DET_OK;
 }
@@ -526,7 +392,7 @@ void master_set_read_only(struct master *master)
 
 void master_stop(struct master *master)
 {
-    const struct clock *clock = exec_clock(master->exec);
+    const struct clock *clock = executor_clock(master->exec);
 
     if (master->server)
         net_server_free(master->server);
@@ -547,9 +413,9 @@ void master_free(struct master *master)
     janitor_free(master->janitor);
     heart_free(master->heart);
     agents_free(master->agents);
-    gathers_free(master->gathers);
-    proxies_free(master->proxies);
-    policies_free(master->policies);
+    rendezvous_free(master->rendezvous);
+    proxy_activity_free(master->proxy_activity);
+    log_policies_free(master->log_policies);
     pacer_free(master->pacer);
     waits_free(master->waits);
     store_close(master->store);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_impl.h - what the files of the master share. */
+/* master_impl.h - the parts of the master, for its own files. */
 #ifndef MASTER_MASTER_IMPL_H
 #define MASTER_MASTER_IMPL_H
 
-#include "base/arena.h"
-#include "base/task.h"
-#include "config/config.h"
+#include "base/memory/arena.h"
+#include "base/thread/executor.h"
 #include "core/core.h"
 #include "master/master.h"
 
@@ -13,28 +12,27 @@ struct agents;
 struct auth;
 struct changes;
 struct collector;
-struct db;
-struct gathers;
+struct rendezvous;
 struct heart;
 struct janitor;
 struct net_server;
 struct pacer;
-struct policies;
-struct proxies;
+struct log_policies;
+struct proxy_activity;
 struct store;
 struct waits;
 
 struct master {
-    struct arena mem; /* what lives as long as the master */
+    struct arena mem; /* lives as long as the master */
     struct io *io;
-    struct io *storage; /* checkpoints are read there */
-    struct exec *exec;
+    struct io *storage; /* where checkpoints are read */
+    struct executor *exec;
     struct net *net;
     const struct json *config;
     const char *data_dir;
-    const char *checkpoint_directory; /* where the configuration names none */
+    const char *checkpoint_directory; /* if the configuration names none */
     const char *host;
-    uint16_t port; /* asked for; 0: a free one */
+    uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;
     const char *cluster_id;
     const char *cluster_name;
@@ -46,45 +44,40 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
-    struct task warming; /* the table of experiments, when a page is opened */
+    struct work warming; /* loads the table of experiments when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
-    struct lane *files;  /* reads what people download: a storage may be slow */
+    struct lane *files;  /* reads downloads: the storage may be slow */
     struct store *store;
     struct waits *waits;
     struct changes *changes; /* the pacer's */
     struct pacer *pacer;
     struct auth *auth;
     struct agents *agents;
-    struct gathers *gathers;
-    struct policies *policies;
-    struct proxies *proxies;
+    struct rendezvous *rendezvous;
+    struct log_policies *log_policies;
+    struct proxy_activity *proxy_activity;
     struct heart *heart;
     struct janitor *janitor;
     struct collector *collector;
     struct net_server *server;
-    bool is_loopback;          /* it listens on this machine only */
+    bool is_loopback;          /* it listens only on this machine */
     _Atomic bool is_read_only; /* see master_set_read_only() */
 
-    _Atomic bool is_ready; /* until then requests are turned away */
+    _Atomic bool is_ready; /* before that, requests are answered with DET_BUSY */
     _Atomic int64_t open_requests;
-    _Atomic bool is_stopping; /* nobody waits any more */
-    struct gate *drained;     /* opened by the last request, once stopping */
+    _Atomic bool is_stopping; /* requests no longer wait */
+    struct gate *drained;     /* opened by the last request while stopping */
 };
 
 static inline int64_t master_now_us(const struct master *master)
 {
-    return clock_wall_us(exec_clock(master->exec));
+    return clock_wall_us(executor_clock(master->exec));
 }
 
 /* For deadlines and pauses. */
 static inline int64_t master_mono_us(const struct master *master)
 {
-    return clock_mono_us(exec_clock(master->exec));
+    return clock_mono_us(executor_clock(master->exec));
 }
-
-/* The key that followers of a task's log wait on, and pollers of an allocation; in
- * `mem`. */
-const char *wait_key_task(struct arena *mem, const char *task_id);
-const char *wait_key_allocation(struct arena *mem, const char *name);
 
 #endif

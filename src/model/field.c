@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* field.c - records to JSON and back, by their tables.
  *
- * Each type has one row in `codecs`: how a value is written and how it is read from a
- * tree.  Query parameters are read as strings of a tree, so that they follow the same
- * rules; only booleans and embedded JSON differ in text.  To add a type, add it to
- * enum field_type and give it a row here.
+ * Each type has one row in `codecs`: how to write a value and how to read it from a
+ * tree.  Query parameters are read as strings of a tree, so they follow the same rules;
+ * only booleans and embedded JSON differ in text.  To add a type, add it to enum
+ * field_type and give it a row here.
  *
- * Lists that grow (repeated query parameters) have room for the next power of two
- * elements; all lists made here do, so that gathering n values copies 2n. */
+ * All lists made here have room for the next power of two elements.  So repeated query
+ * parameters can extend them, and n values cost 2n copies. */
 #include "model/field.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "data/text.h"
+#include "data/time.h"
 
 struct source {
     const struct field *field;
@@ -25,7 +26,7 @@ struct source {
     bool is_text; /* a query parameter */
 };
 
-/* `at` is where the field lies in the record. */
+/* `at` is the address of the field in the record. */
 typedef void write_fn(struct json_writer *w, const char *key, const struct field *field,
                       const void *at);
 typedef det_status read_fn(const struct source *from, void *at, struct err *err);
@@ -60,7 +61,7 @@ const struct field *field_find(const struct field *fields, const char *name)
     return NULL;
 }
 
-/* ---- complaints ------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------- */
 
 static det_status mismatch(const struct source *from, const char *expected,
                            struct err *err)
@@ -75,7 +76,7 @@ static det_status mismatch(const struct source *from, const char *expected,
                    json_kind_name(from->value->kind));
 }
 
-/* The value has the right kind, but not one of the right values. */
+/* The kind is right, the value is not. */
 static det_status bad_text(const struct source *from, const char *expected,
                            struct err *err)
 {
@@ -106,7 +107,7 @@ static void write_i64_str(struct json_writer *w, const char *key,
     jw_i64_str(w, key, *value);
 }
 
-/* Two fallbacks tell "none" from every number. */
+/* Asks with two fallbacks, to tell "not a number" from every number. */
 static bool to_i64(const struct json *value, int64_t *ret_value)
 {
     *ret_value = json_i64(value, 0);
@@ -234,7 +235,7 @@ static void write_json(struct json_writer *w, const char *key,
     jw_raw(w, key, *text);
 }
 
-/* The tree that a value stands for: itself, or what a query parameter spells. */
+/* A copy of the value, or the tree whose text a query parameter holds. */
 static det_status tree_of(const struct source *from, struct json **ret_tree,
                           struct err *err)
 {
@@ -347,7 +348,7 @@ static det_status read_enum(const struct source *from, void *at, struct err *err
     uint32_t *value = at;
     int64_t number;
 
-    /* Its number will do as well; so will its name without the prefix. */
+    /* The number is accepted, and the name without the prefix. */
     if (to_i64(from->value, &number) && number >= 0 && number < name_count(field)) {
         *value = (uint32_t)number;
         return DET_OK;
@@ -377,8 +378,8 @@ static size_t room_for(size_t count)
     return room;
 }
 
-/* `at` with room for one more; NULL when memory is out. */
-static void *grow(struct arena *mem, void *at, size_t count, size_t size)
+/* `at` with room for one more; NULL: out of memory. */
+static void *grow_list(struct arena *mem, void *at, size_t count, size_t size)
 {
     void *copy;
 
@@ -411,7 +412,7 @@ static det_status add_str(const struct source *from, const struct json *value,
 
     if (st)
         return st;
-    grown = grow(from->mem, list->at, list->count, sizeof(*list->at));
+    grown = grow_list(from->mem, list->at, list->count, sizeof(*list->at));
     if (!grown)
         return err_default(err, DET_NOMEM);
     list->at = grown;
@@ -461,7 +462,7 @@ static det_status add_i64(const struct source *from, const struct json *value,
 
     if (!to_i64(value, &number))
         return mismatch(from, "a list of integers only", err);
-    grown = grow(from->mem, list->at, list->count, sizeof(*list->at));
+    grown = grow_list(from->mem, list->at, list->count, sizeof(*list->at));
     if (!grown)
         return err_default(err, DET_NOMEM);
     list->at = grown;
@@ -496,8 +497,9 @@ static void write_record(struct json_writer *w, const char *key,
     fields_write_object(w, key, field->of, at);
 }
 
-/* Tells where the trouble is: "in 'a': in 'b[3]': 'c' must be ..." */
-static det_status within(const struct source *from, det_status status, struct err *err)
+/* Puts the place before the message: "in 'a': in 'b[3]': 'c' must be ..." */
+static det_status prefix_place(const struct source *from, det_status status,
+                               struct err *err)
 {
     char name[FIELD_NAME];
 
@@ -514,7 +516,7 @@ static det_status read_record(const struct source *from, void *at, struct err *e
     if (from->value->kind != JSON_OBJECT)
         return mismatch(from, "an object", err);
     st = fields_read(from->field->of, from->value, from->mem, at, err);
-    return st ? within(from, st, err) : DET_OK;
+    return st ? prefix_place(from, st, err) : DET_OK;
 }
 
 static void write_records(struct json_writer *w, const char *key,
@@ -550,7 +552,7 @@ static det_status read_records(const struct source *from, void *at, struct err *
             return mismatch(from, "a list of objects only", err);
         st = fields_read(field->of, item, from->mem, record, err);
         if (st)
-            return within(from, st, err);
+            return prefix_place(from, st, err);
         record += field->size;
     }
     list->at = records;
@@ -605,7 +607,7 @@ void fields_write_object(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
-/* Reads one value and marks it as there. */
+/* Reads one value and marks it as present. */
 static det_status read_one(const struct source *from, void *record, struct err *err)
 {
     const struct field *field = from->field;
@@ -641,7 +643,7 @@ det_status fields_read(const struct field *fields, const struct json *object,
     return DET_OK;
 }
 
-/* "pagination.limit": the part before the point is a record. */
+/* "pagination.limit": the part before the dot is a record. */
 static det_status read_nested(const struct field *fields, const char *name,
                               const char *text, struct arena *mem, void *record,
                               struct err *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* field.h - what a record is made of, as a table.
+/* field.h - the fields of a record, as a table.
  *
- * One row a field: its name, its type and where it lies in the struct.  The same table
+ * One row per field: its name, its type and its offset in the struct.  The same table
  * decodes database rows, reads JSON bodies and query parameters, writes JSON replies
  * and prints the API document.  On the wire names are lowerCamelCase; reading accepts
- * snake_case too.
+ * snake_case, too.
  *
  *   const struct field trial_fields[] = {
  *       FIELD(I64, trial, id, "its number"),
@@ -27,12 +27,12 @@ struct json_writer;
 
 enum field_type {
     FIELD_I64,     /* int64_t; a JSON number */
-    FIELD_I64_STR, /* int64_t; a JSON string, as 64-bit numbers travel */
+    FIELD_I64_STR, /* int64_t; a JSON string, as the API writes 64-bit numbers */
     FIELD_F64,     /* double */
     FIELD_BOOL,    /* bool */
     FIELD_STR,     /* const char *; NULL is null */
     FIELD_TIME,    /* int64_t, microseconds; RFC 3339; 0 is null */
-    FIELD_JSON,    /* const char *: JSON text, spliced in as it is; NULL is null */
+    FIELD_JSON,    /* const char *: JSON text, inserted unchanged; NULL is null */
     FIELD_TREE,    /* const struct json *: any JSON; only read */
     FIELD_ENUM,    /* uint32_t, by the names in `names`, with `prefix` on the wire */
     FIELD_STRS,    /* struct field_strs: a list of strings */
@@ -41,14 +41,14 @@ enum field_type {
     FIELD_RECORDS, /* struct field_list: an array of structs with the table `of` */
 };
 
-/* `is_optional` fields come with a bool `has_<name>` right where `has` says: false
- * means absent or null on the way in, null on the way out. */
+/* An optional field has a bool `has_<name>` at the offset `has`: false means absent or
+ * null when reading, and is written as null. */
 struct field {
     const char *name; /* snake_case, as in C and SQL; NULL ends the table */
     const char *help;
     enum field_type type;
     uint32_t offset;
-    uint32_t has; /* offset of the bool plus 1; 0: always there */
+    uint32_t has; /* offset of the bool plus 1; 0: not optional */
     bool is_required;
     const char *const *names; /* FIELD_ENUM: ends with NULL */
     const char *prefix;       /* FIELD_ENUM: "STATE_" */
@@ -121,15 +121,15 @@ void fields_write(struct json_writer *w, const struct field *fields,
 void fields_write_object(struct json_writer *w, const char *key,
                          const struct field *fields, const void *record);
 
-/* Fills `record` from a JSON object (NULL counts as {}): strings and lists are copied
- * into `mem`; what the table does not name is ignored; null is absent.  DET_INVALID
- * names the field, what was found and what is expected. */
+/* Fills `record` from a JSON object (NULL counts as {}).  Copies strings and lists into
+ * `mem`, ignores members that the table does not name, and takes null for absent.
+ * DET_INVALID names the field, the value found and the values expected. */
 det_status fields_read(const struct field *fields, const struct json *object,
                        struct arena *mem, void *record, struct err *err);
 
-/* One value from text, as query parameters have them; lists gather repeated calls (a
- * list in `record` is empty or was made by these functions).  "outer.inner" names a
- * field of an embedded record. DET_NOT_FOUND when the table has no such field. */
+/* Reads one value from the text of a query parameter.  Repeated calls append to a list
+ * (which must be empty or made by these functions).  "outer.inner" names a field of an
+ * embedded record.  DET_NOT_FOUND if the table has no such field. */
 det_status fields_read_text(const struct field *fields, const char *name,
                             const char *text, struct arena *mem, void *record,
                             struct err *err);

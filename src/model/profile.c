@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - see profile.h. */
 #include "model/profile.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
 
 const char *const profile_groups[] = {"timing", "cpu",     "memory", "gpu",
                                       "disk",   "network", NULL};
@@ -31,8 +33,8 @@ void profile_done(struct profile *profile)
 
 /* ---- curves ---------------------------------------------------------------------- */
 
-/* Two points become one, in both hands. */
-static void halve(struct profile_curve *curve)
+/* Merges pairs of points, so the curve has half as many. */
+static void halve_curve(struct profile_curve *curve)
 {
     uint32_t half = curve->count / 2;
 
@@ -47,8 +49,9 @@ static void halve(struct profile_curve *curve)
 void profile_curve_add(struct profile_curve *curve, uint32_t most, double value,
                        double time_s)
 {
+    assert(most > 0 && most % 2 == 0 && most <= PROFILE_CURVE);
     if (curve->count == most)
-        halve(curve);
+        halve_curve(curve);
     if (!curve->span)
         curve->span = 1;
     curve->sum += value;
@@ -63,7 +66,7 @@ void profile_curve_add(struct profile_curve *curve, uint32_t most, double value,
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-/* Whose value it is; `inner` NULL: it lies at the top. */
+/* Where a value belongs; `inner` NULL: at the top level. */
 struct place {
     const char *agent;
     const char *group;
@@ -72,7 +75,7 @@ struct place {
     double time_s;
 };
 
-/* The key is made where the last one was: only a new line takes memory. */
+/* The key reuses one buffer: only a new line takes memory. */
 static struct profile_line *line_of(struct profile *profile, const struct place *place)
 {
     struct arena *mem = profile->mem;
@@ -131,7 +134,7 @@ static det_status add_number(struct profile *profile, const struct place *place,
     return DET_OK;
 }
 
-/* A number, or an object of them: of a disk's path, of a GPU. */
+/* A number, or an object of numbers: those of a disk or of a GPU. */
 static det_status add_value(struct profile *profile, struct place place,
                             const struct json *value, struct err *err)
 {
@@ -165,7 +168,7 @@ static det_status add_seconds(struct profile *profile, const char *agent,
     return DET_OK;
 }
 
-/* {"seconds": of all, "step": {"seconds": of these, "count": how many}, ...} */
+/* {"seconds": in total, "step": {"seconds": of steps, "count": of steps}, ...} */
 static det_status add_timings(struct profile *profile, struct place place,
                               const struct json *values, struct err *err)
 {
@@ -186,7 +189,7 @@ static det_status add_timings(struct profile *profile, struct place place,
             return err_default(err, DET_NOMEM);
         line->seconds += part;
         line->events += (uint64_t)MAX(json_i64(json_get(kind, "count"), 0), 0);
-        /* What began before the report before it may be longer than the interval. */
+        /* An activity that began before the interval may be longer than it. */
         line_add(profile, line, fmin(100 * part / all, 100), place.time_s);
     }
     return st;
@@ -240,7 +243,7 @@ static int by_place(const void *a, const void *b)
         return order;
     if (group_place(x->group) != group_place(y->group))
         return group_place(x->group) < group_place(y->group) ? -1 : 1;
-    if (x->seconds != y->seconds) /* of timings what takes longest comes first */
+    if (x->seconds != y->seconds) /* of timings the longest comes first */
         return x->seconds > y->seconds ? -1 : 1;
     return strcmp(x->name, y->name);
 }
@@ -252,14 +255,14 @@ void profile_sort(struct profile *profile)
               by_place);
 }
 
-/* ---- why ------------------------------------------------------------------------- */
+/* ---- causes ---------------------------------------------------------------------- */
 
-/* What takes so much of the time, in percent, deserves a look.  To name another cause,
- * add a row. */
+/* A kind that takes at least `much` percent of the time is a cause.  To name another
+ * cause, add a row. */
 static const struct {
     const char *kind;
     double much;
-    const char *went; /* behind "N % of the time " */
+    const char *went; /* follows "N % of the time " */
 } causes[] = {
     {"data", 25,
      "went into waiting for data: let more workers load it, or load it ahead"},
@@ -270,8 +273,8 @@ static const struct {
      "nobody has timed: it went into what the program does between its steps"},
 };
 
-static void consider(const char *kind, double percent, double *most,
-                     struct profile_cause *cause)
+static void consider_cause(const char *kind, double percent, double *most,
+                           struct profile_cause *cause)
 {
     for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
         if (strcmp(causes[i].kind, kind) != 0 || percent < causes[i].much ||
@@ -304,9 +307,9 @@ void profile_find_cause(const struct profile *profile, const char *agent,
         rest -= line->seconds;
         if (!strcmp(line->name, "step"))
             step = percent;
-        consider(line->name, percent, &most, ret_cause);
+        consider_cause(line->name, percent, &most, ret_cause);
     }
-    consider("other", 100 * fmax(rest, 0) / all, &most, ret_cause);
+    consider_cause("other", 100 * fmax(rest, 0) / all, &most, ret_cause);
     if (ret_cause->is_trouble)
         return;
     ret_cause->kind = "step";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* records.h - the records of the platform: what the heart decides, the store remembers
- * and the API shows.
+/* records.h - the records of the platform, which the core makes, the store keeps and the
+ * API shows.
  *
  *   experiment 1--n trial 1--n allocation 1--n share (on an agent)
  *                     job 1--n allocation
  *
- * These structs hold what the *heart* owns: rows that its effects write and that
- * core_restore() reads back.  What only the data road writes (metrics summaries, logs,
- * checkpoints, names and notes that people edit) is the store's alone.  Strings borrow
- * from whoever made the record. */
+ * These structs hold what the *core* owns: rows that its effects write and that
+ * core_restore() reads back.  Data that the core does not decide on (metrics, logs,
+ * checkpoints, names and notes that users edit) is only in the store.  Strings borrow
+ * from the maker of the record. */
 #ifndef MODEL_RECORDS_H
 #define MODEL_RECORDS_H
 
@@ -58,14 +58,14 @@ struct trial {
     int64_t latest_steps;
     const char *warm_start; /* checkpoint it began from, or NULL */
     bool is_stopped_by_searcher;
-    bool has_invalid_hparams;   /* it said so */
+    bool has_invalid_hparams;   /* the trial reported that */
     bool is_retry_cancelled;    /* a log policy matched */
     const char *blocked_agents; /* JSON list of agent ids, or NULL */
     double progress;            /* as last reported, in whole hundredths */
 };
 
-/* A program that trains nothing: one task, run after run from its start.  Everything
- * the heart needs of its configuration is in its row. */
+/* A generic job: one task; each run begins at the start.  Its row has everything the
+ * core needs of its configuration. */
 struct job {
     int64_t id;
     uint32_t state;      /* enum job_state */
@@ -76,8 +76,8 @@ struct job {
     double weight;
     int64_t slots;
     bool is_single_node;
-    bool is_pausable;              /* it may be asked to stop and begin again later */
-    int64_t preemption_timeout_us; /* how long it has to end when it was asked to */
+    bool is_pausable;              /* it may be stopped and begun again later */
+    int64_t preemption_timeout_us; /* how long it may take to stop when asked */
     int64_t submitted_us;          /* its place in the queue */
     int64_t start_us;
     int64_t end_us;
@@ -86,7 +86,7 @@ struct job {
 
 /* How an allocation ended. */
 enum exit_kind {
-    EXIT_NONE,      /* it has not */
+    EXIT_NONE,      /* it has not ended */
     EXIT_CLEAN,     /* code 0 */
     EXIT_FAILED,    /* another code, or a signal: the program's fault */
     EXIT_TRANSIENT, /* the agent or the machine was lost: nobody's fault */
@@ -99,7 +99,7 @@ struct allocation {
     int64_t trial_id; /* 0: it is a job's */
     int64_t experiment_id;
     const char *task_id;
-    const char *name; /* "<task id>.<run id>", its id on the wire */
+    const char *name; /* "<task id>.<run id>", its id in the API */
     int64_t run_id;
     uint32_t state; /* enum allocation_state */
     const char *resource_pool;
@@ -109,9 +109,9 @@ struct allocation {
     int64_t end_us;
     bool is_ready;               /* its entrypoint started */
     bool is_preempted;           /* was asked to stop */
-    bool is_acknowledged;        /* said that it will */
+    bool is_acknowledged;        /* the task answered that it will stop */
     bool is_killed;              /* the kill was ordered */
-    int64_t preempt_deadline_us; /* then it is killed; 0: none */
+    int64_t preempt_deadline_us; /* when it is killed; 0: none */
     uint32_t exit;               /* enum exit_kind, once all shares ended */
     int64_t exit_code;
     const char *exit_reason;
@@ -120,7 +120,7 @@ struct allocation {
     int64_t job_id;   /* 0: it is a trial's */
 };
 
-/* The part of an allocation that runs on one agent: one task process tree. */
+/* The part of an allocation that runs on one agent: one process tree. */
 struct share {
     int64_t allocation_id;
     int64_t rank; /* 0 is the chief */
@@ -148,8 +148,9 @@ struct agent {
     const char *boot_id;
     const char *version;
     int64_t joined_us;
-    int64_t silent_us;    /* when it, or a task of it, was heard last; 0: it is heard */
-    const char *instance; /* its directory's own id: two agents may claim one name */
+    int64_t
+        silent_us; /* when it, or a supervisor on it, was last heard; 0: connected */
+    const char *instance; /* the id of its directory: two agents may claim one name */
 };
 
 /* One input of a searcher since its last snapshot. */
@@ -159,7 +160,7 @@ enum search_input_kind {
     SEARCH_INPUT_VALIDATED,
     SEARCH_INPUT_EXITED,
     SEARCH_INPUT_PROGRESS,
-    SEARCH_INPUT_REOPENED, /* a trial that had exited goes on */
+    SEARCH_INPUT_REOPENED, /* an exited trial goes on */
 };
 
 struct search_input {

@@ -15,21 +15,22 @@
  *                                  v
  *                              DELETING <--> DELETE_FAILED      (then it is gone)
  *
- * COMPLETED, CANCELED and ERROR lead back to ACTIVE when somebody continues the
- * experiment; that is no step of these machines, but a new life (core/continue.c).
+ * When a user continues an experiment, COMPLETED, CANCELED and ERROR lead back to
+ * ACTIVE.  These machines do not have that step; core/continue.c makes it.
  *
- * A job, which trains nothing, has one program and so less to stop:
+ * A generic job has one program, so there is less to stop:
  *
  *   ACTIVE -- pause --> STOPPING_PAUSED ---> PAUSED      (unpause leads back to ACTIVE)
  *     |  \                    |                 |
  *     |   +--- kill ----------+-----------------+---> STOPPING_CANCELED --> CANCELED
  *     +-- its program ended --+---> COMPLETED, ERROR
  *
- * A trial moves the same way as its experiment, without the last line.  An allocation
- * only goes forward: PENDING, ASSIGNED, PULLING, STARTING, RUNNING, TERMINATING,
- * TERMINATED, skipping what it does not need. */
+ * A trial moves as its experiment does, without DELETING and DELETE_FAILED.  An
+ * allocation only moves forward through PENDING, ASSIGNED, PULLING, STARTING, RUNNING,
+ * TERMINATING, TERMINATED, and may skip states. */
 #include "model/states.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #define STATE(machine, name_, to_) [machine##_##name_] = {.name = #name_, .to = (to_)}
@@ -144,7 +145,7 @@ const char *const checkpoint_state_names[] = {
 
 const char *checkpoint_wire_state(uint32_t state)
 {
-    /* Clients have no word for it. */
+    /* The API has no DELETING. */
     if (state == CHECKPOINT_DELETING)
         state = CHECKPOINT_PARTIALLY_DELETED;
     return checkpoint_state_names[state];
@@ -177,26 +178,44 @@ bool trial_is_stopping(enum trial_state state)
 
 enum experiment_state experiment_end_of(enum experiment_state stopping)
 {
+    assert(experiment_is_stopping(stopping));
     switch (stopping) {
     case EXPERIMENT_STOPPING_COMPLETED:
         return EXPERIMENT_COMPLETED;
     case EXPERIMENT_STOPPING_CANCELED:
     case EXPERIMENT_STOPPING_KILLED:
         return EXPERIMENT_CANCELED;
-    default:
-        return EXPERIMENT_ERROR;
+    case EXPERIMENT_STOPPING_ERROR:
+    case EXPERIMENT_ACTIVE:
+    case EXPERIMENT_PAUSED:
+    case EXPERIMENT_COMPLETED:
+    case EXPERIMENT_CANCELED:
+    case EXPERIMENT_ERROR:
+    case EXPERIMENT_DELETING:
+    case EXPERIMENT_DELETE_FAILED:
+    case EXPERIMENT_STATES:
+        break;
     }
+    return EXPERIMENT_ERROR;
 }
 
 enum trial_state trial_end_of(enum trial_state stopping)
 {
+    assert(trial_is_stopping(stopping));
     switch (stopping) {
     case TRIAL_STOPPING_COMPLETED:
         return TRIAL_COMPLETED;
     case TRIAL_STOPPING_CANCELED:
     case TRIAL_STOPPING_KILLED:
         return TRIAL_CANCELED;
-    default:
-        return TRIAL_ERROR;
+    case TRIAL_STOPPING_ERROR:
+    case TRIAL_ACTIVE:
+    case TRIAL_PAUSED:
+    case TRIAL_COMPLETED:
+    case TRIAL_CANCELED:
+    case TRIAL_ERROR:
+    case TRIAL_STATES:
+        break;
     }
+    return TRIAL_ERROR;
 }

@@ -52,7 +52,7 @@ enum job_state {
 enum allocation_state {
     ALLOCATION_PENDING,
     ALLOCATION_ASSIGNED,
-    ALLOCATION_PULLING, /* its files are being laid down */
+    ALLOCATION_PULLING, /* the agent prepares its files */
     ALLOCATION_STARTING,
     ALLOCATION_RUNNING,
     ALLOCATION_TERMINATING,
@@ -66,8 +66,7 @@ enum checkpoint_state {
     CHECKPOINT_ERROR,
     CHECKPOINT_DELETED,
     CHECKPOINT_PARTIALLY_DELETED,
-    CHECKPOINT_DELETING, /* an agent is to remove its files; see checkpoint_wire_state()
-                          */
+    CHECKPOINT_DELETING, /* an agent removes its files; see checkpoint_wire_state() */
     CHECKPOINT_STATES,
 };
 
@@ -82,8 +81,7 @@ extern const char *const trial_state_names[];
 extern const char *const job_state_names[];
 extern const char *const allocation_state_names[];
 extern const char *const checkpoint_state_names[];
-/* As the API names it: without a word for DELETING, one that is going is one that lacks
- * files. */
+/* The name in the API, which has no DELETING: it shows PARTIALLY_DELETED. */
 const char *checkpoint_wire_state(uint32_t state);
 
 bool experiment_is_terminal(enum experiment_state state); /* COMPLETED and beyond */
@@ -91,7 +89,7 @@ bool experiment_is_stopping(enum experiment_state state);
 bool trial_is_terminal(enum trial_state state);
 bool trial_is_stopping(enum trial_state state);
 bool job_is_terminal(enum job_state state);
-/* STOPPING_KILLED ends as CANCELED, and so on. */
+/* STOPPING_KILLED ends as CANCELED, and so on; only for a stopping state. */
 enum experiment_state experiment_end_of(enum experiment_state stopping);
 enum trial_state trial_end_of(enum trial_state stopping);
 

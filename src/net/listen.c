@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listen.c - opens the socket that a server listens on, rather than leave it to
- * libmicrohttpd, which would not say why it failed. */
+/* listen.c - opens the listening socket here because libmicrohttpd would not say why it
+ * failed. */
+#include "net/listen.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,11 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/server_http.h"
+#include "net/net.h"
+#include "net/net_addr.h"
 
-/* Accepted sockets inherit it: a machine that vanished without a word is noticed within
- * half a minute, also where nobody is due to speak (long polls, followed logs). */
-static void keep_alive(int fd)
+/* Accepted sockets inherit these options.  With them we notice within half a minute that
+ * a machine has vanished, even if nothing is due to be sent (long polls, followed logs).
+ */
+static void set_keep_alive(int fd)
 {
     const int on = 1, idle_s = 10, between_s = 5, tries = 4;
 
@@ -33,8 +37,8 @@ static det_status listen_on(const struct addrinfo *at, int *ret_fd)
     if (fd < 0)
         return DET_IO;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    keep_alive(fd);
-    if (at->ai_family == AF_INET6) /* "::" takes IPv4 too */
+    set_keep_alive(fd);
+    if (at->ai_family == AF_INET6) /* "::" accepts IPv4 too */
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) {
         *ret_fd = fd;
@@ -46,7 +50,7 @@ static det_status listen_on(const struct addrinfo *at, int *ret_fd)
     return code == EADDRINUSE ? DET_EXISTS : DET_IO;
 }
 
-det_status http_listen(const struct net_server_config *config, int *ret_fd,
+det_status listen_open(const struct net_server_config *config, int *ret_fd,
                        uint16_t *ret_port, struct err *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};

@@ -36,7 +36,7 @@ det_status mhd_load(struct mhd *mhd, struct err *err)
             return err_set(err, DET_UNSUPPORTED, "%s has no %s: it is too old",
                            MHD_LIBRARY, mhd_symbols[i].name);
         }
-        /* POSIX lets a function pointer travel as a void pointer; C does not. */
+        /* POSIX allows a function pointer in a void pointer; C does not. */
         memcpy((char *)mhd + mhd_symbols[i].offset, &symbol, sizeof(symbol));
     }
     dlclose(library); /* RTLD_NODELETE keeps the code */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mhd.h - libmicrohttpd, opened when a server starts.
  *
- * The library pulls GnuTLS and a dozen more behind it; a command that only asks the
- * master something must not pay for them.  Every function used is a row below; its type
- * comes from the library's own header, so that a wrong call does not compile. */
+ * The library loads GnuTLS and a dozen others.  A command that only calls the master must
+ * not pay for them.  Each function we use is a row below.  Its type comes from the
+ * library's own header, so a wrong call does not compile. */
 #ifndef NET_MHD_H
 #define NET_MHD_H
 
@@ -33,9 +33,8 @@ struct mhd {
 #undef MHD_MEMBER
 };
 
-/* Fills the table.  The library stays loaded for good: threads of its own may still be
- * on their way out of it.  DET_UNSUPPORTED, naming the package, when it is not there.
- */
+/* Fills the table.  The library is never unloaded: its threads may still be leaving it.
+ * DET_UNSUPPORTED, naming the package, if it is not installed. */
 det_status mhd_load(struct mhd *mhd, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net.c - dispatches to the network that made an object, and reads requests, which are
- * the same data in both. */
+/* net.c - dispatches to the network that made an object, and reads requests, whose data
+ * is the same in both networks. */
 #include "net/net.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/fault.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "net/net_impl.h"
 
 /* ---- what both networks use ------------------------------------------------------ */
@@ -174,8 +174,8 @@ void net_client_cancel(struct net_client *client)
     client->ops->client_cancel(client);
 }
 
-/* A call whose request or answer a fault has struck.  What had arrived of a torn answer
- * is left where the caller must not look. */
+/* A call whose request or answer a fault has struck.  A torn answer leaves its first half
+ * in the buffer; callers must not look at it. */
 static det_status struck_call(struct net_client *client, const struct net_call *call,
                               struct net_reply *reply, bool is_sent, struct err *err)
 {
@@ -195,8 +195,10 @@ static det_status struck_call(struct net_client *client, const struct net_call *
 det_status net_call(struct net_client *client, const struct net_call *call,
                     struct net_reply *reply, struct err *err)
 {
-    det_status st = net_call_check(call, err);
+    det_status st;
 
+    assert(reply);
+    st = net_call_check(call, err);
     if (st)
         return st;
     reply->status = 0;

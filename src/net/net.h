@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net.h - HTTP, and nothing above it; the only door to the network.
+/* net.h - HTTP, and nothing above it; the only way to the network.
  *
- * A `struct net` is a network: net_system() speaks HTTP/1.1 over TCP (the server
- * through libmicrohttpd, opened at run time); net_memory_new() carries the same calls
- * from client to server inside the process, on the one-thread executor, and can lose,
- * repeat and delay them, from a seed.
+ * A `struct net` is a network.  net_system.h has the real one: HTTP/1.1 over TCP.
+ * memory/net_memory.h has its twin for tests and simulations.
  *
- * Server side: an *exchange* is one request and its reply.  The handler is called when
- * the request is complete; it must not block, and answers now or later, from any
- * thread, once. While nobody answers, the connection is suspended and costs no thread.
+ * Server side: an *exchange* is one request and its reply.  The network calls the handler
+ * when the request is complete.  The handler must not block.  It answers once, now or
+ * later, from any thread.  Until then the connection is suspended and costs no thread.
  *
  *   handler(x) --post to a lane--> work --net_answer(x)--> sent
  *
- * An exchange lives until its reply was sent or its client left, and not before it was
- * answered: who holds it must answer it, also when its client is gone. */
+ * An exchange lives until it was answered, and until its reply was sent or its client
+ * left.  Its holder must answer it even if the client has left. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -24,7 +22,6 @@
 #include "base/err.h"
 
 struct buf;
-struct exec;
 struct lane;
 struct net;
 struct net_client;
@@ -33,24 +30,8 @@ struct net_server;
 
 /* ---- networks -------------------------------------------------------------------- */
 
-/* Borrows the executor; net_free() after servers and clients are gone. */
-det_status net_system_new(struct exec *exec, struct net **ret_net, struct err *err);
-det_status net_memory_new(struct exec *exec, uint64_t seed, struct net **ret_net,
-                          struct err *err);
+/* Only after its servers and clients were freed. */
 void net_free(struct net *net);
-
-/* Only in memory: of 1,000 calls, how many lose the request, lose the reply (the server
- * did its work) or are delivered twice. */
-struct net_faults {
-    uint32_t lose_request;
-    uint32_t lose_reply;
-    uint32_t repeat;
-};
-void net_memory_faults(struct net *net, const struct net_faults *faults);
-/* Only in memory: the end of the server's process.  Calls under way break, and
- * exchanges are freed though nobody answered them; neither gone nor done functions are
- * called. */
-void net_memory_crash(struct net_server *server);
 
 /* ---- server ---------------------------------------------------------------------- */
 
@@ -65,88 +46,88 @@ enum net_method {
     NET_OTHER
 };
 
-/* A server may put its mark on every answer, so that a client can tell whether it was
- * answered by the one it means or by whoever listens on that port by now. */
+/* A server may put its mark on every answer.  By it a client can tell the intended server
+ * from another program that listens on that port by now. */
 #define NET_MARK "X-Det-Cluster"
-enum { NET_MARK_TEXT = 64 }; /* with its end */
+enum { NET_MARK_TEXT = 64 }; /* with the NUL */
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
-/* The limit of a body that is not to be collected: see net_relay(). */
+/* The limit that means: do not collect the body, stream it (see net_relay()). */
 #define NET_BODY_LATER (SIZE_MAX - 1)
 
-/* How many bytes the body of this request may have (0 counts as 1).  Called when its
- * headers are there, before the body is, on a thread of the network's: it must not
- * block.  Method, path, query, headers and peer can be asked for. */
+/* Returns how many bytes the body of this request may have (0 counts as 1).  The network
+ * calls it when the headers are complete, before the body, on its own thread: it must not
+ * block.  It may ask for method, path, query, headers and peer. */
 typedef size_t net_limit_fn(void *arg, const struct net_exchange *x);
 
 struct net_server_config {
-    const char *host;      /* "127.0.0.1", "::1", "0.0.0.0"; copied */
-    uint16_t port;         /* 0: a free one */
-    size_t max_body_bytes; /* a larger body is read off and reported as DET_TOO_LARGE */
-    net_limit_fn *body_limit; /* less, for some; NULL: the same for all */
-    uint32_t threads;         /* that parse and write */
+    const char *host; /* "127.0.0.1", "::1", "0.0.0.0"; copied */
+    uint16_t port;    /* 0: a free one */
+    size_t
+        max_body_bytes; /* a larger body is discarded and reported as DET_TOO_LARGE */
+    net_limit_fn *body_limit; /* may lower it; NULL: the same for all */
+    uint32_t threads;         /* they parse requests and write replies */
     uint32_t max_connections;
-    uint32_t max_relays; /* requests that are handed on at once; 0: 2048 */
-    const char *mark;    /* less than NET_MARK_TEXT; copied; NULL: none */
+    uint32_t max_relays; /* most requests handed on at once; 0: 2048 */
+    const char *mark;    /* shorter than NET_MARK_TEXT; copied; NULL: none */
     net_handler_fn *handler;
     void *arg;
 };
 
-/* DET_EXISTS when the port is taken; DET_UNSUPPORTED when libmicrohttpd is not
- * installed. */
+/* DET_EXISTS if the port is taken; DET_UNSUPPORTED if libmicrohttpd is not installed. */
 det_status net_serve(struct net *net, const struct net_server_config *config,
                      struct net_server **ret_server, struct err *err);
 uint16_t net_server_port(const struct net_server *server);
-/* Answers what is open and what still comes with 503, ends the streams, waits for what
- * is being sent (5 s at most) and until every stream's done() was called: not to be
- * called from a lane that streams use, and before exec_free().  Who holds an exchange
- * may still read it and must still answer it; that answer goes nowhere. */
+/* Answers open and new requests with 503, breaks the streams, waits for replies being
+ * sent (5 s at most) and until every stream's done() was called.  Do not call it from a
+ * lane that streams use; call it before executor_free().  Holders of an exchange may still
+ * read it and must still answer it; that answer is discarded. */
 void net_server_free(struct net_server *server);
 
-/* The request.  All pointers live as long as the exchange is not answered. */
+/* The request.  All pointers are valid until the exchange is answered. */
 enum net_method net_request_method(const struct net_exchange *x);
-const char *net_request_path(const struct net_exchange *x);  /* still percent-encoded */
+const char *net_request_path(const struct net_exchange *x);  /* percent-encoded */
 const char *net_request_query(const struct net_exchange *x); /* behind '?', or "" */
 const char *net_request_header(const struct net_exchange *x, const char *name);
 const char *net_request_body(const struct net_exchange *x, size_t *ret_len);
-/* DET_OK, or why the request could not be read (DET_TOO_LARGE, DET_INVALID, DET_NOMEM).
- */
+/* DET_OK, or why the request could not be read: DET_TOO_LARGE, DET_INVALID, DET_NOMEM. */
 det_status net_request_problem(const struct net_exchange *x);
-/* One header after the other: `*at` is NULL before the first; false: no more. */
+/* Iterates over the headers.  `*at` is NULL before the first; false: no more. */
 bool net_request_next_header(const struct net_exchange *x, const char **at,
                              const char **ret_name, const char **ret_value);
 bool net_peer_is_loopback(const struct net_exchange *x);
-/* The address that the request came from, without a port; "" when unknown. */
+/* The address that the request came from, without a port; "" if unknown. */
 enum { NET_ADDRESS_TEXT = 48 };
 void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
-/* The local user whose socket it is, from the kernel's table; false when unknown. */
+/* The local user who owns the client's socket, from the kernel's table; false if unknown.
+ */
 bool net_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 
-/* Frees the body now: for exchanges that will wait long. */
+/* Frees the body now, for exchanges that will wait long. */
 void net_request_drop_body(struct net_exchange *x);
-/* Something of the owner's that travels with the exchange. */
+/* A pointer of the owner's, kept with the exchange. */
 void net_set_user(struct net_exchange *x, void *user);
 void *net_user(const struct net_exchange *x);
 
-/* Called once, from any thread, when the client leaves before the answer; never after
- * net_answer(), which waits for a call that is under way: `fn` may answer or post, but
- * takes no lock that somebody holds while answering.  A client that only closes its
- * sending half counts as gone.  The exchange still has to be answered.  Best effort: a
- * client whose machine vanished is not noticed, so a long wait needs its deadline. */
+/* The network calls `fn` once, from any thread, if the client leaves before the answer.
+ * It never calls it after net_answer(), which waits for a call under way.  `fn` may answer
+ * or post, but must not take a lock that somebody holds while answering.  A client that
+ * only closes its sending half counts as gone.  The exchange must still be answered.  This
+ * is best effort: a vanished machine is not noticed, so a long wait needs a deadline. */
 typedef void net_gone_fn(struct net_exchange *x);
 void net_on_gone(struct net_exchange *x, net_gone_fn *fn);
 
-/* Takes the buffer's bytes; the caller's buffer is empty afterwards.  `headers` is NULL
- * or "Name: value" lines that end with NULL. */
+/* Takes the buffer's bytes and leaves the buffer empty.  `headers` is NULL, or a list of
+ * "Name: value" lines that ends with NULL. */
 void net_answer(struct net_exchange *x, int status, const char *content_type,
                 const char *const *headers, struct buf *body);
 
-/* A reply that is made piece by piece (chunked, flushed after each).  `next` runs on
- * `lane` whenever the last piece was sent: it appends to `out` and says whether there
- * is more; a failed `out` breaks the connection, so that no client takes a part for the
- * whole. After NET_WAIT it is called again once somebody calls net_stream_wake().
- * `done` is called once, on `lane`, when the stream ended or its client left. */
+/* A reply made piece by piece (chunked, flushed after each).  `next` runs on `lane`
+ * whenever the last piece was sent.  It appends to `out` and returns whether there is
+ * more.  A failed `out` breaks the connection, so no client takes a part for the whole.
+ * After NET_WAIT the network calls it again after net_stream_wake().  `done` is called
+ * once, on `lane`, when the stream has ended or its client has left. */
 enum net_more { NET_MORE, NET_WAIT, NET_END };
 typedef enum net_more net_next_fn(void *arg, struct buf *out);
 typedef void net_done_fn(void *arg);
@@ -155,7 +136,7 @@ struct net_stream {
     net_next_fn *next;
     net_done_fn *done;
     void *arg;
-    const char *const *headers; /* as net_answer()'s; needed only while it is called */
+    const char *const *headers; /* as in net_answer(); borrowed during the call only */
 };
 void net_answer_stream(struct net_exchange *x, const char *content_type,
                        const struct net_stream *stream);
@@ -164,26 +145,26 @@ void net_stream_wake(struct net_exchange *x);
 
 /* ---- handing a request on -------------------------------------------------------- */
 
-/* The request goes to another server, and that one's reply is the answer: both are
- * passed on as they come, with bounded memory, for as long as they last.  Also after a
- * switch of protocols (WebSocket), when the two talk as they like.
+/* Sends the request to another server and answers with that server's reply.  Both are
+ * passed on as they arrive, in bounded memory, for as long as they last.  After a switch
+ * of protocols (WebSocket) the relay carries bytes in both directions.
  *
- * A body is streamed when net_limit_fn said NET_BODY_LATER for it: then the handler was
- * called when the headers were there, and an exchange that is answered otherwise loses
- * its connection.  Otherwise it was collected as ever.
+ * If net_limit_fn returned NET_BODY_LATER, the handler was called when the headers were
+ * complete, and the body is streamed.  Answering such an exchange in another way closes
+ * its connection.  Otherwise the body was collected as usual.
  *
- * Headers about the connection itself are the network's business and not passed on.
- * `header` is called for each other header of the reply, and writes what becomes of its
- * value; false: the client does not get it.  `refuse` is called instead when there was
- * no reply, and must answer: DET_UNREACHABLE, DET_TIMEOUT, DET_IO (it speaks no HTTP),
- * DET_BUSY, DET_NOMEM.  `done` is called once, last of all.  All three on any thread;
- * they must not wait.  What the struct points at lives until then. */
+ * Headers about the connection itself are not passed on.  The network calls `header` for
+ * each other header of the reply; it writes the value to pass on, or returns false to
+ * leave the header out.  If there was no reply, the network calls `refuse`, which must
+ * answer: DET_UNREACHABLE, DET_TIMEOUT, DET_IO (not HTTP), DET_BUSY, DET_NOMEM.  `done`
+ * is called once, last of all.  All three run on any thread and must not wait.  The
+ * memory that the struct points at must live until `done`. */
 typedef bool net_relay_header_fn(void *arg, const char *name, const char *value,
                                  struct buf *out);
 typedef void net_relay_refuse_fn(void *arg, struct net_exchange *x, det_status status,
                                  const char *sentence);
 struct net_relay {
-    const char *address; /* no name: nothing is looked up */
+    const char *address; /* numeric; names are not looked up */
     uint16_t port;
     const char *target;         /* path and query to ask for there */
     const char *const *headers; /* "Name: value" lines; ends with NULL */
@@ -198,15 +179,16 @@ void net_relay(struct net_exchange *x, const struct net_relay *to);
 
 /* ---- client ---------------------------------------------------------------------- */
 
-/* One connection, kept open between calls.  Not for two threads at once, except
+/* One connection, kept open between calls.  One thread at a time may use it, except for
  * net_client_cancel(). */
 det_status net_client_new(struct net *net, const char *host, uint16_t port,
                           struct net_client **ret_client, struct err *err);
 void net_client_free(struct net_client *client);
-/* The call under way, and all later ones, end with DET_TIMEOUT. */
+/* The call under way and all later ones end with DET_TIMEOUT. */
 void net_client_cancel(struct net_client *client);
 
-/* Bytes of a 2xx body as they arrive; anything but DET_OK ends the call with it. */
+/* Gets the bytes of a 2xx body as they arrive.  Any status but DET_OK ends the call with
+ * that status. */
 typedef det_status net_data_fn(void *arg, const char *bytes, size_t len,
                                struct err *err);
 
@@ -223,19 +205,20 @@ struct net_call {
 
 struct net_reply {
     int status;
-    struct buf
-        *body; /* the caller's, emptied first; gets what on_data did not; may be NULL */
-    char mark[NET_MARK_TEXT]; /* of whoever answers, known once `status` is; "": none */
-    /* The caller's, emptied first; gets "Name: value\n" for each header of the reply,
-     * known once `status` is.  NULL: nobody asks. */
+    /* The caller's buffer, emptied first; gets the bytes that on_data did not get.  May be
+     * NULL. */
+    struct buf *body;
+    char mark[NET_MARK_TEXT]; /* the server's, set when `status` is; "": none */
+    /* The caller's buffer, emptied first; gets "Name: value\n" for each header of the
+     * reply, when `status` is set.  NULL: not wanted. */
     struct buf *headers;
 };
 
-/* DET_OK whenever the server answered, whatever its status.  DET_UNREACHABLE: nobody
- * listens, or the connection broke; DET_TIMEOUT; DET_IO: what answers does not speak
- * HTTP; DET_TOO_LARGE: more than the body's limit.  The sentence names host and port.
- * A kept connection that turns out closed before the first byte of a reply is opened
- * again, once, and the request repeated: servers see a request twice at times. */
+/* DET_OK if the server answered, with any HTTP status.  DET_UNREACHABLE: nobody listens,
+ * or the connection broke; DET_TIMEOUT; DET_IO: the answer is not HTTP; DET_TOO_LARGE:
+ * more than the body's limit.  The error text names host and port.  If a kept connection
+ * turns out to be closed before the first byte of a reply, the client connects again and
+ * repeats the request, once: servers may see a request twice. */
 det_status net_call(struct net_client *client, const struct net_call *call,
                     struct net_reply *reply, struct err *err);
 

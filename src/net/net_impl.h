@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_impl.h - what the two networks share behind net.h.
  *
- * Each network embeds these structs as the first member of its own and fills in `ops`;
- * net.c dispatches.  The request itself is plain data, read by net.c without asking. */
+ * Each network embeds these structs as the first member of its own structs and fills in
+ * `ops`; net.c dispatches.  The request is plain data, which net.c reads without asking
+ * the network. */
 #ifndef NET_NET_IMPL_H
 #define NET_NET_IMPL_H
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "net/net.h"
 
+/* The parameters of net_answer(). */
 struct net_answer_with {
     int status;
     const char *content_type;
@@ -42,7 +44,7 @@ struct net_ops {
 
 struct net {
     const struct net_ops *ops;
-    struct exec *exec;
+    struct executor *exec;
 };
 
 struct net_server {
@@ -56,7 +58,7 @@ struct net_client {
 
 struct net_exchange {
     const struct net_ops *ops;
-    const char *path; /* into memory the network owns, as the query */
+    const char *path; /* path and query point into memory that the network owns */
     const char *query;
     char *headers; /* owned: name NUL value NUL ... NUL; or NULL */
     struct buf body;
@@ -66,30 +68,20 @@ struct net_exchange {
     bool is_loopback;
 };
 
-extern const struct net_ops net_memory_ops;
-
-/* The client's half of the real network. */
-det_status http_client_new(struct net *net, const char *host, uint16_t port,
-                           struct net_client **ret_client, struct err *err);
-void http_client_free(struct net_client *client);
-void http_client_cancel(struct net_client *client);
-det_status http_call(struct net_client *client, const struct net_call *call,
-                     struct net_reply *reply, struct err *err);
-
-/* "GET" and so on; NULL for NET_OTHER, which no client sends. */
+/* "GET" and so on; NULL for NET_OTHER, which clients never send. */
 const char *net_method_name(enum net_method method);
 enum net_method net_method_parse(const char *name);
 
-/* Cuts `uri` in two at its '?'; anything but "/..." and "*" is a problem. */
+/* Cuts `uri` in two at its '?'.  Anything but "/..." and "*" sets `problem`. */
 void net_exchange_set_uri(struct net_exchange *x, char *uri);
-/* Frees what the shared part owns. */
+/* Frees the headers and the body. */
 void net_exchange_done(struct net_exchange *x);
 
-/* DET_INVALID for a call that would not be one HTTP request: a method that is none,
+/* DET_INVALID for a call that would not make one valid HTTP request: an unknown method,
  * line breaks in a header, blanks in the path. */
 det_status net_call_check(const struct net_call *call, struct err *err);
 
-/* Splits "Name: value" in two; false when it is none. */
+/* Splits "Name: value" in two; returns false if the line is not a header. */
 struct net_header {
     const char *name;
     size_t name_len;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_system.c - the machine's network: server_http.c and client_http.c behind net.h.
- */
-#include "base/mem.h"
+/* net_system.c - binds server_http.c and client_http.c to net.h. */
+#include "net/net_system.h"
+
+#include "base/memory/mem.h"
+#include "net/client_http.h"
 #include "net/net_impl.h"
-#include "net/server_http.h"
+#include "net/server_http_impl.h"
 
 static void system_free(struct net *net)
 {
@@ -21,13 +23,13 @@ static const struct net_ops net_system_ops = {
     .stream_wake = http_stream_wake,
     .relay = http_relay,
     .peer_address = http_peer_address,
-    .client_new = http_client_new,
-    .client_free = http_client_free,
-    .client_cancel = http_client_cancel,
-    .call = http_call,
+    .client_new = client_http_new,
+    .client_free = client_http_free,
+    .client_cancel = client_http_cancel,
+    .call = client_http_call,
 };
 
-det_status net_system_new(struct exec *exec, struct net **ret_net, struct err *err)
+det_status net_system_new(struct executor *exec, struct net **ret_net, struct err *err)
 {
     struct net *net = mem_new(struct net);
 

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - the thread that moves bytes between clients and programs behind us.
+/* relay.c - the thread that moves bytes between clients and upstreams.
  *
  *   CONNECTING --> OPEN --head--> (HTTP) body until its end ------------------> OVER
  *                            \--> (101) waits for relay_switch() --> TUNNEL --> OVER
  *
- * Each relay is looked at (relay_step()) when one of its sockets can do what it waits
- * for, or when somebody kicked it: put bytes into `up`, took bytes from `down`, or
- * left.  A step does all that can be done without waiting, and then says to the kernel
- * what it waits for next.  What keeps it right:
+ * The thread steps a relay (relay_step()) when one of its sockets is ready, or when
+ * somebody kicked it: put bytes into `up`, took bytes from `down`, or left.  A step does
+ * everything that is possible without waiting, and then tells the kernel which events it
+ * waits for.  Invariants:
  *
- *   1. A socket that waits for nothing is out of the set: the kernel reports a broken
- *      one whatever was asked for, and the thread would spin.
- *   2. Interest in reading follows room, interest in writing follows bytes: that is the
- *      back pressure, in both directions.
- *   3. The relay's lock is held during a step's calls to the kernel, none of which
- *      wait.  The owner is called without it, except for `down`: who is told there may
- *      be gone a moment later, and takes the same lock to leave.
- *   4. Relays leave the list at the end of a round, so that an event which the kernel
- *      gave with others never points at one that is gone.
+ *   1. A socket that waits for nothing is not in the set: the kernel always reports a
+ *      broken socket, and the thread would spin.
+ *   2. A socket is read only while its ring has room, and written only while its ring has
+ *      bytes: that is the back pressure, in both directions.
+ *   3. A step holds the relay's lock during its calls to the kernel, none of which wait.
+ *      The owner is called without the lock, except for `down`: the stream told there
+ *      may end a moment later, and takes the same lock to leave.
+ *   4. Relays leave the list only after all events of a round were read, so no event
+ *      points at a relay that is gone.
  *
- * A program has CONNECT_US to accept and ANSWER_US to begin its reply; once it has, it
- * may be silent for as long as it likes (server-sent events are).  A tunnel is never
- * too old, but after one side has said its last word the other has LINGER_US.  Machines
- * that vanish are noticed by the kernel's keep-alive. */
+ * A program has CONNECT_US to accept and ANSWER_US to begin its reply.  After that it may
+ * be silent for any time (server-sent events are).  A tunnel has no time limit, but when
+ * one side has ended, the other has LINGER_US.  The kernel's keep-alive notices machines
+ * that vanish. */
 #include "net/relay.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
@@ -39,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 
 #define CONNECT_US INT64_C(10000000)
 #define ANSWER_US  INT64_C(600000000)
@@ -48,8 +49,8 @@
 enum {
     EVENTS = 64,
     TICK_MS = 1000,
-    ROUNDS = 8,       /* of reading, before another relay has its turn */
-    FRAME_BYTES = 48, /* around a chunk, and the last one */
+    ROUNDS = 8,       /* of reading, before the next relay gets its turn */
+    FRAME_BYTES = 48, /* more than the framing of a chunk and of the last chunk */
     PIECE_BYTES = 16384,
 };
 
@@ -59,11 +60,11 @@ struct relays {
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards the list's head and what follows */
-    struct relay *fresh;  /* not yet the thread's */
+    struct relay *fresh;  /* started, not yet in `list` */
     bool is_stopping;
-    struct relay *list; /* the thread's own */
+    struct relay *list; /* only the thread uses it */
     uint32_t most;
-    _Atomic uint32_t count; /* of those that hold memory */
+    _Atomic uint32_t count; /* of relays that hold memory */
 };
 
 static int64_t now_us(void)
@@ -76,29 +77,31 @@ static int64_t now_us(void)
 
 /* ---- rings ----------------------------------------------------------------------- */
 
-static size_t ring_room(const struct ring *ring)
+static size_t relay_ring_room(const struct relay_ring *ring)
 {
     return RELAY_BYTES - ring->len;
 }
 
-static void ring_put(struct ring *ring, const char *bytes, size_t len)
+static void relay_ring_put(struct relay_ring *ring, const char *bytes, size_t len)
 {
     size_t at = (ring->at + ring->len) % RELAY_BYTES;
     size_t first = MIN(len, RELAY_BYTES - at);
 
+    assert(len <= relay_ring_room(ring));
     memcpy(ring->bytes + at, bytes, first);
     memcpy(ring->bytes, bytes + first, len - first);
     ring->len += len;
 }
 
-/* The bytes at its beginning that lie together. */
-static size_t ring_run(const struct ring *ring)
+/* The length of the first contiguous run of bytes. */
+static size_t relay_ring_run(const struct relay_ring *ring)
 {
     return MIN(ring->len, RELAY_BYTES - ring->at);
 }
 
-static void ring_drop(struct ring *ring, size_t len)
+static void relay_ring_drop(struct relay_ring *ring, size_t len)
 {
+    assert(len <= ring->len);
     ring->at = (ring->at + len) % RELAY_BYTES;
     ring->len -= len;
 }
@@ -118,7 +121,7 @@ det_status relay_init(struct relay *relay, struct relays *relays,
     if (atomic_fetch_add(&relays->count, 1) >= relays->most) {
         relay_done(relay);
         return err_set(err, DET_BUSY,
-                       "%" PRIu32 " conversations are open, which is the most",
+                       "%" PRIu32 " requests are handed on already, which is the limit",
                        relays->most);
     }
     relay->up.bytes = mem_alloc(RELAY_BYTES);
@@ -140,7 +143,7 @@ void relay_done(struct relay *relay)
     atomic_fetch_sub(&relay->home->count, 1);
 }
 
-static void kick(struct relay *relay)
+static void kick_relay(struct relay *relay)
 {
     atomic_store(&relay->is_kicked, true);
     eventfd_write(relay->home->kick_fd, 1);
@@ -149,13 +152,13 @@ static void kick(struct relay *relay)
 void relay_abandon(struct relay *relay)
 {
     atomic_store(&relay->is_abandoned, true);
-    kick(relay);
+    kick_relay(relay);
 }
 
-/* Room for bytes of the body, beside what frames them. */
+/* Room for bytes of the body, without their framing. */
 static size_t up_room(const struct relay *relay)
 {
-    size_t room = ring_room(&relay->up);
+    size_t room = relay_ring_room(&relay->up);
 
     if (relay->is_chunked)
         room = room > FRAME_BYTES ? room - FRAME_BYTES : 0;
@@ -172,14 +175,14 @@ size_t relay_put(struct relay *relay, const char *bytes, size_t len)
     relay->wants_room = took < len;
     if (took && !relay->is_over && !relay->is_down_ended) {
         if (relay->is_chunked)
-            ring_put(&relay->up, frame,
-                     (size_t)snprintf(frame, sizeof(frame), "%zx\r\n", took));
-        ring_put(&relay->up, bytes, took);
+            relay_ring_put(&relay->up, frame,
+                           (size_t)snprintf(frame, sizeof(frame), "%zx\r\n", took));
+        relay_ring_put(&relay->up, bytes, took);
         if (relay->is_chunked)
-            ring_put(&relay->up, "\r\n", 2);
+            relay_ring_put(&relay->up, "\r\n", 2);
     }
     pthread_mutex_unlock(&relay->lock);
-    kick(relay);
+    kick_relay(relay);
     return took;
 }
 
@@ -197,10 +200,10 @@ void relay_put_end(struct relay *relay)
 {
     pthread_mutex_lock(&relay->lock);
     if (relay->is_chunked && !relay->is_up_ended && !relay->is_over)
-        ring_put(&relay->up, "0\r\n\r\n", 5); /* FRAME_BYTES leave room for it */
+        relay_ring_put(&relay->up, "0\r\n\r\n", 5); /* FRAME_BYTES keeps room for it */
     relay->is_up_ended = true;
     pthread_mutex_unlock(&relay->lock);
-    kick(relay);
+    kick_relay(relay);
 }
 
 bool relay_take(struct relay *relay, struct buf *out)
@@ -211,17 +214,17 @@ bool relay_take(struct relay *relay, struct buf *out)
     pthread_mutex_lock(&relay->lock);
     has_taken = relay->down.len;
     while (relay->down.len && !out->status) {
-        size_t len = ring_run(&relay->down);
+        size_t len = relay_ring_run(&relay->down);
 
         buf_add(out, relay->down.bytes + relay->down.at, len);
-        ring_drop(&relay->down, len);
+        relay_ring_drop(&relay->down, len);
     }
     has_more = !relay->is_down_ended && !relay->is_failed;
     if (relay->is_failed && !out->status)
         out->status = DET_UNREACHABLE;
     pthread_mutex_unlock(&relay->lock);
     if (has_more && has_taken)
-        kick(relay);
+        kick_relay(relay);
     return has_more;
 }
 
@@ -231,12 +234,12 @@ bool relay_switch(struct relay *relay, int client_fd, const char *bytes, size_t 
     bool is_over;
 
     pthread_mutex_lock(&relay->lock);
-    is_over = relay->is_over || len > ring_room(&relay->up);
+    is_over = relay->is_over || len > relay_ring_room(&relay->up);
     if (!is_over) {
         relay->client.fd = client_fd;
         relay->is_tunnel = true;
         relay->is_up_ended = relay->is_down_ended = false;
-        ring_put(&relay->up, bytes, len);
+        relay_ring_put(&relay->up, bytes, len);
         (void)setsockopt(client_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         (void)setsockopt(client_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
@@ -244,56 +247,59 @@ bool relay_switch(struct relay *relay, int client_fd, const char *bytes, size_t 
     if (is_over)
         relay_abandon(relay);
     else
-        kick(relay);
+        kick_relay(relay);
     return !is_over;
 }
 
 /* ---- moving bytes, with the relay's lock held ------------------------------------ */
 
-static void fail(struct relay *relay, det_status status, const char *sentence)
+static void fail_relay(struct relay *relay, det_status status, const char *sentence)
 {
     if (!relay->is_failed)
         (void)err_set(&relay->err, status, "%s", sentence);
     relay->is_failed = true;
 }
 
-static bool is_later(int code)
+/* True if the call may be repeated later. */
+static bool is_temporary(int code)
 {
     return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
 }
 
-/* As much as the socket takes; false: it is broken. */
-static bool push(struct ring *ring, int fd)
+/* Sends as much as the socket takes; returns false if the socket is broken. */
+static bool push_ring(struct relay_ring *ring, int fd)
 {
     while (ring->len) {
-        ssize_t n = send(fd, ring->bytes + ring->at, ring_run(ring),
+        ssize_t n = send(fd, ring->bytes + ring->at, relay_ring_run(ring),
                          MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0)
-            return is_later(errno);
-        ring_drop(ring, (size_t)n);
+            return is_temporary(errno);
+        relay_ring_drop(ring, (size_t)n);
     }
     return true;
 }
 
-/* As much as there is and fits; false: it is broken. */
-static bool pull(struct ring *ring, int fd, bool *is_ended)
+/* Receives as much as has arrived and fits; returns false if the socket is broken. */
+static bool pull_ring(struct relay_ring *ring, int fd, bool *is_ended)
 {
     char piece[PIECE_BYTES];
 
-    for (int i = 0; i < ROUNDS && ring_room(ring) && !*is_ended; i++) {
-        ssize_t n = recv(fd, piece, MIN(sizeof(piece), ring_room(ring)), MSG_DONTWAIT);
+    for (int i = 0; i < ROUNDS && relay_ring_room(ring) && !*is_ended; i++) {
+        ssize_t n =
+            recv(fd, piece, MIN(sizeof(piece), relay_ring_room(ring)), MSG_DONTWAIT);
 
         if (n < 0)
-            return is_later(errno);
+            return is_temporary(errno);
         *is_ended = !n;
-        ring_put(ring, piece, (size_t)n);
+        relay_ring_put(ring, piece, (size_t)n);
     }
     return true;
 }
 
-/* Once a side has said its last word and all of it was passed on, the other hears. */
-static void pass_end(const struct ring *ring, bool is_ended, int fd, bool *is_shut)
+/* When one side has ended and all its bytes were passed on, ends the other direction. */
+static void pass_end(const struct relay_ring *ring, bool is_ended, int fd,
+                     bool *is_shut)
 {
     if (!is_ended || ring->len || *is_shut)
         return;
@@ -305,12 +311,13 @@ static void step_tunnel(struct relay *relay)
 {
     int up = relay->upstream.fd;
     int client = relay->client.fd;
-    bool is_well =
-        pull(&relay->up, client, &relay->is_up_ended) && push(&relay->up, up) &&
-        pull(&relay->down, up, &relay->is_down_ended) && push(&relay->down, client);
+    bool is_well = pull_ring(&relay->up, client, &relay->is_up_ended) &&
+                   push_ring(&relay->up, up) &&
+                   pull_ring(&relay->down, up, &relay->is_down_ended) &&
+                   push_ring(&relay->down, client);
 
     if (!is_well) {
-        fail(relay, DET_UNREACHABLE, "the connection broke");
+        fail_relay(relay, DET_UNREACHABLE, "the connection broke");
         return;
     }
     pass_end(&relay->up, relay->is_up_ended, up, &relay->is_up_shut);
@@ -328,15 +335,15 @@ static void check_connected(struct relay *relay)
     if (poll(&row, 1, 0) != 1)
         return;
     if (getsockopt(relay->upstream.fd, SOL_SOCKET, SO_ERROR, &code, &size) || code) {
-        fail(relay, DET_UNREACHABLE, "nobody listens there");
+        fail_relay(relay, DET_UNREACHABLE, "nobody listens there");
         return;
     }
     relay->is_connected = true;
     relay->deadline_us = now_us() + ANSWER_US;
 }
 
-/* A program may answer before it has read all of the request; then it closes, and what
- * is left cannot be sent.  That alone is no failure: its answer may be there. */
+/* A program may answer and close before it has read the whole request, so the rest cannot
+ * be sent.  That alone does not fail the relay: the answer may have arrived. */
 static void send_request(struct relay *relay)
 {
     struct buf *opening = &relay->opening;
@@ -345,19 +352,19 @@ static void send_request(struct relay *relay)
         ssize_t n = send(relay->upstream.fd, opening->data + relay->opened,
                          opening->len - relay->opened, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-        if (n < 0 && is_later(errno))
+        if (n < 0 && is_temporary(errno))
             return;
         if (n < 0)
             break;
         relay->opened += (size_t)n;
     }
-    if (relay->opened < opening->len || !push(&relay->up, relay->upstream.fd)) {
+    if (relay->opened < opening->len || !push_ring(&relay->up, relay->upstream.fd)) {
         relay->opened = opening->len;
         relay->up.len = 0;
     }
 }
 
-/* What came of the reply: its body goes down, and so does what follows a 101. */
+/* Puts the body of the reply into `down`, and also the bytes that follow a 101. */
 static void read_piece(struct relay *relay, const char *bytes, size_t len)
 {
     struct reply *reply = &relay->reply;
@@ -371,16 +378,16 @@ static void read_piece(struct relay *relay, const char *bytes, size_t len)
             relay->is_failed = true;
             return;
         }
-        ring_put(&relay->down, body.at, body.len);
+        relay_ring_put(&relay->down, body.at, body.len);
         relay->has_news = relay->has_news || body.len;
         at += used;
     }
     if (reply->state == REPLY_DONE && reply->status == 101)
-        ring_put(&relay->down, bytes + at, len - at);
+        relay_ring_put(&relay->down, bytes + at, len - at);
     relay->is_down_ended = reply->state == REPLY_DONE && reply->status != 101;
 }
 
-/* All of the 101's head is there: what follows is another protocol's. */
+/* True if the head of a 101 is complete: the following bytes are of another protocol. */
 static bool has_switched(const struct relay *relay)
 {
     return relay->reply.state == REPLY_DONE && relay->reply.status == 101;
@@ -391,24 +398,25 @@ static void read_reply(struct relay *relay)
     struct reply *reply = &relay->reply;
     char piece[PIECE_BYTES];
 
-    for (int i = 0; i < ROUNDS && ring_room(&relay->down) && !relay->is_down_ended &&
-                    !relay->is_failed && !has_switched(relay);
+    for (int i = 0; i < ROUNDS && relay_ring_room(&relay->down) &&
+                    !relay->is_down_ended && !relay->is_failed && !has_switched(relay);
          i++) {
-        size_t room = MIN(sizeof(piece), ring_room(&relay->down));
+        size_t room = MIN(sizeof(piece), relay_ring_room(&relay->down));
         ssize_t n = recv(relay->upstream.fd, piece, room, MSG_DONTWAIT);
 
-        if (n < 0 && is_later(errno))
+        if (n < 0 && is_temporary(errno))
             return;
         if (n > 0)
             read_piece(relay, piece, (size_t)n);
         else if (!n && reply_close(reply))
             relay->is_down_ended = true;
         else
-            fail(relay, DET_UNREACHABLE, "it closed the connection without an answer");
+            fail_relay(relay, DET_UNREACHABLE,
+                       "it closed the connection without an answer");
     }
 }
 
-static bool head_is_there(const struct relay *relay)
+static bool has_reply_head(const struct relay *relay)
 {
     return relay->reply.state > REPLY_HEADERS;
 }
@@ -425,7 +433,7 @@ static void step_http(struct relay *relay)
 
 /* ---- the thread ------------------------------------------------------------------ */
 
-static void want(struct relay *relay, struct relay_end *end, uint32_t events)
+static void want_events(struct relay *relay, struct relay_end *end, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = end};
     int set = relay->home->epoll_fd;
@@ -439,13 +447,13 @@ static void want(struct relay *relay, struct relay_end *end, uint32_t events)
         code = epoll_ctl(set, end->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, end->fd,
                          &event);
     if (code)
-        fail(relay, DET_IO, "the kernel does not watch its connection");
+        fail_relay(relay, DET_IO, "the kernel cannot watch its connection");
     end->events = code ? 0 : events;
 }
 
-static void want_next(struct relay *relay)
+static void want_next_events(struct relay *relay)
 {
-    bool may_read = !relay->is_down_ended && ring_room(&relay->down);
+    bool may_read = !relay->is_down_ended && relay_ring_room(&relay->down);
     bool must_write =
         !relay->is_connected || relay->opened < relay->opening.len || relay->up.len;
     bool is_switching = has_switched(relay) && !relay->is_tunnel;
@@ -456,12 +464,12 @@ static void want_next(struct relay *relay)
         up |= EPOLLOUT;
     if (relay->is_connected && may_read && !is_switching)
         up |= EPOLLIN;
-    if (relay->is_tunnel && !relay->is_up_ended && ring_room(&relay->up))
+    if (relay->is_tunnel && !relay->is_up_ended && relay_ring_room(&relay->up))
         client |= EPOLLIN;
     if (relay->is_tunnel && relay->down.len)
         client |= EPOLLOUT;
-    want(relay, &relay->upstream, up);
-    want(relay, &relay->client, client);
+    want_events(relay, &relay->upstream, up);
+    want_events(relay, &relay->client, client);
 }
 
 static void check_deadline(struct relay *relay)
@@ -469,9 +477,9 @@ static void check_deadline(struct relay *relay)
     int64_t deadline_us = relay->deadline_us;
 
     if (deadline_us && now_us() >= deadline_us)
-        fail(relay, DET_TIMEOUT, "it does not answer");
+        fail_relay(relay, DET_TIMEOUT, "it does not answer");
     if (relay->is_abandoned)
-        fail(relay, DET_UNREACHABLE, "the client has left");
+        fail_relay(relay, DET_UNREACHABLE, "the client has left");
 }
 
 static bool is_finished(const struct relay *relay)
@@ -483,18 +491,19 @@ static bool is_finished(const struct relay *relay)
     return relay->is_down_ended && relay->has_head;
 }
 
-/* With the lock held: the sockets go; the client's is its owner's. */
-static void finish(struct relay *relay)
+/* With the lock held.  Closes the upstream's socket; the client's belongs to the owner. */
+static void finish_relay(struct relay *relay)
 {
-    want(relay, &relay->upstream, 0);
-    want(relay, &relay->client, 0);
+    want_events(relay, &relay->upstream, 0);
+    want_events(relay, &relay->client, 0);
     close(relay->upstream.fd);
     relay->upstream.fd = -1;
     relay->is_over = true;
 }
 
-/* What can be done without waiting; says whether the reply's head has come. */
-static bool relay_move(struct relay *relay)
+/* Does everything possible without waiting.  Returns true if the reply's head has just
+ * arrived. */
+static bool move_bytes(struct relay *relay)
 {
     bool has_head;
 
@@ -504,14 +513,14 @@ static bool relay_move(struct relay *relay)
         step_tunnel(relay);
     else if (!relay->is_failed)
         step_http(relay);
-    has_head = !relay->has_head && head_is_there(relay);
+    has_head = !relay->has_head && has_reply_head(relay);
     if (has_head)
         relay->deadline_us = 0;
     pthread_mutex_unlock(&relay->lock);
     return has_head;
 }
 
-/* With the lock held: the stream hears of bytes, and of the end. */
+/* With the lock held.  Tells the owner's stream of new bytes, and of the end. */
 static void tell_stream(struct relay *relay, bool is_over)
 {
     if (!relay->has_head || relay->is_tunnel || !(relay->has_news || is_over))
@@ -520,10 +529,10 @@ static void tell_stream(struct relay *relay, bool is_over)
     relay->owner->down(relay);
 }
 
-/* True: it is over. */
+/* Returns true if the relay is over. */
 static bool relay_step(struct relay *relay)
 {
-    bool has_head = relay_move(relay);
+    bool has_head = move_bytes(relay);
     bool has_room;
     bool is_over;
 
@@ -536,10 +545,10 @@ static bool relay_step(struct relay *relay)
     if (has_room)
         relay->wants_room = false;
     if (!is_finished(relay))
-        want_next(relay);
-    is_over = is_finished(relay); /* also when the kernel does not watch it */
+        want_next_events(relay);
+    is_over = is_finished(relay); /* also if the kernel refused to watch it */
     if (is_over)
-        finish(relay);
+        finish_relay(relay);
     tell_stream(relay, is_over);
     pthread_mutex_unlock(&relay->lock);
 
@@ -558,8 +567,8 @@ static void list_remove(struct relays *relays, struct relay *relay)
         relays->list = relay->next;
 }
 
-/* New ones join; says whether it is time to stop. */
-static bool list_join(struct relays *relays)
+/* Takes new relays into the list.  Returns true if it is time to stop. */
+static bool list_take_fresh(struct relays *relays)
 {
     struct relay *fresh;
     bool is_stopping;
@@ -583,16 +592,16 @@ static bool list_join(struct relays *relays)
     return is_stopping;
 }
 
-static void stop_one(struct relay *relay)
+static void stop_relay(struct relay *relay)
 {
     pthread_mutex_lock(&relay->lock);
-    fail(relay, DET_BUSY, "the master is stopping");
+    fail_relay(relay, DET_BUSY, "the master is stopping");
     pthread_mutex_unlock(&relay->lock);
     relay->is_kicked = true;
 }
 
-/* Who was kicked, and who is late. */
-static void look_at_all(struct relays *relays, bool is_stopping)
+/* Steps the relays that were kicked and those whose deadline has passed. */
+static void step_due_relays(struct relays *relays, bool is_stopping)
 {
     int64_t now = now_us();
     struct relay *next;
@@ -602,7 +611,7 @@ static void look_at_all(struct relays *relays, bool is_stopping)
 
         next = relay->next;
         if (is_stopping)
-            stop_one(relay);
+            stop_relay(relay);
         if (!atomic_exchange(&relay->is_kicked, false) &&
             (!deadline_us || now < deadline_us))
             continue;
@@ -632,8 +641,8 @@ static void *relays_run(void *arg)
             else
                 (void)eventfd_read(relays->kick_fd, &ignored);
         }
-        is_stopping = list_join(relays);
-        look_at_all(relays, is_stopping);
+        is_stopping = list_take_fresh(relays);
+        step_due_relays(relays, is_stopping);
     }
     return NULL;
 }
@@ -662,7 +671,7 @@ det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err
     return DET_OK;
 }
 
-/* Under the lock.  Signals are for the program's own threads. */
+/* Under the lock.  Blocks signals there: the program's own threads handle them. */
 static int start_thread(struct relays *relays)
 {
     sigset_t all;
@@ -704,8 +713,8 @@ void relays_free(struct relays *relays)
     mem_free(relays);
 }
 
-static socklen_t address_of(const char *text, uint16_t port,
-                            struct sockaddr_storage *ret_address)
+static socklen_t parse_address(const char *text, uint16_t port,
+                               struct sockaddr_storage *ret_address)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -726,7 +735,7 @@ static det_status begin_connect(const char *address, uint16_t port, int *ret_fd,
 {
     static const int on = 1;
     struct sockaddr_storage at = {0};
-    socklen_t size = address_of(address, port, &at);
+    socklen_t size = parse_address(address, port, &at);
     int fd;
 
     if (!size)
@@ -752,6 +761,7 @@ det_status relay_start(struct relay *relay, const char *address, uint16_t port,
     det_status st;
     int code = 0;
 
+    assert(relay->upstream.fd < 0);
     if (relay->opening.status)
         return err_default(err, relay->opening.status);
     st = begin_connect(address, port, &fd, err);

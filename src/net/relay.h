@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.h - a conversation between a client of ours and a program behind us.
+/* relay.h - carries one request to a program behind us (the upstream), and its reply back.
  *
  *   client --up--> relay --> upstream
  *   client <--down-- relay <-- upstream
  *
- * Two rings of RELAY_BYTES each are all that a relay holds: whoever is slow makes the
- * other side wait, and no body is ever in memory as a whole.  One thread with an epoll
- * set moves the bytes of all relays; nobody else touches their sockets.
+ * A relay holds two rings of RELAY_BYTES each and no more: a slow side makes the other
+ * side wait, and no body is ever in memory as a whole.  One thread with an epoll set moves
+ * the bytes of all relays; no other thread touches their sockets.
  *
- * It begins as HTTP: the opening (a request's head) is sent, then what the client puts
- * into `up`; the reply is parsed, its body put into `down`.  When the reply is a 101
- * that was asked for, the owner brings the client's socket (relay_switch()), and the
- * relay only carries bytes from then on: a *tunnel*.
+ * A relay begins as HTTP.  It sends the opening (the head of the request), then the bytes
+ * that the client puts into `up`.  It parses the reply and puts its body into `down`.  If
+ * the reply is a 101 that we asked for, the owner hands over the client's socket
+ * (relay_switch()).  From then on the relay is a *tunnel*, which only carries bytes.
  *
  * Threads: every function may be called from any thread.  The owner's functions run on
- * the relays' thread, without a lock unless it says so.  Who calls must know that the
- * relay is there: after `over`, the last call of all, the thread has forgotten it. */
+ * the relays' thread, without a lock unless stated otherwise.  The caller must know that
+ * the relay still exists: `over` is the last call, after which the thread has forgotten
+ * it. */
 #ifndef NET_RELAY_H
 #define NET_RELAY_H
 
@@ -25,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/memory/buf.h"
 #include "net/reply.h"
 
 struct relay;
@@ -34,7 +35,7 @@ struct relays;
 
 enum { RELAY_BYTES = 65536 };
 
-struct ring {
+struct relay_ring {
     char *bytes;
     size_t at;
     size_t len;
@@ -43,25 +44,25 @@ struct ring {
 struct relay_end {
     struct relay *relay;
     int fd;
-    uint32_t events; /* that the epoll set has for it; 0: it is not in the set */
+    uint32_t events; /* its events in the epoll set; 0: it is not in the set */
 };
 
 struct relay_owner {
-    /* The reply's head is there: `reply` and `head`. */
+    /* The head of the reply is complete: see `reply` and `head`. */
     void (*head)(struct relay *relay);
-    /* With the relay's lock held: bytes of the body have come, or their end. */
+    /* Bytes of the body have arrived, or its end.  Called with the relay's lock held. */
     void (*down)(struct relay *relay);
-    /* There is room in `up` again after relay_put() had found none. */
+    /* There is room in `up` again, after relay_put() found too little. */
     void (*room)(struct relay *relay);
     /* Nothing more will happen. */
     void (*over)(struct relay *relay);
 };
 
-/* Embedded in the owner's own. */
+/* Embedded in the owner's struct. */
 struct relay {
     const struct relay_owner *owner;
     struct relays *home;
-    struct relay *next; /* the thread's list */
+    struct relay *next; /* in the list of the relays' thread */
     struct relay *prev;
     _Atomic bool is_kicked;
     _Atomic bool is_abandoned; /* the client has left */
@@ -71,9 +72,9 @@ struct relay {
     struct relay_end upstream;
     struct relay_end client; /* of a tunnel */
     struct buf opening;
-    size_t opened; /* bytes of it that were sent */
-    struct ring up;
-    struct ring down;
+    size_t opened; /* how much of it was sent */
+    struct relay_ring up;
+    struct relay_ring down;
     struct reply reply;
     struct buf head; /* "Name: value\n" for each header of the reply */
     struct err err;  /* why it failed */
@@ -81,47 +82,47 @@ struct relay {
     bool is_chunked; /* the body goes up in chunks */
     bool is_up_ended;
     bool is_down_ended;
-    bool is_up_shut;   /* the upstream was told */
-    bool is_down_shut; /* the client was told */
-    bool wants_room;
-    bool has_news; /* that `down` was not called for yet */
-    bool has_head; /* its owner was told */
+    bool is_up_shut;   /* the upstream was told of the end */
+    bool is_down_shut; /* the client was told of the end */
+    bool wants_room;   /* call `room` when there is some */
+    bool has_news;     /* bytes in `down` of which the owner was not told yet */
+    bool has_head;     /* the owner was told of the head */
     bool is_tunnel;
     bool is_failed;
     bool is_over;
 };
 
-/* `most` at once.  The thread is started with the first of them.  relays_stop() ends
- * what is open; then relays_free(), when nobody refers to a relay any more. */
+/* At most `most` relays at once.  The first one starts the thread.  relays_stop() ends
+ * the open relays.  Call relays_free() when nobody refers to a relay any more. */
 det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err);
 void relays_stop(struct relays *relays);
 void relays_free(struct relays *relays);
 
-/* Prepares `relay` (zeroed); relay_done() frees what it has.  Whoever made it writes
- * the opening, and says what is known of the reply (a HEAD was asked, a 101 may come).
- * DET_BUSY: there are too many. */
+/* Prepares a zeroed `relay`; relay_done() frees its memory.  Then the owner writes the
+ * opening and sets what is known of the reply (the request is a HEAD, a 101 may come).
+ * DET_BUSY: there are too many relays. */
 det_status relay_init(struct relay *relay, struct relays *relays,
                       const struct relay_owner *owner, struct err *err);
 void relay_done(struct relay *relay);
 
-/* Begins: connects to an address (names are not looked up) and sends the opening.  Any
- * failure after DET_OK is told by `over`; otherwise the thread knows nothing of it. */
+/* Connects to a numeric address and sends the opening.  After DET_OK the thread owns the
+ * relay and reports its end, failures included, by `over`; otherwise it never saw it. */
 det_status relay_start(struct relay *relay, const char *address, uint16_t port,
                        struct err *err);
 
-/* As many bytes of the request's body as there is room for now; the rest is asked for
- * by `room`.  A relay that is over takes all, and forgets them. */
+/* Takes as many bytes of the request's body as fit now and returns their number; `room`
+ * is called when there is room for the rest.  A relay that is over discards all bytes. */
 size_t relay_put(struct relay *relay, const char *bytes, size_t len);
 bool relay_has_room(struct relay *relay);
 /* The body is complete. */
 void relay_put_end(struct relay *relay);
 
-/* What is there of the reply's body goes to `out`.  True: more will come.  A failed
- * `out`: the reply broke off. */
+/* Appends the bytes of the reply's body that have arrived to `out`.  Returns true if more
+ * will come.  Sets `out->status` if the reply broke off. */
 bool relay_take(struct relay *relay, struct buf *out);
 
-/* The client's socket, borrowed until `over`, and the first bytes that came from it.
- * False: it is over already. */
+/* Hands over the client's socket, borrowed until `over`, and the first bytes that came
+ * from it.  Returns false if the relay is over already. */
 bool relay_switch(struct relay *relay, int client_fd, const char *bytes, size_t len);
 
 /* The client has left: `over` follows. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - the client's parser.  Strict where two readers could disagree (lengths,
- * chunk sizes, folded headers), lenient where they could not (bare LF, unknown
+/* reply.c - the client's parser.  It is strict where two parsers could disagree (lengths,
+ * chunk sizes, folded headers) and lenient where they could not (bare LF, unknown
  * headers). */
 #include "net/reply.h"
 
@@ -44,7 +44,7 @@ static det_status read_status(struct reply *reply, const char *line, struct err 
     if (reply->status < 100 || (*at && *at != ' '))
         return not_http(err, "its status is not a number");
     reply->has_length = reply->is_chunked = false;
-    if (reply->headers) /* of a 1xx before */
+    if (reply->headers) /* they may be of an earlier 1xx */
         buf_clear(reply->headers);
     reply->state = REPLY_HEADERS;
     return DET_OK;
@@ -89,8 +89,8 @@ static bool has_word(const char *list, const char *word)
     return reply_has_word(list, word, strlen(word));
 }
 
-/* One that is too long is nobody's we know. */
-static void take_mark(struct reply *reply, const char *value)
+/* An over-long mark cannot be ours. */
+static void read_mark(struct reply *reply, const char *value)
 {
     size_t len = strcspn(value, " \t");
 
@@ -100,7 +100,7 @@ static void take_mark(struct reply *reply, const char *value)
     reply->mark[len] = '\0';
 }
 
-/* For whoever asks for the headers. */
+/* For callers who want the headers. */
 static det_status keep_header(struct reply *reply, const char *line, struct err *err)
 {
     const char *colon = strchr(line, ':');
@@ -132,7 +132,7 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
             reply->keeps_alive = true;
     }
     if (name_len == sizeof(NET_MARK) - 1 && !strncasecmp(line, NET_MARK, name_len))
-        take_mark(reply, value);
+        read_mark(reply, value);
     if (name_len == 17 && !strncasecmp(line, "Transfer-Encoding", name_len)) {
         if (!has_word(value, "chunked"))
             return not_http(err, "it is encoded in a way that was not asked for");
@@ -141,7 +141,7 @@ static det_status read_header(struct reply *reply, const char *line, struct err 
     return DET_OK;
 }
 
-/* The empty line behind the headers: what follows? */
+/* The empty line after the headers decides what follows. */
 static det_status end_headers(struct reply *reply, struct err *err)
 {
     if (reply->status == 101 && !reply->may_switch)
@@ -159,7 +159,7 @@ static det_status end_headers(struct reply *reply, struct err *err)
         return DET_OK;
     }
     if (reply->is_chunked) {
-        if (reply->has_length) /* somebody in between may have read it otherwise */
+        if (reply->has_length) /* a proxy may have read it differently */
             reply->keeps_alive = false;
         reply->state = REPLY_SIZE;
     } else if (reply->has_length) {
@@ -225,7 +225,7 @@ static det_status read_line(struct reply *reply, const char *line, struct err *e
     return not_http(err, "it has lines in its body");
 }
 
-/* Gathers a line; reads it when it is complete. */
+/* Collects a line and parses it when it is complete. */
 static det_status feed_line(struct reply *reply, const char *bytes, size_t len,
                             size_t *ret_used, struct err *err)
 {

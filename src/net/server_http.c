@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_http.c - the real server: libmicrohttpd's threads read and write, owners
- * answer.
+/* server_http.c - the real server: libmicrohttpd's threads read requests and write
+ * replies, owners answer.
+ *
+ * Why libmicrohttpd: a suspended connection costs 5 KB and no thread; it was measured
+ * against eight other libraries.
  *
  *   libmicrohttpd's thread                         any thread
  *   ----------------------                         ----------
@@ -10,45 +13,48 @@
  *   on_access    queues the response      <--------/
  *   on_completed frees the exchange
  *
- * What keeps it right:
+ * Invariants:
  *
- *   1. A connection is suspended before anybody else can know its exchange, so that a
- *      resume never comes before its suspend.
- *   2. OPEN is left once, under the server's lock; who leaves it resumes, and touches
- * the exchange no more.
- *   3. An exchange is freed by the last of: libmicrohttpd (is_sent), the owner
- * (!is_held), the stream's done().
- *   4. `suspended` counts connections until their resume has returned; the daemon is
- *      stopped only at 0, because it aborts on suspended connections, and because a
- * resume still writes to the daemon after the connection is its own again.
- *   5. A server that is freed answers for the owners.  They may hold their exchange on
- *      (hence the copies) and the last one frees the struct.
+ *   1. A connection is suspended before anybody else can know its exchange, so no resume
+ *      comes before its suspend.
+ *   2. An exchange leaves OPEN once, under the server's lock.  The thread that does it
+ *      resumes the connection and does not touch the exchange after that.
+ *   3. The last of these three frees an exchange: libmicrohttpd (is_sent), the owner
+ *      (!is_held), the stream's done().
+ *   4. `suspended` counts connections until their resume has returned.  The daemon is
+ *      stopped only at 0: it aborts if connections are suspended, and a resume still
+ *      writes to the daemon after the daemon has the connection again.
+ *   5. A server that is freed answers for the owners.  They may keep their exchanges
+ *      (hence the copies), and the last one frees the server's struct.
  *
- * Under the lock no function of libmicrohttpd is called but get_connection_info(),
- * which only reads.  Lock order: the server's before the watcher's; neither is held
- * when an owner's function runs.
+ * Under the lock we call no function of libmicrohttpd except get_connection_info(), which
+ * only reads.  Lock order: the server's before the watcher's.  Neither is held while an
+ * owner's function runs.
  *
- * An idle long poll costs 5.9 KB in all, of it 5.0 KB libmicrohttpd's (9,000 clients
- * with a token in their headers).  Each resume makes libmicrohttpd walk all its
- * suspended connections: with those 9,000 the rate of other requests fell by a third.
+ * An idle long poll costs 5.9 KB in all, 5.0 KB of it in libmicrohttpd (9,000 clients
+ * with a token in their headers).  Each resume makes libmicrohttpd walk over all its
+ * suspended connections: with those 9,000, the rate of other requests fell by a third.
  */
-#include "net/server_http.h"
+#include "net/server_http_impl.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
+#include "net/listen.h"
+#include "net/peer_owner.h"
 #include "net/relay.h"
 
 enum {
-    IDLE_SECONDS = 75,        /* a kept connection, or one that stopped in the middle */
-    DRAIN_SECONDS = 5,        /* for replies under way when a server is freed */
+    IDLE_SECONDS = 75,        /* limit for a kept or stalled connection */
+    DRAIN_SECONDS = 5,        /* limit for replies under way when a server is freed */
     CONNECTION_BYTES = 16384, /* also the limit on a request's headers */
     DEFAULT_CONNECTIONS = 16384,
     DEFAULT_RELAYS = 2048, /* of 128 KB each */
@@ -78,8 +84,9 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
     return x;
 }
 
-/* One for the server's owner or an exchange less; the last one frees it. */
-static void server_leave(struct http_server *server)
+/* Called once for each exchange and once for the owner; the last call frees the server.
+ */
+static void server_release(struct http_server *server)
 {
     bool is_last;
 
@@ -88,7 +95,7 @@ static void server_leave(struct http_server *server)
     pthread_mutex_unlock(&server->lock);
     if (!is_last)
         return;
-    gone_free(server->gone);
+    client_watch_free(server->watcher);
     relays_free(server->relays);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
@@ -103,13 +110,14 @@ void http_exchange_free(struct http_exchange *x)
     net_exchange_done(&x->base);
     buf_done(&x->stream.piece);
     mem_free(x);
-    server_leave(server);
+    server_release(server);
 }
 
 void http_link(struct http_exchange *x)
 {
     struct http_server *server = x->server;
 
+    assert(!x->next && !x->prev && server->list != x);
     x->next = server->list;
     if (x->next)
         x->next->prev = x;
@@ -132,6 +140,7 @@ void http_unlink(struct http_exchange *x)
 bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status,
                 bool *ret_resume)
 {
+    assert(response);
     *ret_resume = false;
     if (x->phase != HTTP_OPEN && x->phase != HTTP_BODY)
         return false;
@@ -152,6 +161,7 @@ void http_resume(struct http_exchange *x)
     server->mhd.resume_connection(x->connection);
     /* From here on `x` may be freed. */
     pthread_mutex_lock(&server->lock);
+    assert(server->suspended);
     server->suspended--;
     if (server->is_closing)
         pthread_cond_broadcast(&server->changed);
@@ -195,7 +205,7 @@ static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
-/* As its headers tell: one of no length is none. */
+/* Decides by the headers: a body of length 0 does not count. */
 static bool has_body(const struct net_exchange *x)
 {
     const char *length = net_request_header(x, "Content-Length");
@@ -228,14 +238,14 @@ static void request_start(struct http_exchange *x, const char *method)
         size_t limit = x->server->body_limit(x->server->arg, &x->base);
 
         x->is_later = limit == NET_BODY_LATER && has_body(&x->base);
-        x->base.body.limit = /* where 0 would mean that there is none */
+        x->base.body.limit = /* where 0 would mean "no limit" */
             MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit), 1u);
     }
 }
 
-/* A body that is too large is read off to its end: a client that is still sending would
- * not see an answer that comes before. */
-static void request_add(struct http_exchange *x, const char *bytes, size_t len)
+/* Reads a body that is too large to its end and discards it: a client that is still
+ * sending would not see an earlier answer. */
+static void request_add_body(struct http_exchange *x, const char *bytes, size_t len)
 {
     struct buf *body = &x->base.body;
 
@@ -249,7 +259,7 @@ static void request_add(struct http_exchange *x, const char *bytes, size_t len)
     body->status = DET_OK;
 }
 
-/* The request is complete: to the handler with it. */
+/* The request is complete: calls the handler. */
 static void request_hand_over(struct http_exchange *x)
 {
     struct http_server *server = x->server;
@@ -293,7 +303,7 @@ static enum MHD_Result request_reply(struct http_exchange *x)
     pthread_mutex_unlock(&server->lock);
 
     result = server->mhd.queue_response(x->connection, status, response);
-    http_response_free(server, response); /* the connection has its own reference */
+    http_response_free(server, response); /* the connection holds a reference */
     return result;
 }
 
@@ -321,9 +331,9 @@ static enum http_phase phase_of(struct http_exchange *x)
     return phase;
 }
 
-/* There was no room for all of it: until there is, nothing more is read.  Room that
- * came, or an answer, between the look and the suspend is seen by the second look. */
-static void body_park(struct http_exchange *x)
+/* There was no room for all bytes: stops reading until there is.  The second check sees
+ * room or an answer that came between the first check and the suspend. */
+static void park_body(struct http_exchange *x)
 {
     struct http_server *server = x->server;
     bool is_parked;
@@ -339,15 +349,15 @@ static void body_park(struct http_exchange *x)
         http_unpark(x);
 }
 
-static void body_piece(struct http_exchange *x, const char *bytes, size_t *size)
+static void pass_body_piece(struct http_exchange *x, const char *bytes, size_t *size)
 {
     *size = phase_of(x) == HTTP_BODY ? http_relay_body(x, bytes, *size) : 0;
     if (*size)
-        body_park(x);
+        park_body(x);
 }
 
-/* The body is complete: the exchange waits for its answer, or has it. */
-static void body_end(struct http_exchange *x)
+/* The body is complete; the exchange may be answered already. */
+static void pass_body_end(struct http_exchange *x)
 {
     struct http_server *server = x->server;
     bool is_resumable;
@@ -364,8 +374,8 @@ static void body_end(struct http_exchange *x)
         http_relay_body_end(x);
 }
 
-/* The call after the headers comes a second time when a connection was suspended in
- * it. */
+/* libmicrohttpd repeats the call after the headers if the connection was suspended in it.
+ */
 static enum MHD_Result body_access(struct http_exchange *x, const char *upload,
                                    size_t *upload_size)
 {
@@ -373,13 +383,13 @@ static enum MHD_Result body_access(struct http_exchange *x, const char *upload,
 
     x->is_begun = true;
     if (*upload_size)
-        body_piece(x, upload, upload_size);
+        pass_body_piece(x, upload, upload_size);
     else if (!is_again)
-        body_end(x);
+        pass_body_end(x);
     return MHD_YES;
 }
 
-/* Called when the headers are there, for each piece of the body, when the request is
+/* Called when the headers are complete, for each piece of the body, when the request is
  * complete, and again after a resume. */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
                                  const char *url, const char *method,
@@ -392,7 +402,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
 
     (void)url;
     (void)version;
-    if (!x) /* on_uri() found no memory */
+    if (!x) /* on_uri() was out of memory */
         return server->mhd.queue_response(connection, 503, server->sorry);
     if (!x->is_started) {
         request_start(x, method);
@@ -404,7 +414,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
     if (phase == HTTP_BODY || phase == HTTP_EARLY)
         return body_access(x, upload, upload_size);
     if (*upload_size) {
-        request_add(x, upload, *upload_size);
+        request_add_body(x, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     }
@@ -430,19 +440,21 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     if (!x)
         return;
     if (x->is_watched)
-        gone_remove(server->gone, &x->watch);
+        client_watch_remove(server->watcher, &x->watch);
 
     pthread_mutex_lock(&server->lock);
     x->is_sent = true;
-    unsent = x->response; /* the client had left when its connection was resumed */
+    unsent = x->response; /* set if the client left before its connection was resumed */
     x->response = NULL;
-    is_stream = x->stream.state != STREAM_NONE;
+    is_stream = x->stream.state != HTTP_STREAM_NONE;
     is_over = !x->is_held && !is_stream;
-    if (x->phase == HTTP_ANSWERED || x->phase == HTTP_EARLY)
+    if (x->phase == HTTP_ANSWERED || x->phase == HTTP_EARLY) {
+        assert(server->unsent);
         server->unsent--;
+    }
     if (is_stream || x->phase == HTTP_BODY)
         http_unlink(x);
-    if (x->phase == HTTP_BODY) /* there is nobody to answer any more */
+    if (x->phase == HTTP_BODY) /* nobody is left to answer */
         x->phase = HTTP_READING;
     if (server->is_closing)
         pthread_cond_broadcast(&server->changed);
@@ -465,14 +477,14 @@ bool http_peer_uid(const struct net_exchange *base, uint32_t *ret_uid)
     struct net_addr ours;
 
     pthread_mutex_lock(&x->server->lock);
-    if (x->phase == HTTP_OPEN) /* else the descriptor may be another's by now */
+    if (x->phase == HTTP_OPEN) /* else the descriptor may be reused by now */
         has_own = getsockname(http_socket(x), (struct sockaddr *)&own, &size) == 0;
     pthread_mutex_unlock(&x->server->lock);
     return has_own && net_addr_from((struct sockaddr *)&own, &ours) &&
-           peer_find_uid(&x->peer, &ours, ret_uid);
+           peer_owner_find_uid(&x->peer, &ours, ret_uid);
 }
 
-static void on_gone(struct gone_watch *watch)
+static void on_gone(struct client_watch_entry *watch)
 {
     struct http_exchange *x = CONTAINER_OF(watch, struct http_exchange, watch);
 
@@ -486,8 +498,8 @@ void http_on_gone(struct net_exchange *base, net_gone_fn *fn)
     pthread_mutex_lock(&x->server->lock);
     if (x->phase == HTTP_OPEN && !x->is_watched) {
         x->gone_fn = fn;
-        x->is_watched = true; /* before: the function may run at once */
-        gone_add(x->server->gone, &x->watch, http_socket(x), on_gone);
+        x->is_watched = true; /* first: the function may run at once */
+        client_watch_add(x->server->watcher, &x->watch, http_socket(x), on_gone);
     }
     pthread_mutex_unlock(&x->server->lock);
 }
@@ -524,7 +536,7 @@ bool http_add_common(const struct http_server *server, struct MHD_Response *resp
            mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;
 }
 
-/* NULL when there is no memory for it. */
+/* Returns NULL if out of memory. */
 static struct MHD_Response *response_new(const struct http_server *server,
                                          const struct net_answer_with *answer)
 {
@@ -561,7 +573,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
     if (!response)
         response = server->sorry;
     if (x->is_watched)
-        gone_remove(server->gone, &x->watch);
+        client_watch_remove(server->watcher, &x->watch);
 
     pthread_mutex_lock(&server->lock);
     assert(x->is_held);
@@ -574,7 +586,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
         http_resume(x);
     if (is_claimed)
         return;
-    /* The server was freed meanwhile and answered itself. */
+    /* The server was freed meanwhile and has answered. */
     http_response_free(server, response);
     if (is_over)
         http_exchange_free(x);
@@ -582,7 +594,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
 
 /* ---- the server ------------------------------------------------------------------ */
 
-/* The path must reach the owner as it was sent. */
+/* The owner must get the path as it was sent. */
 static size_t unescape_nothing(void *arg, struct MHD_Connection *connection, char *text)
 {
     (void)arg;
@@ -590,7 +602,7 @@ static size_t unescape_nothing(void *arg, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
-/* Takes `fd`.  Signals are for the program's own threads. */
+/* Takes `fd`.  Blocks signals in the daemon's threads: the program's own handle them. */
 static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
                                        const struct net_server_config *config)
 {
@@ -622,7 +634,7 @@ static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
     return daemon;
 }
 
-/* The 503 that needs no memory when it is sent. */
+/* A 503 that needs no memory when it is sent. */
 static struct MHD_Response *sorry_new(const struct mhd *mhd)
 {
     static const char text[] = "the server is stopping or out of memory\n";
@@ -631,8 +643,8 @@ static struct MHD_Response *sorry_new(const struct mhd *mhd)
                                             MHD_RESPMEM_PERSISTENT);
 }
 
-/* When it cannot start, libmicrohttpd has closed the socket it was given, or not; by
- * now the number may be another thread's. */
+/* If libmicrohttpd could not start, it may or may not have closed our socket, and another
+ * thread may have got the same number since. */
 static void close_if_same(int fd, ino_t inode)
 {
     struct stat now;
@@ -653,13 +665,13 @@ static det_status server_start(struct http_server *server,
     server->sorry = sorry_new(&server->mhd);
     if (!server->sorry)
         return err_default(err, DET_NOMEM);
-    st = gone_new(&server->gone, err);
+    st = client_watch_new(&server->watcher, err);
     if (!st)
         st = relays_new(config->max_relays ? config->max_relays : DEFAULT_RELAYS,
                         &server->relays, err);
     if (st)
         return st;
-    st = http_listen(config, &fd, &server->base.port, err);
+    st = listen_open(config, &fd, &server->base.port, err);
     if (st)
         return st;
     if (fstat(fd, &before) != 0)
@@ -673,12 +685,12 @@ static det_status server_start(struct http_server *server,
     return DET_OK;
 }
 
-/* What remains when the daemon has stopped, or never started. */
-static void server_drop(struct http_server *server)
+/* Frees what remains after the daemon has stopped or failed to start. */
+static void server_close(struct http_server *server)
 {
     if (server->sorry)
         server->mhd.destroy_response(server->sorry);
-    server_leave(server);
+    server_release(server);
 }
 
 det_status http_serve(struct net *net, const struct net_server_config *config,
@@ -690,6 +702,7 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
 
     if (!server)
         return err_default(err, DET_NOMEM);
+    assert(!config->mark || strlen(config->mark) < NET_MARK_TEXT);
     server->base.ops = net->ops;
     server->handler = config->handler;
     server->arg = config->arg;
@@ -705,16 +718,16 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     pthread_condattr_destroy(&monotonic);
     st = server_start(server, config, err);
     if (st) {
-        server_drop(server);
+        server_close(server);
         return st;
     }
     *ret_server = &server->base;
     return DET_OK;
 }
 
-/* Answers for the owners and breaks the streams.  Begins at the list's head again after
- * each, for the lock was given up. */
-static void server_answer_all(struct http_server *server)
+/* Answers for the owners and breaks the streams.  Starts again at the head of the list
+ * after each, because the lock was released. */
+static void answer_all(struct http_server *server)
 {
     struct http_exchange *x;
 
@@ -732,14 +745,14 @@ static void server_answer_all(struct http_server *server)
             continue;
         pthread_mutex_unlock(&server->lock);
         if (is_watched)
-            gone_remove(server->gone, &x->watch);
+            client_watch_remove(server->watcher, &x->watch);
         http_resume(x);
         pthread_mutex_lock(&server->lock);
     }
     pthread_mutex_unlock(&server->lock);
 }
 
-static void server_drain(struct http_server *server)
+static void drain_replies(struct http_server *server)
 {
     struct timespec until;
     int code = 0;
@@ -758,14 +771,14 @@ void http_server_free(struct net_server *base)
 {
     struct http_server *server = (struct http_server *)base;
 
-    server_answer_all(server);
+    answer_all(server);
     relays_stop(server->relays);
-    server_drain(server);
+    drain_replies(server);
     server->mhd.stop_daemon(server->daemon);
 
     pthread_mutex_lock(&server->lock);
     while (server->streams)
         pthread_cond_wait(&server->changed, &server->lock);
     pthread_mutex_unlock(&server->lock);
-    server_drop(server);
+    server_close(server);
 }

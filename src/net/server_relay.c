@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_relay.c - exchanges whose answer is another server's: relay.h on the one side,
- * libmicrohttpd on the other.
+/* server_relay.c - answers an exchange with the reply of another server: connects relay.h
+ * with libmicrohttpd.
  *
  *   handler --net_relay()--> relay_start()          the relays' thread connects
  *   on_access: pieces of the body --relay_put()-->  sent on
  *                                       on_head() <-- the reply's head
- *   a stream (server_stream.c) whose next() is relay_take()
- *                                       on_down() <-- more of its body: wakes the
- * stream or: 101, on_upgraded() --relay_switch()-->      a tunnel, until both have
- * closed
  *
- * libmicrohttpd lends the socket only with a 101 that it has sent itself; for all else
- * it stays the one that reads requests and writes replies, with its own chunks and
- * time-outs, and pieces are handed over as memory.
+ *   then a stream (server_stream.c) whose next() is relay_take():
+ *                                       on_down() <-- more of the body: wakes the stream
+ *   or, after a 101:
+ *   on_upgraded()        --relay_switch()-->        a tunnel, until both sides have closed
  *
- * Two hold a relay: its thread until `over`, and the exchange until it is freed; the
- * last one frees it and calls the owner's done().  Only the relays' thread answers the
- * exchange, once, and does not touch it afterwards, but for waking the stream: that
- * happens under the relay's lock, which the stream's done() takes before the exchange
- * may go.  Lock order: the relay's before the server's. */
-#include <arpa/inet.h>
+ * libmicrohttpd lends the socket only after it has sent a 101 itself.  In all other cases
+ * libmicrohttpd reads the request and writes the reply, with its own chunks and timeouts,
+ * and the pieces are handed over in memory.
+ *
+ * Two hold a relay: the relays' thread until `over`, and the exchange until it is freed.
+ * The last one frees the relay and calls the owner's done().  Only the relays' thread
+ * answers the exchange, once, and does not touch it after that, except to wake the
+ * stream.  It does so under the relay's lock, which the stream's done() takes before the
+ * exchange may be freed.  Lock order: the relay's before the server's. */
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "net/relay.h"
-#include "net/server_http.h"
+#include "net/server_http_impl.h"
 
 enum { BLOCK_BYTES = 32768 };
 
@@ -37,11 +37,11 @@ struct http_relay {
     struct net_relay to;
     _Atomic int holders;
     struct MHD_UpgradeResponseHandle *upgraded; /* guarded by the relay's lock */
-    bool is_streaming;                          /* likewise: the stream is there */
-    bool is_answered;                           /* the relays' thread's own */
+    bool is_streaming;                          /* likewise: the stream exists */
+    bool is_answered;                           /* only the relays' thread uses it */
 };
 
-static struct http_relay *of(struct relay *base)
+static struct http_relay *http_relay_of(struct relay *base)
 {
     return CONTAINER_OF(base, struct http_relay, base);
 }
@@ -50,15 +50,15 @@ void http_relay_drop(struct http_relay *relay)
 {
     if (!relay || atomic_fetch_sub(&relay->holders, 1) > 1)
         return;
-    relay_done(&relay->base); /* before: then the server may go */
+    relay_done(&relay->base); /* first: done() may let the server go */
     relay->to.done(relay->to.arg);
     mem_free(relay);
 }
 
 /* ---- the reply ------------------------------------------------------------------- */
 
-/* What belongs to one connection only, and the length, which is libmicrohttpd's to
- * say. */
+/* Headers that belong to one connection only, and the length, which libmicrohttpd writes.
+ */
 static bool is_of_connection(const char *name)
 {
     static const char *const names[] = {
@@ -80,8 +80,9 @@ static bool is_of_connection(const char *name)
     return false;
 }
 
-/* The headers that its own Connection headers name are of one connection, too. */
-static void find_named(const char *head, struct buf *out)
+/* Collects the names in the reply's Connection headers: these belong to one connection,
+ * too. */
+static void collect_connection_names(const char *head, struct buf *out)
 {
     const char *end;
 
@@ -92,9 +93,10 @@ static void find_named(const char *head, struct buf *out)
         }
 }
 
-/* "Name: value" of the reply, as the owner wants it. */
-static bool add_line(struct http_relay *relay, struct MHD_Response *response,
-                     char *line, const char *named)
+/* Adds one "Name: value" of the reply, as changed by the owner.  Returns false if out of
+ * memory. */
+static bool add_reply_header(struct http_relay *relay, struct MHD_Response *response,
+                             char *line, const char *named)
 {
     const struct mhd *mhd = &relay->server->mhd;
     CLEANUP(buf_done) struct buf out = BUF_INIT;
@@ -110,18 +112,18 @@ static bool add_line(struct http_relay *relay, struct MHD_Response *response,
     return is_ok && !out.status;
 }
 
-/* False: no memory for all of them. */
-static bool add_lines(struct http_relay *relay, struct MHD_Response *response)
+/* Returns false if out of memory. */
+static bool add_reply_headers(struct http_relay *relay, struct MHD_Response *response)
 {
     CLEANUP(buf_done) struct buf named = BUF_INIT;
     char *line = relay->base.head.data;
 
-    find_named(line, &named);
-    while (*line && !named.status) { /* each has its colon: reply.c saw to it */
+    collect_connection_names(line, &named);
+    while (*line && !named.status) { /* reply.c made sure that each has a colon */
         char *end = strchr(line, '\n');
 
         *end = '\0';
-        if (!add_line(relay, response, line, named.data))
+        if (!add_reply_header(relay, response, line, named.data))
             return false;
         line = end + 1;
     }
@@ -148,7 +150,7 @@ static void on_upgraded(void *arg, struct MHD_Connection *connection, void *cont
         (void)relay_switch(&relay->base, fd, bytes, len);
 }
 
-static uint64_t length_of(const struct reply *reply)
+static uint64_t reply_length(const struct reply *reply)
 {
     if (reply->status == 204 || reply->status == 304)
         return 0;
@@ -177,7 +179,7 @@ static void stream_done(void *arg)
 /* With the relay's lock held. */
 static void on_down(struct relay *base)
 {
-    struct http_relay *relay = of(base);
+    struct http_relay *relay = http_relay_of(base);
 
     if (relay->is_streaming)
         http_stream_wake(&relay->x->base);
@@ -195,7 +197,7 @@ static void answer_stream(struct http_relay *relay, uint64_t length)
     struct MHD_Response *response = mhd->create_response_from_callback(
         length, BLOCK_BYTES, http_stream_read, relay->x, NULL);
 
-    if (response && !add_lines(relay, response)) {
+    if (response && !add_reply_headers(relay, response)) {
         mhd->destroy_response(response);
         response = NULL;
     }
@@ -205,7 +207,7 @@ static void answer_stream(struct http_relay *relay, uint64_t length)
     http_stream_start(relay->x, response, relay->base.reply.status, &stream);
 }
 
-/* Without a stream: the exchange stays suspended until the 101 is queued. */
+/* Needs no stream: the exchange stays suspended until the 101 is queued. */
 static void answer_upgrade(struct http_relay *relay)
 {
     struct http_exchange *x = relay->x;
@@ -213,7 +215,7 @@ static void answer_upgrade(struct http_relay *relay)
     const struct mhd *mhd = &server->mhd;
     struct MHD_Response *response =
         mhd->create_response_for_upgrade(on_upgraded, relay);
-    bool is_ok = response && add_lines(relay, response) &&
+    bool is_ok = response && add_reply_headers(relay, response) &&
                  mhd->add_response_header(response, "Upgrade", "websocket") == MHD_YES;
     bool is_resumable = false;
     bool is_claimed;
@@ -222,8 +224,9 @@ static void answer_upgrade(struct http_relay *relay)
     if (!is_ok && response)
         mhd->destroy_response(response);
     if (x->is_watched)
-        gone_remove(server->gone, &x->watch);
+        client_watch_remove(server->watcher, &x->watch);
     pthread_mutex_lock(&server->lock);
+    assert(x->is_held);
     x->is_held = false;
     is_claimed = http_claim(x, is_ok ? response : server->sorry, is_ok ? 101 : 503,
                             &is_resumable);
@@ -239,30 +242,30 @@ static void answer_upgrade(struct http_relay *relay)
         http_exchange_free(x);
 }
 
-static uint64_t body_length(struct relay *base)
+static uint64_t locked_reply_length(struct relay *base)
 {
     uint64_t length;
 
     pthread_mutex_lock(&base->lock);
-    length = length_of(&base->reply);
+    length = reply_length(&base->reply);
     pthread_mutex_unlock(&base->lock);
     return length;
 }
 
 static void on_head(struct relay *base)
 {
-    struct http_relay *relay = of(base);
+    struct http_relay *relay = http_relay_of(base);
 
     relay->is_answered = true;
     if (base->reply.status == 101)
         answer_upgrade(relay);
     else
-        answer_stream(relay, body_length(base));
+        answer_stream(relay, locked_reply_length(base));
 }
 
 static void on_room(struct relay *base)
 {
-    struct http_relay *relay = of(base);
+    struct http_relay *relay = http_relay_of(base);
 
     if (!relay->is_answered)
         http_unpark(relay->x);
@@ -270,7 +273,7 @@ static void on_room(struct relay *base)
 
 static void on_over(struct relay *base)
 {
-    struct http_relay *relay = of(base);
+    struct http_relay *relay = http_relay_of(base);
     struct MHD_UpgradeResponseHandle *handle;
 
     if (!relay->is_answered)
@@ -315,7 +318,7 @@ void http_relay_left(struct http_exchange *x)
         relay_abandon(&x->relay->base);
 }
 
-/* Without a lock: the watcher waits for nobody. */
+/* On the watcher's thread, without a lock. */
 static void client_left(struct net_exchange *base)
 {
     struct http_exchange *x = (struct http_exchange *)base;
@@ -323,19 +326,19 @@ static void client_left(struct net_exchange *base)
     relay_abandon(&x->relay->base);
 }
 
-/* As libmicrohttpd reads it: chunks, where they are named, whatever else is said. */
-static const char *length_told(const struct net_exchange *x)
+/* The length, as libmicrohttpd reads it: chunks outrank a Content-Length. */
+static const char *request_length(const struct net_exchange *x)
 {
     return net_request_header(x, "Transfer-Encoding")
                ? NULL
                : net_request_header(x, "Content-Length");
 }
 
-/* What the other server is asked; a body that was collected follows at once. */
+/* Writes the request for the other server; a collected body follows at once. */
 static void write_opening(struct http_relay *relay)
 {
     const struct http_exchange *x = relay->x;
-    const char *length = length_told(&x->base);
+    const char *length = request_length(&x->base);
     const char *named = net_request_header(&x->base, "Connection");
     const struct buf *body = &x->base.body;
     struct buf *out = &relay->base.opening;
@@ -362,8 +365,8 @@ static void write_opening(struct http_relay *relay)
     relay->base.reply.may_switch = relay->to.may_switch;
 }
 
-/* The body may come: from here on the connection is not suspended. */
-static void let_body_come(struct http_exchange *x)
+/* Resumes the connection, so the body can arrive. */
+static void resume_for_body(struct http_exchange *x)
 {
     bool is_open;
 
@@ -398,8 +401,8 @@ static det_status relay_new(struct http_exchange *x, const struct net_relay *to,
     return DET_OK;
 }
 
-/* The body may come, and the client may leave, before the thread has the relay: it
- * finds what happened.  Once it has, the exchange may be gone at any moment. */
+/* The body may arrive, and the client may leave, before the thread has the relay; the
+ * thread finds out later.  As soon as it has the relay, the exchange may be freed. */
 void http_relay(struct net_exchange *base, const struct net_relay *to)
 {
     struct http_exchange *x = (struct http_exchange *)base;
@@ -415,7 +418,7 @@ void http_relay(struct net_exchange *base, const struct net_relay *to)
     relay->holders = 3; /* the exchange, the thread, this function */
     x->relay = relay;
     if (x->is_later)
-        let_body_come(x);
+        resume_for_body(x);
     else
         http_on_gone(base, client_left);
     st = relay_start(&relay->base, to->address, to->port, &err);
@@ -428,11 +431,7 @@ void http_relay(struct net_exchange *base, const struct net_relay *to)
 
 void http_peer_address(const struct net_exchange *base, char text[NET_ADDRESS_TEXT])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     const struct http_exchange *x = (const struct http_exchange *)base;
-    bool is_v4 = !memcmp(x->peer.ip, mapped, sizeof(mapped));
 
-    if (!inet_ntop(is_v4 ? AF_INET : AF_INET6, x->peer.ip + (is_v4 ? 12 : 0), text,
-                   NET_ADDRESS_TEXT))
-        text[0] = '\0';
+    net_addr_format(&x->peer, text, NET_ADDRESS_TEXT);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_stream.c - replies that are made piece by piece on an owner's lane.
+/* server_stream.c - replies made piece by piece on the owner's lane.
  *
  *               reader finds nothing                 wake
  *   SENDING  ---------------------->  WANTED  <--------------  WAITING
@@ -10,28 +10,27 @@
  *      +--------------------------- broken ------------------------+
  *
  * SENDING  libmicrohttpd has the connection and asks http_stream_read() for bytes.
- * WANTED   suspended; the task is on its way to the lane, or runs there.  Only the task
- *          leaves this state.
- * WAITING  suspended; nobody works.  Left by net_stream_wake(), or when the stream
- * breaks.
+ * WANTED   suspended; stream_step() is queued on the lane or runs there.  Only
+ *          stream_step() leaves this state.
+ * WAITING  suspended; nothing runs.  net_stream_wake() or a break leaves this state.
  *
- * When a piece with NET_WAIT was sent, http_stream_read() goes to WAITING straight
- * away.  A wake at any other moment is remembered in `is_woken`, which the task clears
- * before next() looks, so that none is lost.  Every move is made under the server's
- * lock; who moves to SENDING resumes the connection, after giving the lock back.
+ * After a piece with NET_WAIT was sent, http_stream_read() goes to WAITING at once.  A
+ * wake at any other moment is kept in `is_woken`, which stream_step() clears before it
+ * calls next(), so no wake is lost.  Every change of state happens under the server's
+ * lock.  The thread that changes to SENDING releases the lock and resumes the connection.
  *
  * The watcher has the socket from the first to the last byte.  A broken stream is
- * resumed, http_stream_read() says so to libmicrohttpd, the connection closes without
- * the last chunk, and the client knows that something is missing. */
+ * resumed, http_stream_read() returns an error to libmicrohttpd, the connection closes
+ * without the last chunk, and the client knows that something is missing. */
 #include <assert.h>
 #include <string.h>
 #include <sys/types.h>
 
-#include "net/server_http.h"
+#include "net/server_http_impl.h"
 
 enum {
     BLOCK_BYTES = 8192, /* for HTTP/1.0 clients; chunks use the connection's memory */
-    KEEP_BYTES = 4096,  /* of a piece's memory, while the stream waits */
+    KEEP_BYTES = 4096,  /* of a piece's memory, kept while the stream waits */
 };
 
 bool http_stream_break(struct http_exchange *x)
@@ -39,13 +38,13 @@ bool http_stream_break(struct http_exchange *x)
     struct http_stream *s = &x->stream;
 
     s->is_broken = true;
-    if (s->state != STREAM_WAITING)
+    if (s->state != HTTP_STREAM_WAITING)
         return false;
-    s->state = STREAM_SENDING;
+    s->state = HTTP_STREAM_SENDING;
     return true;
 }
 
-static void on_stream_gone(struct gone_watch *watch)
+static void on_stream_gone(struct client_watch_entry *watch)
 {
     struct http_exchange *x = CONTAINER_OF(watch, struct http_exchange, watch);
     bool is_resumable;
@@ -57,16 +56,16 @@ static void on_stream_gone(struct gone_watch *watch)
         http_resume(x);
 }
 
-/* Under the lock, behind a suspend: who works next? */
-static enum stream_state stream_rest(struct http_stream *s)
+/* Under the lock, after a suspend: the state that follows a sent piece. */
+static enum http_stream_state stream_state_after_piece(struct http_stream *s)
 {
     if (s->is_broken)
-        return STREAM_SENDING;
+        return HTTP_STREAM_SENDING;
     if (!s->may_wait || s->is_woken)
-        return STREAM_WANTED;
+        return HTTP_STREAM_WANTED;
     if (s->piece.cap > KEEP_BYTES)
         buf_done(&s->piece);
-    return STREAM_WAITING;
+    return HTTP_STREAM_WAITING;
 }
 
 ssize_t http_stream_read(void *arg, uint64_t position, char *to, size_t max)
@@ -75,7 +74,7 @@ ssize_t http_stream_read(void *arg, uint64_t position, char *to, size_t max)
     struct http_stream *s = &x->stream;
     struct http_server *server = x->server;
     struct lane *lane = s->is.lane;
-    enum stream_state state;
+    enum http_stream_state state;
     bool is_broken;
     size_t len;
 
@@ -99,28 +98,29 @@ ssize_t http_stream_read(void *arg, uint64_t position, char *to, size_t max)
     server->suspended++;
     buf_clear(&s->piece);
     s->sent = 0;
-    state = s->state = stream_rest(s);
+    state = s->state = stream_state_after_piece(s);
     pthread_mutex_unlock(&server->lock);
 
-    if (state == STREAM_WANTED)
+    if (state == HTTP_STREAM_WANTED)
         lane_post(lane, &s->task);
-    else if (state == STREAM_SENDING)
+    else if (state == HTTP_STREAM_SENDING)
         http_resume(x);
     return 0;
 }
 
-/* On the lane: makes the next piece, unless the stream broke meanwhile. */
-static void stream_step(struct task *task)
+/* On the lane.  Makes the next piece, unless the stream broke meanwhile. */
+static void stream_step(struct work *task)
 {
     struct http_exchange *x = CONTAINER_OF(task, struct http_exchange, stream.task);
     struct http_stream *s = &x->stream;
     struct http_server *server = x->server;
     struct lane *lane = s->is.lane;
     enum net_more more = NET_END;
-    enum stream_state state;
+    enum http_stream_state state;
     bool is_broken;
 
     pthread_mutex_lock(&server->lock);
+    assert(s->state == HTTP_STREAM_WANTED);
     is_broken = s->is_broken;
     s->is_woken = false;
     pthread_mutex_unlock(&server->lock);
@@ -132,18 +132,19 @@ static void stream_step(struct task *task)
         s->is_broken = true;
     s->is_last = more == NET_END;
     s->may_wait = more == NET_WAIT;
-    state = s->piece.len || s->is_last ? STREAM_SENDING : stream_rest(s);
+    state =
+        s->piece.len || s->is_last ? HTTP_STREAM_SENDING : stream_state_after_piece(s);
     s->state = state;
     pthread_mutex_unlock(&server->lock);
 
-    if (state == STREAM_SENDING)
+    if (state == HTTP_STREAM_SENDING)
         http_resume(x);
-    else if (state == STREAM_WANTED)
+    else if (state == HTTP_STREAM_WANTED)
         lane_post(lane, task);
 }
 
-/* On the lane: the end.  libmicrohttpd and the owner are done with it already. */
-static void stream_end(struct task *task)
+/* On the lane.  libmicrohttpd and the owner have finished with it. */
+static void stream_end(struct work *task)
 {
     struct http_exchange *x = CONTAINER_OF(task, struct http_exchange, stream.task);
     struct http_server *server = x->server;
@@ -160,11 +161,11 @@ static void stream_end(struct task *task)
 
 void http_stream_finish(struct http_exchange *x)
 {
-    x->stream.task = (struct task)TASK_INIT(stream_end);
+    x->stream.task = (struct work)WORK_INIT(stream_end);
     lane_post(x->stream.is.lane, &x->stream.task);
 }
 
-/* NULL when there is no memory for it. */
+/* Returns NULL if out of memory. */
 static struct MHD_Response *stream_response(struct http_exchange *x,
                                             const char *content_type,
                                             const char *const *headers)
@@ -188,16 +189,16 @@ void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
     bool is_late;
 
     if (x->is_watched)
-        gone_remove(server->gone, &x->watch);
+        client_watch_remove(server->watcher, &x->watch);
 
     pthread_mutex_lock(&server->lock);
     assert(x->is_held);
     x->is_held = false;
     server->streams++;
     x->stream.is = *stream;
-    x->stream.is.headers = NULL; /* they were the caller's */
-    x->stream.state = STREAM_SENDING;
-    x->stream.task = (struct task)TASK_INIT(stream_step);
+    x->stream.is.headers = NULL; /* only borrowed during the call */
+    x->stream.state = HTTP_STREAM_SENDING;
+    x->stream.task = (struct work)WORK_INIT(stream_step);
     x->stream.piece = (struct buf)BUF_INIT;
     is_claimed = http_claim(x, response ? response : server->sorry,
                             response ? status : 503, &is_resumable);
@@ -205,7 +206,7 @@ void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
     if (is_claimed) {
         http_link(x);
         x->is_watched = true;
-        gone_add(server->gone, &x->watch, http_socket(x), on_stream_gone);
+        client_watch_add(server->watcher, &x->watch, http_socket(x), on_stream_gone);
     }
     pthread_mutex_unlock(&server->lock);
 
@@ -213,8 +214,8 @@ void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
         http_resume(x);
     if (is_claimed)
         return;
-    /* The server was freed meanwhile and answered itself; on_completed() saw no stream,
-     * or will see one. */
+    /* The server was freed meanwhile and has answered.  If on_completed() has run, it saw
+     * no stream; otherwise it will see one. */
     http_response_free(server, response);
     if (is_late)
         http_stream_finish(x);
@@ -237,8 +238,8 @@ void http_stream_wake(struct net_exchange *base)
 
     pthread_mutex_lock(&x->server->lock);
     s->is_woken = true;
-    if (s->state == STREAM_WAITING) {
-        s->state = STREAM_WANTED;
+    if (s->state == HTTP_STREAM_WAITING) {
+        s->state = HTTP_STREAM_WANTED;
         lane = s->is.lane;
     }
     pthread_mutex_unlock(&x->server->lock);

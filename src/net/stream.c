@@ -18,10 +18,10 @@
 
 enum { FLAGS = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, CHUNK = 1 << 20 };
 
-/* ---- faults -----------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------- */
 
-/* Whether the test's moment has come; whoever dies of it says nothing more. */
+/* Returns true if a test wants a failure now.  After a simulated death, the thread sends
+ * nothing more. */
 static bool is_struck(enum fault_kind kind)
 {
     if (!fault_strikes(kind))
@@ -52,7 +52,7 @@ static det_status unix_address(const char *name, struct sockaddr_un *ret_address
                        "'%s' cannot name a socket: it must have 1 to %zu characters",
                        name, sizeof(address.sun_path) - 1);
     memcpy(address.sun_path, name, len);
-    if (name[0] == '@') /* the kernel marks names in no folder by a NUL */
+    if (name[0] == '@') /* a NUL marks a name that is in no folder */
         address.sun_path[0] = '\0';
     *ret_address = address;
     *ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
@@ -60,7 +60,7 @@ static det_status unix_address(const char *name, struct sockaddr_un *ret_address
     return DET_OK;
 }
 
-/* The caller frees what it gets with freeaddrinfo(). */
+/* The caller frees the result with freeaddrinfo(). */
 static det_status find_host(const struct stream_at *at, int family, int flags,
                             struct addrinfo **ret_found, struct err *err)
 {
@@ -80,9 +80,9 @@ static det_status find_host(const struct stream_at *at, int family, int flags,
                    gai_strerror(code));
 }
 
-/* Small messages go at once; a machine that vanished is noticed within half a minute
- * also where nobody is due to speak. */
-static void tune(int fd)
+/* Sends small messages at once, and notices a vanished machine within half a minute even
+ * if nothing is due to be sent. */
+static void tune_socket(int fd)
 {
     const int on = 1, idle_s = 10, between_s = 5, tries = 4, unanswered_ms = 30000;
 
@@ -108,7 +108,7 @@ static int listen_at(const struct sockaddr *address, socklen_t len)
         return -1;
     if (address->sa_family != AF_UNIX)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (address->sa_family == AF_INET6) /* "::" takes IPv4 too */
+    if (address->sa_family == AF_INET6) /* "::" accepts IPv4 too */
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     if (bind(fd, address, len) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
@@ -124,7 +124,7 @@ static det_status cannot_listen(const struct stream_at *at, int code, struct err
 
     stream_at_text(at, text);
     if (code == EADDRINUSE)
-        return err_set(err, DET_EXISTS, "somebody listens on %s already", text);
+        return err_set(err, DET_EXISTS, "another process listens on %s already", text);
     return err_errno(err, code, "cannot listen on %s", text);
 }
 
@@ -142,7 +142,7 @@ static uint16_t port_of(int fd)
 
 static det_status listen_tcp(const struct stream_at *at, int *ret_fd, struct err *err)
 {
-    /* Without a host the widest address first; IPv6 may be switched off. */
+    /* Without a host, "::" first, which accepts IPv4 too; IPv6 may be switched off. */
     const int families[] = {at->host ? AF_UNSPEC : AF_INET6, AF_INET};
     int code = EADDRNOTAVAIL;
 
@@ -194,13 +194,13 @@ det_status stream_accept(struct stream *listener, struct stream *ret_stream,
     int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0) {
-        /* the network's own troubles are of the one who called, who is gone */
+        /* these errors belong to the connection, whose client has left */
         if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ||
             errno == EPROTO || errno == ENETDOWN || errno == EHOSTUNREACH)
             return DET_BUSY;
         return err_errno(err, errno, "cannot take a connection");
     }
-    tune(fd);
+    tune_socket(fd);
     ret_stream->fd = fd;
     return DET_OK;
 }
@@ -215,7 +215,7 @@ static det_status cannot_connect(const struct stream_at *at, int code, struct er
     return err_set(err, DET_UNREACHABLE, "cannot reach %s: %s", text, strerror(code));
 }
 
-/* 0, or errno's value; the stream is there either way. */
+/* Returns 0 or a value of errno; does not close the stream. */
 static int finish_connecting(const struct stream *stream, int64_t deadline_us)
 {
     struct pollfd row = stream_row(stream, POLLOUT);
@@ -229,15 +229,15 @@ static int finish_connecting(const struct stream *stream, int64_t deadline_us)
     return code;
 }
 
-static int connect_to(const struct sockaddr *address, socklen_t len,
-                      int64_t deadline_us, struct stream *ret_stream)
+static int connect_to_address(const struct sockaddr *address, socklen_t len,
+                              int64_t deadline_us, struct stream *ret_stream)
 {
     struct stream stream = {.fd = socket(address->sa_family, FLAGS, 0)};
     int code = 0;
 
     if (stream.fd < 0)
         return errno;
-    tune(stream.fd);
+    tune_socket(stream.fd);
     if (connect(stream.fd, address, len) != 0)
         code = errno;
     if (code == EINPROGRESS || code == EINTR)
@@ -259,7 +259,8 @@ static det_status connect_tcp(const struct stream_at *at, int64_t deadline_us,
     if (st)
         return st;
     for (const struct addrinfo *each = found; each; each = each->ai_next) {
-        code = connect_to(each->ai_addr, each->ai_addrlen, deadline_us, ret_stream);
+        code = connect_to_address(each->ai_addr, each->ai_addrlen, deadline_us,
+                                  ret_stream);
         if (!code)
             break;
     }
@@ -282,7 +283,8 @@ det_status stream_connect(const struct stream_at *at, int64_t deadline_us,
     st = unix_address(at->name, &address, &len, err);
     if (st)
         return st;
-    code = connect_to((const struct sockaddr *)&address, len, deadline_us, ret_stream);
+    code = connect_to_address((const struct sockaddr *)&address, len, deadline_us,
+                              ret_stream);
     return code ? cannot_connect(at, code, err) : DET_OK;
 }
 
@@ -309,7 +311,7 @@ bool stream_is_same_user(const struct stream *stream)
 
 /* ---- bytes ----------------------------------------------------------------------- */
 
-static det_status gone(int code, struct err *err)
+static det_status connection_error(int code, struct err *err)
 {
     if (code == ENOMEM || code == ENOBUFS)
         return err_default(err, DET_NOMEM);
@@ -324,15 +326,15 @@ det_status stream_try_send(struct stream *stream, const void *bytes, size_t len,
     ssize_t count;
 
     if (fault_is_dark())
-        return gone(ECONNRESET, err);
+        return connection_error(ECONNRESET, err);
     if (is_struck(FAULT_SEND)) {
         if (len > 1 && fault_state.how[FAULT_SEND] != FAULT_FAILS)
             (void)!send(stream->fd, bytes, len / 2, MSG_NOSIGNAL);
-        return gone(ECONNRESET, err);
+        return connection_error(ECONNRESET, err);
     }
     count = send(stream->fd, bytes, MIN(len, (size_t)CHUNK), MSG_NOSIGNAL);
     if (count < 0 && errno != EAGAIN && errno != EINTR)
-        return gone(errno, err);
+        return connection_error(errno, err);
     *ret_count = count < 0 ? 0 : (size_t)count;
     return DET_OK;
 }
@@ -343,22 +345,22 @@ det_status stream_try_receive(struct stream *stream, void *bytes, size_t len,
     ssize_t count;
 
     if (fault_is_dark() || is_struck(FAULT_RECEIVE))
-        return gone(ECONNRESET, err);
+        return connection_error(ECONNRESET, err);
     *ret_count = 0;
     if (!len)
         return DET_OK;
     count = recv(stream->fd, bytes, MIN(len, (size_t)CHUNK), 0);
     if (count == 0)
-        return gone(0, err);
+        return connection_error(0, err);
     if (count < 0 && errno != EAGAIN && errno != EINTR)
-        return gone(errno, err);
+        return connection_error(errno, err);
     *ret_count = count < 0 ? 0 : (size_t)count;
     return DET_OK;
 }
 
 /* ---- waiting --------------------------------------------------------------------- */
 
-/* For poll(): rounded up, so that it does not spin in the last millisecond. */
+/* For poll(), rounded up: else we would spin in the last millisecond. */
 static int left_ms(int64_t deadline_us)
 {
     int64_t left;

@@ -2,14 +2,14 @@
 /* stream.h - bytes in both directions between two processes: TCP and Unix sockets.
  *
  * A small seam under protocols that are not HTTP.  Every stream is non-blocking inside:
- * the stream_try_*() functions do what can be done now, stream_wait() waits for several
- * streams at once, and the rest is built on these two with a deadline.  Deadlines are
- * times of clock_system's monotonic hand; 0 is none.
+ * the stream_try_*() functions do what is possible now, stream_wait() waits for several
+ * streams at once, and the other functions use both with a deadline.  Deadlines are
+ * monotonic times of clock_system; 0 means none.
  *
- * An end of the other side, however it came, is DET_UNREACHABLE; bytes that it had sent
- * before are still received first.  FAULT_SEND and FAULT_RECEIVE strike here.
+ * If the other side ends in any way, functions return DET_UNREACHABLE; bytes that it sent
+ * before are received first.  FAULT_SEND and FAULT_RECEIVE strike here.
  *
- * Threads: one at a time for each stream. */
+ * Threads: one at a time per stream. */
 #ifndef NET_STREAM_H
 #define NET_STREAM_H
 
@@ -28,10 +28,10 @@ struct stream {
         .fd = -1                                                                       \
     }
 
-/* Where somebody listens.  Borrowed. */
+/* The address of a listener.  Strings are borrowed. */
 struct stream_at {
     const char *name; /* of a Unix socket: a path, or '@' and a name that is in no
-                         folder and goes with its listener; NULL: TCP */
+                         folder and vanishes with its listener; NULL: TCP */
     const char *host; /* NULL, to listen: every address of this machine */
     uint16_t port;    /* 0, to listen: any */
 };
@@ -39,29 +39,29 @@ enum { STREAM_TEXT = 280 };
 /* "10.0.0.7:12360", or the name. */
 void stream_at_text(const struct stream_at *at, char text[STREAM_TEXT]);
 
-/* DET_EXISTS: somebody listens there already.  `ret_port` (may be NULL) is the port
- * that was taken. */
+/* DET_EXISTS: another process listens there.  `ret_port` (may be NULL) is the port in
+ * use. */
 det_status stream_listen(const struct stream_at *at, struct stream *ret_listener,
                          uint16_t *ret_port, struct err *err);
-/* DET_BUSY: nobody is waiting. */
+/* DET_BUSY: no connection is waiting. */
 det_status stream_accept(struct stream *listener, struct stream *ret_stream,
                          struct err *err);
-/* One attempt.  DET_UNREACHABLE: nobody listens there (yet).  DET_NOT_FOUND: there is
- * no host of that name. */
+/* One attempt.  DET_UNREACHABLE: nobody listens there (yet).  DET_NOT_FOUND: the host is
+ * unknown. */
 det_status stream_connect(const struct stream_at *at, int64_t deadline_us,
                           struct stream *ret_stream, struct err *err);
-void stream_close(struct stream *stream); /* also of none */
-/* False: the other end is a process of another user on this machine. */
+void stream_close(struct stream *stream); /* a closed one is allowed */
+/* Returns false if the other end is a process of another user on this machine. */
 bool stream_is_same_user(const struct stream *stream);
 
-/* As many bytes as fit now, or are there now; 0: none. */
+/* Sends or receives as many bytes as possible without waiting; the count may be 0. */
 det_status stream_try_send(struct stream *stream, const void *bytes, size_t len,
                            size_t *ret_count, struct err *err);
 det_status stream_try_receive(struct stream *stream, void *bytes, size_t len,
                               size_t *ret_count, struct err *err);
 
-/* Rows are the kernel's own, so that waiting needs no memory: fill them with
- * stream_row(), look at `revents`.  DET_TIMEOUT: nothing happened. */
+/* Rows have the kernel's own type, so waiting needs no memory: fill them with
+ * stream_row(), then look at `revents`.  DET_TIMEOUT: nothing happened. */
 static inline struct pollfd stream_row(const struct stream *stream, short events)
 {
     return (struct pollfd){.fd = stream->fd, .events = events};
@@ -69,7 +69,7 @@ static inline struct pollfd stream_row(const struct stream *stream, short events
 det_status stream_wait(struct pollfd *rows, size_t count, int64_t deadline_us,
                        struct err *err);
 
-/* All of it, or a failure: DET_UNREACHABLE, DET_TIMEOUT. */
+/* All bytes, or a failure: DET_UNREACHABLE, DET_TIMEOUT. */
 det_status stream_send(struct stream *stream, const void *bytes, size_t len,
                        int64_t deadline_us, struct err *err);
 det_status stream_receive(struct stream *stream, void *bytes, size_t len,

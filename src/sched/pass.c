@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pass.c - one pass of a policy: a simulation on the pool itself, with a log.
  *
- * What the policy tries (take these slots, free those) changes the counts of agents and
- * nothing else; each change is logged and can be undone.  Which slots an allocation
- * gets is settled at the very end, when all memory is at hand:
+ * A trial step of the policy (take these slots, free those) changes only the counts of
+ * agents.  Each change is logged and can be undone.  The slot numbers of an allocation
+ * are chosen at the very end, when all memory is allocated:
  *
- *   policy:  start* (hold back | free | preempt | undo)*  settle   ... once a kind
+ *   policy:  start* (hold back | free | preempt | undo)*  settle   ... once per kind
  *   finish:  get memory -> hand out slots -> fill the plan
  *              `-> out of memory: undo all
  */
@@ -13,9 +13,9 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
-#include "base/mem.h"
-#include "sched/inside.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
+#include "sched/pool_impl.h"
 
 /* Room for `want` elements in all; false when out of memory. */
 #define RESERVE(v, want)                                                               \
@@ -50,7 +50,7 @@ bool pass_reserve(struct pool *pool)
            RESERVE(&pass->reserved, pass->reserved.count + 1);
 }
 
-static void change(struct pool *pool, struct change entry)
+static void log_change(struct pool *pool, struct change entry)
 {
     struct pass *pass = &pool->pass;
 
@@ -59,25 +59,28 @@ static void change(struct pool *pool, struct change entry)
     index_change(pool, &entry);
 }
 
-static void take(struct pool *pool, const struct request *request, struct fit fit)
+static void take_slots(struct pool *pool, const struct request *request, struct fit fit)
 {
     for (size_t i = 0; i < fit.count; i++) {
         const struct pick *pick = &pool->pass.picks.at[fit.first + i];
         int32_t count = (int32_t)pick->count;
 
-        change(pool, (struct change){pick->agent, -count, count, !request->slots});
+        log_change(pool, (struct change){pick->agent, -count, count, !request->slots});
     }
 }
 
-/* Out of its queue, so that the next one is the head; the queue stays. */
-static void pop(struct pool *pool, struct request *request)
+/* Takes the request out of its queue; the next one becomes the head.  The queue stays,
+ * even when it is empty now. */
+static void pop_request(struct pool *pool, struct request *request)
 {
+    assert(!request->is_running);
     queue_remove(pool, request);
     request->queue->popped++;
 }
 
-static void push_back(struct pool *pool, struct request *request)
+static void return_request(struct pool *pool, struct request *request)
 {
+    assert(request->queue->popped > 0);
     request->queue->popped--;
     queue_add(pool, request->queue, request);
 }
@@ -87,9 +90,10 @@ void pass_start(struct pool *pool, struct request *request, struct fit fit,
 {
     struct pass *pass = &pool->pass;
 
-    assert(pass->log.count == pass->firm);
-    take(pool, request, fit);
-    pop(pool, request);
+    assert(pass->log.count == pass->firm); /* starts come first */
+    assert(pass->starts.count < pass->starts.cap);
+    take_slots(pool, request, fit);
+    pop_request(pool, request);
     pass->starts.at[pass->starts.count++] =
         (struct start){.request = request, .fit = fit, .is_backfilled = is_backfilled};
     pass->firm = pass->log.count;
@@ -99,8 +103,9 @@ void pass_hold_back(struct pool *pool, struct request *request, struct fit fit)
 {
     struct pass *pass = &pool->pass;
 
-    take(pool, request, fit);
-    pop(pool, request);
+    assert(pass->reserved.count < pass->reserved.cap);
+    take_slots(pool, request, fit);
+    pop_request(pool, request);
     pass->reserved.at[pass->reserved.count++] = request;
     pass->picks.count = fit.first;
 }
@@ -127,10 +132,10 @@ static bool change_hold(struct pool *pool, const struct request *request, int32_
     for (uint32_t i = 0; i < hold->share_count; i++) {
         const struct hold_share *share = &hold->share[i];
 
-        change(pool, (struct change){.agent = share->agent,
-                                     .free = sign * (int32_t)share_enabled(share),
-                                     .used = -sign * (int32_t)share->count,
-                                     .aux = -sign * !request->slots});
+        log_change(pool, (struct change){.agent = share->agent,
+                                         .free = sign * (int32_t)share_enabled(share),
+                                         .used = -sign * (int32_t)share->count,
+                                         .aux = -sign * !request->slots});
     }
     return true;
 }
@@ -149,6 +154,7 @@ void pass_undo(struct pool *pool, size_t log_count)
 {
     struct pass *pass = &pool->pass;
 
+    assert(log_count <= pass->log.count);
     while (pass->log.count > log_count) {
         const struct change *last = &pass->log.at[--pass->log.count];
 
@@ -157,18 +163,19 @@ void pass_undo(struct pool *pool, size_t log_count)
     }
 }
 
-/* pass.preempted has the request already: who walks the victims puts it there. */
+/* free_victims() has put the request into pass.preempted already. */
 void pass_preempt(struct pool *pool, struct request *request)
 {
     enum kind kind = request_kind(request);
 
+    assert(request->is_running && request->is_preemptible && !request->is_leaving);
     tree_remove(&pool->victims[kind], &request->node);
     request->is_leaving = true;
     tree_add(&pool->leavers[kind], &request->node);
     pool_gains(pool, request);
 }
 
-static void unpreempt(struct pool *pool, struct request *request)
+static void pass_unpreempt(struct pool *pool, struct request *request)
 {
     enum kind kind = request_kind(request);
 
@@ -183,11 +190,12 @@ void pass_settle(struct pool *pool)
 
     pass_undo(pool, pass->firm);
     while (pass->reserved.count)
-        push_back(pool, vec_pop(&pass->reserved));
+        return_request(pool, vec_pop(&pass->reserved));
 }
 
-static void forget(struct pass *pass)
+static void clear_pass(struct pass *pass)
 {
+    assert(!pass->reserved.count);
     pass->picks.count = 0;
     pass->log.count = 0;
     pass->starts.count = 0;
@@ -195,7 +203,7 @@ static void forget(struct pass *pass)
     pass->firm = 0;
 }
 
-static void cancel(struct pool *pool)
+static void cancel_pass(struct pool *pool)
 {
     struct pass *pass = &pool->pass;
 
@@ -206,21 +214,22 @@ static void cancel(struct pool *pool)
         struct request *request = pass->starts.at[i].request;
 
         mem_free(pass->starts.at[i].hold);
-        push_back(pool, request);
+        return_request(pool, request);
     }
     for (size_t i = 0; i < pass->preempted.count; i++)
-        unpreempt(pool, pass->preempted.at[i]);
-    forget(pass);
+        pass_unpreempt(pool, pass->preempted.at[i]);
+    clear_pass(pass);
 }
 
-/* The memory of the plan, and how far it is used. */
+/* The memory of the plan: the next unused step, share and slot. */
 struct plan_room {
     struct pool_step *step;
     struct pool_share *share;
     uint32_t *slot;
 };
 
-static bool get_memory(struct pool *pool, struct arena *mem, struct plan_room *ret_room)
+static bool get_plan_memory(struct pool *pool, struct arena *mem,
+                            struct plan_room *ret_room)
 {
     struct pass *pass = &pool->pass;
     size_t shares = 0;
@@ -243,8 +252,8 @@ static bool get_memory(struct pool *pool, struct arena *mem, struct plan_room *r
     return ret_room->step && ret_room->share && ret_room->slot;
 }
 
-/* The lowest free slots of the agent, which has enough of them. */
-static void hand_out(struct agent *agent, uint32_t count, uint32_t *ret_slots)
+/* Marks the lowest free slots of the agent as held; it has enough of them. */
+static void hand_out_slots(struct agent *agent, uint32_t count, uint32_t *ret_slots)
 {
     uint64_t *held = agent_held(agent);
     const uint64_t *off = agent_off(agent);
@@ -252,6 +261,7 @@ static void hand_out(struct agent *agent, uint32_t count, uint32_t *ret_slots)
     for (uint32_t word = 0; count; word++) {
         uint64_t free = ~(held[word] | off[word]);
 
+        assert(word < agent->words);
         for (; free && count; free &= free - 1, count--) {
             uint32_t bit = (uint32_t)__builtin_ctzll(free);
 
@@ -270,13 +280,12 @@ static void fill_hold(const struct pass *pass, const struct start *start)
         const struct pick *pick = &pass->picks.at[start->fit.first + i];
 
         hold->share[i] = (struct hold_share){pick->agent, pick->count, slot};
-        hand_out(pick->agent, pick->count, slot);
+        hand_out_slots(pick->agent, pick->count, slot);
         slot += pick->count;
     }
 }
 
-/* Tells the plan what the request holds now. */
-static void tell(const struct start *start, struct plan_room *room)
+static void write_start_step(const struct start *start, struct plan_room *room)
 {
     const struct hold *hold = start->hold;
 
@@ -295,7 +304,7 @@ static void tell(const struct start *start, struct plan_room *room)
     }
 }
 
-static void carry_out(struct pool *pool, struct plan_room *room)
+static void carry_out_plan(struct pool *pool, struct plan_room *room)
 {
     struct pass *pass = &pool->pass;
 
@@ -304,7 +313,7 @@ static void carry_out(struct pool *pool, struct plan_room *room)
         struct queue *queue = start->request->queue;
 
         fill_hold(pass, start);
-        tell(start, room);
+        write_start_step(start, room);
         queue->popped--;
         queue_drop_if_empty(pool, queue);
         pool->waiting--;
@@ -322,16 +331,16 @@ det_status pass_finish(struct pool *pool, det_status status, struct arena *mem,
     size_t count = pass->starts.count + pass->preempted.count;
     struct plan_room room = {0};
 
-    if (!status && count && !get_memory(pool, mem, &room))
+    if (!status && count && !get_plan_memory(pool, mem, &room))
         status = DET_NOMEM;
     if (status) {
-        cancel(pool);
+        cancel_pass(pool);
         return err_default(err, status);
     }
 
     *ret_plan = (struct pool_plan){room.step, (uint32_t)count};
-    carry_out(pool, &room);
-    forget(pass);
+    carry_out_plan(pool, &room);
+    clear_pass(pass);
     return DET_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pass.h - one pass of a policy over a pool.
  *
- * A policy simulates on the pool itself and the log remembers.  Starts come first; once
- * something was reserved or freed, only reservations may follow, until pass_settle()
- * forgets them and keeps the starts. */
+ * A policy simulates on the pool itself; a log records each change.  Starts come first.
+ * After the first reservation or freed request only reservations may follow, until
+ * pass_settle() undoes them and keeps the starts. */
 #ifndef SCHED_PASS_H
 #define SCHED_PASS_H
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/vec.h"
+#include "base/memory/vec.h"
 
 struct agent;
 struct arena;
@@ -58,24 +58,26 @@ struct pass {
     uint64_t stamp; /* see struct agent */
 };
 
-/* Room for the next fit, start or reservation, which then cannot fail. */
+/* Room for the next fit, start or reservation, which then cannot fail.  False: out of
+ * memory. */
 bool pass_reserve(struct pool *pool);
 void pass_start(struct pool *pool, struct request *request, struct fit fit,
                 bool is_backfilled);
-/* It does not start yet, but nobody after it shall plan with these slots. */
+/* It does not start yet, but requests after it must not plan with these slots. */
 void pass_hold_back(struct pool *pool, struct request *request, struct fit fit);
-/* As if the running request had ended; false when out of memory. */
+/* Counts as if the running request had ended; false: out of memory. */
 bool pass_free(struct pool *pool, const struct request *request);
-/* Takes pass_free() back, out of turn; false when out of memory. */
+/* Takes back pass_free() of this request, whatever was logged since; false: out of
+ * memory. */
 bool pass_unfree(struct pool *pool, const struct request *request);
-/* Those of its slots that can be given out again. */
+/* How many slots of the share are enabled, so can be given out again. */
 uint32_t share_enabled(const struct hold_share *share);
 void pass_undo(struct pool *pool, size_t log_count);
-/* Turns `request` into a leaver, as a step of the plan. */
+/* Turns a victim into a leaver, as a step of the plan. */
 void pass_preempt(struct pool *pool, struct request *request);
 void pass_settle(struct pool *pool);
-/* Makes the plan of what was decided and carries it out, or, where `status` is a
- * failure or memory is out, undoes everything. */
+/* Makes the plan and carries it out.  Undoes everything if `status` is a failure or
+ * memory runs out. */
 det_status pass_finish(struct pool *pool, det_status status, struct arena *mem,
                        struct pool_plan *ret_plan, struct err *err);
 void pass_done(struct pass *pass);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.h - how a pool decides who is next.
+/* policy.h - how a pool decides which request is next.
  *
  * A policy is a constant: it keeps nothing between passes.  It walks the queues, asks
- * fit.c for places and tells pass.c what it decided; carrying out and undoing are not
- * its business.  To add one: a file with a `const struct sched_policy`, a line here,
- * a row in policies[] of pool.c. */
+ * pool_fit.c for places and tells pass.c its decisions; pass.c carries them out or
+ * undoes them.  To add one: a file with a `const struct sched_policy`, a line here, a
+ * row in policies[] of pool.c. */
 #ifndef SCHED_POLICY_H
 #define SCHED_POLICY_H
 

@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - the pool itself: agents come and go, requests wait, run and leave. */
+/* pool.c - the pool itself: agents join and leave, requests wait, run and leave. */
 #include "sched/pool.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "sched/inside.h"
+#include "base/memory/mem.h"
 #include "sched/policy.h"
+#include "sched/pool_check.h"
+#include "sched/pool_impl.h"
 
 static const struct sched_policy *const policies[] = {&sched_priority};
+
+static_assert(sizeof(struct request) == 64, "a request is one cache line");
+
+/* Too slow for anything but debug builds: O(everything) after every change. */
+static void assert_invariants(const struct pool *pool)
+{
+    (void)pool;
+    assert(!DET_DEBUG || pool_check(pool, NULL) == DET_OK);
+}
 
 static const struct sched_policy *policy_find(const char *name)
 {
@@ -24,7 +35,7 @@ int request_compare(const struct tree_node *a, const struct tree_node *b)
     const struct request *one = request_of(a);
     const struct request *two = request_of(b);
 
-    /* tree_add() goes on to one of these next: both are on their way meanwhile */
+    /* tree_add() reads one of these next. */
     __builtin_prefetch(b->left);
     __builtin_prefetch(b->right);
     if (one->priority != two->priority)
@@ -34,8 +45,8 @@ int request_compare(const struct tree_node *a, const struct tree_node *b)
     return (one->id > two->id) - (one->id < two->id);
 }
 
-det_status pool_new(const char *name, const struct pool_config *config,
-                    struct pool **ret_pool, struct err *err)
+det_status pool_new(const struct pool_config *config, struct pool **ret_pool,
+                    struct err *err)
 {
     const struct sched_policy *policy = policy_find(config->policy);
     struct pool *pool;
@@ -45,11 +56,6 @@ det_status pool_new(const char *name, const struct pool_config *config,
     pool = mem_new(struct pool);
     if (!pool)
         return err_default(err, DET_NOMEM);
-    pool->name = mem_strdup(name);
-    if (!pool->name) {
-        mem_free(pool);
-        return err_default(err, DET_NOMEM);
-    }
     pool->config = *config;
     pool->config.policy = policy->name;
     pool->policy = policy;
@@ -61,7 +67,7 @@ det_status pool_new(const char *name, const struct pool_config *config,
     return DET_OK;
 }
 
-/* Requests come from slabs and start on a cache line each. */
+/* Requests come from slabs; each starts on a cache line. */
 enum {
     LINE = 64,
     SLAB = 64,
@@ -130,21 +136,10 @@ void pool_free(struct pool *pool)
     vec_done(&pool->agents);
     index_done(&pool->index);
     pass_done(&pool->pass);
-    mem_free(pool->name);
     mem_free(pool);
 }
 
-const char *pool_name(const struct pool *pool)
-{
-    return pool->name;
-}
-
-const struct pool_config *pool_settings(const struct pool *pool)
-{
-    return &pool->config;
-}
-
-/* Where the agent is, or would go. */
+/* The index of the agent, or of the place where it would be inserted. */
 static size_t agent_place(const struct pool *pool, int64_t id)
 {
     size_t low = 0;
@@ -200,7 +195,7 @@ static struct agent *agent_new(int64_t id, uint32_t slots)
     agent->id = id;
     agent->slots = agent->enabled = agent->free = slots;
     agent->words = words;
-    /* what lies beyond the last slot is never free */
+    /* Bits beyond the last slot are never free. */
     if (slots % 64)
         agent_off(agent)[words - 1] = ~UINT64_C(0) << (slots % 64);
     return agent;
@@ -236,6 +231,7 @@ det_status pool_add_agent(struct pool *pool, int64_t id, uint32_t slots,
     index_fill(pool);
     pool_gains_anything(pool);
     pool->slots += slots;
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -251,6 +247,7 @@ det_status pool_remove_agent(struct pool *pool, int64_t id, struct err *err)
     vec_remove(&pool->agents, agent->rank);
     mem_free(agent);
     index_fill(pool);
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -284,6 +281,7 @@ det_status pool_enable_slot(struct pool *pool, int64_t id, uint32_t slot,
     }
     index_fill(pool);
     pool_gains_anything(pool);
+    assert_invariants(pool);
     return status;
 }
 
@@ -296,6 +294,7 @@ det_status pool_enable_aux(struct pool *pool, int64_t id, bool is_enabled,
         return no_agent(err, id);
     agent->is_aux_off = !is_enabled;
     index_fill(pool);
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -352,7 +351,7 @@ static det_status check_priority(uint32_t priority, struct err *err)
     return DET_OK;
 }
 
-/* Checks it and enters it into the map; it neither waits nor runs yet. */
+/* Checks the request and enters it into the map; it neither waits nor runs yet. */
 static det_status request_enter(struct pool *pool, const struct pool_request *request,
                                 struct request **ret_entry, struct err *err)
 {
@@ -407,6 +406,7 @@ det_status pool_add(struct pool *pool, const struct pool_request *request,
     }
     queue_add(pool, queue, entry);
     pool->waiting++;
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -422,7 +422,7 @@ struct hold *hold_new(uint32_t shares, uint32_t slots)
     return hold;
 }
 
-/* Whether it is in the tree of victims or of leavers, and in which. */
+/* The tree a running request is in; NULL: none. */
 static struct tree *running_tree(struct pool *pool, const struct request *request)
 {
     enum kind kind = request_kind(request);
@@ -436,6 +436,7 @@ void request_runs(struct pool *pool, struct request *request, struct hold *hold)
 {
     struct tree *tree = running_tree(pool, request);
 
+    assert(!request->is_running);
     request->hold = hold;
     request->is_running = true;
     if (tree)
@@ -457,8 +458,9 @@ static det_status check_share(const struct pool *pool, const struct pool_share *
 
         if (slot >= agent->slots || (i && slot <= share->slots[i - 1]))
             return err_set(err, DET_INVALID,
-                           "slot %" PRIu32 " of agent %" PRId64 " makes no sense", slot,
-                           share->agent);
+                           "slot %" PRIu32 " of agent %" PRId64
+                           " does not exist or is listed twice",
+                           slot, share->agent);
         if (bit_is_set(agent_held(agent), slot))
             return err_set(err, DET_STATE,
                            "slot %" PRIu32 " of agent %" PRId64 " is held already",
@@ -502,6 +504,7 @@ static void share_take(struct pool *pool, const struct pool_share *share,
     for (uint32_t i = 0; i < share->slot_count; i++) {
         slots[i] = share->slots[i];
         bit_flip(agent_held(agent), slots[i]);
+        assert(bit_is_set(agent_held(agent), slots[i]));
         change.free -= !bit_is_set(agent_off(agent), slots[i]);
     }
     index_change(pool, &change);
@@ -533,6 +536,7 @@ det_status pool_add_running(struct pool *pool, const struct pool_request *reques
         slots += share[i].slot_count;
     }
     request_runs(pool, entry, hold);
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -542,6 +546,7 @@ static void share_give_back(struct pool *pool, const struct hold_share *share)
     struct change change = {agent, 0, -(int32_t)share->count, -!share->count};
 
     for (uint32_t i = 0; i < share->count; i++) {
+        assert(bit_is_set(agent_held(agent), share->slots[i]));
         bit_flip(agent_held(agent), share->slots[i]);
         change.free += !bit_is_set(agent_off(agent), share->slots[i]);
     }
@@ -555,7 +560,7 @@ static void running_end(struct pool *pool, struct request *request)
     if (tree)
         tree_remove(tree, &request->node);
     if (!request->is_leaving)
-        pool_gains(pool, request); /* else that was counted when it began to leave */
+        pool_gains(pool, request); /* a leaver was counted when it began to leave */
     for (uint32_t i = 0; i < request->hold->share_count; i++)
         share_give_back(pool, &request->hold->share[i]);
     pool->running--;
@@ -577,6 +582,7 @@ void pool_remove(struct pool *pool, int64_t allocation)
         pool->waiting--;
     }
     request_drop(pool, request);
+    assert_invariants(pool);
 }
 
 det_status pool_set_priority(struct pool *pool, int64_t allocation, uint32_t priority,
@@ -610,6 +616,7 @@ det_status pool_set_priority(struct pool *pool, int64_t allocation, uint32_t pri
         request->priority = (uint8_t)priority;
         queue_add(pool, queue, request);
     }
+    assert_invariants(pool);
     return DET_OK;
 }
 
@@ -626,12 +633,16 @@ void pool_mark_leaving(struct pool *pool, int64_t allocation)
     request->is_leaving = true;
     pool_gains(pool, request);
     tree_add(running_tree(pool, request), &request->node);
+    assert_invariants(pool);
 }
 
 det_status pool_schedule(struct pool *pool, struct arena *mem,
                          struct pool_plan *ret_plan, struct err *err)
 {
-    return pass_finish(pool, pool->policy->plan(pool), mem, ret_plan, err);
+    det_status status = pass_finish(pool, pool->policy->plan(pool), mem, ret_plan, err);
+
+    assert_invariants(pool);
+    return status;
 }
 
 void pool_get_stats(const struct pool *pool, struct pool_stats *ret_stats)
@@ -642,39 +653,4 @@ void pool_get_stats(const struct pool *pool, struct pool_stats *ret_stats)
                                      .aux_running = pool->aux_running,
                                      .waiting = pool->waiting,
                                      .running = pool->running};
-}
-
-/* Those of the level that come before it, by walking each queue from its head. */
-static int64_t ahead_in_level(const struct pool *pool, enum kind kind,
-                              const struct request *request)
-{
-    const struct queue *queue = queue_after(pool, kind, request->priority, NULL);
-    int64_t count = 0;
-
-    for (; queue; queue = queue_after(pool, kind, request->priority, queue->head)) {
-        const struct request *at = queue->head;
-
-        if (request_compare(&at->node, &request->node) >= 0)
-            break;
-        while (at && request_compare(&at->node, &request->node) < 0) {
-            at = request_of(tree_next(&at->node));
-            count++;
-        }
-    }
-    return count;
-}
-
-int64_t pool_ahead(const struct pool *pool, int64_t allocation)
-{
-    const struct request *request = map_get(&pool->requests, allocation);
-    int64_t count = 0;
-
-    if (!request || request->is_running)
-        return -1;
-    for (int kind = 0; kind < KINDS; kind++) {
-        for (uint32_t level = 1; level < request->priority; level++)
-            count += pool->level[kind][level].waiting;
-        count += ahead_in_level(pool, kind, request);
-    }
-    return count;
 }

@@ -2,39 +2,49 @@
 /* pool.h - which slots exist, who holds them, who is waiting, and who is next.
  *
  * A pool is data plus rules and nothing else: no clock, no threads, no I/O.  The heart
- * tells it what happened (an agent came, an allocation is wanted, one ended) and asks
- * for a plan; carrying the plan out is the heart's business.  Invariants, checked by
- * pool_check():
+ * tells it what happened (an agent joined, an allocation is wanted, one ended) and asks
+ * for a plan.  The heart carries the plan out.  Invariants, checked by pool_check();
+ * debug builds assert them after every change:
  *
  *   1. a slot is free or held by exactly one allocation;
  *   2. an allocation holds all the slots it asked for, or none;
  *   3. waiting requests are ordered by (priority, position, id);
  *   4. the counts kept for speed agree with a recount.
  *
- * Rules: facts of the priority scheduler.  Lower number = more important.  Requests
- * with slots and requests without are scheduled apart.  Level by level, in order; what
- * does not fit is skipped within its level (smaller ones may pass); once something of a
- * level waits, lower levels start nothing (no preemption), or only preemptible requests
- * (preemption on).  With preemption on, a request that does not fit counts on slots
- * that are being given back; if these do not do, it makes the least important, newest
- * preemptible allocations leave, down to its own level (there only those of a later
- * position), until it fits; of these, who turns out not to be in the way is spared.
- * Whatever comes after such a request in the order starts nothing in that pass.
+ * Rules of the priority scheduler.  A level is all requests of one priority; a lower
+ * number is more important.  Requests with slots and requests without slots are
+ * scheduled separately:
  *
- * Fitting: one agent with enough free enabled slots, the fullest first (`best`) or the
- * emptiest (`worst`), ties by agent id; else, for several slots, whole idle agents of
- * one size n that divides the request, largest n first; else, where heterogeneous fits
- * are allowed, whole idle agents, largest first, that add up to it.  The size of an
- * agent is the number of its enabled slots.  Requests without slots go by places
- * (max_aux_per_agent), to agents where something runs by free slots, to idle ones by
- * free places; an agent all of whose slots are disabled takes none.
+ *   - Levels go in order, and requests within a level in order.  A request that does
+ *     not fit is skipped; smaller ones of its level may start.
+ *   - Once a request of a level waits, less important levels start nothing.  With
+ *     preemption on, they may still start preemptible requests.
+ *   - With preemption on, a request that does not fit may plan with slots that are
+ *     being given back.  If these are too few, it preempts the least important and
+ *     newest preemptible allocations until it fits.  It preempts less important levels,
+ *     and in its own level only allocations of a later position.  An allocation that
+ *     turns out not to be in the way is spared.
+ *   - Requests after such a request start nothing in that pass.
  *
- * Cost: waiting requests of one shape (slots, flags, blocked agents) share a
- * queue, agents of one free count a set, so that a plan costs O(shapes + steps), not
- * O(waiting).
+ * Fitting, in this order:
  *
- * To add another policy: a `const struct sched_policy` in a file of its own and a row
- * in policies[]. */
+ *   1. one agent with enough free enabled slots: the fullest (`best`) or the emptiest
+ *      (`worst`), then the lowest agent id;
+ *   2. for several slots, whole idle agents of one size that divides the request, the
+ *      largest size first;
+ *   3. where heterogeneous fits are allowed, whole idle agents, largest first, that add
+ *      up to the request.
+ *
+ * The size of an agent is the number of its enabled slots.  Each agent takes up to
+ * max_aux_per_agent requests without slots.  Among busy agents free slots decide, among
+ * idle agents free places.  An agent whose slots are all disabled takes none.
+ *
+ * Cost: waiting requests of one shape (slots, flags, blocked agents) share a queue, and
+ * agents with equally many free slots share a set.  So a plan costs O(shapes + steps),
+ * not O(waiting).
+ *
+ * To add another policy: a `const struct sched_policy` in its own file and a row in
+ * policies[] of pool.c. */
 #ifndef SCHED_POOL_H
 #define SCHED_POOL_H
 
@@ -91,53 +101,48 @@ struct pool_plan {
     uint32_t count;
 };
 
-/* Copies `name` and what `config` points to.  pool_free(NULL) does nothing. */
-det_status pool_new(const char *name, const struct pool_config *config,
-                    struct pool **ret_pool, struct err *err);
+/* Copies what `config` points to.  pool_free(NULL) does nothing. */
+det_status pool_new(const struct pool_config *config, struct pool **ret_pool,
+                    struct err *err);
 void pool_free(struct pool *pool);
-const char *pool_name(const struct pool *pool);
-const struct pool_config *pool_settings(const struct pool *pool);
 
-/* An agent joined with `slots` slots, all free and enabled.  DET_EXISTS if it is there.
- * Leaving: DET_NOT_FOUND if it is not there, DET_STATE while allocations hold its slots
- * (the heart ends those first). */
+/* An agent joined with `slots` slots, all free and enabled.  DET_EXISTS if the pool has
+ * it already. */
 det_status pool_add_agent(struct pool *pool, int64_t agent, uint32_t slots,
                           struct err *err);
+/* DET_NOT_FOUND if the pool does not have it, DET_STATE while allocations hold its slots
+ * (the heart ends those first). */
 det_status pool_remove_agent(struct pool *pool, int64_t agent, struct err *err);
-/* A disabled slot is never given out; who holds it keeps it. */
+/* A disabled slot is never given out; an allocation that holds it keeps it. */
 det_status pool_enable_slot(struct pool *pool, int64_t agent, uint32_t slot,
                             bool is_enabled, struct err *err);
-/* Whether it takes zero-slot requests; a new agent does.  (One all of whose slots are
- * disabled does not in any case; this is for agents that have none.) */
+/* Whether the agent takes zero-slot requests; a new agent does.  This is for agents
+ * without slots: an agent whose slots are all disabled takes none in any case. */
 det_status pool_enable_aux(struct pool *pool, int64_t agent, bool is_enabled,
                            struct err *err);
 
-/* An allocation waits.  DET_EXISTS if it is there. */
+/* An allocation waits.  DET_EXISTS if the pool has it already. */
 det_status pool_add(struct pool *pool, const struct pool_request *request,
                     struct err *err);
-/* At restore: an allocation that already holds these slots.  One share an agent; a
- * request without slots has one empty share.  DET_STATE if a slot is held. */
+/* At restore: an allocation that already holds these slots.  One share per agent; a
+ * request without slots has one empty share.  DET_STATE if a slot is already held. */
 det_status pool_add_running(struct pool *pool, const struct pool_request *request,
                             const struct pool_share *share, uint32_t share_count,
                             struct err *err);
-/* Waiting or running, it is gone now and its slots are free.  Nothing if unknown. */
+/* Removes a waiting or running allocation and frees its slots.  Does nothing if it is
+ * unknown. */
 void pool_remove(struct pool *pool, int64_t allocation);
 det_status pool_set_priority(struct pool *pool, int64_t allocation, uint32_t priority,
                              struct err *err);
-/* It was asked to give its slots back (by a plan or by the user): it counts as leaving
- * and is not preempted twice. */
+/* The allocation was asked to give its slots back, by a plan or by the user.  It counts
+ * as leaving and is not preempted again. */
 void pool_mark_leaving(struct pool *pool, int64_t allocation);
 
-/* What to start and whom to preempt now.  Steps that start are applied to the pool at
- * once (the allocation holds its slots when this returns), steps that preempt mark the
- * allocation as leaving.  The same pool always gives the same plan.  DET_NOMEM leaves
- * the pool as it was. */
+/* What to start and what to preempt now.  The plan is applied to the pool at once: a
+ * started allocation holds its slots, a preempted one is marked as leaving.  The same
+ * pool always gives the same plan.  DET_NOMEM leaves the pool unchanged. */
 det_status pool_schedule(struct pool *pool, struct arena *mem,
                          struct pool_plan *ret_plan, struct err *err);
-
-/* Whether a request of that shape could ever start on the agents there are, disabled
- * slots included. */
-bool pool_could_fit(const struct pool *pool, uint32_t slots, bool is_single_node);
 
 struct pool_stats {
     uint32_t agents;
@@ -148,11 +153,5 @@ struct pool_stats {
     uint32_t running;
 };
 void pool_get_stats(const struct pool *pool, struct pool_stats *ret_stats);
-/* How many waiting requests come before it; -1 when it does not wait.  O(waiting in
- * its level). */
-int64_t pool_ahead(const struct pool *pool, int64_t allocation);
-
-/* DET_OK, or DET_CORRUPT with the invariant that is broken.  O(everything). */
-det_status pool_check(const struct pool *pool, struct err *err);
 
 #endif

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* priority.c - the priority policy.
  *
- * Requests with slots first, then those without, each kind by itself: level by level,
- * within a level by (position, id).  For each request in turn:
+ * Requests with slots come first, then those without; each kind is scheduled
+ * separately: level by level, within a level by (position, id).  For each request:
  *
  *   fits now            it starts (or is held back, see below)
- *   does not fit        it waits; so do those of its shape behind it in the level
+ *   does not fit        it waits; so do the later ones of its shape in the level
  *     no preemption       less important levels start nothing
- *     preemption          it takes slots that are being given back already; if these
- *                         are not enough, it makes others leave: the least important
- *                         first, the newest first, never one more important than it,
- *                         of its own level only those with a later position
+ *     preemption          it plans with slots that are being given back already; if
+ *                         these are not enough, it preempts others: the least
+ *                         important first, the newest first, never a more important
+ *                         one, in its own level only those with a later position
  *
- * Once somebody counts on slots that are not free yet, nothing behind it starts in this
- * pass; requests behind it that would fit are held back, so that the plan for what is
- * being freed stays true.  Starts that were decided before, for more important
- * requests, stand.
+ * Once a request plans with slots that are not free yet, no later request starts in
+ * this pass.  Later requests that would fit are held back, so they do not use the slots
+ * being freed.  Starts decided before, for more important requests, stand.
  *
- * While something of a more important level has no place in sight, only preemptible
- * requests take part (backfilling): they can be made to leave as soon as they are in
- * the way.
+ * While a request of a more important level has no place in sight, only preemptible
+ * requests take part (backfilling): they can be preempted when they are in the way.
  *
- * An allocation that was about to be preempted but whose slots turn out not to be
- * needed is spared. */
-#include "sched/inside.h"
+ * An allocation chosen for preemption is spared if its slots turn out not to be needed.
+ */
 #include "sched/policy.h"
+#include "sched/pool_impl.h"
 
-/* What one pass over one kind has come to. */
+/* The state of one pass over one kind. */
 struct sweep {
     struct pool *pool;
     enum kind kind;
-    bool is_backfilling;    /* so has something of a more important level */
-    bool is_releasing;      /* somebody counts on slots that are not free yet */
-    bool has_freed_leavers; /* in the simulation, leavers are gone */
-    bool is_waiting;        /* something of this level has no place in sight */
+    bool is_backfilling;    /* a more important level has a waiting request */
+    bool is_releasing;      /* a request plans with slots that are not free yet */
+    bool has_freed_leavers; /* the simulation has freed the leavers' slots */
+    bool is_waiting;        /* a request of this level has no place in sight */
 };
 
 static bool is_behind(const struct request *candidate, const struct request *request)
@@ -43,9 +41,9 @@ static bool is_behind(const struct request *candidate, const struct request *req
     return candidate->position > request->position;
 }
 
-/* Whether the place still holds if `victim` stays. */
-static bool is_needed(const struct request *victim, const struct shape *shape,
-                      bool is_shared)
+/* Whether the chosen place fails if `victim` stays. */
+static bool is_in_the_way(const struct request *victim, const struct shape *shape,
+                          bool is_shared)
 {
     for (uint32_t i = 0; i < victim->hold->share_count; i++) {
         const struct hold_share *share = &victim->hold->share[i];
@@ -66,17 +64,17 @@ static void mark_picked(struct pool *pool, struct fit fit, bool is_picked)
         pool->pass.picks.at[fit.first + i].agent->is_picked = is_picked;
 }
 
-/* Lets those of the victims chosen since `first` stay who are not in the way, the most
- * important ones first. */
-static det_status spare(struct pool *pool, const struct shape *shape, struct fit fit,
-                        size_t first)
+/* Spares the victims chosen since `first` that are not in the way, the most important
+ * first. */
+static det_status spare_victims(struct pool *pool, const struct shape *shape,
+                                struct fit fit, size_t first)
 {
     struct pass *pass = &pool->pass;
     bool is_ok = true;
 
     mark_picked(pool, fit, true);
     for (size_t i = pass->preempted.count; is_ok && i-- > first;) {
-        if (is_needed(pass->preempted.at[i], shape, fit.count == 1))
+        if (is_in_the_way(pass->preempted.at[i], shape, fit.count == 1))
             continue;
         is_ok = pass_unfree(pool, pass->preempted.at[i]);
         vec_remove(&pass->preempted, i);
@@ -95,19 +93,19 @@ static det_status free_leavers(struct sweep *sweep)
     return DET_OK;
 }
 
-/* A walk over victims.  Most of them change nothing by themselves, so what they would
- * free is only noted at their agents; they are freed, and the fit is looked for, when
- * one of these agents has become large enough or enough of them have become idle. */
+/* A walk over victims.  One victim alone rarely makes room, so the walk only notes at
+ * each agent how much the victims would free.  It frees them and looks for a fit when
+ * one agent has enough free slots or enough agents have become idle. */
 struct walk {
     const struct shape *shape;
     bool may_spread;
-    uint32_t most_free;  /* of an agent where somebody was noted */
-    uint64_t idle_slots; /* with those noted */
+    uint32_t most_free;  /* the most free slots of an agent with a noted victim */
+    uint64_t idle_slots; /* as if the noted victims had left */
     size_t freed;        /* pass.preempted up to here are freed */
 };
 
-/* Notes what `victim` would free; true: the request might fit now. */
-static bool note(struct walk *walk, const struct request *victim, uint64_t stamp)
+/* Notes how much `victim` would free; true: the request might fit now. */
+static bool note_victim(struct walk *walk, const struct request *victim, uint64_t stamp)
 {
     uint32_t need = walk->shape->slots;
     bool is_enough = need == 0;
@@ -143,10 +141,10 @@ static det_status free_noted(struct pool *pool, struct walk *walk)
     return DET_OK;
 }
 
-/* All victims were not enough: remembers by how much.  Not once something is held back,
- * for what is held back may be there again in the next pass. */
-static void remember(const struct sweep *sweep, const struct request *request,
-                     const struct walk *walk)
+/* All victims were not enough: records the shortfall.  Not while something is held
+ * back, because those slots may be free again in the next pass. */
+static void record_shortfall(const struct sweep *sweep, const struct request *request,
+                             const struct walk *walk)
 {
     const struct pool *pool = sweep->pool;
     struct shortfall *shortfall = &request->queue->shortfall;
@@ -172,7 +170,7 @@ static bool is_known_to_fail(const struct pool *pool, const struct request *requ
            request->position >= shortfall->position;
 }
 
-/* Frees victims until the request fits.  Those chosen are in pass.preempted. */
+/* Frees victims until the request fits, and appends them to pass.preempted. */
 static det_status free_victims(struct sweep *sweep, const struct request *request,
                                bool *ret_fits, struct fit *ret_fit)
 {
@@ -189,7 +187,7 @@ static det_status free_victims(struct sweep *sweep, const struct request *reques
     for (; at && is_behind(request_of(at), request); at = tree_prev(at)) {
         if (!vec_push(&pass->preempted, request_of(at)))
             return DET_NOMEM;
-        if (!note(&walk, request_of(at), pass->stamp))
+        if (!note_victim(&walk, request_of(at), pass->stamp))
             continue;
         if (free_noted(pool, &walk))
             return DET_NOMEM;
@@ -198,11 +196,11 @@ static det_status free_victims(struct sweep *sweep, const struct request *reques
             return DET_OK;
         }
     }
-    remember(sweep, request, &walk);
+    record_shortfall(sweep, request, &walk);
     return DET_OK;
 }
 
-/* The request counts on slots that are being freed, or are to be. */
+/* Lets the request plan with slots that are being freed, and preempts if necessary. */
 static det_status make_room(struct sweep *sweep, struct request *request)
 {
     struct pool *pool = sweep->pool;
@@ -221,7 +219,7 @@ static det_status make_room(struct sweep *sweep, struct request *request)
     if (!status && !fits)
         status = free_victims(sweep, request, &fits, &fit);
     if (!status && fits)
-        status = spare(pool, shape, fit, first);
+        status = spare_victims(pool, shape, fit, first);
     if (!status && !pass_reserve(pool))
         status = DET_NOMEM;
     if (status || !fits) {
@@ -239,7 +237,7 @@ static det_status make_room(struct sweep *sweep, struct request *request)
     return DET_OK;
 }
 
-static det_status place(struct sweep *sweep, struct request *request)
+static det_status place_request(struct sweep *sweep, struct request *request)
 {
     struct pool *pool = sweep->pool;
     struct fit fit;
@@ -271,7 +269,7 @@ static det_status sweep_level(struct sweep *sweep, uint32_t priority)
         last = head;
         if (sweep->is_backfilling && !queue->shape.is_preemptible)
             continue;
-        status = place(sweep, head);
+        status = place_request(sweep, head);
         if (status)
             return status;
     }
@@ -298,7 +296,7 @@ static det_status sweep_kind(struct sweep *sweep)
     return DET_OK;
 }
 
-static det_status plan(struct pool *pool)
+static det_status plan_by_priority(struct pool *pool)
 {
     det_status status = sweep_kind(&(struct sweep){.pool = pool, .kind = KIND_SLOTS});
 
@@ -307,4 +305,5 @@ static det_status plan(struct pool *pool)
     return sweep_kind(&(struct sweep){.pool = pool, .kind = KIND_AUX});
 }
 
-const struct sched_policy sched_priority = {.name = "priority", .plan = plan};
+const struct sched_policy sched_priority = {.name = "priority",
+                                            .plan = plan_by_priority};

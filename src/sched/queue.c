@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/inside.h"
+/* queue.c - the waiting requests.
+ *
+ * A level holds its queues ordered by their heads, so a pass sees the requests of a
+ * level in order and can skip whole queues. */
+#include "sched/pool_impl.h"
 
-#include "base/mem.h"
+#include <assert.h>
 
-/* queue.c - who waits.  A level holds its queues ordered by their heads, so that a pass
- * sees the requests of a level in order while it skips whole queues. */
+#include "base/memory/mem.h"
 
 static struct queue *queue_of(const struct tree_node *node)
 {
@@ -102,7 +105,7 @@ void queue_drop_if_empty(struct pool *pool, struct queue *queue)
             first = first->same_hash;
         first->same_hash = queue->same_hash;
     } else if (queue->same_hash) {
-        /* replaces a value: cannot run out of memory, the place is there */
+        /* It replaces a value, so it cannot run out of memory. */
         (void)map_put(&pool->queues, queue->hash, queue->same_hash);
     } else {
         map_remove(&pool->queues, queue->hash);
@@ -110,8 +113,8 @@ void queue_drop_if_empty(struct pool *pool, struct queue *queue)
     mem_free(queue);
 }
 
-/* The head decides the place of a queue in its level: out before it changes, in after.
- */
+/* The head decides the place of a queue in its level, so the queue leaves the tree
+ * before its head changes. */
 static void set_head(struct level *level, struct queue *queue, struct request *head)
 {
     if (queue->head)
@@ -127,6 +130,9 @@ void queue_add(struct pool *pool, struct queue *queue, struct request *request)
 {
     struct level *level = level_of(pool, queue);
 
+    assert(!request->is_running);
+    assert(request->priority == queue->priority);
+    assert(request->slots == queue->shape.slots);
     request->queue = queue;
     tree_add(&queue->requests, &request->node);
     if (!queue->head || request_compare(&request->node, &queue->head->node) < 0)
@@ -140,6 +146,8 @@ void queue_remove(struct pool *pool, struct request *request)
     struct queue *queue = request->queue;
     struct level *level = level_of(pool, queue);
 
+    assert(!request->is_running);
+    assert(level->waiting > 0);
     if (queue->head == request)
         set_head(level, queue, request_of(tree_next(&request->node)));
     tree_remove(&queue->requests, &request->node);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c - `grid`: every point of the product of the axes, from the last to the first.
  *
- * All that is kept is how many points remain: the next one is number remaining - 1. */
-#include "data/json.h"
+ * The state is the number of remaining points: the next point is remaining - 1. */
+#include "data/json/json.h"
 #include "search/hparam.h"
 #include "search/method.h"
+#include "search/preview.h"
 
 struct grid_state {
     uint32_t points;
-    uint32_t at_once; /* max_concurrent_trials, or all where that is 0 */
+    uint32_t at_once; /* max_concurrent_trials; all points if that is 0 */
     uint32_t remaining;
 };
 
@@ -52,7 +53,7 @@ static void grid_trial_exited(struct searcher *s, uint32_t trial, enum search_ex
                               struct search_out *out)
 {
     (void)trial;
-    (void)why; /* a point that cannot be tried has been tried */
+    (void)why; /* an invalid point counts as tried */
     create_next(s, out);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hparam.c - see hparam.h. */
 #include "search/hparam.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
-#include "data/json.h"
+#include "data/json/json.h"
 
 /* A node is a group (an object without `type`) or a leaf.  In a grid each leaf is an
  * axis: its values are numbered 0..count-1, and value `n / stride % count` belongs to
@@ -148,7 +149,7 @@ static det_status build_categorical(struct builder *b, const struct json *spec,
     return DET_OK;
 }
 
-/* json_i64() cannot tell "no number" from its fallback; two fallbacks can. */
+/* Asks with two fallbacks, to tell "not a number" from every number. */
 static bool read_whole(const struct json *value, int64_t *ret_whole)
 {
     int64_t whole = json_i64(value, 0);
@@ -190,7 +191,7 @@ static det_status build_int(struct builder *b, const struct json *spec,
     status = read_count(b, spec, hparam);
     if (status)
         return status;
-    /* No more points than there are numbers. */
+    /* At most as many points as there are numbers. */
     span = (uint64_t)hparam->whole.max - (uint64_t)hparam->whole.min;
     if (hparam->count && hparam->count - 1 > span)
         hparam->count = span + 1;
@@ -212,7 +213,7 @@ static det_status build_double(struct builder *b, const struct json *spec,
     status = read_count(b, spec, hparam);
     if (status)
         return status;
-    /* Also what real_at() multiplies on the way to a point must be a number. */
+    /* The products that real_at() forms must be finite, too. */
     width = hparam->real.max - hparam->real.min;
     if (!isfinite(width * (double)MAX(hparam->count, 1u)))
         return complain(b, spec, "`minval` and `maxval` are too far apart");
@@ -371,7 +372,7 @@ static int64_t round_quotient(wide above, wide below)
     return (int64_t)((2 * above + half) / (2 * below));
 }
 
-/* In whole numbers throughout, so that large ones are exact too. */
+/* Uses only integers, so large values are exact, too. */
 static int64_t int_at(const struct hparam *hparam, uint64_t i)
 {
     wide min = hparam->whole.min;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hparam.h - the space of hyperparameters: draw a sample, or take a point of its grid.
  *
- * The configuration's tree of hyperparameters becomes a tree of `struct hparam` whose
- * keys are sorted by their bytes at every level.  That order is the order of the
- * random draws, of the grid's axes (the first varies slowest) and of the text. */
+ * The tree of hyperparameters in the configuration becomes a tree of `struct hparam`.
+ * At every level the keys are sorted by their bytes.  This is the order of the random
+ * draws, of the grid's axes (the first varies slowest) and of the text. */
 #ifndef SEARCH_HPARAM_H
 #define SEARCH_HPARAM_H
 
@@ -18,7 +18,7 @@ struct json;
 struct json_writer;
 struct rng;
 
-/* More points than trial numbers make no grid. */
+/* A grid cannot have more points than there are trial numbers. */
 #define HPARAM_POINTS_MAX (UINT32_MAX - 1)
 
 /* Borrows `hyperparameters` (NULL: none) for the life of `mem`, where the space is
@@ -27,13 +27,13 @@ det_status hparam_space_new(const struct json *hyperparameters, bool is_grid,
                             struct arena *mem, const struct hparam **ret_space,
                             struct err *err);
 
-/* One sample, as a JSON object.  Draws from `rng` in sorted order; what does not vary
- * draws nothing. */
+/* One sample, as a JSON object.  Draws from `rng` in sorted order; constants draw
+ * nothing. */
 void hparam_sample(const struct hparam *space, struct rng *rng, struct json_writer *w);
 
-/* Only for a space made with `is_grid`.  The number of points, which is 0 without any
- * hyperparameter; and the point 0..points-1, worked out from its number, so that the
- * product of the axes is never laid out in memory. */
+/* Only for a space made with `is_grid`: the number of points (0 without hyperparameters)
+ * and the point 0..points-1.  A point is computed from its number, so the grid is never
+ * in memory as a whole. */
 uint64_t hparam_points(const struct hparam *space);
 void hparam_point(const struct hparam *space, uint64_t point, struct json_writer *w);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* importance.c - see importance.h. */
 #include "search/importance.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 
-/* A number of a trial, small to be sorted fast. */
+/* One number of a trial; small, so it sorts fast. */
 struct key {
     double value;
-    uint32_t at; /* whose it is */
+    uint32_t at; /* the trial */
 };
 
 struct importance_ranks {
@@ -18,7 +19,7 @@ struct importance_ranks {
     double rank[]; /* by trial; NaN: it has no metric */
 };
 
-/* A trial that has both, in the order of x once it is ranked. */
+/* A trial that has a value and a metric; sorted by x once ranked. */
 struct point {
     double x; /* the value, or the number of its category */
     double x_rank;
@@ -36,8 +37,7 @@ static int by_value(const void *a, const void *b)
 
 /* ---- ranks and groups ------------------------------------------------------------ */
 
-/* The middle of the ranks of those that are equal to the i-th; `*ret_next`: who follows
- * them. */
+/* The mean rank of all keys equal to the i-th; *ret_next is the first one after them. */
 static double shared_rank(const struct key *keys, uint32_t count, uint32_t i,
                           uint32_t *ret_next)
 {
@@ -93,7 +93,8 @@ static uint32_t rank_x(const struct importance_ranks *ranks, const struct key *k
     return distinct;
 }
 
-/* In the order of x.  Equal values are never parted; returns how many groups. */
+/* Groups the points in the order of x and returns the number of groups.  Equal values
+ * stay in one group. */
 static uint32_t form_groups(struct point *points, uint32_t count, uint32_t distinct,
                             enum importance_kind kind)
 {
@@ -115,9 +116,9 @@ static uint32_t form_groups(struct point *points, uint32_t count, uint32_t disti
     return groups;
 }
 
-/* ---- what they say --------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------ */
 
-/* The ranks are those among all trials; here are those that have a value. */
+/* Ranks count all trials with a metric; the points are only those with a value. */
 static double mean_rank(const struct point *points, uint32_t count)
 {
     double sum = 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* methods.c - the search methods, found by name. */
+/* methods.c - see methods.h. */
+#include "search/methods.h"
+
 #include <string.h>
 
 #include "search/method.h"
@@ -8,10 +10,6 @@
 static const struct search_method *const methods[] = {SEARCH_METHOD_MAP(METHOD)};
 #undef METHOD
 
-#define NAME(name_) #name_,
-static const char *const names[] = {SEARCH_METHOD_MAP(NAME) NULL};
-#undef NAME
-
 const struct search_method *search_method_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
@@ -19,9 +17,4 @@ const struct search_method *search_method_find(const char *name)
             return methods[i];
     }
     return NULL;
-}
-
-const char *const *searcher_names(void)
-{
-    return names;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preview.c - how many trials a search would run, and for how long, without running it.
- */
-#include "data/json.h"
+/* preview.c - see preview.h. */
+#include "search/preview.h"
+
+#include "data/json/json.h"
 #include "search/method.h"
 
 void search_preview_row(struct arena *mem, struct json *trials, uint32_t count)
@@ -14,9 +15,9 @@ void search_preview_row(struct arena *mem, struct json *trials, uint32_t count)
     json_set(mem, unit, "maxLength", json_new_bool(mem, true));
 }
 
-det_status searcher_preview(const struct json *searcher_config,
-                            const struct json *hyperparameters, struct arena *mem,
-                            struct json **ret_trials, struct err *err)
+det_status search_preview(const struct json *searcher_config,
+                          const struct json *hyperparameters, struct arena *mem,
+                          struct json **ret_trials, struct err *err)
 {
     struct json *trials = json_new(mem, JSON_ARRAY);
     struct searcher *s;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.c - `random`: max_trials samples, so many at a time; and `single`: one. */
-#include "data/json.h"
+/* random.c - `random`: max_trials samples, max_concurrent_trials at a time; and
+ * `single`: one. */
+#include "data/json/json.h"
 #include "search/method.h"
+#include "search/preview.h"
 
 struct random_state {
     uint32_t max_trials;
-    uint32_t at_once; /* max_concurrent_trials, or max_trials where that is 0 */
-    uint32_t created; /* less those that turned out invalid and were replaced */
+    uint32_t at_once; /* max_concurrent_trials; max_trials if that is 0 */
+    uint32_t created; /* without invalid ones, which are replaced */
 };
 
 static det_status single_init(struct searcher *s, struct err *err)
@@ -57,7 +59,7 @@ static void random_trial_exited(struct searcher *s, uint32_t trial,
 
     (void)trial;
     if (why == SEARCH_EXIT_INVALID_HPARAMS && s->method->replaces_invalid)
-        r->created--; /* does not count: a replacement is drawn */
+        r->created--; /* a replacement is drawn */
     if (r->created < r->max_trials)
         create_next(s, out);
 }

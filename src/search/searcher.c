@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* searcher.c - what every search needs around its method.
+/* searcher.c - the bookkeeping that every search method needs.
  *
  * The life of a trial, as the search sees it:
  *
  *   REQUESTED --created--> RUNNING --exited--> EXITED + reason
  *                             \--search_stop--> STOPPED --exited--/
  *
- * and, where an experiment is continued, from an exit that was an error or a
- * cancellation back to RUNNING.
+ * When an experiment is continued, a trial that errored or was cancelled goes back to
+ * RUNNING.
  *
- * The counters say at any time, without looking at the trials,
+ * Counters, so that no input has to visit all trials:
  *   1. closed   = trials in EXITED + any reason;
  *   2. failures = those in EXITED + ERRORED, cancels = those in EXITED + CANCELED;
- *   3. counted  = trials beyond REQUESTED, less those of invalid hyperparameters;
+ *   3. counted  = trials beyond REQUESTED, without those of invalid hyperparameters;
  *   4. progress = sum over the counted: 1 for an exited one, else what it reported.
- * The search is over when all trials that were asked for are closed. */
+ * The search is over when all requested trials are closed. */
 #include "search/searcher.h"
 
+#include <assert.h>
 #include <math.h>
 
-#include "base/mem.h"
-#include "data/json.h"
+#include "base/memory/mem.h"
+#include "data/json/json.h"
 #include "search/hparam.h"
 #include "search/method.h"
+#include "search/methods.h"
 
 enum trial_phase {
     PHASE_REQUESTED,
@@ -31,7 +33,7 @@ enum trial_phase {
     PHASE_EXITED, /* + enum search_exit */
 };
 
-/* One letter a phase, in snapshots: requested, running, stopped, then the exits done,
+/* One letter per phase, in snapshots: requested, running, stopped, then the exits done,
  * errored, canceled, invalid. */
 static const char phase_letters[] = "rusdeci";
 
@@ -39,8 +41,7 @@ enum { STATE_VERSION = 1 };
 
 #define PROGRESS_ONE ((uint64_t)1 << PROGRESS_BITS)
 
-/* The tree of hyperparameters is as large as the configuration, which has a limit of
- * its own; this one only stops nonsense. */
+/* The size of the configuration is limited elsewhere; this limit is only a safeguard. */
 #define SPACE_LIMIT_BYTES ((size_t)256 << 20)
 
 /* ---- making and ending ----------------------------------------------------------- */
@@ -103,7 +104,7 @@ void searcher_free(struct searcher *s)
     mem_free(s);
 }
 
-/* ---- what methods ask for -------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------ */
 
 void search_fail(struct search_out *out, det_status status, const char *fmt, ...)
 {
@@ -121,7 +122,7 @@ static void fail_memory(struct search_out *out)
     search_fail(out, DET_NOMEM, "%s", det_status_text(DET_NOMEM));
 }
 
-/* A fresh operation at the end; NULL when out has failed. */
+/* Appends an operation; NULL if `out` has failed. */
 static struct search_op *add_op(struct search_out *out, enum search_op_kind kind)
 {
     if (out->status)
@@ -227,7 +228,17 @@ void searcher_start(struct searcher *s, struct search_out *out)
     s->method->start(s, out);
 }
 
-/* Adds what `t` contributes to the counters (see the top). */
+/* Constant-time checks of the counters (see the top). */
+static void assert_counters(const struct searcher *s)
+{
+    (void)s;
+    assert(s->closed <= s->trials.count);
+    assert(s->failures + s->cancels <= s->closed);
+    assert(s->counted <= s->trials.count);
+    assert(s->progress <= (progress_sum)s->counted * PROGRESS_ONE);
+}
+
+/* Adds the contribution of `t` to the counters (see the top). */
 static void count_trial(struct searcher *s, const struct search_trial *t)
 {
     bool has_exited = t->phase >= PHASE_EXITED;
@@ -243,7 +254,7 @@ static void count_trial(struct searcher *s, const struct search_trial *t)
     s->progress += has_exited ? PROGRESS_ONE : t->progress;
 }
 
-/* The trial, if it is one whose exit has not been seen; else NULL. */
+/* The trial if it exists and has not exited, else NULL. */
 static struct search_trial *open_trial(const struct searcher *s, uint32_t trial)
 {
     if (trial >= s->trials.count || s->trials.at[trial].phase >= PHASE_EXITED)
@@ -278,7 +289,7 @@ void searcher_validated(struct searcher *s, uint32_t trial, const struct json *m
 void searcher_set_progress(struct searcher *s, uint32_t trial, double progress)
 {
     struct search_trial *t = open_trial(s, trial);
-    /* Written so that NaN becomes 0. */
+    /* The comparison is false for NaN, which becomes 0. */
     double sane = progress > 0 ? fmin(progress, 1) : 0;
 
     if (!t || t->phase == PHASE_REQUESTED)
@@ -286,10 +297,11 @@ void searcher_set_progress(struct searcher *s, uint32_t trial, double progress)
     s->progress -= t->progress;
     t->progress = (uint64_t)rint(ldexp(sane, PROGRESS_BITS));
     s->progress += t->progress;
+    assert_counters(s);
 }
 
-/* Each of the trials open at once (this one among them) may have drawn so many invalid
- * ones before the first valid shows; many at once is still one broken search. */
+/* Each open trial may be the replacement of many invalid ones, so the limit grows with
+ * their number, up to SEARCH_INVALID_LANES. */
 static bool search_gives_up(const struct searcher *s)
 {
     uint64_t open = s->trials.count - s->closed;
@@ -307,10 +319,11 @@ static void count_invalid(struct searcher *s)
         s->has_given_up = true;
 }
 
-/* A trial leaves: from RUNNING or STOPPED to EXITED + why. */
+/* From RUNNING or STOPPED to EXITED + why. */
 static void close_trial(struct searcher *s, struct search_trial *t,
                         enum search_exit why)
 {
+    assert(t->phase == PHASE_RUNNING || t->phase == PHASE_STOPPED);
     if (why == SEARCH_EXIT_INVALID_HPARAMS)
         count_invalid(s);
     else
@@ -323,7 +336,7 @@ static void close_trial(struct searcher *s, struct search_trial *t,
     count_trial(s, t);
 }
 
-static void shut_down(const struct searcher *s, struct search_out *out)
+static void shut_down_search(const struct searcher *s, struct search_out *out)
 {
     struct search_op *op = add_op(out, SEARCH_SHUTDOWN);
 
@@ -338,11 +351,12 @@ void searcher_trial_exited(struct searcher *s, uint32_t trial, enum search_exit 
 {
     if (!open_trial(s, trial))
         return;
-    searcher_trial_created(s, trial, out); /* does nothing if that was said before */
+    searcher_trial_created(s, trial, out); /* does nothing if it is created already */
     close_trial(s, &s->trials.at[trial], why);
     s->method->trial_exited(s, trial, why, out);
+    assert_counters(s);
     if (s->closed == s->trials.count)
-        shut_down(s, out);
+        shut_down_search(s, out);
 }
 
 void searcher_trial_reopened(struct searcher *s, uint32_t trial)
@@ -360,6 +374,7 @@ void searcher_trial_reopened(struct searcher *s, uint32_t trial)
     s->progress -= PROGRESS_ONE;
     t->phase = PHASE_RUNNING;
     count_trial(s, t);
+    assert_counters(s);
 }
 
 double searcher_progress(const struct searcher *s)
@@ -374,17 +389,16 @@ double searcher_progress(const struct searcher *s)
     return progress > 0 ? fmin(progress, 1) : 0;
 }
 
-/* ---- snapshots
- * ------------------------------------------------------------------------
+/* ---- snapshots -------------------------------------------------------------------
  *
  *   {"version": 1, "method": "random",
  *    "rng": {"key": [624 numbers], "pos": n},
- *    "trials": "ddeu",              one letter a trial
- *    "progress": [[3, 0.25]],       of the running ones that have any
+ *    "trials": "ddeu",              one letter per trial
+ *    "progress": [[3, 0.25]],       of the running ones that reported any
  *    "invalid_in_a_row": 0, "has_given_up": false,
- *    "state": {...}}                the method's own
+ *    "state": {...}}                of the method
  *
- * The counters are not in it: they follow from the trials. */
+ * The counters are not stored: they follow from the trials. */
 
 static void save_trials(const struct searcher *s, struct json_writer *w)
 {
@@ -521,8 +535,8 @@ static det_status load_trials(struct searcher *s, const struct json *state,
     return DET_OK;
 }
 
-/* As it was when it was made, the generator excepted. */
-static det_status reset(struct searcher *s, struct err *err)
+/* Back to the state after searcher_new(), except for the generator. */
+static det_status reset_searcher(struct searcher *s, struct err *err)
 {
     if (s->method->done)
         s->method->done(s);
@@ -547,7 +561,7 @@ det_status searcher_load(struct searcher *s, const struct json *state, struct er
         return err_set(err, DET_CORRUPT, "the saved search is by '%s', not '%s'",
                        method, s->method->name);
 
-    status = reset(s, err);
+    status = reset_searcher(s, err);
     if (!status)
         status = load_rng(s, json_get(state, "rng"), err);
     if (!status)

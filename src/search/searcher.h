@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* searcher.h - hyperparameter search as a pure decision procedure.
  *
- * A search method is told what happened to its trials and answers with the operations
- * it wants next.  It never touches the database, the clock or the network; all
- * randomness comes from the seeded generator in `struct searcher`.  The same seed and
- * the same inputs therefore give the same operations, which is what makes restore after
- * a master's restart and the simulations possible.
+ * A search method is told what happened to its trials and answers with the next
+ * operations.  It never touches the database, the clock or the network; all randomness
+ * comes from the seeded generator in `struct searcher`.  So the same seed and the same
+ * inputs give the same operations.  Restoring a search after a restart of the master,
+ * and the simulations, rely on this.
  *
  *   experiment --inputs--> searcher --operations--> experiment
  *
- * The bookkeeping that every method needs (how many were asked for, created, closed,
- * failed, cancelled; progress; when the search is over) is done once, here, around the
- * method.  Trials are numbered 0, 1, 2, ... in the order of their creation within the
- * experiment.
+ * searcher.c does the bookkeeping that every method needs: how many trials were
+ * requested, created, closed, failed, cancelled; progress; when the search is over.
+ * Trials are numbered 0, 1, 2, ... in the order of their creation in the experiment.
  *
  * State: searcher_save() gives a snapshot (JSON text); searcher_load() restores it; the
  * experiment keeps the inputs since the last snapshot and replays them.
  *
  * To add another method: write NAME.c with a `const struct search_method`, add it to
- * the list in method.h, and its keys to config/experiment_keys.c. */
+ * the list in method.h, and its keys to config/keys/experiment_keys.c. */
 #ifndef SEARCH_SEARCHER_H
 #define SEARCH_SEARCHER_H
 
@@ -45,14 +44,14 @@ struct search_op {
     char request_id[UUID_TEXT]; /* CREATE: drawn from the generator */
     uint32_t trial_seed;        /* CREATE */
     const char *hparams;        /* CREATE: JSON text, in the arena of search_out */
-    bool is_failure;            /* SHUTDOWN: every trial failed, or it gave up */
-    bool is_cancel;             /* SHUTDOWN: every trial was cancelled by the user */
+    bool is_failure; /* SHUTDOWN: every trial failed, or the search gave up */
+    bool is_cancel;  /* SHUTDOWN: every trial was cancelled by the user */
 };
 
-/* A sticky builder: methods cannot fail halfway; the experiment asks `status` once.
- * DET_INVALID (with err) means that the search itself cannot go on, for instance for
- * want of its metric.  After a failure the searcher has done half of what the input
- * asked for: free it, or load its last snapshot. */
+/* A sticky builder: the caller checks `status` once.  DET_INVALID (with err) means that
+ * the search cannot go on, for instance because its metric is missing.  After a failure
+ * the searcher has handled the input only in part: free it, or load its last snapshot.
+ */
 struct search_out {
     struct arena *mem;
     struct search_op *op;
@@ -66,59 +65,49 @@ enum search_exit {
     SEARCH_EXIT_DONE,            /* it finished by itself, or was stopped by us */
     SEARCH_EXIT_ERRORED,         /* it failed for good */
     SEARCH_EXIT_CANCELED,        /* the user killed or cancelled it */
-    SEARCH_EXIT_INVALID_HPARAMS, /* it said that it cannot work with these */
+    SEARCH_EXIT_INVALID_HPARAMS, /* it reported that it cannot use these */
 };
 
-/* Methods that draw at random replace a trial of invalid hyperparameters, so that the
- * number of valid ones is as configured; grid and single do not.  Lest a search go on
- * for ever, it gives up (creates nothing more; its shutdown is a failure) after
- * SEARCH_INVALID_LIMIT invalid trials in a row for each one open at a time, of which at
- * most SEARCH_INVALID_LANES count; another exit, or a validation, ends the row. */
+/* Random methods replace a trial with invalid hyperparameters, so the number of valid
+ * ones is as configured; grid and single do not.  A search that finds only invalid ones
+ * gives up: it creates nothing more and its shutdown is a failure.  It does so after
+ * SEARCH_INVALID_LIMIT invalid trials in a row, times the number of open trials (at most
+ * SEARCH_INVALID_LANES).  Another exit, or a validation, ends the row. */
 enum { SEARCH_INVALID_LIMIT = 100, SEARCH_INVALID_LANES = 10 };
 
 /* `searcher` and `hyperparameters` of a complete, checked experiment configuration;
- * borrows both trees for the life of the searcher.  DET_UNSUPPORTED for a method that
- * is not built. */
+ * borrows both trees for the life of the searcher.  DET_UNSUPPORTED for an unknown
+ * method. */
 det_status searcher_new(const struct json *searcher_config,
                         const struct json *hyperparameters, uint32_t seed,
                         struct searcher **ret_searcher, struct err *err);
 void searcher_free(struct searcher *searcher);
 
-/* The inputs.  Each appends what it wants to `out`.  What makes no sense is ignored: a
- * trial that was never asked for, or that was said to be created before; validations
- * of a trial that was stopped; anything of one that has exited. */
+/* The inputs.  Each appends operations to `out`.  These are ignored: inputs about a trial
+ * that was never requested or has exited; the creation of a trial that is created
+ * already; validations of a stopped trial. */
 void searcher_start(struct searcher *searcher, struct search_out *out);
 void searcher_trial_created(struct searcher *searcher, uint32_t trial,
                             struct search_out *out);
 /* `metrics`: the object of averaged validation metrics. */
 void searcher_validated(struct searcher *searcher, uint32_t trial,
                         const struct json *metrics, struct search_out *out);
-/* Once a trial; a second call for the same trial does nothing. */
+/* A second call for the same trial does nothing. */
 void searcher_trial_exited(struct searcher *searcher, uint32_t trial,
                            enum search_exit why, struct search_out *out);
-/* A trial that failed for good or was cancelled goes on after all: it is open again.
- * What its exit made the method ask for stays asked for. */
+/* A trial that failed for good or was cancelled is open again.  Operations that its exit
+ * caused are not taken back. */
 void searcher_trial_reopened(struct searcher *searcher, uint32_t trial);
 void searcher_set_progress(struct searcher *searcher, uint32_t trial, double progress);
 
 /* 0..1; never NaN. */
 double searcher_progress(const struct searcher *searcher);
 
-/* Everything but the configuration, as JSON; the same state gives the same text.  Load
- * into a searcher made of the same configuration, which then goes on as the saved one
- * would have.  DET_CORRUPT or DET_NOMEM: it is good for another load, or to be freed.
- */
+/* Saves everything except the configuration, as JSON; the same state gives the same
+ * text.  Load it into a searcher of the same configuration; it then continues as the
+ * saved one would have.  After DET_CORRUPT or DET_NOMEM: load again, or free it. */
 void searcher_save(const struct searcher *searcher, struct buf *out);
 det_status searcher_load(struct searcher *searcher, const struct json *state,
                          struct err *err);
-
-/* What the search would create: [{"count":..,"unit":{...}}] of the preview call.
- * DET_INVALID for a method that has no preview. */
-det_status searcher_preview(const struct json *searcher_config,
-                            const struct json *hyperparameters, struct arena *mem,
-                            struct json **ret_trials, struct err *err);
-
-/* The names of all methods built, ends with NULL. */
-const char *const *searcher_names(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob.h - reading and writing packed bytes.
  *
- * Reading is sticky: past the end everything is 0 and `is_bad` says so, once, at the
- * end. Numbers are little-endian, varints seven bits a byte, signed ones in zigzag. */
+ * Reading is sticky: past the end every read returns 0 and sets `is_bad`; check it once
+ * at the end.  Numbers are little-endian, varints have seven bits per byte, signed
+ * varints are zigzag. */
 #ifndef STORE_BLOB_H
 #define STORE_BLOB_H
 
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 
 struct blob {
     const unsigned char *at;
@@ -47,7 +48,7 @@ static inline int64_t blob_zigzag(struct blob *blob)
     return (int64_t)(value >> 1 ^ -(value & 1));
 }
 
-/* The next `len` bytes, borrowed; NULL when there are fewer. */
+/* The next `len` bytes, borrowed; NULL if there are fewer. */
 static inline const void *blob_bytes(struct blob *blob, uint64_t len)
 {
     const void *bytes = blob->at;

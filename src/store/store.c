@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - the writer's group commit and the pool of readers.
  *
- *   store_write() --queue--> write_group(): BEGIN, jobs, COMMIT, done() each, and then,
- *                            nobody waiting for it, the log is moved into the file
+ *   store_write() --queue--> write_group(): BEGIN, jobs, COMMIT, done() for each job;
+ *                            then, while no job waits, the log moves into the file
  *
- * The queue is a list under a lock; the lane is posted only when it has no post
- * pending, so that a busy writer is woken by nobody: it finds at its end what came
+ * The queue is a list under a lock.  The lane is posted only if no post is pending: a
+ * busy writer need not be woken, because after a group it finds the jobs that came
  * meanwhile.
  *
  * A job runs inside a savepoint.  Some failures (no space, no memory, a broken disk)
- * end the whole transaction by themselves; then every job of the group fails with that
- * status, since what the earlier ones wrote is gone too.
+ * end the whole transaction; then every job of the group fails with that status, since
+ * the rows of the earlier jobs are gone too.
  *
- * Invariants: 1. done() is called exactly once a job, never before its rows are durable
- * when its status is DET_OK; 2. jobs run and are answered in the order they came in;
- * 3. after a failed sync nothing is written any more. */
+ * Invariants:
+ *   1. done() is called exactly once per job; if the status is DET_OK, the rows are
+ *      durable by then;
+ *   2. jobs run and are answered in the order in which they came;
+ *   3. after a failed sync nothing is written any more: what the disk holds is unknown,
+ *      so the process ends and the next start reads it. */
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "store/db_impl.h"
-#include "store/migrate.h"
-#include "store/roster_impl.h"
-#include "store/store_impl.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/engine/migrate.h"
+#include "store/roster/roster.h"
 
 enum { CHECKPOINT_PAGES = 1000 };
 
@@ -36,7 +42,7 @@ struct store {
     void *arg;
 
     struct lane *lane;
-    struct task task;
+    struct work task;
     struct db *writer;    /* only the lane touches it */
     struct roster roster; /* has locks of its own */
 
@@ -46,7 +52,7 @@ struct store {
     bool is_dead; /* a sync failed */
     struct write_job *first;
     struct write_job *last;
-    struct db **idle; /* readers that nobody has */
+    struct db **idle; /* readers not in use */
     uint32_t idle_count;
     uint32_t idle_max;
 };
@@ -65,8 +71,8 @@ static struct write_job *take_queue(struct store *store, bool *ret_is_dead)
     return first;
 }
 
-/* The status of the group: anything but DET_OK ended its transaction, for a reason that
- * is everybody's; a job's own refusal is not. */
+/* Returns the status of the group.  If it is not DET_OK, the whole transaction has
+ * ended. A failure of the job alone is in job->status. */
 static det_status run_job(struct store *store, struct write_job *job, struct err *err)
 {
     struct db *db = store->writer;
@@ -83,7 +89,7 @@ static det_status run_job(struct store *store, struct write_job *job, struct err
     }
     if (!job->status || db_is_in_transaction(db))
         return DET_OK;
-    if (is_alone) /* taking it back took everything back */
+    if (is_alone) /* its rollback rolled back everything */
         return err_default(err, DET_NOMEM);
     return err_set(err, job->status, "%s", job->err.text);
 }
@@ -98,7 +104,7 @@ static void fail_all(struct write_job *first, det_status status, const struct er
     }
 }
 
-/* Runs the jobs in one transaction; their statuses say how it went. */
+/* Runs the jobs in one transaction and sets their statuses. */
 static void commit_group(struct store *store, struct write_job *first)
 {
     struct db *db = store->writer;
@@ -113,10 +119,11 @@ static void commit_group(struct store *store, struct write_job *first)
         db_rollback(db);
         fail_all(first, st, &err);
     }
-    roster_committed(&store->roster); /* or not: then it looks for nothing */
+    /* Also after a failed commit: then the roster reads some rows needlessly. */
+    roster_committed(&store->roster);
 }
 
-static void die(struct store *store, const char *sentence)
+static void die_of_disk(struct store *store, const char *sentence)
 {
     lock_take(&store->lock);
     store->is_dead = true;
@@ -135,7 +142,7 @@ bool store_is_dead(struct store *store)
     return is_dead;
 }
 
-static void answer(struct write_job *first)
+static void answer_senders(struct write_job *first)
 {
     struct write_job *next;
 
@@ -145,7 +152,7 @@ static void answer(struct write_job *first)
     }
 }
 
-static void tidy(struct store *store)
+static void tidy_database(struct store *store)
 {
     struct err err = {0};
 
@@ -153,10 +160,11 @@ static void tidy(struct store *store)
         store->writer->backlog_pages >= CHECKPOINT_PAGES)
         (void)db_checkpoint(store->writer, false, &err);
     if (store->writer->has_failed_sync)
-        die(store, *err.text ? err.text : "the disk refused to keep what was written");
+        die_of_disk(store,
+                    *err.text ? err.text : "the disk refused to keep what was written");
 }
 
-static void write_group(struct task *task)
+static void write_group(struct work *task)
 {
     struct store *store = CONTAINER_OF(task, struct store, task);
     struct err dead = {0};
@@ -167,11 +175,11 @@ static void write_group(struct task *task)
     if (is_dead) {
         (void)err_set(&dead, DET_IO, "the store stopped when the disk failed");
         fail_all(first, DET_IO, &dead);
-        answer(first);
+        answer_senders(first);
     } else if (first) {
         commit_group(store, first);
-        answer(first);
-        tidy(store);
+        answer_senders(first);
+        tidy_database(store);
     }
     lock_take(&store->lock);
     more = store->first != NULL;
@@ -185,6 +193,7 @@ void store_write(struct store *store, struct write_job *job)
 {
     bool posts;
 
+    assert(job->run && job->done);
     job->next = NULL;
     job->status = DET_OK;
     job->err.text[0] = '\0';
@@ -203,7 +212,7 @@ void store_write(struct store *store, struct write_job *job)
 
 /* ---- reading --------------------------------------------------------------------- */
 
-det_status store_reader_take(struct store *store, struct db **ret_db, struct err *err)
+struct db *store_reader_take_idle(struct store *store)
 {
     struct db *db = NULL;
 
@@ -211,6 +220,13 @@ det_status store_reader_take(struct store *store, struct db **ret_db, struct err
     if (store->idle_count)
         db = store->idle[--store->idle_count];
     lock_give(&store->lock);
+    return db;
+}
+
+det_status store_reader_take(struct store *store, struct db **ret_db, struct err *err)
+{
+    struct db *db = store_reader_take_idle(store);
+
     if (!db)
         return db_open(store->io, store->path, true, ret_db, err);
     *ret_db = db;
@@ -221,9 +237,10 @@ void store_reader_give(struct store *store, struct db *db)
 {
     if (!db)
         return;
+    assert(db->is_read_only && db != store->writer);
     db_snapshot_end(db);
     lock_take(&store->lock);
-    /* One that could not leave its snapshot would go on showing it. */
+    /* A reader that could not end its snapshot would show old rows for ever. */
     if (store->idle_count < store->idle_max && !db_is_in_transaction(db)) {
         store->idle[store->idle_count++] = db;
         db = NULL;
@@ -239,7 +256,7 @@ struct roster *store_roster(struct store *store)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* A directory that is made now must still be there after the power went. */
+/* A new directory must survive a power loss, so its parent is synced. */
 static det_status make_directory(const struct store_config *config, struct err *err)
 {
     CLEANUP(mem_freep) char *parent = mem_strdup(config->directory);
@@ -261,7 +278,8 @@ static det_status make_directory(const struct store_config *config, struct err *
     return io_sync_dir(config->io, parent, err);
 }
 
-/* SQLite would let everybody read a new database; the files beside it get its mode. */
+/* SQLite would make a new database readable by all users.  The files beside it inherit
+ * the mode of this one. */
 static det_status make_file(const struct store *store, struct err *err)
 {
     struct io_file *file;

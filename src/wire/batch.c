@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - see batch.h. */
 #include "wire/batch.h"
 
 #include <inttypes.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.h - the body of POST /api/v1/allocations/{id}/reports: a head, and then records
- * of a ring (wire/report.h) as they lie there.
+/* batch.h - the body of POST /api/v1/allocations/{id}/reports: a head, then records of a
+ * ring (wire/report.h), unchanged.
  *
  *   head = magic u32 "DETR", source u32, count u32, 0 u32, first u64, last u64
  *
- * A batch is the whole stretch of numbers from `first` to `last`: what is missing in
- * between was damaged before it was sent, and will never come.  So the master can tell
- * a gap (another batch is missing) from a loss.  Without records it says that the whole
- * stretch is lost.  Little-endian; pure. */
+ * A batch stands for all numbers from `first` to `last`.  A number that is missing in
+ * between was damaged before it was sent and will never come.  So the master can tell a
+ * gap (another batch is missing) from a loss.  A batch without records says that all its
+ * numbers are lost.  Little-endian; pure. */
 #ifndef WIRE_BATCH_H
 #define WIRE_BATCH_H
 
@@ -19,7 +19,7 @@
 enum { BATCH_HEAD = 32, BATCH_RECORDS_MOST = 1 << 16 };
 
 struct batch_head {
-    uint32_t source; /* the rank of the node that sends it */
+    uint32_t source; /* the rank of the sending node */
     uint32_t count;  /* records */
     uint64_t first;  /* numbers, inclusive, from 1 */
     uint64_t last;
@@ -27,7 +27,7 @@ struct batch_head {
 
 /* Writes BATCH_HEAD bytes. */
 void batch_head_encode(const struct batch_head *head, void *to);
-/* DET_INVALID: the bytes are no batch, or contradict themselves. */
+/* DET_INVALID: the bytes are not a batch, or its head contradicts itself. */
 det_status batch_head_decode(const void *bytes, size_t len, struct batch_head *ret_head,
                              struct err *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bodies.h - what travels in queries and bodies: structs and their field tables. */
+/* bodies.h - the bodies of calls: structs and their field tables.  Bodies about jobs are
+ * in job_bodies.h, those of WebUI pages in page_bodies.h, queries in queries.h. */
 #ifndef WIRE_BODIES_H
 #define WIRE_BODIES_H
 
@@ -14,15 +15,15 @@ struct none {
 };
 extern const struct field none_fields[];
 
-/* A call whose body is bytes (application/octet-stream), not JSON: they are handed to
- * the handler as they came, borrowed until the reply. */
+/* A body of bytes (application/octet-stream) instead of JSON.  The handler gets them
+ * unchanged and borrows them until the reply. */
 struct bytes_body {
     const void *at;
     size_t len;
 };
 extern const struct field bytes_body_fields[];
 
-/* ---- people ---------------------------------------------------------------------- */
+/* ---- users ----------------------------------------------------------------------- */
 
 struct login_body {
     const char *username;
@@ -92,7 +93,7 @@ struct put_trial_body {
 };
 extern const struct field put_trial_body_fields[];
 
-/* The times and the run are additions of ours. */
+/* Times and run are not in the reference's API. */
 struct patch_trial_body {
     int64_t trial_id;
     const char *state; /* STATE_RUNNING, STATE_COMPLETED, STATE_ERROR, STATE_CANCELED */
@@ -128,7 +129,7 @@ struct patch_experiment_body {
     const char *name;
     const char *description;
     const char *notes;
-    const char *notes_before; /* ours */
+    const char *notes_before; /* not in the reference's API */
     const struct json *labels;
     struct patch_resources resources;
     struct patch_storage checkpoint_storage;
@@ -140,7 +141,7 @@ struct retain_logs_body {
 };
 extern const struct field retain_logs_body_fields[];
 
-/* ---- what tasks report ----------------------------------------------------------- */
+/* ---- reports of tasks ------------------------------------------------------------ */
 
 struct metrics_part {
     const struct json *avg_metrics;
@@ -192,7 +193,7 @@ struct run_metadata_body {
 };
 extern const struct field run_metadata_body_fields[];
 
-/* ---- our own: agents and supervisors --------------------------------------------- */
+/* ---- agents and supervisors; not in the reference's API -------------------------- */
 
 struct agent_hello_body {
     const char *resource_pool;
@@ -200,7 +201,7 @@ struct agent_hello_body {
     const struct json *addresses;
     const char *boot_id;
     const char *version;
-    const char *instance;    /* its directory's own id */
+    const char *instance;    /* the id of its directory */
     struct field_strs tasks; /* "<allocation>/<rank>" */
 };
 extern const struct field agent_hello_body_fields[];
@@ -208,7 +209,8 @@ extern const struct field agent_hello_body_fields[];
 struct agent_commands_query {
     int64_t after;
     int64_t timeout_seconds;
-    const char *epoch; /* the master's start the sequence belongs to */
+    const char
+        *epoch; /* identifies the start of the master that numbered the commands */
     const char *instance;
 };
 extern const struct field agent_commands_query_fields[];
@@ -218,7 +220,7 @@ struct agent_bye_body {
 };
 extern const struct field agent_bye_body_fields[];
 
-/* The agent, or the supervisor itself, about one share of an allocation. */
+/* Sent by the agent or by the supervisor, about one share of an allocation. */
 struct share_state_body {
     int64_t rank;
     const char *state; /* PULLING, STARTING, RUNNING */
@@ -239,14 +241,14 @@ struct share_exit_body {
 };
 extern const struct field share_exit_body_fields[];
 
-/* What a share runs on. */
+/* The machine and software that a share runs on. */
 struct share_record_body {
     int64_t rank;
     const struct json *record;
 };
 extern const struct field share_record_body_fields[];
 
-/* A stretch of a task's output. */
+/* Some lines of a task's output. */
 struct share_logs_body {
     int64_t rank;
     const char *stream; /* stdout, stderr */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_bodies.h - what is sent about jobs, TensorBoards and programs behind the master's
- * address: see bodies.h. */
+/* job_bodies.h - bodies of calls about jobs, TensorBoards and proxied programs; see
+ * bodies.h. */
 #ifndef WIRE_JOB_BODIES_H
 #define WIRE_JOB_BODIES_H
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #define PAGE_FIELDS(struct_)                                                           \
-    FIELD(I64, struct_, offset, "skip that many; negative: from the end"),             \
-        FIELD(I64, struct_, limit, "at most that many"),                               \
+    FIELD(I64, struct_, offset, "number to skip; negative: from the end"),             \
+        FIELD(I64, struct_, limit, "most results"),                                    \
         FIELD(STR, struct_, order_by, "ORDER_BY_ASC or ORDER_BY_DESC")
 
 const struct field list_query_fields[] = {
@@ -19,28 +19,32 @@ const struct field list_query_fields[] = {
 const struct field experiments_query_fields[] = {
     PAGE_FIELDS(experiments_query),
     FIELD(STR, experiments_query, sort_by, "SORT_BY_..."),
-    FIELD(STR, experiments_query, name, "a part of the name"),
-    FIELD(STR, experiments_query, description, "a part of the description"),
+    FIELD(STR, experiments_query, name, "part of the name"),
+    FIELD(STR, experiments_query, description, "part of the description"),
     FIELD(STRS, experiments_query, labels, "all of these labels"),
     FIELD(STRS, experiments_query, states, "only these states"),
     FIELD(STRS, experiments_query, users, "only these users"),
     FIELD(I64S, experiments_query, user_ids, "only these users, by id"),
-    FIELD_OPTIONAL(BOOL, experiments_query, archived, "only archived, or only not"),
+    FIELD_OPTIONAL(BOOL, experiments_query, archived,
+                   "only archived ones, or only others"),
     FIELD(I64, experiments_query, project_id, "only this project"),
-    FIELD(BOOL, experiments_query, exclude_config, "no configurations: a short list"),
+    FIELD(BOOL, experiments_query, exclude_config, "leave out configurations"),
     FIELD_NAMED(I64S, experiments_query, incl, "experiment_id_filter.incl",
-                "these ids"),
+                "only these ids"),
     FIELD_NAMED(I64S, experiments_query, not_in, "experiment_id_filter.not_in",
                 "not these ids"),
     FIELD_NAMED(I64, experiments_query, gt, "experiment_id_filter.gt", "ids above"),
-    FIELD_NAMED(I64, experiments_query, gte, "experiment_id_filter.gte", "ids from"),
+    FIELD_NAMED(I64, experiments_query, gte, "experiment_id_filter.gte",
+                "ids at or above"),
     FIELD_NAMED(I64, experiments_query, lt, "experiment_id_filter.lt", "ids below"),
-    FIELD_NAMED(I64, experiments_query, lte, "experiment_id_filter.lte", "ids up to"),
+    FIELD_NAMED(I64, experiments_query, lte, "experiment_id_filter.lte",
+                "ids at or below"),
     FIELD_END,
 };
 
 const struct field download_query_fields[] = {
-    FIELD(STR, download_query, format, "tgz, tar or zip; else what Accept says"),
+    FIELD(STR, download_query, format,
+          "tgz, tar or zip; default: from the Accept header"),
     FIELD_END,
 };
 
@@ -54,16 +58,19 @@ const struct field checkpoints_query_fields[] = {
 
 const struct field trials_table_query_fields[] = {
     FIELD(STR, trials_table_query, metric,
-          "a validation metric: validation.NAME; else the searcher's"),
-    FIELD(BOOL, trials_table_query, without_importance, "only the trials"),
+          "a metric as validation.NAME; default: the searcher's"),
+    FIELD(BOOL, trials_table_query, without_importance,
+          "leave out the importance of hyperparameters"),
     FIELD_END,
 };
 
 const struct field preview_gc_query_fields[] = {
     FIELD_OPTIONAL(I64, preview_gc_query, save_experiment_best,
-                   "the experiment's best"),
-    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_best, "each trial's best"),
-    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_latest, "each trial's last"),
+                   "best checkpoints to keep per experiment"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_best,
+                   "best checkpoints to keep per trial"),
+    FIELD_OPTIONAL(I64, preview_gc_query, save_trial_latest,
+                   "latest checkpoints to keep per trial"),
     FIELD_END,
 };
 
@@ -76,13 +83,13 @@ const struct field workloads_query_fields[] = {
 };
 
 const struct field logs_query_fields[] = {
-    FIELD(BOOL, logs_query, follow, "stay until the task is over"),
-    FIELD(I64, logs_query, limit, "at most that many lines"),
+    FIELD(BOOL, logs_query, follow, "follow until the task ends"),
+    FIELD(I64, logs_query, limit, "most lines"),
     FIELD(STR, logs_query, order_by, "ORDER_BY_ASC or ORDER_BY_DESC"),
     FIELD(STRS, logs_query, agent_ids, "only from these agents"),
     FIELD(STRS, logs_query, allocation_ids, "only of these allocations"),
     FIELD(STRS, logs_query, container_ids, "only of these containers"),
-    FIELD(I64S, logs_query, rank_ids, "only these ranks; -1: without one"),
+    FIELD(I64S, logs_query, rank_ids, "only these ranks; -1: lines without a rank"),
     FIELD(STRS, logs_query, levels, "only these levels"),
     FIELD(STRS, logs_query, sources, "only these sources"),
     FIELD(STRS, logs_query, stdtypes, "stdout or stderr"),
@@ -95,30 +102,30 @@ const struct field logs_query_fields[] = {
 
 #define LINE_FILTERS(struct_)                                                          \
     FIELD(STRS, struct_, levels, "only these levels: ERROR,WARNING"),                  \
-        FIELD(STRS, struct_, ranks, "only these ranks: 0,1; none: without one"),       \
+        FIELD(STRS, struct_, ranks,                                                    \
+              "only these ranks: 0,1; none: lines without a rank"),                    \
         FIELD(STRS, struct_, streams, "stdout or stderr")
 
 const struct field lines_query_fields[] = {
     FIELD_OPTIONAL(I64, lines_query, from,
-                   "the first line, from 1; negative: from the end"),
-    FIELD(I64, lines_query, count, "at most that many; 500 unless told"),
-    FIELD(BOOL, lines_query, before, "the lines in front of it instead"),
+                   "first line, from 1; negative: from the end"),
+    FIELD(I64, lines_query, count, "most lines; default 500"),
+    FIELD(BOOL, lines_query, before, "the lines before it instead"),
     FIELD(TIME, lines_query, time, "from the first line at or after this time"),
-    FIELD_OPTIONAL(I64, lines_query, cut,
-                   "bytes of a line at most; 4096 unless told, 0: all"),
+    FIELD_OPTIONAL(I64, lines_query, cut, "most bytes per line; default 4096, 0: all"),
     LINE_FILTERS(lines_query),
     FIELD_END,
 };
 
 const struct field line_search_query_fields[] = {
-    FIELD(STR, line_search_query, text, "what to look for"),
-    FIELD(BOOL, line_search_query, regex, "it is a regular expression"),
+    FIELD(STR, line_search_query, text, "text to search for"),
+    FIELD(BOOL, line_search_query, regex, "text is a regular expression"),
     FIELD_NAMED(BOOL, line_search_query, case_counts, "case",
-                "large and small letters differ"),
+                "match upper and lower case"),
     FIELD_OPTIONAL(I64, line_search_query, from,
-                   "the first line looked at; negative: from the end"),
-    FIELD(BOOL, line_search_query, before, "backwards, the lines in front of it"),
-    FIELD(I64, line_search_query, limit, "end after so many hits; 0: never"),
+                   "first line to search; negative: from the end"),
+    FIELD(BOOL, line_search_query, before, "search backwards from there"),
+    FIELD(I64, line_search_query, limit, "most hits; 0: no limit"),
     LINE_FILTERS(line_search_query),
     FIELD_END,
 };
@@ -127,7 +134,7 @@ const struct field metrics_query_fields[] = {
     FIELD(I64S, metrics_query, trial_ids, "of these trials"),
     FIELD(STR, metrics_query, group, "of this group"),
     FIELD(BOOL, metrics_query, with_archived,
-          "also what was lost and redone; `archived` says which"),
+          "also replaced reports, marked `archived`"),
     FIELD_END,
 };
 
@@ -135,66 +142,66 @@ const struct field series_query_fields[] = {
     FIELD(I64S, series_query, trial_ids, "of these trials"),
     FIELD(STRS, series_query, metric_names, "metrics of the group or type"),
     FIELD(STRS, series_query, metric_ids, "metrics as group.name"),
-    FIELD(STR, series_query, group, "their group"),
+    FIELD(STR, series_query, group, "group of the metrics"),
     FIELD(STR, series_query, metric_type, "METRIC_TYPE_TRAINING or _VALIDATION"),
-    FIELD(I64, series_query, max_datapoints, "at most that many points each"),
-    FIELD(I64, series_query, start_batches, "from here"),
-    FIELD(I64, series_query, end_batches, "to here"),
+    FIELD(I64, series_query, max_datapoints, "most points per curve"),
+    FIELD(I64, series_query, start_batches, "first batch"),
+    FIELD(I64, series_query, end_batches, "end of the range"),
     FIELD_END,
 };
 
 const struct field charts_query_fields[] = {
-    FIELD(STRS, charts_query, trials, "of these trials: numbers, with commas"),
-    FIELD(STRS, charts_query, metrics, "one chart each: group.name; none: all"),
-    FIELD(I64, charts_query, points, "how wide the screen is, in pixels"),
-    FIELD(STR, charts_query, x, "steps (usual) or time"),
-    FIELD(STR, charts_query, from, "from here: steps, or seconds since 1970"),
-    FIELD(STR, charts_query, to, "to here"),
-    FIELD(BOOL, charts_query, archived, "also what was lost and redone, as lines"),
-    FIELD(STR, charts_query, format, "json: numbers as text, whatever is accepted"),
+    FIELD(STRS, charts_query, trials, "trial ids, separated by commas"),
+    FIELD(STRS, charts_query, metrics, "metrics as group.name; default: all"),
+    FIELD(I64, charts_query, points, "width of the screen in pixels"),
+    FIELD(STR, charts_query, x, "steps (default) or time"),
+    FIELD(STR, charts_query, from, "start of the range: steps, or seconds since 1970"),
+    FIELD(STR, charts_query, to, "end of the range"),
+    FIELD(BOOL, charts_query, archived, "also replaced reports, as separate lines"),
+    FIELD(STR, charts_query, format, "json: JSON regardless of the Accept header"),
     FIELD_END,
 };
 
 const struct field users_query_fields[] = {
     PAGE_FIELDS(users_query),
-    FIELD(STR, users_query, name, "a part of the name"),
-    FIELD_OPTIONAL(BOOL, users_query, active, "only active, or only not"),
-    FIELD_OPTIONAL(BOOL, users_query, admin, "only administrators, or only not"),
+    FIELD(STR, users_query, name, "part of the name"),
+    FIELD_OPTIONAL(BOOL, users_query, active, "only active users, or only others"),
+    FIELD_OPTIONAL(BOOL, users_query, admin, "only administrators, or only others"),
     FIELD_END,
 };
 
 const struct field preemption_query_fields[] = {
-    FIELD(I64, preemption_query, timeout_seconds, "how long to wait; 0: not at all"),
+    FIELD(I64, preemption_query, timeout_seconds, "seconds to wait; 0: do not wait"),
     FIELD_END,
 };
 
 const struct field find_experiments_query_fields[] = {
     FIELD(STR, find_experiments_query, search,
-          "a part of the id, name, description or a label, in small or large letters"),
+          "part of the id, name, description or a label, ignoring case"),
     FIELD(STRS, find_experiments_query, states,
-          "only these; ACTIVE: all of QUEUED, PULLING, STARTING, RUNNING"),
+          "only these states; ACTIVE: QUEUED, PULLING, STARTING, RUNNING"),
     FIELD(STRS, find_experiments_query, users, "only these users"),
     FIELD(STRS, find_experiments_query, labels, "all of these labels"),
-    FIELD(STR, find_experiments_query, archived, "no (as if left out), yes or both"),
+    FIELD(STR, find_experiments_query, archived, "no (default), yes or both"),
     FIELD(STRS, find_experiments_query, searcher, "only these search methods"),
     FIELD(STRS, find_experiments_query, pool, "only these resource pools"),
     FIELD(STR, find_experiments_query, sort,
-          "a column, with - before it from the largest down; -id when left out"),
+          "a column; with - before it: descending; default -id"),
     FIELD(I64, find_experiments_query, offset,
-          "skip that many; negative: from the end"),
+          "number to skip; negative: from the end"),
     FIELD_OPTIONAL(I64, find_experiments_query, limit,
-                   "at most that many; 50 when left out; -1: all"),
+                   "most results; default 50, -1: all"),
     FIELD(STR, find_experiments_query, columns,
-          "only these members of each row, between commas; id is always there"),
+          "only these members, separated by commas; id is always included"),
     FIELD(BOOL, find_experiments_query, values,
-          "also what there is to filter by, with counts"),
+          "also the possible filter values, with counts"),
     FIELD_END,
 };
 
 const struct field generic_tasks_query_fields[] = {
-    FIELD(BOOL, generic_tasks_query, all, "also those that have ended"),
-    FIELD(I64, generic_tasks_query, offset, "skip that many; negative: from the end"),
-    FIELD(I64, generic_tasks_query, limit, "at most that many; 0: all"),
+    FIELD(BOOL, generic_tasks_query, all, "also ended ones"),
+    FIELD(I64, generic_tasks_query, offset, "number to skip; negative: from the end"),
+    FIELD(I64, generic_tasks_query, limit, "most results; 0: all"),
     FIELD_END,
 };
 
@@ -203,8 +210,8 @@ const struct field tensorboards_query_fields[] = {
     FIELD(STR, tensorboards_query, sort_by, "SORT_BY_START_TIME, SORT_BY_DESCRIPTION"),
     FIELD(STRS, tensorboards_query, users, "only of these owners"),
     FIELD(I64S, tensorboards_query, user_ids, "only of these owners, by number"),
-    FIELD(I64, tensorboards_query, workspace_id, "there is one: 1"),
-    FIELD(BOOL, tensorboards_query, all, "also those that have ended"),
+    FIELD(I64, tensorboards_query, workspace_id, "always 1"),
+    FIELD(BOOL, tensorboards_query, all, "also ended ones"),
     FIELD_END,
 };
 
@@ -219,10 +226,10 @@ const struct field changes_query_fields[] = {
     FIELD(STRS, changes_query, kinds,
           "only these: experiments, trials, metrics, checkpoints, logs, agents, jobs, "
           "queue, deleted"),
-    FIELD(STRS, changes_query, experiment, "of these experiments only, by id"),
-    FIELD(STRS, changes_query, trial, "of these trials only, by id"),
-    FIELD(STRS, changes_query, task, "logs and jobs of these tasks only"),
+    FIELD(STRS, changes_query, experiment, "only these experiments, by id"),
+    FIELD(STRS, changes_query, trial, "only these trials, by id"),
+    FIELD(STRS, changes_query, task, "logs and jobs only of these tasks"),
     FIELD(STR, changes_query, since,
-          "the id of the last event heard, where no Last-Event-ID header can be sent"),
+          "id of the last event, if the header Last-Event-ID cannot be sent"),
     FIELD_END,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queries.h - what travels behind the '?': structs and their field tables. */
+/* queries.h - the queries of calls (behind the '?'): structs and their field tables. */
 #ifndef WIRE_QUERIES_H
 #define WIRE_QUERIES_H
 
@@ -32,7 +32,7 @@ struct experiments_query {
     bool has_archived;
     int64_t project_id;
     bool exclude_config;
-    struct field_i64s incl; /* experimentIdFilter.incl and its kin */
+    struct field_i64s incl; /* experimentIdFilter.incl and similar */
     struct field_i64s not_in;
     int64_t gt;
     int64_t gte;
@@ -104,7 +104,7 @@ struct lines_query {
     int64_t from; /* a line; negative: counted from the end */
     bool has_from;
     int64_t count;
-    bool before; /* those in front of `from` */
+    bool before; /* the lines before `from` */
     int64_t time;
     int64_t cut;
     bool has_cut;
@@ -120,7 +120,7 @@ struct line_search_query {
     bool case_counts;
     int64_t from;
     bool has_from;
-    bool before; /* backwards from there */
+    bool before; /* search backwards */
     int64_t limit;
     struct field_strs levels;
     struct field_strs ranks;
@@ -182,14 +182,14 @@ struct find_experiments_query {
     struct field_strs states;
     struct field_strs users;
     struct field_strs labels;
-    const char *archived; /* yes, no (also where there is none) or both */
+    const char *archived; /* yes, no or both; absent: no */
     struct field_strs searcher;
     struct field_strs pool;
     const char *sort;
     int64_t offset;
     int64_t limit;
     bool has_limit;
-    const char *columns; /* names, between commas */
+    const char *columns; /* names, separated by commas */
     bool values;
 };
 extern const struct field find_experiments_query_fields[];
@@ -222,7 +222,7 @@ struct jobs_query {
 };
 extern const struct field jobs_query_fields[];
 
-/* Lists hold their parts separated by commas, too. */
+/* An element of a list may hold several parts, separated by commas. */
 struct changes_query {
     struct field_strs kinds;
     struct field_strs experiment;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - see report.h. */
 #include "wire/report.h"
 
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/memory/arena.h"
 #include "data/utf8.h"
 
-/* Where the fields of a record lie. */
+/* The offsets of the fields of a record. */
 enum {
     AT_LENGTH = 0,
     AT_CHECK = 4,
@@ -17,7 +18,7 @@ enum {
     AT_KIND = 24,
     AT_RUN = 28,
     ALIGNMENT = 8,
-    /* The least that a value takes: type, empty name, empty JSON. */
+    /* The smallest value: type, empty name, empty JSON. */
     VALUE_LEAST = 1 + 4 + 4,
 };
 
@@ -44,7 +45,8 @@ size_t report_size(size_t payload_len)
     return (REPORT_HEADER + payload_len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The length is checked, too: otherwise one that grows into the padding would pass. */
+/* The checksum covers the length; otherwise a length that grew into the padding would
+ * pass. */
 static uint32_t check_of(const unsigned char *record, size_t size)
 {
     return crc32c(crc32c(0, record + AT_LENGTH, 4), record + AT_NUMBER,
@@ -118,15 +120,15 @@ bool report_peek(const void *bytes, uint64_t *ret_number, size_t *ret_size)
 
 /* ---- metrics --------------------------------------------------------------------- */
 
-/* Sums that stay at the end of the scale rather than begin again at 0. */
-static size_t add(size_t a, size_t b)
+/* A saturating sum. */
+static size_t add_size(size_t a, size_t b)
 {
     size_t sum;
 
     return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
 }
 
-/* C0, DEL, and C1 as UTF-8 writes it. */
+/* C0, DEL, and C1 in UTF-8. */
 static bool has_control(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -166,17 +168,18 @@ det_status report_check_name(const char *name, size_t len, bool is_group,
 
 size_t report_metrics_size(const struct report_metrics *metrics)
 {
-    size_t size = add(8 + 4 + 4 + 4, metrics->group_len);
+    size_t size = add_size(8 + 4 + 4 + 4, metrics->group_len);
 
     for (uint32_t i = 0; i < metrics->count; i++) {
         const struct report_value *value = &metrics->value[i];
 
-        size = add(size, 1 + 4);
-        size = add(size, value->name_len);
-        size = value->type == REPORT_NUMBER ? add(size, 8)
-                                            : add(size, add(4, value->json_len));
+        size = add_size(size, 1 + 4);
+        size = add_size(size, value->name_len);
+        size = value->type == REPORT_NUMBER
+                   ? add_size(size, 8)
+                   : add_size(size, add_size(4, value->json_len));
     }
-    return add(size, metrics->batch ? metrics->batch_len : 0);
+    return add_size(size, metrics->batch ? metrics->batch_len : 0);
 }
 
 void report_metrics_encode(const struct report_metrics *metrics, void *to)
@@ -198,14 +201,14 @@ void report_metrics_encode(const struct report_metrics *metrics, void *to)
     put_text(at, metrics->batch, metrics->batch ? metrics->batch_len : 0);
 }
 
-/* Reading is sticky: past the end everything is empty, and `is_bad` says so once. */
+/* Reading is sticky: past the end all values are empty and `is_bad` is set. */
 struct cursor {
     const unsigned char *at;
     const unsigned char *end;
     bool is_bad;
 };
 
-static const unsigned char *take(struct cursor *from, size_t len)
+static const unsigned char *take_bytes(struct cursor *from, size_t len)
 {
     static const unsigned char nothing[8];
     const unsigned char *at = from->at;
@@ -220,8 +223,8 @@ static const unsigned char *take(struct cursor *from, size_t len)
 
 static const char *take_text(struct cursor *from, size_t *ret_len)
 {
-    uint32_t len = get_u32(take(from, 4));
-    const unsigned char *text = take(from, len);
+    uint32_t len = get_u32(take_bytes(from, 4));
+    const unsigned char *text = take_bytes(from, len);
 
     *ret_len = from->is_bad ? 0 : len;
     return (const char *)text;
@@ -229,13 +232,13 @@ static const char *take_text(struct cursor *from, size_t *ret_len)
 
 static void take_value(struct cursor *from, struct report_value *ret_value)
 {
-    unsigned type = *take(from, 1);
+    unsigned type = *take_bytes(from, 1);
     uint64_t bits;
 
     ret_value->type = type == REPORT_JSON ? REPORT_JSON : REPORT_NUMBER;
     ret_value->name = take_text(from, &ret_value->name_len);
     if (type == REPORT_NUMBER) {
-        bits = get_u64(take(from, 8));
+        bits = get_u64(take_bytes(from, 8));
         memcpy(&ret_value->number, &bits, sizeof(bits));
     } else if (type == REPORT_JSON) {
         ret_value->json = take_text(from, &ret_value->json_len);
@@ -248,12 +251,12 @@ det_status report_metrics_decode(const void *payload, size_t len, struct arena *
                                  struct report_metrics *ret_metrics, struct err *err)
 {
     struct cursor from = {payload, (const unsigned char *)payload + len, false};
-    struct report_metrics metrics = {.steps = (int64_t)get_u64(take(&from, 8))};
+    struct report_metrics metrics = {.steps = (int64_t)get_u64(take_bytes(&from, 8))};
     struct report_value *value;
 
     metrics.group = take_text(&from, &metrics.group_len);
-    metrics.count = get_u32(take(&from, 4));
-    /* Before any memory is asked for: the count may lie. */
+    metrics.count = get_u32(take_bytes(&from, 4));
+    /* The count may be wrong: check it before allocating. */
     if (metrics.count > (size_t)(from.end - from.at) / VALUE_LEAST)
         return err_set(err, DET_CORRUPT, "%u metrics cannot lie in %zu bytes",
                        metrics.count, len);
@@ -280,7 +283,7 @@ bool report_metrics_is_of(const void *payload, size_t len, const char *group)
     const char *name;
     size_t name_len;
 
-    (void)take(&from, 8); /* the steps */
+    (void)take_bytes(&from, 8); /* the steps */
     name = take_text(&from, &name_len);
     return !from.is_bad && name_len == strlen(group) && !memcmp(name, group, name_len);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what a trial says, as bytes: the records of the ring and of the batched
+/* report.h - the reports of a trial as bytes: the records of the ring and of the batched
  * call.
  *
- * A training process writes records into its ring (libdet/ring.h); its supervisor sends
- * them as they lie there to POST /api/v1/allocations/{id}/reports, and the master reads
- * them with the same functions.  So a report is encoded once, and nobody in between
- * looks inside.
+ * A training process writes records into its ring (libdet/ring/ring.h).  Its supervisor
+ * sends them unchanged to POST /api/v1/allocations/{id}/reports, and the master reads
+ * them with the same functions.  So a report is encoded once and decoded once.
  *
  *   record  = length u32   bytes of the payload
  *             check u32    CRC-32C of the length and of all that follows the check
- *             number u64   from 1, without gaps in a ring: a gap is what was lost
- *             time i64     wall, us, when it was accepted
+ *             number u64   from 1, without gaps in a ring: a gap means lost records
+ *             time i64     wall clock, us, when the library accepted the report
  *             kind u32     enum report_kind
- *             run u32      the run of the trial that says it
+ *             run u32      the run of the trial
  *             payload, and zeroes up to a multiple of 8
  *
  *   metrics = steps i64 (-1: none), group text, count u32, count times
@@ -35,7 +34,7 @@ struct arena;
 
 enum { REPORT_HEADER = 32, REPORT_BYTES_MOST = 4 << 20 };
 
-/* On disk and on the wire: numbers are never used again. */
+/* Used on disk and on the wire: never reuse a number. */
 enum report_kind {
     REPORT_METRICS = 1,
     REPORT_PROGRESS = 2,   /* of POST /trials/{id}/progress */
@@ -56,20 +55,19 @@ struct report {
 
 /* ---- records --------------------------------------------------------------------- */
 
-/* Bytes the record of a payload takes, padding included; 0: more than a record holds.
- */
+/* The size of the record of a payload, padding included; 0: the payload is too long. */
 size_t report_size(size_t payload_len);
-/* Writes report_size() bytes.  The payload may be in its place already, REPORT_HEADER
- * bytes behind `to`. */
+/* Writes report_size() bytes.  The payload may already be in place, REPORT_HEADER bytes
+ * behind `to`. */
 void report_encode(const struct report *report, void *to);
-/* The record at the front of `bytes`.  DET_NOT_FOUND: the bytes end before it does, or
- * there are none.  DET_CORRUPT: the check fails; *ret_used is then how far the next may
- * begin, 0 when even the length makes no sense. */
+/* The first record of `bytes`.  DET_NOT_FOUND: the bytes end before the record does.
+ * DET_CORRUPT: the checksum is wrong; *ret_used is then where the next record may begin,
+ * 0 if even the length is impossible. */
 det_status report_decode(const void *bytes, size_t len, struct report *ret_report,
                          size_t *ret_used, struct err *err);
 
-/* What REPORT_HEADER bytes say, unchecked: enough to tell that there is no record.
- * False: the length makes no sense. */
+/* Reads a header of REPORT_HEADER bytes without checking the record.  False: the length
+ * is impossible, so there is no record. */
 bool report_peek(const void *bytes, uint64_t *ret_number, size_t *ret_size);
 
 /* ---- metrics --------------------------------------------------------------------- */
@@ -81,7 +79,7 @@ struct report_value {
     size_t name_len;
     enum report_type type;
     double number;
-    const char *json; /* where it is REPORT_JSON */
+    const char *json; /* only for REPORT_JSON */
     size_t json_len;
 };
 
@@ -96,20 +94,21 @@ struct report_metrics {
 };
 
 enum { REPORT_NAME_MOST = 256, REPORT_STATUS_MOST = 1 << 10 };
-/* Whether it can be a metric's name or, `is_group`, that of a group: some bytes of
- * UTF-8, not too many and without control characters; no dot in a group.  DET_INVALID
- * says which rule is broken.  Names end up in addresses, tables and terminals. */
+/* Whether `name` can be the name of a metric, or with `is_group` of a group: 1 to
+ * REPORT_NAME_MOST bytes of UTF-8 without control characters, and no dot in a group.
+ * (Names appear in addresses, tables and terminals.)  DET_INVALID names the broken rule.
+ */
 det_status report_check_name(const char *name, size_t len, bool is_group,
                              struct err *err);
 
-/* The payload's size; then writes it.  Two passes, so that no memory is needed. */
+/* The size of the payload; then the payload.  Two passes, so no memory is needed. */
 size_t report_metrics_size(const struct report_metrics *metrics);
 void report_metrics_encode(const struct report_metrics *metrics, void *to);
-/* Texts borrow from `payload` (and end without a NUL), the array lies in `mem`.
- * DET_CORRUPT: the bytes contradict themselves. */
+/* Texts borrow from `payload` and have no NUL at their end; the array is in `mem`.
+ * DET_CORRUPT: the bytes are not a valid payload. */
 det_status report_metrics_decode(const void *payload, size_t len, struct arena *mem,
                                  struct report_metrics *ret_metrics, struct err *err);
-/* Whether it is a payload of that group; nothing else of it is looked at. */
+/* Whether the payload is of that group; does not check the rest of it. */
 bool report_metrics_is_of(const void *payload, size_t len, const char *group);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* route.c - see route.h. */
 #include "wire/route.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "data/text.h"
+#include "base/memory/arena.h"
+#include "data/url.h"
 #include "model/field.h"
 #include "wire/bodies.h"
 #include "wire/job_bodies.h"
@@ -13,9 +14,10 @@
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {
-#define ROUTE(id_, method_, path_, auth_, query_, body_, reply_, summary_)             \
+#define ROUTE(id_, file_, method_, path_, auth_, query_, body_, reply_, summary_)      \
     {.id = ROUTE_ID_##id_,                                                             \
      .name = #id_,                                                                     \
+     .file = file_,                                                                    \
      .method = ROUTE_##method_,                                                        \
      .path = path_,                                                                    \
      .auth = ROUTE_##auth_,                                                            \
@@ -34,10 +36,10 @@ const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
 const char *const route_auth_names[] = {"anybody", "user",  "task",
                                         "admin",   "agent", NULL};
 
-/* ---- finding ------------------------------------------------------------------------
+/* ---- finding ---------------------------------------------------------------------
+ *
  * A path is compared part by part.  Of the rows that match, one that names all parts
- * wins over one that ends in {name...}, then the one with more literal parts.
- */
+ * wins over one that ends in {name...}, then the one with more literal parts. */
 
 struct span {
     const char *at;
@@ -69,14 +71,14 @@ static bool is_rest(struct span part)
            !memcmp(part.at + part.len - 4, "...}", 4);
 }
 
-/* Whatever follows the slash. */
+/* Everything after the slash. */
 static struct span rest_of(const char *path)
 {
     path += *path == '/';
     return (struct span){path, strlen(path)};
 }
 
-/* False: the path is another. */
+/* False: the path does not match. */
 static bool match_path(const char *pattern, const char *path, struct found *found)
 {
     *found = (struct found){0};
@@ -123,9 +125,9 @@ static det_status fill_match(const struct route *route, const struct found *foun
     return DET_OK;
 }
 
-/* False: they differ before the first variable part, as nearly all rows do, by a few
- * characters.  Where a path has more slashes than it needs, or ends, match_path() has
- * to say. */
+/* False: they differ before the first variable part.  This excludes nearly all rows
+ * after a few characters.  match_path() decides about paths with double or final
+ * slashes. */
 static bool may_match(const char *pattern, const char *path)
 {
     while (*pattern == *path && *pattern) {
@@ -182,7 +184,7 @@ det_status route_read_query(const struct route *route, const char *query,
         if (!key || !value)
             return err_default(err, DET_NOMEM);
         st = fields_read_text(route->query, key, value, mem, record, err);
-        if (st && st != DET_NOT_FOUND) /* what we do not know is ignored, as ever */
+        if (st && st != DET_NOT_FOUND) /* unknown parameters are ignored */
             return st;
         query += len + (query[len] == '&');
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.h - every call the master answers, one row each.
  *
- * A row says method, path, who may call, what travels in the query and in the body
- * (field tables over structs of bodies.h) and one line of summary.  From the rows come
- * dispatch (master/api), the pages under /docs, the OpenAPI document and the
- * meta-tests.
+ * A row has method, path, who may call, the field tables of query and body (structs in
+ * queries.h and bodies.h) and one line of summary.  Dispatch (master/api), the page
+ * under /docs, the OpenAPI document and the meta-tests use the rows.
  *
- * To add a call: a row in route_list.h, its structs and tables in bodies.[ch] when it
- * takes any, and a function api_<id>() in src/master/api. */
+ * To add a call: a row in route_list.h; structs and tables in bodies.[ch] or
+ * queries.[ch] if it takes any; and a function api_<id>() in the file that the row
+ * names. */
 #ifndef WIRE_ROUTE_H
 #define WIRE_ROUTE_H
 
@@ -17,7 +17,6 @@
 #include "base/err.h"
 
 struct arena;
-struct buf;
 struct field;
 
 enum route_method {
@@ -26,13 +25,13 @@ enum route_method {
     ROUTE_PUT,
     ROUTE_PATCH,
     ROUTE_DELETE,
-    ROUTE_ANY, /* also those that no other row has */
+    ROUTE_ANY, /* all methods, also those that no other row has */
 };
 
 enum route_auth {
     ROUTE_OPEN,  /* anybody who reaches the port */
     ROUTE_USER,  /* a user's session */
-    ROUTE_TASK,  /* a user's session, or a task's own token */
+    ROUTE_TASK,  /* a user's session, or the token of a task */
     ROUTE_ADMIN, /* an administrator's session */
     ROUTE_AGENT, /* the agents' token */
 };
@@ -47,6 +46,7 @@ enum route_id {
 struct route {
     enum route_id id;
     const char *name; /* "get_trial" */
+    const char *file; /* "experiments/trials": src/master/api/<file>.c handles it */
     enum route_method method;
     /* With {names} for its variable parts.  The last may be {name...}: the rest of the
      * path, with its slashes, or "". */
@@ -56,7 +56,7 @@ struct route {
     size_t query_size;
     const struct field *body; /* NULL: none, or the handler reads the tree itself */
     size_t body_size;
-    const char *reply; /* what comes back, in words */
+    const char *reply; /* the reply, in words */
     const char *summary;
 };
 
@@ -71,17 +71,13 @@ struct route_match {
     const char *arg[ROUTE_ARGS]; /* the variable parts, decoded */
 };
 
-/* DET_NOT_FOUND: no such path.  DET_UNSUPPORTED: the path is there, not with this
- * method. `path` is percent-encoded, without the query. */
+/* DET_NOT_FOUND: no such path.  DET_UNSUPPORTED: the path exists, but not with this
+ * method.  `path` is percent-encoded, without the query. */
 det_status route_find(enum route_method method, const char *path, struct arena *mem,
                       struct route_match *ret_match, struct err *err);
 
 /* Fills `record` (zeroed, query_size bytes) from a query string. */
 det_status route_read_query(const struct route *route, const char *query,
                             struct arena *mem, void *record, struct err *err);
-
-/* All rows as an OpenAPI 3 document, and as a page for people. */
-void route_openapi(struct buf *out);
-void route_html(struct buf *out);
 
 #endif

@@ -11,15 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/task.h"
-#include "config/config.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
 #include "master/master.h"
-#include "wire/route.h"
+#include "net/net_system.h"
+#include "tests/api/coverage.h"
 
 enum {
     BED_MEMORY = 512 << 20,
@@ -46,28 +49,6 @@ const char config_random[] = "name: random\n"
                              "  lr: {type: double, minval: 0.1, maxval: 0.9}\n"
                              "max_restarts: 0\n";
 
-static _Atomic bool called[ROUTE_COUNT];
-
-bool bed_was_called(int route_id)
-{
-    return called[route_id];
-}
-
-static void note_route(enum net_method method, const char *path)
-{
-    static const enum route_method of[] = {[NET_GET] = ROUTE_GET,
-                                           [NET_POST] = ROUTE_POST,
-                                           [NET_PUT] = ROUTE_PUT,
-                                           [NET_PATCH] = ROUTE_PATCH,
-                                           [NET_DELETE] = ROUTE_DELETE};
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
-    const char *plain = arena_strndup(&mem, path, strcspn(path, "?"));
-    struct route_match match;
-
-    if (method <= NET_DELETE && !route_find(of[method], plain, &mem, &match, NULL))
-        called[match.route->id] = true;
-}
-
 /* ---- life ----------------------------------------------------------------------- */
 
 static int64_t moved_wall_us(const struct clock *clock)
@@ -84,10 +65,17 @@ static int64_t moved_mono_us(const struct clock *clock)
     return clock_mono_us(&clock_system) + bed->mono_offset_us;
 }
 
+static void tick(struct work *work UNUSED)
+{
+}
+
+/* A due time in the past wakes the executor's timer, which then looks at the clock. */
 void bed_pass(struct bed *bed, int64_t seconds)
 {
     bed->mono_offset_us += seconds * 1000000;
     bed->wall_offset_us += seconds * 1000000;
+    if (bed->exec)
+        lane_post_at(bed->lane, &bed->tick, 0);
 }
 
 static void fatal(void *arg UNUSED, const char *sentence)
@@ -99,6 +87,7 @@ static void fatal(void *arg UNUSED, const char *sentence)
 det_status bed_start(struct bed *bed, struct err *err)
 {
     struct master_config config = {
+        .checks_invariants = true,
         .io = io_system(),
         .data_dir = bed->data_dir,
         .host = bed->host,
@@ -107,7 +96,9 @@ det_status bed_start(struct bed *bed, struct err *err)
     };
     det_status st;
 
-    CHECK_OK(exec_threads_new(&bed->clock, &bed->exec, &test_err));
+    CHECK_OK(executor_threads_new(&bed->clock, &bed->exec, &test_err));
+    CHECK_OK(lane_new(bed->exec, "test", 1, &bed->lane, &test_err));
+    bed->tick = (struct work)WORK_INIT(tick);
     CHECK_OK(net_system_new(bed->exec, &bed->net, &test_err));
     config.exec = bed->exec;
     config.net = bed->net;
@@ -127,7 +118,7 @@ void bed_stop(struct bed *bed)
     if (bed->master && !bed->is_stopped)
         master_stop(bed->master);
     bed->is_stopped = false;
-    exec_free(bed->exec);
+    executor_free(bed->exec);
     master_free(bed->master);
     bed->master = NULL;
     net_free(bed->net);
@@ -169,11 +160,9 @@ static void read_agent_token(struct bed *bed)
 struct bed *bed_open(const char *yaml)
 {
     struct bed *bed = mem_new(struct bed);
-    const char *tmp = getenv("TMPDIR");
-
     CHECK(bed != NULL);
     log_setup(LOG_ERROR, getenv("API_LOG") ? STDERR_FILENO : -1);
-    snprintf(bed->dir, sizeof(bed->dir), "%.40s/det-api-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(bed->dir, sizeof(bed->dir), "%.40s/det-api-XXXXXX", test_tmp_dir());
     CHECK(mkdtemp(bed->dir) != NULL);
     snprintf(bed->data_dir, sizeof(bed->data_dir), "%s/data", bed->dir);
     CHECK_OK(io_mkdir(io_system(), bed->data_dir, true, &test_err));
@@ -272,7 +261,7 @@ static struct reply call_now(struct bed *bed, const struct net_call *call)
     struct net_reply got = {.body = &out, .headers = &headers};
     struct reply reply;
 
-    note_route(call->method, call->path);
+    coverage_note(call->method, call->path);
     CHECK_OK(net_call(bed->client, call, &got, &test_err));
     reply = make_reply(bed, got.status, &out);
     reply.headers = arena_strdup(&bed->mem, headers.data);
@@ -381,9 +370,9 @@ struct reply bed_raw(struct bed *bed, const char *request, unsigned uid)
     return make_reply(bed, (int)strtol(all.data + 9, NULL, 10), &body);
 }
 
-static void rest(void)
+void bed_rest(int ms)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
 /* ---- calls on a thread ---------------------------------------------------------- */
@@ -413,7 +402,7 @@ static det_status take_piece(void *arg, const char *bytes, size_t len, struct er
 void bed_await_bytes(struct pending *p)
 {
     while (!p->has_bytes)
-        rest();
+        bed_rest(2);
 }
 
 static void *run_pending(void *arg)
@@ -430,7 +419,7 @@ struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
     struct pending *p = mem_new(struct pending);
 
     CHECK(p != NULL);
-    note_route(method, path);
+    coverage_note(method, path);
     p->headers[0] = token_header(bed, who);
     p->out = (struct buf)BUF_INIT;
     p->pieces = (struct buf)BUF_INIT;
@@ -460,7 +449,7 @@ struct reply bed_end(struct bed *bed, struct pending *p)
         buf_puts(&p->pieces, p->err.text);
         p->reply.status = 0;
     }
-    buf_add(&p->pieces, p->out.data, p->out.len); /* of a reply that is no success */
+    buf_add(&p->pieces, p->out.data, p->out.len); /* the body of an error reply */
     reply = make_reply(bed, p->reply.status, &p->pieces);
     buf_done(&p->pieces);
     buf_done(&p->out);
@@ -613,7 +602,7 @@ struct reply bed_step(struct bed *bed, const struct step *step)
         bool is_met = reply.status == step->status && !problem;
 
         if (!is_met && step->until && clock_mono_us(&clock_system) < end_us) {
-            rest();
+            bed_rest(2);
             continue;
         }
         bed_let_json(bed, step->name, reply.json);

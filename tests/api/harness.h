@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harness.h - a real master inside the test process, and everybody who talks to it.
+/* harness.h - a real master inside the test process, and its clients.
  *
  * The master runs on real threads, a real network (a free port of loopback) and real
- * files (a temporary directory).  A scenario is an array of named steps:
+ * files (a temporary directory, in memory if possible).  A scenario is an array of
+ * named steps:
  *
  *   static const struct step steps[] = {
  *       POST("create", "/api/v1/experiments", "{'config': $[single]}", 200,
@@ -26,9 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
 #include "net/net.h"
 #include "tests/support/test.h"
 
@@ -49,7 +51,9 @@ struct bed {
     char data_dir[80];
     const char *host; /* to listen on */
     struct arena mem; /* replies, and what a test makes */
-    struct exec *exec;
+    struct executor *exec;
+    struct lane *lane; /* of the test: bed_pass() wakes the timer through it */
+    struct work tick;
     struct net *net;
     struct master *master;
     bool is_stopped;
@@ -62,7 +66,7 @@ struct bed {
     const char *task; /* tokens of the share that speaks */
     const char *owner;
     const char *other;
-    struct clock clock; /* the system's, its hands moved by these */
+    struct clock clock; /* the system's clock plus these offsets */
     _Atomic int64_t wall_offset_us;
     _Atomic int64_t mono_offset_us;
 };
@@ -70,7 +74,7 @@ struct bed {
 struct reply {
     int status;
     const char *text;
-    struct json *json;   /* NULL: it is none */
+    struct json *json;   /* NULL: not JSON */
     size_t len;          /* of the text, which may hold any bytes */
     const char *headers; /* "Name: value\n" each */
 };
@@ -82,7 +86,7 @@ void bed_close(struct bed *bed);
 void bed_closep(struct bed **bed); /* for CLEANUP */
 #define BED(name, yaml) CLEANUP(bed_closep) struct bed *name = bed_open(yaml)
 
-/* The end of the process and a new one on the same data; the tokens stay. */
+/* Stops the master and starts a new one on the same data; the tokens stay. */
 void bed_restart(struct bed *bed);
 /* Only master_stop(): what waits is answered; then bed_close(). */
 void bed_stop_master(struct bed *bed);
@@ -90,8 +94,11 @@ void bed_stop_master(struct bed *bed);
 void bed_stop(struct bed *bed);
 det_status bed_start(struct bed *bed, struct err *err);
 
-/* So much time is over, on both clocks; noticed when something happens. */
+/* Moves both clocks forward, and wakes what is due then. */
 void bed_pass(struct bed *bed, int64_t seconds);
+
+/* Sleeps in real time, less than a second. */
+void bed_rest(int ms);
 
 /* One call; a failure of the network fails the test. */
 struct reply bed_call(struct bed *bed, enum who who, enum net_method method,
@@ -104,17 +111,17 @@ const char *bed_header(struct bed *bed, const struct reply *reply, const char *n
 /* The same with a body of any bytes. */
 struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
                             const char *path, const void *body, size_t len);
-/* Raw bytes to the port, the whole answer back; as another user of the machine when
- * `uid` is not 0. */
+/* Sends raw bytes to the port and returns the whole answer; as another user of the
+ * machine if `uid` is not 0. */
 struct reply bed_raw(struct bed *bed, const char *request, unsigned uid);
 const char *bed_login(struct bed *bed, const char *username, const char *password,
                       int status);
 
-/* A call on a thread of its own, for long polls. */
+/* A call on its own thread, for long polls. */
 struct pending;
 struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
                           const char *path, const char *body);
-/* Until the first bytes of its reply have come. */
+/* Waits for the first bytes of its reply. */
 void bed_await_bytes(struct pending *pending);
 /* Status 0: the connection broke. */
 struct reply bed_end(struct bed *bed, struct pending *pending);
@@ -173,9 +180,6 @@ struct step {
 void bed_play(struct bed *bed, const struct step *steps);
 /* The same for one; the reply is kept under its name. */
 struct reply bed_step(struct bed *bed, const struct step *step);
-
-/* Which routes were called since the program began. */
-bool bed_was_called(int route_id);
 
 /* Configurations that most scenarios use, kept as $[single] etc. by bed_open(). */
 extern const char config_single[];

@@ -2,7 +2,7 @@
 /* script.h - an agent and its task processes, played by the test.
  *
  * It says hello, fetches commands by the long poll and answers them as agents and
- * supervisors do; nothing runs.  Whatever it expects and does not get fails the test.
+ * supervisors do; nothing runs.  The test fails if an expected command does not come.
  */
 #ifndef TESTS_API_SCRIPT_H
 #define TESTS_API_SCRIPT_H
@@ -55,8 +55,7 @@ void agent_join(struct agent *agent, struct bed *bed, const char *name, int slot
 void agent_hello(struct agent *agent, const char *tasks);
 /* The next command; waits for it. */
 struct command agent_next(struct agent *agent);
-/* Whether no command comes within a moment in which the master does whatever it has to.
- */
+/* Whether no command is waiting for it. */
 bool agent_is_idle(struct agent *agent);
 
 /* Waits to be told to clean, and asks what: {"removals": [...], "sweeps": [...]}. */

@@ -4,8 +4,8 @@
  * account that meet each other. */
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "tests/api/script.h"
 
 static const char open_yaml[] = "security: {initial_user_password: Sesame-Open-1}\n";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of a ring, in batches: once each, in order, by whom they belong to. */
-#include "base/buf.h"
+/* Batches of ring records: each record is stored once, in order, for its own run. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 #include "wire/batch.h"
 #include "wire/report.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";
 
-/* What a supervisor would send; reset by batch_begin(). */
+/* The batch that a supervisor would send; batch_begin() resets it. */
 struct batch {
     struct share *share;
     struct batch_head head;
@@ -433,8 +433,8 @@ TEST(a_group_that_goes_on_behind_a_nul_is_refused)
     CHECK_EQ(count_of(bed, "training_metrics"), 1);
 }
 
-/* What a refused record had begun must not stay: here the group, and what an older run
- * reported. */
+/* A refused record must not leave half of its changes: here the new group, and the mark
+ * on the reports of an older run. */
 TEST(a_refused_record_leaves_nothing_behind)
 {
     BED(bed, NULL);

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "master/master.h"
 #include "tests/api/script.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints that go: by policy, on demand, with their experiment; by whose hand, and
- * what happens when that hand is not there. */
-#include "base/buf.h"
+/* Checkpoints are removed by policy, on demand, or with their experiment; which agent
+ * removes them, and what happens while that agent is away. */
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";
@@ -249,9 +249,9 @@ TEST(what_warm_starts_another_trial_stays)
     (void)create(bed, config_single);
     share = agent_run(&agent);
     share_checkpoint(&share, uuid_a, 10);
+    (void)create(bed, config); /* before the policy of the first takes it away */
     share_checkpoint(&share, uuid_b, 20);
     share_report(&share, "validation", 20, "{'loss': 0.1}", 200);
-    (void)create(bed, config);
     share_exit(&share, "CLEAN", 0);
     await_experiment(bed, 1, "COMPLETED");
     bed_play(bed, steps);

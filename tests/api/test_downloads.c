@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/archive.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "data/archive/archive.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Experiments as things people make, look at, change and delete. */
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "data/archive.h"
-#include "data/text.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "data/archive/archive.h"
+#include "data/base64.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";

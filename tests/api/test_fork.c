@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experiments that begin where others are, and those that go on after their end. */
+/* Experiments that start from another one, and experiments that continue after their
+ * end. */
 #include "base/compiler.h"
 #include "tests/api/script.h"
 

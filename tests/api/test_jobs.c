@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs: programs that train nothing, from their submission to their end. */
+/* Generic jobs from submission to end. */
 #include <string.h>
 
 #include "tests/api/script.h"
@@ -199,7 +199,7 @@ TEST(a_fork_has_the_files_of_its_parent)
              INFER ", 'contextDirectory': 'x', 'forkedFrom': '${job.taskId}'}", 400,
              "error.error~contextDirectory is a string"),
         POST("no pause", "/api/v1/tasks/${fork.taskId}/pause", NULL, 400,
-             "error.error~not to be paused"),
+             "error.error~cannot be paused"),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
@@ -278,7 +278,7 @@ TEST(what_is_wrong_with_a_job_is_said)
         GET("nobody's config", "/api/v1/tasks/x/config", 404, NULL),
         GET("nobody", "/api/v1/tasks/x", 404, NULL),
         POST("a trial's", "/api/v1/tasks/${share.task_id}/kill", NULL, 400,
-             "error.error~is no job but trial 1 of experiment 1"),
+             "error.error~is not a job: it is trial 1 of experiment 1"),
         POST("not a task's", "/api/v1/generic-tasks", CONFIG("entrypoint: a"), 403,
              NULL, TASK),
         POST("not nobody's", "/api/v1/generic-tasks", CONFIG("entrypoint: a"), 401,

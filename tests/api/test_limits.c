@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task or a user may not make large, slow or somebody else's. */
+/* Limits on sizes and rates, and on access to other people's objects. */
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 #define UUID_A "aaaaaaaa-1111-4111-8111-111111111111"
@@ -223,7 +223,7 @@ TEST(only_so_many_can_meet_with_so_much_data)
     static const struct step steps[] = {
         POST("peers", "/api/v1/allocations/${share.allocation}/all_gather",
              "{'requestUuid': 'u', 'numPeers': 2, 'data': {}}", 400,
-             "error.error~cannot meet", TASK),
+             "error.error~has at most", TASK),
         POST("data", "/api/v1/allocations/${share.allocation}/all_gather",
              "{'requestUuid': 'u', 'numPeers': 1, 'data': $[long]}", 413, NULL, TASK),
         POST("alone", "/api/v1/allocations/${share.allocation}/all_gather",

@@ -2,8 +2,8 @@
 /* Looking at a log: pages by number and time, filters, search, the whole of it. */
 #include <inttypes.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 static struct share one_running(struct bed *bed, struct agent *agent)
@@ -132,7 +132,7 @@ TEST(lines_are_filtered_by_level_rank_and_stream)
         GET("the last two", LINES "?levels=ERROR&before=true&count=2", 200,
             "lines#2; lines.0.5=line 980 of it; isEnd=false"),
         GET("no level", LINES "?levels=LOUD", 400, "error.error~no level 'LOUD'"),
-        GET("no rank", LINES "?ranks=first", 400, "error.error~'first' is no rank"),
+        GET("no rank", LINES "?ranks=first", 400, "error.error~'first' is not a rank"),
         GET("no stream", LINES "?streams=stdin", 400, "error.error~stdin"),
         GET("too many", LINES "?count=1000000", 400, "error.error~at most 10000"),
         GET("fewer than none", LINES "?count=-1", 400, NULL),

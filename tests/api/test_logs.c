@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines in, lines out: once each, filtered, followed; and what a line can bring about.
- */
-#include "base/buf.h"
+/* Log lines: stored once each, filtered, followed; and the actions of log policies. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 static struct share one_running(struct bed *bed, struct agent *agent)

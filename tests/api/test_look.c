@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people look at before and after a search: a configuration that is checked, the
- * trials at a glance, the files, where an experiment came from, the notes. */
+/* Calls of people before and after a search: checking a configuration, the overview of
+ * trials, the files, the origin of an experiment, the notes. */
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/text.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";
@@ -277,7 +276,7 @@ TEST(notes_that_somebody_else_has_changed_are_not_written_over)
               200, "experiment.notes=a"),
         PATCH("too late", "/api/v1/experiments/1",
               "{'notes': 'b', 'notesBefore': '', 'name': 'other'}", 409,
-              "error.error~somebody else has changed the notes of experiment 1"),
+              "error.error~another user has changed the notes of experiment 1"),
         GET("as it was", "/api/v1/experiments/1", 200,
             "experiment.notes=a; experiment.name=one"),
         PATCH("seen", "/api/v1/experiments/1", "{'notes': 'b', 'notesBefore': 'a'}",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorBoards, and the way to programs of tasks through the master's address
+/* TensorBoards, and the proxy to programs of tasks at the master's address
  * (api_proxy()).  The program is a small server in the test. */
 #include <string.h>
 #include <unistd.h>
@@ -228,7 +228,7 @@ TEST(a_program_is_reached_and_never_sees_who_asks)
     stage_close(&stage);
 }
 
-/* What the program's reader could take for something else than we did. */
+/* Requests that the program could parse differently than the master. */
 TEST(what_could_be_read_in_two_ways_does_not_reach_a_program)
 {
     struct buf answer = BUF_INIT;
@@ -440,7 +440,7 @@ TEST(only_a_tensorboard_says_where_it_listens_and_only_of_itself)
              "{'port': 8000}", 403, "error.error~only a TensorBoard", TASK),
         POST("of another", "/api/v1/det/allocations/${board}/proxy", "{'port': 8000}",
              403, "error.error~only its own task", TASK),
-        GET("page", "/proxy/${job.taskId}/", 404, "error.error~serves no page"),
+        GET("page", "/proxy/${job.taskId}/", 404, "error.error~does not serve a page"),
         END_STEPS};
     static const struct step own[] = {
         POST("bad", "/api/v1/det/allocations/${share.allocation}/proxy",

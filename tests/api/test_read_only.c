@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A master that only shows: who may look without a session, and that nothing changes.
- */
+/* A read-only master: who may read without a session, and that nothing changes. */
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "master/master.h"
-#include "store/db.h"
+#include "store/engine/db.h"
 #include "tests/api/script.h"
 
 TEST(whoever_runs_it_looks_without_a_session_and_changes_nothing)
@@ -18,7 +17,7 @@ TEST(whoever_runs_it_looks_without_a_session_and_changes_nothing)
         GET("one", "/api/v1/experiments/1", 200, "experiment.id=1", NOBODY),
         GET("config", "/api/v1/master/config", 200, NULL, NOBODY),
         GET("none", "/api/v1/experiments/9", 404, NULL, NOBODY),
-        POST("kill", "/api/v1/experiments/1/kill", NULL, 403, "error.error~only shown",
+        POST("kill", "/api/v1/experiments/1/kill", NULL, 403, "error.error~read-only",
              NOBODY),
         PATCH("patch", "/api/v1/experiments/1", "{'name': 'x'}", 403, NULL, NOBODY),
         PUT("label", "/api/v1/experiments/1/labels/x", NULL, 403, NULL, NOBODY),
@@ -26,7 +25,7 @@ TEST(whoever_runs_it_looks_without_a_session_and_changes_nothing)
         POST("create", "/api/v1/experiments", "{'config': $[single]}", 403, NULL,
              NOBODY),
         POST("log in", "/api/v1/auth/login", "{'username': 'admin', 'password': ''}",
-             403, "error.error~only shown", NOBODY),
+             403, "error.error~read-only", NOBODY),
         POST("no route", "/api/v1/nothing", NULL, 404, NULL, NOBODY),
         /* a token of somebody else's master: its cookies come here, too */
         GET("foreign", "/api/v1/me", 200, "user.username=determined", OTHER),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs ran on, exits that are final, and seeds that are given. */
+/* The record of each run's machine, final exits, and given seeds. */
 #include "base/compiler.h"
 #include "tests/api/script.h"
 

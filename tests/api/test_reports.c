@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tasks report: metrics, checkpoints, progress, notes. */
-#include "base/buf.h"
+/* Reports of tasks: metrics, checkpoints, progress, notes. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";

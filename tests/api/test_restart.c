@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master's end and its next start, in the middle of everything; and data that it
- * cannot start from. */
-#include "base/buf.h"
+/* The master stops in the middle of its work and starts again; and data that it cannot
+ * start from. */
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";

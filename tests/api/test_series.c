@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_series.c - charts over the wire: the question, and both forms of the answer. */
+/* Series for charts: the request, and both formats of the reply. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The master about itself, and what every call has in common: bodies, paths, limits. */
+/* Information about the master, and rules for every call: bodies, paths, limits. */
 #include <sys/mman.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/harness.h"
 
 TEST(the_open_calls_need_no_token)

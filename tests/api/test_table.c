@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of experiments as pages ask for it, and one thing done with many. */
-#include "base/buf.h"
+/* The table of experiments for the WebUI, and bulk actions. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 /* ---- pages ----------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experiments that somebody else runs: made, told of, ended, and left alone. */
-#include "base/buf.h"
+/* Unmanaged experiments: created, reported, ended, and abandoned. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 #include "wire/batch.h"
 #include "wire/report.h"
@@ -259,8 +259,7 @@ TEST(checking_an_unmanaged_configuration_makes_nothing)
     bed_play(bed, steps);
 }
 
-/* A task has a token of its own, an agent one of all agents: neither writes into what
- * others run. */
+/* A task's token and the agents' token may not write to unmanaged experiments. */
 TEST(only_people_tell_of_what_somebody_else_runs)
 {
     static const struct {

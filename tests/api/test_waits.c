@@ -15,8 +15,8 @@ static struct share one_running(struct bed *bed, struct agent *agent)
     return agent_run(agent);
 }
 
-/* Begins to wait about that share, as its owner: whose token outlives the allocation,
- * so that it does not matter when exactly the call arrives. */
+/* Starts to wait for this share as its owner.  The owner's token outlives the
+ * allocation, so the call may arrive late. */
 static struct pending *wait_as(struct share *share, enum net_method method,
                                const char *what, const char *body)
 {

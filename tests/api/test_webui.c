@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The WebUI's page and files as they are sent, and the cookie that its session is. */
+/* The WebUI's page and files, and its session cookie. */
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
-#include "master/web.h"
+#include "base/memory/arena.h"
+#include "master/request/webui_files.h"
 #include "tests/api/harness.h"
 
 static struct reply get(struct bed *bed, const char *path, const char *header)
@@ -30,7 +30,7 @@ TEST(the_address_of_the_master_leads_to_the_page)
     reply = get(bed, "/det/", NULL);
     CHECK_EQ(reply.status, 200);
     CHECK_HAS(reply.text, "<!doctype html>");
-    CHECK_HAS(reply.text, file_path(bed, web_files.hash, "app.js"));
+    CHECK_HAS(reply.text, file_path(bed, webui_files.hash, "app.js"));
     CHECK_EQ(get(bed, "/det", NULL).status, 200);
 }
 
@@ -104,9 +104,9 @@ TEST(every_file_arrives_as_it_was_packed_and_may_be_kept)
 {
     BED(bed, NULL);
 
-    for (uint32_t i = 0; i < web_files.count; i++) {
-        const struct web_file *file = &web_files.file[i];
-        const char *path = file_path(bed, web_files.hash, file->path);
+    for (uint32_t i = 0; i < webui_files.count; i++) {
+        const struct webui_file *file = &webui_files.file[i];
+        const char *path = file_path(bed, webui_files.hash, file->path);
         struct reply reply = get(bed, path, NULL);
 
         CHECK_EQ(reply.status, 200);
@@ -122,9 +122,9 @@ TEST(every_file_arrives_as_it_was_packed_and_may_be_kept)
 
 TEST(whoever_takes_gzip_gets_what_was_compressed_when_it_was_built)
 {
-    const struct web_file *file = web_find(&web_files, "app.js");
+    const struct webui_file *file = webui_files_find(&webui_files, "app.js");
     BED(bed, NULL);
-    const char *path = file_path(bed, web_files.hash, "app.js");
+    const char *path = file_path(bed, webui_files.hash, "app.js");
     struct reply reply = get(bed, path, "Accept-Encoding: gzip, deflate, br");
 
     CHECK(file && file->gzip.len > 0);
@@ -155,7 +155,7 @@ TEST(a_browser_that_has_the_page_is_told_so_without_it)
 TEST(head_tells_the_same_without_the_bytes)
 {
     BED(bed, NULL);
-    const char *path = file_path(bed, web_files.hash, "app.js");
+    const char *path = file_path(bed, webui_files.hash, "app.js");
     struct reply full = get(bed, path, NULL);
     struct reply head = bed_call_with(bed, NULL, NET_HEAD, path, NULL);
 
@@ -176,7 +176,7 @@ TEST(a_file_of_another_program_is_not_kept_as_missing)
     BED(bed, NULL);
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *hash = i ? web_files.hash : "000000000000";
+        const char *hash = i ? webui_files.hash : "000000000000";
         struct reply reply = get(bed, file_path(bed, hash, names[i]), NULL);
 
         CHECK_EQ(reply.status, 404);

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from determined import core
 from determined.keras import _distribute
-from determined.keras._which import keras
+from determined.keras._package import keras
 
 dist = core.DistributedContext.from_deepspeed()
 

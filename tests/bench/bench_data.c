@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "base/permute.h"
 #include "det/data.h"
 

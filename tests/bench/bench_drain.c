@@ -13,14 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/talk.h"
-#include "agent/task/drain.h"
+#include "agent/master_link.h"
+#include "agent/task/ring_drain.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/task.h"
-#include "libdet/ring.h"
+#include "base/io/io.h"
+#include "base/thread/executor.h"
+#include "libdet/ring/ring.h"
 #include "net/net.h"
+#include "net/net_system.h"
 
 enum { VALUES = 5 };
 
@@ -29,7 +30,7 @@ struct round {
     int64_t first;
     int64_t count;
     struct gate *over;
-    struct drain *drain;
+    struct ring_drain *drain;
 };
 
 static void must(det_status status, const struct err *err)
@@ -79,18 +80,18 @@ static void on_change(void *arg)
     struct round *round = arg;
     char text[ERR_TEXT_SIZE];
 
-    while (drain_take_note(round->drain, text))
+    while (ring_drain_take_note(round->drain, text))
         fprintf(stderr, "bench_drain: %s\n", text);
-    if (drain_is_over(round->drain))
+    if (ring_drain_is_over(round->drain))
         gate_open(round->over);
 }
 
 int main(int argc, char **argv)
 {
     struct ring_config ring = {.io = io_system(), .dir = argc > 1 ? argv[1] : NULL};
-    struct drain_config drain = {.io = io_system(), .on_change = on_change};
+    struct ring_drain_config drain = {.io = io_system(), .on_change = on_change};
     struct round round = {0};
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     pthread_t writer;
     char url[64];
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
     round.first = strtoll(argv[5], NULL, 10);
     round.count = strtoll(argv[6], NULL, 10);
     snprintf(url, sizeof(url), "http://127.0.0.1:%s", argv[2]);
-    must(exec_threads_new(&clock_system, &exec, &err), &err);
+    must(executor_threads_new(&clock_system, &exec, &err), &err);
     must(net_system_new(exec, &net, &err), &err);
     must(ring_open(&ring, &round.ring, &err), &err);
     must(gate_new(exec, &round.over, &err), &err);
@@ -113,17 +114,17 @@ int main(int argc, char **argv)
     drain.allocation = argv[3];
     drain.arg = &round;
     must(lane_new(exec, "drain", 1, &drain.lane, &err), &err);
-    must(talk_new(net, url, TALK_TASK, argv[4], &drain.talk, &err), &err);
-    must(drain_new(&drain, &round.drain, &err), &err);
+    must(master_link_new(net, url, LINK_TASK, argv[4], &drain.link, &err), &err);
+    must(ring_drain_new(&drain, &round.drain, &err), &err);
 
     from = now_s();
-    drain_start(round.drain);
+    ring_drain_start(round.drain);
     if (pthread_create(&writer, NULL, put_all, &round))
         return 1;
     pthread_join(writer, NULL);
-    drain_end(round.drain);
+    ring_drain_end(round.drain);
     gate_wait(round.over, 0);
     printf("%.0f\n", (double)round.count / (now_s() - from));
-    must(drain_outcome(round.drain, &err), &err);
+    must(ring_drain_outcome(round.drain, &err), &err);
     return 0;
 }

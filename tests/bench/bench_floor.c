@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 
 enum { VALUES = 5, THREADS_MAX = 1024, STACK_BYTES = 64 * 1024, REQUEST_MAX = 4096 };
 

@@ -31,8 +31,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/mem.h"
-#include "base/task.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
 
 enum {
     TEXT_MAX = 8192,
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 {
     struct load loads[THREADS_MAX];
     uint32_t connections = argc == 8 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
-    uint32_t threads = MAX(MIN(task_cores() / 4, (uint32_t)THREADS_MAX), 1u);
+    uint32_t threads = MAX(MIN(executor_cores() / 4, (uint32_t)THREADS_MAX), 1u);
     int64_t from_us;
 
     if (!connections || connections > CONNECTIONS_MAX)

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "det/det.h"
 
 enum { WRITE_BYTES = 1 << 20, METRICS = 5, ROUNDS = 101 };

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_lines.c - looking at a log: jumps and searches, beside small logs and grep.
+/* bench_lines.c - reading a log: jumps and searches, compared with small logs and grep.
  *
- *   bench_lines make DIR LINES           data that `det serve --data-dir DIR` opens:
- * one trial that has ended, with so many lines bench_lines text DIR FILE            the
- * texts of its lines, for grep bench_lines jump DIR ROUNDS          microseconds: to
- * the end, to a time bench_lines search DIR [-i] [-E] WHAT   seconds, hits, seconds to
- * the first piece
+ *   bench_lines make DIR LINES               makes a data directory for `det serve`:
+ *                                            one ended trial with so many lines
+ *   bench_lines text DIR FILE                writes the texts of its lines, for grep
+ *   bench_lines jump DIR ROUNDS              microseconds: to the end, to a time
+ *   bench_lines search DIR [-i] [-E] WHAT    seconds, hits, seconds to the first piece
  *
- * Rows are made by direct calls of the store. */
+ * `make` calls the store directly. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
 #include "model/records.h"
-#include "store/data.h"
-#include "store/db.h"
-#include "store/db_impl.h"
-#include "store/log_seek.h"
-#include "store/migrate.h"
-#include "store/store.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial.h"
+#include "store/log/log_add.h"
+#include "store/log/log_line.h"
+#include "store/log/log_read.h"
+#include "store/log/log_seek.h"
+#include "store/task/allocation.h"
 
 #define OK(call)                                                                       \
     do {                                                                               \
@@ -123,7 +127,7 @@ static enum log_severity some_severity(int64_t number)
     return number % 10 == 9 ? LOG_SEVERITY_DEBUG : LOG_SEVERITY_INFO;
 }
 
-/* About 100 bytes each, all different; one in 100,000 says something rare. */
+/* About 100 bytes each, all different; one in 100,000 contains a rare word. */
 static struct log_line some_line(int64_t number, struct rng64 *rng, char text[TEXT])
 {
     struct log_line line = {.time_us = began_us + number * STEP_US,
@@ -219,7 +223,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What a page asks for: the last lines of the log, or those from a time on. */
+/* The requests of a page: the last lines of the log, or those from a time on. */
 static void jump(const char *dir, int rounds)
 {
     struct db *db = open_db(dir, true);

@@ -14,9 +14,9 @@
 #include <time.h>
 
 #include "base/compiler.h"
-#include "base/task.h"
+#include "base/thread/executor.h"
 #include "det/det.h"
-#include "libdet/gpu.h"
+#include "libdet/profile/gpu.h"
 
 static det_context *det;
 
@@ -103,7 +103,7 @@ static void measure_marks(long count)
 
 /* In a thread like the profiler's, whose stack is small. */
 struct look {
-    struct task task;
+    struct work task;
     struct gate *gate;
     long count;
 };
@@ -118,7 +118,7 @@ static void show(const struct gpu_sample *sample)
     printf("\n");
 }
 
-static void look_at_gpus(struct task *task)
+static void look_at_gpus(struct work *task)
 {
     static struct gpu_sample sample[GPUS_MOST];
     struct look *look = CONTAINER_OF(task, struct look, task);
@@ -147,17 +147,17 @@ static void look_at_gpus(struct task *task)
 
 static int show_gpus(long count)
 {
-    struct look look = {.task = TASK_INIT(look_at_gpus), .count = count};
-    struct exec *exec;
+    struct look look = {.task = WORK_INIT(look_at_gpus), .count = count};
+    struct executor *exec;
     struct lane *lane;
 
-    if (exec_threads_new(&clock_system, &exec, NULL) ||
+    if (executor_threads_new(&clock_system, &exec, NULL) ||
         lane_new(exec, "det-profiler", 1, &lane, NULL) ||
         gate_new(exec, &look.gate, NULL))
         return 1;
     lane_post(lane, &look.task);
     (void)gate_wait(look.gate, 0);
-    exec_free(exec);
+    executor_free(exec);
     gate_free(look.gate);
     return 0;
 }

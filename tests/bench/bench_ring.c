@@ -13,11 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "libdet/ring.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "libdet/ring/ring.h"
+#include "libdet/ring/ring_reader.h"
 
 enum { ROUNDS = 201, REPORTS = 5000, VALUES = 5, BATCH_BYTES = 256 * 1024 };
 

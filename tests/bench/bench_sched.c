@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "sched/pool.h"
 
@@ -160,7 +160,7 @@ static void run(bool is_preemptive, int waiting)
     double busy = 0;
 
     b = (struct bench){.rng = {1}, .next_id = 1, .mem = ARENA_INIT(64 << 20)};
-    must(&b, pool_new("bench", &config, &b.pool, &b.err));
+    must(&b, pool_new(&config, &b.pool, &b.err));
     for (int i = 1; i <= AGENTS; i++)
         must(&b, pool_add_agent(b.pool, i, SLOTS, &b.err));
     fill(&b);

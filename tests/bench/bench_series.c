@@ -4,11 +4,11 @@
  *   bench_series make DIRECTORY TRIALS METRICS STEPS
  *   bench_series ask DIRECTORY TRIALS METRICS POINTS ROUNDS
  *
- * `make` leaves a data directory that `det serve --data-dir` opens: one experiment with
- * trials 1..TRIALS, each with metrics m0, m1, ... of the group "training" at 1..STEPS,
- * packed as they are once a trial has ended.  `ask` draws charts of all of them and
- * prints the processor's milliseconds of the median round.  Blocks are written
- * directly: reporting ten million rows one by one would take minutes. */
+ * `make` makes a data directory for `det serve --data-dir`: one experiment with trials
+ * 1..TRIALS, each with metrics m0, m1, ... of the group "training" at 1..STEPS, packed
+ * like those of an ended trial.  `ask` draws charts of all of them and prints the CPU
+ * time of the median round in milliseconds.  Blocks are written directly: reporting ten
+ * million rows one by one would take minutes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,20 +16,26 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "data/json.h"
-#include "store/data.h"
-#include "store/db_impl.h"
-#include "store/level.h"
-#include "store/metric.h"
-#include "store/migrate.h"
-#include "store/series.h"
-#include "store/store.h"
+#include "data/json/json.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial.h"
+#include "store/metric/metric.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/metric_names.h"
+#include "store/metric/metric_rows.h"
+#include "store/metric/metric_summary.h"
+#include "store/series/level_page.h"
+#include "store/series/series.h"
 
 #define OK(call)                                                                       \
     do {                                                                               \
@@ -41,7 +47,7 @@
         }                                                                              \
     } while (0)
 
-/* Of this process: a busy machine does not count. */
+/* CPU time of this process, so other processes do not count. */
 static double now_ms(void)
 {
     struct timespec now;
@@ -58,7 +64,7 @@ struct maker {
     uint32_t metrics;
     const char **name;
     struct rng64 rng;
-    double *level; /* of each metric: a random walk */
+    double *level; /* per metric: a random walk */
 };
 
 static const char config[] =
@@ -113,8 +119,8 @@ static double next_value(struct maker *maker, uint32_t metric)
     return maker->level[metric];
 }
 
-/* One report the usual way, so that group, run and names are there; the others as
- * blocks behind it. */
+/* One report the usual way, which makes the group, the run and the names; then
+ * blocks. */
 static void first_report(struct maker *maker, int64_t trial, struct arena *mem)
 {
     struct json *avg = json_new(mem, JSON_OBJECT);
@@ -237,7 +243,7 @@ static void ask(const char *dir, struct series_ask *question, int rounds)
         exit(1);
     (void)snprintf(path, sizeof(path), "%s/det.db", dir);
     OK(db_open(io_system(), path, true, &db, err));
-    for (int i = -1; i < rounds; i++) { /* one to warm up */
+    for (int i = -1; i < rounds; i++) { /* the first is a warm-up */
         struct arena mem = ARENA_INIT(1 << 30);
         struct series series;
         double start = now_ms();
@@ -269,7 +275,7 @@ static void lap(const char *what)
     begin_ms = now_ms();
 }
 
-/* `each` names a report, so that all of them have come after some. */
+/* `each` names per report: together several reports have all names. */
 static void add_wide(struct db *db, int64_t trial, int64_t steps, int each)
 {
     struct arena mem = ARENA_INIT(1 << 30);

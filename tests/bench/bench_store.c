@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_store.c - what the store costs beside the least that could do the same.
+/* bench_store.c - the cost of the store, compared with a bare loop.
  *
  *   bench_store DIRECTORY [lines]
  *
- * The directory should be on the disk that counts; `lines` is the size of the long log
- * (10000000 unless told).  Every figure stands beside that of a bare loop in the same
+ * The directory should be on the disk to measure; `lines` is the size of the long log
+ * (default 10000000).  Every figure is shown beside that of a bare loop in the same
  * run. */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,17 +12,24 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "base/task.h"
-#include "data/json.h"
-#include "store/data.h"
-#include "store/db_impl.h"
-#include "store/migrate.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial.h"
+#include "store/log/log_add.h"
+#include "store/log/log_line.h"
+#include "store/log/log_read.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
 #include "store/store.h"
 
 #define OK(call)                                                                       \
@@ -45,7 +52,7 @@ static double now_s(void)
 struct bench {
     const char *dir;
     char path[512];
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
     struct gate *gate;
     int64_t left;
@@ -58,7 +65,7 @@ static void bench_open(struct bench *b, const char *name)
 
     (void)snprintf(b->path, sizeof(b->path), "%s/%s", b->dir, name);
     OK(io_remove_tree(io_system(), b->path, err) == DET_NOMEM);
-    OK(exec_threads_new(&clock_system, &b->exec, err));
+    OK(executor_threads_new(&clock_system, &b->exec, err));
     OK(gate_new(b->exec, &b->gate, err));
     config.exec = b->exec;
     config.directory = b->path;
@@ -68,7 +75,7 @@ static void bench_open(struct bench *b, const char *name)
 static void bench_close(struct bench *b)
 {
     gate_free(b->gate);
-    exec_free(b->exec);
+    executor_free(b->exec);
     store_close(b->store);
     (void)io_remove_tree(io_system(), b->path, NULL);
 }
@@ -210,8 +217,8 @@ static void must(int code, sqlite3 *db)
     }
 }
 
-/* The least: a key of four numbers and five doubles a row, `in_flight` rows a commit.
- */
+/* The bare loop: a key of four numbers and five doubles per row, `in_flight` rows per
+ * commit. */
 static double reports_of_sqlite(const char *dir, int in_flight, int64_t count)
 {
     char path[512];
@@ -257,7 +264,7 @@ static void bench_reports(const char *dir, int in_flight)
     double ours = 0;
     double bare = 0;
 
-    /* The better of three, alternating, so that a busy machine hurts both alike. */
+    /* The better of three, alternating: a busy machine hurts both alike. */
     for (int i = 0; i < 3; i++) {
         bare = MAX(bare, reports_of_sqlite(dir, in_flight, in_flight * INT64_C(500)));
         ours = MAX(ours, reports_of_ours(dir, in_flight, in_flight * INT64_C(500)));

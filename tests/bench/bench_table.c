@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_table.c - many experiments, and what a page of their table costs the store.
+/* bench_table.c - the cost of a page of the table, with many experiments.
  *
- *   bench_table make DIRECTORY EXPERIMENTS    a data directory that `det serve` can
- * open bench_table find DIRECTORY [ROUNDS]       microseconds a page of 50, by what is
- * asked
+ *   bench_table make DIRECTORY EXPERIMENTS    makes a data directory for `det serve`
+ *   bench_table find DIRECTORY [ROUNDS]       microseconds per page of 50, by query
  *
- * The experiments are over, have one trial each with a best metric, names, descriptions
- * and labels of a usual length. */
+ * The experiments have ended; each has one trial with a best metric, and a name,
+ * description and labels of usual length. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/task.h"
-#include "store/db.h"
-#include "store/migrate.h"
-#include "store/roster.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
+#include "store/engine/db.h"
+#include "store/engine/migrate.h"
+#include "store/roster/roster_find.h"
+#include "store/roster/roster_view.h"
 #include "store/store.h"
 
 #define OK(call)                                                                       \
@@ -146,10 +146,10 @@ static void find(const char *directory, int rounds)
     struct store_config config = {
         .io = io_system(), .directory = directory, .readers = 1};
     double *times = mem_array((size_t)rounds, sizeof(*times));
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
 
-    OK(exec_threads_new(&clock_system, &exec, err));
+    OK(executor_threads_new(&clock_system, &exec, err));
     config.exec = exec;
     OK(store_open(&config, &store, err));
     printf("%-16s %10.0f\n", "first look", one_page(store, &questions[0].query));
@@ -160,7 +160,7 @@ static void find(const char *directory, int rounds)
         printf("%-16s %10.0f\n", questions[i].what, times[rounds / 2]);
     }
     mem_free(times);
-    exec_free(exec);
+    executor_free(exec);
     store_close(store);
 }
 

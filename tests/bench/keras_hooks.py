@@ -22,7 +22,7 @@ import numpy as np
 
 import determined as det
 from determined import core
-from determined.keras import _given, _trainer, _trial
+from determined.keras import _trainer, _trial, _trial_data
 
 ITEMS, BATCH, EPOCHS = 12800, 32, 2
 STEPS = ITEMS // BATCH * EPOCHS
@@ -95,7 +95,7 @@ def trainer(made, context):
 
 def trial(made, context):
     place = _trial.TFKerasTrialContext(context, hparams={"global_batch_size": BATCH})
-    run = _trial.Training(place, made, _given.understand((X, Y), "the data"), None)
+    run = _trial.Training(place, made, _trial_data.understand((X, Y), "the data"), None)
     run.batch_size, run.max_length = BATCH, det.Epochs(EPOCHS)
     make = run._make_loop
     run._make_loop = lambda: watch(make())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test of the WebUI begins with: a real browser in front of a real master.
+"""The base of all WebUI tests: a real browser in front of a real master.
 
     from harness import BrowserTest, expect
 
@@ -10,22 +10,21 @@
             expect(page.get_by_role("row")).to_have_count(2)
             self.looks(page, "experiments-search")
 
-Each test has a context of its own (no cookies but its session, no storage).  It fails by itself
-when a page logs an error, breaks its content-security policy, throws, leaves a rejection
-unhandled, or asks another host for anything; self.allow("part of a message") says that this one is
-meant to come.  Nobody sleeps: `expect` waits.
+Each test has its own browser context (only the session cookie, no storage).  It fails if a page logs an error, violates its
+content security policy, throws, leaves a rejection unhandled, or sends a request to another host.
+self.allow("part of a message") allows an expected message.  Tests do not sleep: `expect` waits.
 
-    self.page_at(address, **options)    a page, loaded and filled; options of new_context(), and signed_in=False
-    self.filled(page)                   waits until the page that is shown has been filled
-    self.settled(page)                  what has come is drawn
-    self.held(page, address)            the next answer from there will be held: self.comes(page, held) waits for it and gives it,
-                                        .arrive() lets it go
-    self.listening(address)             a page, loaded and filled, whose `heard` counts the changes that it was told of
-    self.looks(page, name)              names, landmarks, contrast in both themes, phone width; pictures of all
-    self.shot(page, name)               a picture: $DET_SHOTS/NAME.png
-    self.contrast(page), self.names(page), self.fits(page)     each of them alone
-    self.keyboard_reaches(page, selector)    with Tab alone; leaves the focus there, which must be seen
-    self.world                          see world.py
+    self.page_at(address, **options)    a loaded and filled page; options of new_context(), and signed_in=False
+    self.filled(page)                   waits until the page is filled
+    self.settled(page)                  waits until everything received is drawn
+    self.held(page, address)            holds back the next reply of the address: self.comes(page, held) waits for it and
+                                        returns it, .arrive() delivers it
+    self.listening(address)             a loaded and filled page whose `heard` counts the change events it received
+    self.looks(page, name)              checks names, landmarks, contrast in both themes and phone width; takes screenshots
+    self.shot(page, name)               takes a screenshot: $DET_SHOTS/NAME.png
+    self.contrast(page), self.names(page), self.fits(page)     one of these checks
+    self.keyboard_reaches(page, selector)    presses Tab until the element has the focus, which must be visible
+    self.testbed                        see testbed.py
 """
 import os
 import re
@@ -33,16 +32,16 @@ import unittest
 
 import chromium
 from playwright.sync_api import expect, sync_playwright  # noqa: F401 (tests take expect from here)
-from world import until
+from testbed import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIMEOUT_MS = 60000  # for what never comes: whatever does is waited for, however busy the machine is
+TIMEOUT_MS = 60000  # long, since the machine may be very busy
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
 
 
 class Answer:
-    """What the master said, on its way to a page."""
+    """A reply of the master that is held back."""
 
     def __init__(self, route, reply):
         self.route = route
@@ -52,54 +51,54 @@ class Answer:
         self.route.fulfill(response=self.reply)
 
 
-class Stage:
-    """The browser and the world, once for all tests."""
+class Fixture:
+    """The browser and the testbed, shared by all tests."""
 
-    def __init__(self, world, shots):
-        self.world = world
+    def __init__(self, testbed, shots):
+        self.testbed = testbed
         self.shots = shots
         os.makedirs(shots, exist_ok=True)
         self.playwright = sync_playwright().start()
         self.browser = chromium.launch(self.playwright)
         expect.set_options(timeout=TIMEOUT_MS)
-        with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
-            self.look = file.read()
+        with open(os.path.join(HERE, "page_checks.js"), encoding="utf-8") as file:
+            self.page_checks = file.read()
 
     def close(self):
         self.browser.close()
         self.playwright.stop()
 
 
-stage = None  # set by `run`
+fixture = None  # set by `run`
 
 
 class BrowserTest(unittest.TestCase):
     def setUp(self):
-        self.world = stage.world
+        self.testbed = fixture.testbed
         self.trouble = []
         self.allowed = []
         self.contexts = []
 
     def tearDown(self):
-        # what is on its way comes first
+        # wait for pending messages
         for context in self.contexts:
             for page in context.pages:
                 page.evaluate("0")
             context.close()
         left = [text for text in self.trouble if not any(re.search(part, text) for part in self.allowed)]
-        self.assertEqual(left, [], "the browser complained")
+        self.assertEqual(left, [], "the browser reported errors")
 
     def allow(self, part):
-        """A complaint that this test brings about, as a regular expression."""
+        """Allows an error message that this test causes; a regular expression."""
         self.allowed.append(part)
 
     # ---- pages
 
     def context(self, signed_in=True, token=None, **options):
-        context = stage.browser.new_context(**{"viewport": DESK, "color_scheme": "light", "locale": "en-GB", **options})
+        context = fixture.browser.new_context(**{"viewport": DESK, "color_scheme": "light", "locale": "en-GB", **options})
         context.set_default_timeout(TIMEOUT_MS)
         if signed_in:
-            context.add_cookies([{"name": "auth", "value": token or self.world.token, "url": self.world.url,
+            context.add_cookies([{"name": "auth", "value": token or self.testbed.token, "url": self.testbed.url,
                                   "httpOnly": True, "sameSite": "Strict"}])
         context.on("request", self.on_request)
         context.on("page", self.on_page)
@@ -107,7 +106,7 @@ class BrowserTest(unittest.TestCase):
         return context
 
     def on_request(self, request):
-        if not request.url.startswith((self.world.url + "/", "data:", "blob:")):
+        if not request.url.startswith((self.testbed.url + "/", "data:", "blob:")):
             self.trouble.append("a request to another host: " + request.url)
 
     def on_page(self, page):
@@ -118,7 +117,7 @@ class BrowserTest(unittest.TestCase):
 
     def page_at(self, address, signed_in=True, wait=True, **options):
         page = self.context(signed_in=signed_in, **options).new_page()
-        page.goto(self.world.url + address)
+        page.goto(self.testbed.url + address)
         if wait:
             self.filled(page)
         return page
@@ -148,18 +147,18 @@ class BrowserTest(unittest.TestCase):
                 constructor(...all) { super(...all); this.addEventListener("changes", () => heard++); }
             };""")
         page = context.new_page()
-        page.goto(self.world.url + address)
+        page.goto(self.testbed.url + address)
         return self.filled(page)
 
-    # ---- looking
+    # ---- checks
 
     def shot(self, page, name, full=True):
-        page.screenshot(path=os.path.join(stage.shots, name + ".png"), full_page=full, animations="disabled")
+        page.screenshot(path=os.path.join(fixture.shots, name + ".png"), full_page=full, animations="disabled")
 
     def ask(self, page, what):
-        if not page.evaluate("!!window.look"):
-            page.evaluate(stage.look)
-        return page.evaluate(f"look.{what}()")
+        if not page.evaluate("!!window.pageChecks"):
+            page.evaluate(fixture.page_checks)
+        return page.evaluate(f"pageChecks.{what}()")
 
     def both_themes(self, page):
         for scheme in ("dark", "light"):
@@ -178,7 +177,7 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(self.ask(page, "overflow"), [])
 
     def looks(self, page, name):
-        """All of it, in both themes and as wide as a phone, with pictures; then as before."""
+        """All checks, in both themes and at phone width, with screenshots; restores the size."""
         size = page.viewport_size
         self.names(page)
         for scheme in self.both_themes(page):
@@ -196,6 +195,6 @@ class BrowserTest(unittest.TestCase):
         for _ in range(steps):
             page.keyboard.press(key)
             if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
-                self.assertTrue(self.ask(page, "showsFocus"), f"{selector} has the focus, and does not show it")
+                self.assertTrue(self.ask(page, "showsFocus"), f"{selector} has the focus but does not show it")
                 return page.locator(":focus")
         self.fail(f"the keyboard does not reach {selector}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts: what they draw, how people and keys move in them, and how little they ask the master for."""
+"""Charts: drawing, mouse and keyboard, and how little they read from the master."""
 import re
 
 from harness import BrowserTest, expect
 
-# In scripts: waits for what needs a few frames, with an end to it.
+# For scripts: waits a limited time for a condition that needs a few frames.
 UNTIL = """
     const until = async (holds) => {
         for (let left = 20000; !holds(); left--) {
@@ -16,8 +16,8 @@ UNTIL = """
 
 class Charts(BrowserTest):
     def metrics(self, name, query=""):
-        """The metrics of an experiment's first trial; every chart that can be seen is drawn."""
-        trial = self.world.trials(name)[0]
+        """The metrics page of an experiment's first trial."""
+        trial = self.testbed.trials(name)[0]
         return self.page_at(f"/det/trials/{trial}/metrics{query}")
 
     def chart(self, page, title, group=""):
@@ -27,7 +27,7 @@ class Charts(BrowserTest):
         expect(figure).to_have_attribute("data-drawn", re.compile("."))
         return figure
 
-    def told(self, figure, what):
+    def evaluate(self, figure, what):
         return figure.evaluate(f"(node) => {{ const chart = node.chart; return {what}; }}")
 
     def drag(self, page, figure, part_from, part_to):
@@ -47,12 +47,12 @@ class Charts(BrowserTest):
             self.drag(page, loss, 0.3, 0.7)
         self.assertRegex(asked.value.url, r"to=\d")
         expect(page).to_have_url(re.compile(r"from=\d.*to=\d"))
-        low, high = self.told(loss, "[chart.drawn().x.min, chart.drawn().x.max]")
+        low, high = self.evaluate(loss, "[chart.drawn().x.min, chart.drawn().x.max]")
         self.assertTrue(250 < low < 400 and 500 < high < 650, (low, high))
-        self.assertEqual(self.told(other, "chart.drawn().x.min"), low)  # all of the page zoom together
-        again = self.page_at(page.url.removeprefix(self.world.url))  # the address is all that is needed
+        self.assertEqual(self.evaluate(other, "chart.drawn().x.min"), low)  # all charts of the page zoom together
+        again = self.page_at(page.url.removeprefix(self.testbed.url))  # the address restores the zoom
         second = self.chart(again, "loss")
-        self.assertAlmostEqual(self.told(second, "chart.drawn().x.min"), low)
+        self.assertAlmostEqual(self.evaluate(second, "chart.drawn().x.min"), low)
         with page.expect_request(lambda request: "/det/series" in request.url and "from=" not in request.url):
             loss.get_by_role("button", name="Reset zoom").click()
         expect(page).not_to_have_url(re.compile("from="))
@@ -68,17 +68,17 @@ class Charts(BrowserTest):
     def test_smoothing_and_logarithms_are_in_the_address(self):
         page = self.metrics("search")
         loss = self.chart(page, "loss")
-        self.assertEqual(self.told(loss, "chart.drawn().lines"), 1)
+        self.assertEqual(self.evaluate(loss, "chart.drawn().lines"), 1)
         page.get_by_role("slider", name="Smoothing").fill("0.6")
         expect(page).to_have_url(re.compile("smooth=0.6"))
-        page.wait_for_function("(node) => node.chart.drawn().lines === 2", arg=loss.element_handle())  # the raw one stays
+        page.wait_for_function("(node) => node.chart.drawn().lines === 2", arg=loss.element_handle())  # the raw line stays
         page.get_by_role("button", name="log y").click()
         expect(page).to_have_url(re.compile("logy=1"))
-        self.assertEqual(self.told(loss, "chart.drawn().y.distr"), 3)
+        self.assertEqual(self.evaluate(loss, "chart.drawn().y.distr"), 3)
         page.get_by_role("button", name="log x").click()
-        self.assertEqual(self.told(loss, "chart.drawn().x.distr"), 3)
-        again = self.page_at(page.url.removeprefix(self.world.url))
-        self.assertEqual(self.told(self.chart(again, "loss"), "[chart.drawn().y.distr, chart.drawn().x.distr, chart.drawn().lines]"), [3, 3, 2])
+        self.assertEqual(self.evaluate(loss, "chart.drawn().x.distr"), 3)
+        again = self.page_at(page.url.removeprefix(self.testbed.url))
+        self.assertEqual(self.evaluate(self.chart(again, "loss"), "[chart.drawn().y.distr, chart.drawn().x.distr, chart.drawn().lines]"), [3, 3, 2])
 
     def test_smoothing_does_not_pull_towards_zero(self):
         page = self.metrics("search")
@@ -107,7 +107,7 @@ class Charts(BrowserTest):
         self.assertEqual(out, [True] * len(out))
 
     def labels(self, page, lines, axis="labels", **options):
-        """What stands at the y axes of charts of these values; axis: at others."""
+        """The labels of the y axis (or of `axis`) of charts of these values."""
         return page.evaluate("async ([lines, axis, asked]) => {" + UNTIL + """
             const base = document.querySelector('link[rel=modulepreload]').href;
             const {lineChart} = await import(new URL('chart.js', base).href);
@@ -127,7 +127,7 @@ class Charts(BrowserTest):
             return found;
         }""", [lines, axis, options])
 
-    def test_nothing_lies_between_two_steps(self):
+    def test_an_axis_of_steps_has_whole_numbers(self):
         page = self.metrics("search")
         self.assertEqual(self.labels(page, [[5, 6, 7]], axis="xLabels"), [["0", "1", "2"]])
         self.assertIn("0.2", self.labels(page, [[5, 6, 7]], axis="xLabels", xName="epoch")[0])
@@ -176,20 +176,20 @@ class Charts(BrowserTest):
             self.assertEqual(len(set(labels)), len(labels), (line, labels))
         self.assertIn("23.2 GB", self.labels(page, lines, isBytes=True)[0])
 
-    def test_what_is_no_number_is_marked_and_counted(self):
+    def test_nan_and_infinities_are_marked_and_counted(self):
         page = self.metrics("numbers")
         loss = self.chart(page, "loss", "training")
-        expect(loss.get_by_text("2 values are not a number or infinite")).to_be_visible()
+        expect(loss.get_by_text("2 values are NaN or infinite")).to_be_visible()
         broken = self.chart(page, "broken")
-        expect(broken.get_by_text("3 values are not a number")).to_be_visible()
-        page.get_by_text("1 metric without numbers").click()
+        expect(broken.get_by_text("3 values are NaN")).to_be_visible()
+        page.get_by_text("1 non-numeric metric").click()
         expect(page.get_by_text("a text")).to_be_visible()
 
-    def test_a_metric_of_text_is_no_empty_chart_of_an_experiment_either(self):
-        page = self.page_at(f"/det/experiments/{self.world.ids['numbers']}/metrics")
+    def test_a_metric_of_text_has_no_chart_in_an_experiment(self):
+        page = self.page_at(f"/det/experiments/{self.testbed.ids['numbers']}/metrics")
         self.chart(page, "memory")
         expect(page.locator("figure.chart").filter(has_text="note")).to_have_count(0)
-        page.get_by_text("1 metric without numbers").click()
+        page.get_by_text("1 non-numeric metric").click()
         expect(page.get_by_role("row", name="system.note string")).to_be_visible()
 
     def test_a_trial_says_its_epochs(self):
@@ -201,7 +201,7 @@ class Charts(BrowserTest):
         page.get_by_role("combobox", name="Horizontal axis").select_option("time")
         page.wait_for_function("(node) => node.chart.drawn().x.min > 1e9", arg=loss.element_handle())
 
-    def test_keys_move_the_cursor_and_values_are_said(self):
+    def test_keys_move_the_cursor_and_values_are_announced(self):
         page = self.metrics("search")
         loss = self.chart(page, "loss")
         plot = loss.get_by_role("application")
@@ -232,7 +232,7 @@ class Charts(BrowserTest):
         self.assertEqual(lines[0], "steps,loss")
         self.assertEqual(len(lines), 9)
         page.keyboard.press("Escape")
-        loss.get_by_role("button", name="More about loss").click()
+        loss.get_by_role("button", name="More actions for loss").click()
         with page.expect_download() as saved:
             page.get_by_role("menuitem", name="Save as PNG").click()
         with open(saved.value.path(), "rb") as file:
@@ -269,36 +269,36 @@ class Charts(BrowserTest):
         }""")
         self.assertEqual(keys, 12)
 
-    def test_twelve_thousand_metrics_cost_what_can_be_seen(self):
+    def test_of_twelve_thousand_metrics_only_visible_ones_are_read(self):
         script = "#!/bin/sh\nfor step in 1 2; do\n    i=0\n    set --\n" \
             "    eval set -- $(awk -v s=$step 'BEGIN { for (i = 0; i < 12000; i++) printf \"layer%05d/norm=%d \", i, i * s }')\n" \
             "    det report --steps $step \"$@\"\ndone\n"
-        made = self.world.create("many metrics", script)
-        self.world.wait(made, "COMPLETED")
-        trial = self.world.trials(made)[0]
+        made = self.testbed.create("many metrics", script)
+        self.testbed.wait(made, "COMPLETED")
+        trial = self.testbed.trials(made)[0]
         context = self.context()
         asked = []
         context.on("request", lambda request: "/det/series" in request.url and asked.append(request.url))
         page = context.new_page()
-        page.goto(f"{self.world.url}/det/trials/{trial}/metrics")
+        page.goto(f"{self.testbed.url}/det/trials/{trial}/metrics")
         self.filled(page)
         expect(page.get_by_text("12\u202f000 metrics")).to_be_visible()
         first = self.chart(page, "layer00000/norm")
         expect(page.locator("figure.chart")).to_have_count(60)
         names = sum(url.count("metrics=") for url in asked)
-        self.assertLess(names, 60, "only what can be seen is asked for")
+        self.assertLess(names, 60, "only visible charts are read")
         page.get_by_role("searchbox", name="Search metrics by name").fill("layer11999")
         expect(page.locator("figure.chart")).to_have_count(1)
         expect(page).to_have_url(re.compile("q=layer11999"))
-        self.assertEqual(self.told(self.chart(page, "layer11999/norm"), "chart.drawn().x.max"), 2)
+        self.assertEqual(self.evaluate(self.chart(page, "layer11999/norm"), "chart.drawn().x.max"), 2)
         self.assertFalse(first.is_visible())
         page.get_by_role("searchbox", name="Search metrics by name").fill("")
         page.get_by_role("button", name=re.compile("Show 60 more of")).click()
         expect(page.locator("figure.chart")).to_have_count(120)
-        page.get_by_role("button", name="Choose …").click()
-        dialog = page.get_by_role("dialog", name="Choose metrics")
+        page.get_by_role("button", name="Select …").click()
+        dialog = page.get_by_role("dialog", name="Select metrics")
         dialog.get_by_role("searchbox").fill("00007")
         dialog.get_by_role("checkbox").check()
-        dialog.get_by_role("button", name="Show these").click()
+        dialog.get_by_role("button", name="Show selected").click()
         expect(page.locator("figure.chart")).to_have_count(1)
         self.assertIn("metric=training.layer00007", page.url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments and trials side by side."""
+"""The comparison of experiments and of trials."""
 import json
 import re
 
@@ -8,7 +8,7 @@ from harness import BrowserTest, expect
 
 class Compare(BrowserTest):
     def test_experiments_stand_side_by_side(self):
-        search, grid, numbers = (self.world.ids[name] for name in ("search", "grid", "numbers"))
+        search, grid, numbers = (self.testbed.ids[name] for name in ("search", "grid", "numbers"))
         page = self.page_at(f"/det/compare?experiments={search},{grid},{numbers}")
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare 3 experiments")
         overview = page.get_by_role("region", name="Overview")
@@ -19,60 +19,60 @@ class Compare(BrowserTest):
         config = page.get_by_role("region", name="Configuration")
         expect(config.get_by_role("row", name=re.compile("^searcher.name"))).to_be_visible()
         expect(config.get_by_role("row", name=re.compile("^max_restarts"))).to_have_count(0)
-        page.get_by_label("Only what differs").uncheck()
+        page.get_by_label("Only differences").uncheck()
         expect(config.get_by_role("row", name=re.compile("^max_restarts"))).to_be_visible()
         expect(page).to_have_url(re.compile("all=1"))
-        page.get_by_label("Only what differs").check()
+        page.get_by_label("Only differences").check()
         expect(page.locator("[data-metric='validation.loss'] figure[data-drawn]")).to_be_visible()
         self.looks(page, "compare")
 
     def test_charts_lie_over_one_another_and_narrow(self):
-        trials = self.world.trials("search")
+        trials = self.testbed.trials("search")
         page = self.page_at(f"/det/compare?trials={','.join(map(str, trials))}")
         expect(page.get_by_role("heading", level=1)).to_have_text(f"Compare {len(trials)} trials")
         chart = page.locator("[data-metric='validation.validation_loss']")
         expect(chart.locator("figure[data-drawn]")).to_be_visible()
         expect(page.locator("[data-metric='training.loss'] figure[data-drawn]")).to_be_visible()
-        page.get_by_label("Metrics with this in their names").fill("accuracy")
+        page.get_by_label("Search metrics by name").fill("accuracy")
         expect(page.locator("[data-metric]")).to_have_count(1)
         expect(page).to_have_url(re.compile("metrics=accuracy"))
-        page.get_by_label("Metrics with this in their names").fill("no such thing")
-        expect(page.get_by_text("No metric has this in its name.")).to_be_visible()
-        page.get_by_label("Metrics with this in their names").fill("")
-        page.get_by_label("What x is").select_option("time")
+        page.get_by_label("Search metrics by name").fill("no such thing")
+        expect(page.get_by_text("No metric name matches.")).to_be_visible()
+        page.get_by_label("Search metrics by name").fill("")
+        page.get_by_label("Horizontal axis").select_option("time")
         expect(page).to_have_url(re.compile("x=time"))
         page.get_by_label("Log scale").check()
         expect(page).to_have_url(re.compile("log=1"))
         expect(chart.locator("figure[data-drawn]")).to_be_visible()
 
     def test_one_is_left_out_and_another_added(self):
-        search, grid = self.world.ids["search"], self.world.ids["grid"]
+        search, grid = self.testbed.ids["search"], self.testbed.ids["grid"]
         page = self.page_at(f"/det/compare?experiments={search},{grid}")
-        page.get_by_role("region", name="Overview").get_by_role("button", name=f"Leave out {search}").click()
+        page.get_by_role("region", name="Overview").get_by_role("button", name=f"Remove {search}").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare 1 experiment")
-        page.get_by_label("Numbers of experiments to add").fill(str(self.world.ids["ranks"]))
+        page.get_by_label("IDs of experiments to add").fill(str(self.testbed.ids["ranks"]))
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare 2 experiments")
-        expect(page).to_have_url(re.compile(f"experiments={grid}(,|%2C){self.world.ids['ranks']}"))
+        expect(page).to_have_url(re.compile(f"experiments={grid}(,|%2C){self.testbed.ids['ranks']}"))
 
-    def test_what_is_not_there_is_said_and_markup_is_text(self):
-        markup = self.world.ids["markup"]
+    def test_missing_experiments_are_named_and_markup_is_text(self):
+        markup = self.testbed.ids["markup"]
         page = self.page_at(f"/det/compare?experiments={markup},999999,abc,-1")
-        expect(page.get_by_role("alert")).to_have_text("Not there: 999999.")
+        expect(page.get_by_role("alert")).to_have_text("Not found: 999999.")
         expect(page.get_by_role("region", name="Overview")).to_contain_text("<img src=x")
         self.assertEqual(page.locator("main img, main script").count(), 0)
-        page.goto(self.world.url + "/det/compare")
+        page.goto(self.testbed.url + "/det/compare")
         self.filled(page)
-        expect(page.get_by_text("Nothing is chosen.")).to_be_visible()
-        page.goto(self.world.url + "/det/compare?experiments=999999")
+        expect(page.get_by_text("Nothing is selected.")).to_be_visible()
+        page.goto(self.testbed.url + "/det/compare?experiments=999999")
         self.filled(page)
-        expect(page.get_by_text("None of these experiments is there.")).to_be_visible()
+        expect(page.get_by_text("None of these experiments exists.")).to_be_visible()
 
     def test_a_hundred_experiments_are_no_trouble(self):
         config = {"entrypoint": "true", "searcher": {"name": "single", "metric": "loss"}}
-        made = [self.world.api("POST", "/api/v1/experiments", {"config": json.dumps({**config, "name": f"hundred-{i}", "hyperparameters": {"n": i}})})["experiment"]["id"]
+        made = [self.testbed.api("POST", "/api/v1/experiments", {"config": json.dumps({**config, "name": f"hundred-{i}", "hyperparameters": {"n": i}})})["experiment"]["id"]
                 for i in range(100)]
-        self.addCleanup(self.world.remove, made)
+        self.addCleanup(self.testbed.remove, made)
         page = self.page_at("/det/compare?experiments=" + ",".join(map(str, made)))
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare 100 experiments")
         expect(page.get_by_role("region", name="Overview").get_by_role("columnheader")).to_have_count(100)
@@ -80,12 +80,12 @@ class Compare(BrowserTest):
         self.fits(page)
 
     def test_a_running_trial_draws_on(self):
-        hold = self.world.hold("compare")
-        id_ = self.world.create("compare-live", "#!/bin/sh\ndet report --steps 1 --validation loss=3\n"
+        hold = self.testbed.hold("compare")
+        id_ = self.testbed.create("compare-live", "#!/bin/sh\ndet report --steps 1 --validation loss=3\n"
                                 f"while [ ! -e {hold} ]; do sleep 0.1; done\ndet report --steps 2 --validation loss=1.5\n")
         page = self.page_at(f"/det/compare?experiments={id_}")
         best = page.get_by_role("region", name="Overview").get_by_role("row", name=re.compile("^Best metric"))
         expect(best).to_contain_text("3")
-        self.world.release("compare")
+        self.testbed.release("compare")
         expect(best).to_contain_text("1.5")
         expect(page.get_by_role("region", name="Overview")).to_contain_text("COMPLETED")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of an experiment: every view with real data, every action, forks with mistakes, two who write at once."""
+"""The page of an experiment: every view with real data, every action, forks with mistakes, two writers at once."""
 import re
 
 from harness import BrowserTest, expect
-from world import MARKUP
+from testbed import MARKUP
 
 QUICK = """#!/bin/sh
 det report --steps 10 --validation loss=0.5
@@ -18,17 +18,17 @@ TABS = ("Overview", "Metrics", "Trials", "Search", "Checkpoints", "Configuration
 
 class Experiment(BrowserTest):
     def at(self, name, tab="", **options):
-        id_ = self.world.ids.get(name, name)
+        id_ = self.testbed.ids.get(name, name)
         page = self.page_at(f"/det/experiments/{id_}" + (f"/{tab}" if tab else ""), **options)
         if tab:
             expect(page.locator(f".view[data-tab='{tab}']")).to_be_attached()
         return page
 
     def made(self, name, script=QUICK, config=None, **options):
-        """An experiment of the test's own, run to its end."""
-        id_ = self.world.create(name, script, config, **options)
+        """Creates an experiment for this test and waits for its end."""
+        id_ = self.testbed.create(name, script, config, **options)
         if not options.get("paused"):
-            self.world.wait(id_)
+            self.testbed.wait(id_)
         return id_
 
     def open_tab(self, page, label):
@@ -41,7 +41,7 @@ class Experiment(BrowserTest):
 
     # ---- views
 
-    def test_what_it_is_how_it_went_and_what_it_was_made_of(self):
+    def test_header_overview_metrics_configuration_and_code(self):
         page = self.at("search", "overview")
         head = page.locator(".experiment-head")
         expect(head.get_by_role("heading", level=1)).to_have_text("search")
@@ -50,7 +50,7 @@ class Experiment(BrowserTest):
         expect(head).to_contain_text("A random search of 6 trials, 4 at a time, for the smallest validation_loss.")
         expect(head).to_contain_text("by determined")
         expect(head.locator(".chip")).to_have_text([re.compile("mnist"), re.compile("nightly")])
-        best = self.world.experiment(self.world.ids["search"])["bestTrialId"]
+        best = self.testbed.experiment(self.testbed.ids["search"])["bestTrialId"]
         expect(head.get_by_role("link", name=f"trial {best}")).to_have_attribute("href", f"/det/trials/{best}")
         expect(page.locator("figure[data-drawn]")).to_have_count(2)
         expect(page.locator(".view")).to_contain_text("Best trial")
@@ -71,7 +71,7 @@ class Experiment(BrowserTest):
         expect(text).to_contain_text("max_concurrent_trials: 4")
         expect(text).to_contain_text("checkpoint_storage:")
         self.looks(page, "experiment-configuration")
-        page.get_by_role("button", name="As written").click()
+        page.get_by_role("button", name="As submitted").click()
         expect(text).not_to_contain_text("checkpoint_storage:")
         expect(page).to_have_url(re.compile("as=written"))
 
@@ -80,7 +80,7 @@ class Experiment(BrowserTest):
         expect(page.locator(".file-view")).to_contain_text("det hparam lr")
         with page.expect_download() as download:
             page.get_by_role("button", name="Download all").click()
-        self.assertEqual(download.value.suggested_filename, f"experiment-{self.world.ids['search']}.tar.gz")
+        self.assertEqual(download.value.suggested_filename, f"experiment-{self.testbed.ids['search']}.tar.gz")
         self.looks(page, "experiment-code")
 
     def test_trials_sort_filter_and_lead_on(self):
@@ -151,7 +151,7 @@ class Experiment(BrowserTest):
         page.keyboard.press("ArrowRight")
         self.assertNotEqual(page.evaluate("document.activeElement.getAttribute('aria-label')"), "kind")
 
-    def test_what_is_pointed_at_is_told_and_clicked(self):
+    def test_a_point_shows_its_trial_and_opens_it(self):
         page = self.at("search", "search")
         dots = page.locator(".scatters .scatter[data-drawn]").first
         dots.scroll_into_view_if_needed()
@@ -166,7 +166,7 @@ class Experiment(BrowserTest):
                     page.mouse.up()
                     expect(page).to_have_url(re.compile("/det/trials/[0-9]+$"))
                     return
-        self.fail("nothing is told of any point")
+        self.fail("no point shows a tooltip")
 
     def test_checkpoints_are_listed_downloaded_and_deleted(self):
         id_ = self.made("saves", QUICK)
@@ -182,45 +182,45 @@ class Experiment(BrowserTest):
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(page.locator("tbody")).to_contain_text(re.compile("DELET"))
 
-    # ---- what people write
+    # ---- editing
 
     def test_name_description_and_labels_change_in_place_whatever_is_in_them(self):
         id_ = self.made("plain", paused=True)
         page = self.at(id_)
-        page.get_by_role("button", name="Change the name").click()
+        page.get_by_role("button", name="Edit name").click()
         page.get_by_role("textbox", name="Name").fill(MARKUP)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
-        page.get_by_role("button", name="Change the description").click()
+        page.get_by_role("button", name="Edit description").click()
         page.get_by_role("textbox", name="Description").fill("not this")
         page.keyboard.press("Escape")
         expect(page.locator(".experiment-head")).to_contain_text("No description")
-        page.get_by_role("button", name="Change the description").click()
+        page.get_by_role("button", name="Edit description").click()
         page.get_by_role("textbox", name="Description").fill("<b>bold</b>")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".experiment-head")).to_contain_text("<b>bold</b>")
-        page.get_by_role("button", name="Add a label").click()
+        page.get_by_role("button", name="Add label").click()
         page.get_by_role("textbox", name="New label").fill("a/b & <i>")
         page.keyboard.press("Enter")
         expect(page.locator(".labels .chip")).to_have_text(re.compile(re.escape("a/b & <i>")))
         page.get_by_role("button", name="Remove a/b & <i>").click()
         expect(page.locator(".labels .chip")).to_have_count(0)
-        row = self.world.experiment(id_)
+        row = self.testbed.experiment(id_)
         self.assertEqual((row["name"], row["description"], row["labels"]), (MARKUP, "<b>bold</b>", []))
 
     def test_a_change_takes_neither_the_click_nor_the_focus(self):
         id_ = self.made("pressed", paused=True)
         page = self.at(id_)
-        name = page.get_by_role("button", name="Change the name")
+        name = page.get_by_role("button", name="Edit name")
         name.hover()
         page.mouse.down()
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "changed meanwhile"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "changed meanwhile"})
         expect(page.locator(".experiment-head")).to_contain_text("changed meanwhile")
         page.mouse.up()
         expect(page.get_by_role("textbox", name="Name")).to_be_focused()
         page.keyboard.press("Escape")
         expect(name).to_be_focused()
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"name": "another name"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"name": "another name"})
         expect(page.get_by_role("heading", level=1)).to_have_text("another name")
         expect(name).to_be_focused()
 
@@ -228,7 +228,7 @@ class Experiment(BrowserTest):
         id_ = self.made("labelled", paused=True)
         page = self.at(id_)
         reload = self.held(page, re.compile(f"/api/v1/experiments/{id_}$"))
-        page.get_by_role("button", name="Add a label").click()
+        page.get_by_role("button", name="Add label").click()
         page.get_by_role("textbox", name="New label").fill("first")
         page.keyboard.press("Enter")
         remove = page.get_by_role("button", name="Remove first")
@@ -245,7 +245,7 @@ class Experiment(BrowserTest):
         page = self.listening(f"/det/experiments/{id_}/notes")
         address = re.compile(f"/api/v1/experiments/{id_}$")
         reload = self.held(page, address)
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "as it was"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "as it was"})
         late = self.comes(page, reload)
         heard = page.evaluate("heard")
         self.more(page, "Archive")
@@ -270,41 +270,41 @@ class Experiment(BrowserTest):
     def test_notes_are_written_and_a_second_writer_is_noticed(self):
         id_ = self.made("noted", paused=True)
         page = self.at(id_, "notes")
-        page.get_by_role("button", name="Write").click()
+        page.get_by_role("button", name="Add notes").click()
         area = page.get_by_role("textbox", name="Notes")
         area.fill("# Tried\n\n- <script>alert(1)</script>\n- `lr` 0.1\n\n" + "x" * 9900)
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".prose h2")).to_have_text("Tried")
         expect(page.locator(".prose li").first).to_have_text("<script>alert(1)</script>")
-        self.assertTrue(self.world.experiment(id_)["notes"].endswith("x" * 9900))
+        self.assertTrue(self.testbed.experiment(id_)["notes"].endswith("x" * 9900))
         self.looks(page, "experiment-notes")
-        page.get_by_role("button", name="Edit").click()
+        page.get_by_role("button", name="Edit", exact=True).click()
         area.fill("y" * 10001)
         expect(page.locator(".notes")).to_contain_text("1 too many")
         area.fill("mine")
-        page.locator(".tabs a", has_text="Code").click()  # what was written is there when one comes back
+        page.locator(".tabs a", has_text="Code").click()  # unsaved notes are kept
         expect(area).to_have_count(0)
         page.locator(".tabs a", has_text="Notes").click()
         expect(area).to_have_value("mine")
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"notes": "theirs"})
-        expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed these notes")
-        page.get_by_text("Look at theirs").click()
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "not about the notes"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"notes": "theirs"})
+        expect(page.get_by_role("alert")).to_contain_text("Another user changed these notes")
+        page.get_by_text("Show their text").click()
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "not about the notes"})
         expect(page.locator(".experiment-head")).to_contain_text("not about the notes")
-        expect(page.get_by_role("alert").locator("pre")).to_be_visible()  # still unfolded
+        expect(page.get_by_role("alert").locator("pre")).to_be_visible()  # still expanded
         self.allow("status of 409")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("button", name="Keep mine")).to_be_focused()
-        page.get_by_role("button", name="Put theirs below mine").click()
+        page.get_by_role("button", name="Keep both").click()
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".prose")).to_contain_text("theirs")
-        self.assertEqual(self.world.experiment(id_)["notes"], "mine\n\ntheirs")
+        self.assertEqual(self.testbed.experiment(id_)["notes"], "mine\n\ntheirs")
 
-    # ---- what people do
+    # ---- actions
 
     def test_pause_activate_cancel_archive_and_delete(self):
-        hold = self.world.hold("experiment")
-        id_ = self.world.create("steered", WAITING % hold, paused=True)
+        hold = self.testbed.hold("experiment")
+        id_ = self.testbed.create("steered", WAITING % hold, paused=True)
         page = self.at(id_)
         badge = page.locator(".experiment-head .badge").first
         expect(badge).to_have_text("PAUSED")
@@ -317,7 +317,7 @@ class Experiment(BrowserTest):
         page.go_back()
         self.filled(page)
         self.more(page, "Cancel")
-        self.world.release("experiment")  # what it has begun it ends
+        self.testbed.release("experiment")  # the trial ends its run
         expect(badge).to_have_text("CANCELED")
         self.more(page, "Archive")
         expect(page.locator(".experiment-head")).to_contain_text("archived")
@@ -329,7 +329,7 @@ class Experiment(BrowserTest):
         expect(page).to_have_url(re.compile("/det/experiments$"))
 
     def test_kill_asks_first(self):
-        id_ = self.world.create("killed", WAITING % self.world.hold("killed"))
+        id_ = self.testbed.create("killed", WAITING % self.testbed.hold("killed"))
         page = self.at(id_)
         expect(page.locator(".experiment-head .badge").first).to_have_text("RUNNING")
         self.more(page, "Kill")
@@ -348,7 +348,7 @@ class Experiment(BrowserTest):
         editor.fill(wrong)
         expect(dialog.locator(".problems li")).to_have_text(["line 3 max_restart: unknown key; did you mean 'max_restarts'?"])
         expect(dialog.locator(".gutter .error")).to_have_text("3")
-        said = self.world.det("experiment", "create", "-", check=False, stdin=wrong)
+        said = self.testbed.det("experiment", "create", "-", check=False, stdin=wrong)
         self.assertIn("max_restart: unknown key; did you mean 'max_restarts'?", said)
         self.names(page)
         self.contrast(page)
@@ -360,8 +360,8 @@ class Experiment(BrowserTest):
         page.keyboard.press("Control+Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("the fork")
         fork = int(page.url.rsplit("/", 1)[1])
-        self.assertEqual(self.world.experiment(fork)["forkedFrom"], id_)
-        self.world.wait(fork, "COMPLETED")
+        self.assertEqual(self.testbed.experiment(fork)["forkedFrom"], id_)
+        self.testbed.wait(fork, "COMPLETED")
         self.open_tab(page, "Code")
         expect(page.locator(".file-view")).to_contain_text("det report")
         self.open_tab(page, "Lineage")
@@ -370,7 +370,7 @@ class Experiment(BrowserTest):
         page.locator(".tree").get_by_role("link", name=re.compile("parent")).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("parent")
 
-    def test_what_was_written_stays_when_the_dialog_is_left(self):
+    def test_a_draft_is_kept_when_the_dialog_is_closed(self):
         page = self.at(self.made("drafted"))
         fork = lambda: page.get_by_role("button", name="Fork").click()
         dialog = page.get_by_role("dialog")
@@ -382,19 +382,19 @@ class Experiment(BrowserTest):
         expect(dialog).to_have_count(0)
         fork()
         expect(editor).to_have_value("name: half done\n")
-        expect(dialog.locator(".draft")).to_contain_text("This is what you wrote last time.")
-        dialog.get_by_role("combobox", name="Begin with").select_option("complete")
+        expect(dialog.locator(".draft")).to_contain_text("Your unsent draft was restored.")
+        dialog.get_by_role("combobox", name="Start from").select_option("complete")
         expect(editor).not_to_have_value("name: half done\n")
-        dialog.get_by_role("combobox", name="Begin with").select_option("written")
+        dialog.get_by_role("combobox", name="Start from").select_option("written")
         expect(editor).to_have_value("name: half done\n")
-        dialog.get_by_role("button", name="Start over").click()
+        dialog.get_by_role("button", name="Discard draft").click()
         expect(editor).to_have_value(first)
         page.keyboard.press("Escape")
         fork()
         expect(editor).to_have_value(first)
         expect(dialog.locator(".draft")).to_have_count(0)
 
-    def test_a_fork_that_is_left_while_it_is_made_is_told_of(self):
+    def test_a_fork_is_reported_after_its_dialog_was_closed(self):
         page = self.at(self.made("left"))
         held = []
         page.route("**/api/v1/experiments", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
@@ -424,62 +424,62 @@ class Experiment(BrowserTest):
         page = self.at("failed")
         dialog = page.get_by_role("dialog")
         page.get_by_role("button", name="Continue").click()
-        expect(dialog).to_contain_text("It has saved no checkpoint: its trial begins again")
+        expect(dialog).to_contain_text("It has no checkpoint: its trial starts from the beginning")
         id_ = self.made("goes on")
         page = self.at(id_)
         dialog = page.get_by_role("dialog")
         page.get_by_role("button", name="Continue").click()
-        expect(dialog).to_contain_text("Its trial goes on from its last checkpoint.")
-        editor = dialog.get_by_role("textbox", name="What changes")
+        expect(dialog).to_contain_text("Its trial continues from its last checkpoint.")
+        editor = dialog.get_by_role("textbox", name="Configuration changes")
         editor.fill("searcher:\n  metric: other\n")
         expect(dialog.locator(".problems")).to_contain_text("cannot change when an experiment is continued")
         editor.fill("max_restarts: 3\n")
         expect(dialog.locator(".verdict")).to_contain_text("No problems.")
         dialog.get_by_role("button", name="Continue").click()
         expect(dialog).to_have_count(0)
-        self.world.wait(id_, "COMPLETED")
-        self.assertEqual(self.world.api("GET", f"/api/v1/experiments/{id_}")["config"]["max_restarts"], 3)
+        self.testbed.wait(id_, "COMPLETED")
+        self.assertEqual(self.testbed.api("GET", f"/api/v1/experiments/{id_}")["config"]["max_restarts"], 3)
 
     def test_a_search_that_is_complete_is_forked_instead(self):
         page = self.at("grid")
         page.get_by_role("button", name="Continue").click()
         dialog = page.get_by_role("dialog")
-        expect(dialog).to_contain_text("Its search has run all of its trials to their end.")
+        expect(dialog).to_contain_text("Its search has completed all of its trials.")
         dialog.get_by_role("button", name="Fork").click()
         expect(dialog.get_by_role("textbox", name="Configuration of the fork")).to_be_focused()
 
     def test_trials_that_report_move_the_page(self):
-        hold = self.world.hold("live")
+        hold = self.testbed.hold("live")
         script = "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\ndet report --steps 70 --validation loss=0.25\n" % hold
-        id_ = self.world.create("live", script)
+        id_ = self.testbed.create("live", script)
         page = self.at(id_, "trials")
         expect(page.locator("tbody tr")).to_have_count(1)
-        self.world.release("live")
+        self.testbed.release("live")
         expect(page.locator("tbody tr")).to_contain_text("0.25")
         expect(page.locator(".experiment-head .badge").first).to_have_text("COMPLETED")
         expect(page.locator(".experiment-head")).to_contain_text("loss 0.25")
 
     def test_a_metric_that_is_reported_while_names_are_read_is_drawn(self):
-        hold = self.world.hold("named")
-        id_ = self.world.create("named", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\ndet report --steps 1 --validation loss=0.25\n" % hold)
+        hold = self.testbed.hold("named")
+        id_ = self.testbed.create("named", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\ndet report --steps 1 --validation loss=0.25\n" % hold)
         page = self.at(id_, "overview")
         expect(page.locator(".view")).to_contain_text("No metrics yet.")
         names = self.held(page, "**/metric-names*")
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "read it again"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "read it again"})
         none = self.comes(page, names)
-        self.world.release("named")
+        self.testbed.release("named")
         expect(page.locator(".states-list")).to_have_text(re.compile("COMPLETED"))
         none.arrive()
         expect(page.locator("figure[data-drawn]")).to_have_count(1)
 
-    def test_a_second_tab_that_deletes_it_is_told_of(self):
-        self.allow("404")  # a call that was on its way
+    def test_a_deletion_in_a_second_tab_is_reported(self):
+        self.allow("404")  # a call that was pending
         id_ = self.made("short-lived")
         page = self.at(id_, "notes")
-        page.get_by_role("button", name="Write").click()
-        self.world.api("DELETE", f"/api/v1/experiments/{id_}")
-        expect(page.get_by_role("heading", level=1)).to_have_text(f"Experiment {id_} is gone")
-        expect(page.locator("main")).to_contain_text("Somebody deleted it while you looked at it.")
+        page.get_by_role("button", name="Add notes").click()
+        self.testbed.api("DELETE", f"/api/v1/experiments/{id_}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Experiment {id_} was deleted")
+        expect(page.locator("main")).to_contain_text("It was deleted while this page was open")
         expect(page.locator(".error")).to_have_count(0)
 
     def test_the_keyboard_alone_goes_everywhere(self):
@@ -494,21 +494,21 @@ class Experiment(BrowserTest):
         self.filled(page)
         expect(page.locator(".view[data-tab='overview']")).to_be_attached()
 
-    def test_why_it_failed_is_told(self):
-        (trial,) = self.world.trials("failed")
+    def test_the_cause_of_a_failure_is_shown(self):
+        (trial,) = self.testbed.trials("failed")
         page = self.at("failed")
         why = page.get_by_role("region", name="Why it failed")
         expect(why).to_contain_text("Why it failedIt ended with an error: exited with code 3")
         expect(why.locator("pre")).to_have_text("reading data\nno such file: /data/train.csv\n")
         expect(page.locator(".view")).to_contain_text("No metrics were reported.")
         self.looks(page, "experiment-failed")
-        why.get_by_role("link", name=f"The log of trial {trial}").click()
+        why.get_by_role("link", name=f"Open the log of trial {trial}").click()
         expect(page.locator(".ln.chosen").first).to_contain_text("no such file")
-        page.goto(self.world.url + f"/det/trials/{trial}")
+        page.goto(self.testbed.url + f"/det/trials/{trial}")
         expect(why).to_contain_text("Why it failedIt ended with an error: exited with code 3")
         expect(self.at("search").get_by_role("region", name="Why it failed")).to_have_count(0)
 
-    def test_of_a_search_it_is_told_how_many_failed_and_what_the_first_said(self):
+    def test_a_search_shows_how_many_trials_failed_and_the_error_of_the_first(self):
         script = "#!/bin/sh\ncase $(det hparam n) in 2|3) echo the error >&2; seq 100; exit 5;; esac\ndet report --steps 1 --validation loss=1\n"
         id_ = self.made("some fail", script, {"searcher": {"name": "grid", "metric": "loss", "max_concurrent_trials": 1}, "max_restarts": 0,
                                               "hyperparameters": {"n": {"type": "categorical", "vals": [1, 2, 3, 4]}}})
@@ -516,27 +516,27 @@ class Experiment(BrowserTest):
         why = page.get_by_role("region", name="Why it failed")
         expect(why.get_by_role("heading")).to_have_text("2 of 4 trials failed")
         expect(why).to_contain_text("ended with an error: exited with code 5.")
-        expect(why.locator("pre")).to_contain_text("the error")  # though much came after it
+        expect(why.locator("pre")).to_contain_text("the error")  # although many lines follow it
         expect(why.locator("pre")).to_contain_text("100")
-        self.assertRegex(self.world.det("experiment", "describe", str(id_)), r"failed +2 of 4 trials; trial \d+: exited with code 5; more in: det trial logs \d+")
+        self.assertRegex(self.testbed.det("experiment", "describe", str(id_)), r"failed +2 of 4 trials; trial \d+: exited with code 5; more in: det trial logs \d+")
         why.get_by_role("link", name="2 of 4 trials").click()
         expect(page.locator(".view tbody tr")).to_have_count(2)
 
-    def test_a_trial_that_fails_while_somebody_looks_tells_why(self):
-        id_ = self.world.create("will fail", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\necho it went wrong\nexit 7\n" % self.world.hold("will-fail"), {"max_restarts": 0})
+    def test_a_failure_appears_while_the_page_is_open(self):
+        id_ = self.testbed.create("will fail", "#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.05; done\necho it went wrong\nexit 7\n" % self.testbed.hold("will-fail"), {"max_restarts": 0})
         page = self.at(id_)
         expect(page.locator(".view")).to_contain_text("No metrics yet.")
-        self.world.release("will-fail")
+        self.testbed.release("will-fail")
         expect(page.get_by_role("region", name="Why it failed")).to_contain_text("it went wrong")
         expect(page.locator(".view")).to_contain_text("No metrics were reported.")
 
-    def test_what_is_not_there_says_so(self):
+    def test_a_missing_experiment_says_so(self):
         self.allow("404")
         page = self.page_at("/det/experiments/99999", wait=False)
-        expect(page.get_by_role("alert")).to_contain_text("Not there.")
-        expect(page).to_have_title("Not there – det")
+        expect(page.get_by_role("alert")).to_contain_text("Not found.")
+        expect(page).to_have_title("Not found – det")
         expect(page.get_by_role("main").get_by_role("link", name="Experiments")).to_be_visible()
-        page.goto(self.world.url + "/det/experiments/nonsense")
+        page.goto(self.testbed.url + "/det/experiments/nonsense")
         expect(page.get_by_role("alert")).to_contain_text("there is no experiment 'nonsense'", ignore_case=True)
-        page.goto(self.world.url + "/det/experiments/99999999999999999999")
+        page.goto(self.testbed.url + "/det/experiments/99999999999999999999")
         expect(page.get_by_role("alert")).to_contain_text("there is no experiment '99999999999999999999'", ignore_case=True)

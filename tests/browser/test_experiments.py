@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of experiments: what it shows, what it does with many, and that it keeps up."""
+"""The table of experiments: search, filters, actions, live changes, and many rows."""
 import json
 import re
 
 import harness
-from crowd import Crowd
+from many_experiments import ManyExperiments
 from harness import BrowserTest, expect
-from world import MARKUP, until
+from testbed import MARKUP, until
 
 WAITS = "#!/bin/sh\nwhile [ ! -e {0} ]; do sleep 0.1; done\n"
 REPORTS = """#!/bin/sh
@@ -15,7 +15,7 @@ while [ ! -e {0} ]; do sleep 0.1; done
 det report --steps 2 --progress 0.5 --validation loss=0.125
 while [ ! -e {1} ]; do sleep 0.1; done
 """
-CROWD = 30000
+COUNT = 30000
 
 
 def rows(page):
@@ -42,20 +42,20 @@ window.EventSource = class extends EventSource {
 
 class Experiments(BrowserTest):
     def make(self, *names):
-        """Paused ones, without files: one call each."""
+        """Creates paused experiments without files, one call each."""
         config = {"entrypoint": "true", "searcher": {"name": "single", "metric": "loss"}}
-        return [self.world.api("POST", "/api/v1/experiments", {"config": json.dumps({**config, "name": name})})["experiment"]["id"]
+        return [self.testbed.api("POST", "/api/v1/experiments", {"config": json.dumps({**config, "name": name})})["experiment"]["id"]
                 for name in names]
 
     def state(self, id_):
-        return self.world.experiment(id_)["state"].removeprefix("STATE_")
+        return self.testbed.experiment(id_)["state"].removeprefix("STATE_")
 
     def select(self, page, *which):
         for id_ in which:
             row(page, id_).get_by_role("checkbox").check()
 
     def act(self, page, name, confirm=True):
-        """Presses the button of the bar, or the entry of its menu, and says yes."""
+        """Presses a button of the bar, or an entry of its menu, and confirms."""
         bar = page.get_by_role("region", name="Selected experiments")
         if bar.get_by_role("button", name=name, exact=True).count():
             bar.get_by_role("button", name=name, exact=True).click()
@@ -65,27 +65,27 @@ class Experiments(BrowserTest):
         if confirm:
             page.get_by_role("dialog").get_by_role("button", name=re.compile(f"^{name} ")).click()
 
-    # ---- showing
+    # ---- display
 
     def test_the_table_shows_real_experiments(self):
         page = self.page_at("/det/experiments?sort=id")
-        search = row(page, self.world.ids["search"])
+        search = row(page, self.testbed.ids["search"])
         expect(search.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
         expect(search).to_contain_text("COMPLETED")
         expect(search).to_contain_text("nightly")
-        expect(row(page, self.world.ids["failed"])).to_contain_text("ERROR")
-        expect(row(page, self.world.ids["paused"])).to_contain_text("PAUSED")
-        row(page, self.world.ids["search"]).get_by_role("checkbox").check()
-        row(page, self.world.ids["paused"]).get_by_role("checkbox").check()
+        expect(row(page, self.testbed.ids["failed"])).to_contain_text("ERROR")
+        expect(row(page, self.testbed.ids["paused"])).to_contain_text("PAUSED")
+        row(page, self.testbed.ids["search"]).get_by_role("checkbox").check()
+        row(page, self.testbed.ids["paused"]).get_by_role("checkbox").check()
         self.looks(page, "experiments")
 
     def test_names_are_text_whatever_stands_in_them(self):
         page = self.page_at("/det/experiments?sort=id&size=200&columns=id,name,description,labels,state")
-        marked = row(page, self.world.ids["markup"])
+        marked = row(page, self.testbed.ids["markup"])
         expect(marked).to_contain_text(MARKUP[:40])
         self.assertEqual(page.locator("main img, main script").count(), 0)
         id_ = self.make("long")[0]
-        self.world.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "<b>x</b> " * 1250, "name": "n" * 500, "labels": [MARKUP]})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{id_}", {"description": "<b>x</b> " * 1250, "name": "n" * 500, "labels": [MARKUP]})
         expect(row(page, id_)).to_contain_text("nnnn")
         expect(row(page, id_)).to_contain_text("<b>x</b> <b>x</b>")
         self.assertLess(len(row(page, id_).inner_text()), 2000)
@@ -93,7 +93,7 @@ class Experiments(BrowserTest):
 
     def test_search_finds_id_name_description_and_label_and_the_address_keeps_it(self):
         one, two = self.make("Quagga one", "other")
-        self.world.api("PATCH", f"/api/v1/experiments/{two}", {"description": "of the quagga kind", "labels": ["zebra-like"]})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{two}", {"description": "of the quagga kind", "labels": ["zebra-like"]})
         page = self.page_at("/det/experiments")
         page.keyboard.press("/")
         page.keyboard.type("QUAGGA")
@@ -103,14 +103,14 @@ class Experiments(BrowserTest):
         expect(rows(page)).to_have_count(1)
         expect(row(page, two)).to_be_visible()
         page.get_by_role("searchbox").fill("nothing has this <b>")
-        expect(page.get_by_text("No experiment matches")).to_be_visible()
+        expect(page.get_by_text("No experiments match")).to_be_visible()
         self.contrast(page)
         page.locator(".empty").get_by_role("button", name="Clear filters").click()
         expect(row(page, one)).to_be_visible()
         page.reload()
         self.filled(page)
         expect(page.get_by_role("searchbox")).to_have_value("")
-        page.goto(self.world.url + f"/det/experiments?search={one}&sort=name")
+        page.goto(self.testbed.url + f"/det/experiments?search={one}&sort=name")
         self.filled(page)
         expect(page.get_by_role("searchbox")).to_have_value(str(one))
         expect(row(page, one)).to_be_visible()
@@ -118,7 +118,7 @@ class Experiments(BrowserTest):
 
     def test_filters_orders_and_columns(self):
         one, two = self.make("filter-b", "filter-a")
-        self.world.api("PATCH", f"/api/v1/experiments/{one}", {"labels": ["only-this"]})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{one}", {"labels": ["only-this"]})
         page = self.page_at("/det/experiments?search=filter-")
         self.assertEqual(ids(page), [two, one])
         page.get_by_role("button", name="Name").click()
@@ -134,7 +134,7 @@ class Experiments(BrowserTest):
         page.keyboard.press("Escape")
         page.locator(".filters").get_by_role("button", name="State").click()
         page.get_by_role("checkbox", name=re.compile("COMPLETED")).check()
-        expect(page.get_by_text("No experiment matches")).to_be_visible()
+        expect(page.get_by_text("No experiments match")).to_be_visible()
         page.keyboard.press("Escape")
         page.locator(".chips").get_by_role("button", name="Remove COMPLETED").click()
         expect(row(page, one)).to_be_visible()
@@ -145,20 +145,20 @@ class Experiments(BrowserTest):
         expect(page.locator("th", has_text="Priority")).to_be_visible()
         expect(page.locator("th", has_text="Trials")).to_have_count(0)
         expect(page).to_have_url(re.compile("columns=.*priority"))
-        page.goto(self.world.url + "/det/experiments")
+        page.goto(self.testbed.url + "/det/experiments")
         self.filled(page)
         expect(page.locator("th", has_text="Priority")).to_be_visible()
         page.go_back()
         self.filled(page)
         expect(page).to_have_url(re.compile("labels=only-this"))
 
-    # ---- doing
+    # ---- actions
 
     def test_every_action_does_what_it_says(self):
-        held = self.world.hold("act")
-        runs = self.world.create("act-runs", WAITS.format(held))
+        held = self.testbed.hold("act")
+        runs = self.testbed.create("act-runs", WAITS.format(held))
         one, two = self.make("act-one", "act-two")
-        self.world.wait(runs, "RUNNING")
+        self.testbed.wait(runs, "RUNNING")
         page = self.page_at("/det/experiments?search=act-&columns=id,name,state,labels")
         self.select(page, runs)
         self.act(page, "Pause")
@@ -171,21 +171,21 @@ class Experiments(BrowserTest):
         expect(page.get_by_role("status").filter(has_text="2 experiments killed.")).to_be_visible()
         expect(row(page, one)).to_contain_text("CANCELED")
         expect(row(page, runs)).to_contain_text("CANCELED")
-        page.get_by_role("button", name="Select none").click()
+        page.get_by_role("button", name="Clear selection").click()
         self.select(page, two)
         self.act(page, "Cancel")
         expect(row(page, two)).to_contain_text("CANCELED")
         self.select(page, one)
-        self.act(page, "Add a label …", confirm=False)
+        self.act(page, "Add label …", confirm=False)
         page.get_by_role("dialog").get_by_label("Label").fill("from <the> page")
         page.get_by_role("dialog").get_by_role("button", name="Add").click()
         page.get_by_role("dialog").get_by_role("button", name="Label 2 experiments").click()
         expect(row(page, two)).to_contain_text("from <the> page")
-        self.assertEqual(self.world.experiment(one)["labels"], ["from <the> page"])
-        self.act(page, "Remove a label …", confirm=False)
+        self.assertEqual(self.testbed.experiment(one)["labels"], ["from <the> page"])
+        self.act(page, "Remove label …", confirm=False)
         page.get_by_role("dialog").get_by_label("Label").fill("from <the> page")
         page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-        page.get_by_role("dialog").get_by_role("button", name="Remove label 2 experiments").click()
+        page.get_by_role("dialog").get_by_role("button", name="Unlabel 2 experiments").click()
         expect(row(page, two)).not_to_contain_text("from <the> page")
         self.act(page, "Archive")
         expect(row(page, one)).to_have_count(0)
@@ -201,13 +201,13 @@ class Experiments(BrowserTest):
         question.get_by_role("button", name="Delete 2 experiments").click()
         expect(row(page, one)).to_have_count(0)
         expect(row(page, two)).to_have_count(0)
-        until(lambda: not self.world.api("GET", "/api/v1/det/experiments?search=act-&limit=0")["total"] > 1, "they are gone")
+        until(lambda: not self.testbed.api("GET", "/api/v1/det/experiments?search=act-&limit=0")["total"] > 1, "they are gone")
 
-    def test_what_is_refused_is_told_for_each(self):
+    def test_each_refused_action_is_reported(self):
         one, two = self.make("refuse-one", "refuse-two")
         page = self.page_at("/det/experiments?search=refuse-")
         self.select(page, one, two)
-        self.world.api("POST", f"/api/v1/experiments/{one}/kill")
+        self.testbed.api("POST", f"/api/v1/experiments/{one}/kill")
         expect(row(page, one)).to_contain_text("CANCELED")
         self.act(page, "Archive")
         expect(page.get_by_role("status").filter(has_text="1 experiment archived.")).to_be_visible()
@@ -222,46 +222,46 @@ class Experiments(BrowserTest):
         expect(page.get_by_role("dialog")).to_have_count(0)
         self.assertEqual(self.state(one), "PAUSED")
 
-    # ---- keeping up
+    # ---- live changes
 
     def test_progress_arrives_while_one_looks_and_the_focus_stays(self):
-        id_ = self.world.create("live-one", REPORTS.format(self.world.hold("live1"), self.world.hold("live2")))
+        id_ = self.testbed.create("live-one", REPORTS.format(self.testbed.hold("live1"), self.testbed.hold("live2")))
         page = self.page_at("/det/experiments?search=live-one")
         expect(row(page, id_)).to_contain_text("0.75")
         row(page, id_).focus()
         page.keyboard.press("Space")
-        self.world.release("live1")
+        self.testbed.release("live1")
         expect(row(page, id_)).to_contain_text("0.125")
         expect(row(page, id_).get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
         expect(row(page, id_)).to_be_focused()
         expect(row(page, id_).get_by_role("checkbox")).to_be_checked()
-        self.world.release("live2")
+        self.testbed.release("live2")
         expect(row(page, id_)).to_contain_text("COMPLETED")
 
     def test_a_second_tab_deletes_what_the_first_shows(self):
         one, two = self.make("tab-one", "tab-two")
-        self.world.api("POST", "/api/v1/det/experiments/actions", {"action": "kill", "ids": [one, two]})
+        self.testbed.api("POST", "/api/v1/det/experiments/actions", {"action": "kill", "ids": [one, two]})
         first = self.page_at("/det/experiments?search=tab-")
         self.select(first, one, two)
         second = self.page_at("/det/experiments?search=tab-one")
         expect(row(second, one)).to_contain_text("CANCELED")
         self.select(second, one)
         self.act(second, "Delete")
-        expect(second.get_by_text("No experiment matches")).to_be_visible()
+        expect(second.get_by_text("No experiments match")).to_be_visible()
         expect(row(first, one)).to_have_count(0)
         expect(first.get_by_text("1 selected")).to_be_visible()
 
-    def test_whoever_has_not_heard_of_a_deletion_does_not_keep_it_selected(self):
+    def test_a_missed_deletion_is_removed_from_the_selection(self):
         one, two = self.make("unheard-one", "unheard-two")
         context = self.context()
         context.add_init_script(DEAF)
         page = context.new_page()
-        page.goto(self.world.url + "/det/experiments?search=unheard-")
+        page.goto(self.testbed.url + "/det/experiments?search=unheard-")
         self.filled(page)
         self.select(page, one, two)
         page.evaluate("window.isDeaf = true")
-        self.world.remove([two])
-        until(lambda: self.world.api("GET", "/api/v1/det/experiments?search=unheard-&limit=0")["total"] == 1, "it is gone")
+        self.testbed.remove([two])
+        until(lambda: self.testbed.api("GET", "/api/v1/det/experiments?search=unheard-&limit=0")["total"] == 1, "it is gone")
         expect(page.get_by_text("2 selected")).to_be_visible()
         page.evaluate('stream.dispatchEvent(new MessageEvent("reset", {data: "{}"}))')
         expect(page.get_by_text("1 selected")).to_be_visible()
@@ -304,7 +304,7 @@ class Experiments(BrowserTest):
         self.filled(page)
         row(page, two).focus()
         page.keyboard.press("Enter")
-        expect(page).to_have_url(self.world.url + f"/det/experiments/{two}")
+        expect(page).to_have_url(self.testbed.url + f"/det/experiments/{two}")
 
     def test_menus_open_and_tick_by_keyboard(self):
         page = self.page_at("/det/experiments")
@@ -318,33 +318,33 @@ class Experiments(BrowserTest):
 
 
 class Many(BrowserTest):
-    """A master with thirty thousand."""
+    """A master with thirty thousand experiments."""
 
     @classmethod
     def setUpClass(cls):
-        cls.crowd = Crowd(harness.stage.world.program, CROWD)
+        cls.many = ManyExperiments(harness.fixture.testbed.program, COUNT)
 
     @classmethod
     def tearDownClass(cls):
-        cls.crowd.stop()
+        cls.many.stop()
 
     def setUp(self):
         super().setUp()
-        self.world = self.crowd
+        self.testbed = self.many
 
     def test_pages_orders_and_searches_of_thirty_thousand(self):
         page = self.page_at("/det/experiments")
         expect(page.get_by_text("1–50 of 30\u202f000")).to_be_visible()
-        expect(rows(page)).to_have_count(50)  # some of them come a frame later
-        self.assertEqual(ids(page), list(range(CROWD, CROWD - 50, -1)))
+        expect(rows(page)).to_have_count(50)  # some rows follow a frame later
+        self.assertEqual(ids(page), list(range(COUNT, COUNT - 50, -1)))
         page.get_by_role("button", name="Next").click()
-        expect(row(page, CROWD - 50)).to_be_visible()
+        expect(row(page, COUNT - 50)).to_be_visible()
         expect(page).to_have_url(re.compile("page=2"))
         page.keyboard.press("n")
-        expect(row(page, CROWD - 100)).to_be_visible()
+        expect(row(page, COUNT - 100)).to_be_visible()
         page.go_back()
         self.filled(page)
-        expect(row(page, CROWD - 50)).to_be_visible()
+        expect(row(page, COUNT - 50)).to_be_visible()
         page.get_by_role("button", name="Name").click()
         expect(rows(page).first).to_contain_text("crowd-0000")
         expect(page.get_by_text("1–50 of 30\u202f000")).to_be_visible()
@@ -352,10 +352,10 @@ class Many(BrowserTest):
         expect(rows(page)).to_have_count(1)
         page.get_by_role("searchbox").fill("")
         expect(page.get_by_text("1–50 of 30\u202f000")).to_be_visible()
-        page.goto(self.world.url + "/det/experiments?page=600&size=50")
+        page.goto(self.testbed.url + "/det/experiments?page=600&size=50")
         self.filled(page)
         expect(row(page, 1)).to_be_visible()
-        page.goto(self.world.url + "/det/experiments?page=99999")
+        page.goto(self.testbed.url + "/det/experiments?page=99999")
         self.filled(page)
         expect(row(page, 1)).to_be_visible()
         expect(page).to_have_url(re.compile("page=600"))
@@ -363,17 +363,17 @@ class Many(BrowserTest):
 
     def test_all_that_match_are_labelled_at_once(self):
         page = self.page_at("/det/experiments?states=ERROR")
-        total = self.world.api("GET", "/api/v1/det/experiments?states=ERROR&limit=0")["total"]
+        total = self.testbed.api("GET", "/api/v1/det/experiments?states=ERROR&limit=0")["total"]
         self.assertGreater(total, 2000)
         page.get_by_role("checkbox", name="Select all on this page").check()
         page.get_by_role("button", name=re.compile("^Select all .* that match")).click()
         bar = page.get_by_role("region", name="Selected experiments")
-        expect(bar.locator("strong")).to_have_text(re.compile(r"^\d.\d{3} selected"))  # the bar is drawn anew when they are known
+        expect(bar.locator("strong")).to_have_text(re.compile(r"^\d.\d{3} selected"))  # the bar is redrawn when they are known
         bar.get_by_role("button", name="More").click()
-        page.get_by_role("menuitem", name="Add a label …").click()
+        page.get_by_role("menuitem", name="Add label …").click()
         page.get_by_role("dialog").get_by_label("Label").fill("went-wrong")
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog")).to_contain_text(re.compile("and 2.\\d\\d\\d more|and 3.\\d\\d\\d more"))
         page.get_by_role("dialog").get_by_role("button", name=re.compile("^Label ")).click()
         expect(page.get_by_role("status").filter(has_text="went-wrong")).to_be_visible()
-        self.assertEqual(self.world.api("GET", "/api/v1/det/experiments?labels=went-wrong&limit=0")["total"], total)
+        self.assertEqual(self.testbed.api("GET", "/api/v1/det/experiments?labels=went-wrong&limit=0")["total"], total)

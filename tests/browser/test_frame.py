@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame around the pages: how it is sent, where it leads, what it does when things break."""
+"""The frame around the pages: loading, navigation, and errors."""
 import re
 
 from harness import PHONE, BrowserTest, expect
-from world import World
+from testbed import Testbed
 
 FIRST_PAGE_BYTES = 150_000
 
@@ -11,7 +11,7 @@ FIRST_PAGE_BYTES = 150_000
 class Frame(BrowserTest):
     def test_the_address_of_the_master_leads_to_the_page(self):
         page = self.page_at("/")
-        self.assertEqual(page.url, self.world.url + "/det/")
+        self.assertEqual(page.url, self.testbed.url + "/det/")
         expect(page.get_by_role("navigation", name="Main")).to_be_visible()
 
     def test_the_first_page_is_small_and_comes_once(self):
@@ -21,28 +21,28 @@ class Frame(BrowserTest):
         network.send("Network.enable")
         network.on("Network.responseReceived", lambda event: sent.setdefault(event["requestId"], [event["response"]["url"], 0]))
         network.on("Network.loadingFinished", lambda event: sent.setdefault(event["requestId"], ["?", 0]).__setitem__(1, event["encodedDataLength"]))
-        page.goto(self.world.url + "/det/")
+        page.goto(self.testbed.url + "/det/")
         self.filled(page)
-        # the mark's picture is asked for when it is drawn
+        # the icon is read when it is drawn
         page.wait_for_function("performance.getEntriesByType('resource').some((one) => one.name.endsWith('icon.svg') && one.responseEnd > 0)")
         total = sum(size for _, size in sent.values())
         self.assertLess(total, FIRST_PAGE_BYTES, sorted(sent.values(), key=lambda row: -row[1])[:8])
-        self.assertFalse([url for url, _ in sent.values() if "/vendor/" in url], "only pages that draw need the charts")
+        self.assertFalse([url for url, _ in sent.values() if "/vendor/" in url], "only pages with charts need the chart library")
         files = [url for url, _ in sent.values() if "/det/web/" in url]
         self.assertGreater(len(files), 5)
         sent.clear()
         page.reload()
         self.filled(page)
         again = sum(size for url, size in sent.values() if "/det/web/" in url)
-        self.assertEqual(again, 0, "files that have not changed are kept")
+        self.assertEqual(again, 0, "unchanged files come from the cache")
 
     def test_addresses_without_the_first_part_are_understood(self):
         page = self.page_at("/experiments?q=x", wait=False)
         expect(page.get_by_role("heading", name="Experiments", exact=True)).to_be_visible()
-        self.assertEqual(page.url, self.world.url + "/det/experiments?q=x")
+        self.assertEqual(page.url, self.testbed.url + "/det/experiments?q=x")
 
     def test_every_tab_has_an_address_that_the_master_knows(self):
-        for address in (f"/det/experiments/{self.world.ids['search']}", f"/det/trials/{self.world.trials('search')[0]}", f"/det/tasks/{self.world.job}"):
+        for address in (f"/det/experiments/{self.testbed.ids['search']}", f"/det/trials/{self.testbed.trials('search')[0]}", f"/det/tasks/{self.testbed.job}"):
             page = self.page_at(address)
             links = page.locator(".tabs a").evaluate_all("(all) => all.map((one) => one.href)")
             self.assertGreater(len(links), 2)
@@ -56,19 +56,19 @@ class Frame(BrowserTest):
         self.allow("404")
         for address in ("/det/experiments/1/nonsense", "/det/trials/1/nonsense", "/nonsense"):
             page = self.page_at(address, wait=False)
-            expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+            expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
 
     def test_an_address_that_nothing_has_says_so(self):
         self.allow(r"status of 404.*/det/nowhere")
         context = self.context()
         page = context.new_page()
-        reply = page.goto(self.world.url + "/det/nowhere/<script>?x=%3Cb%3E")
+        reply = page.goto(self.testbed.url + "/det/nowhere/<script>?x=%3Cb%3E")
         self.assertEqual(reply.status, 404)
         self.filled(page)
-        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
         self.looks(page, "missing")
         page.get_by_role("main").get_by_role("link", name="Home").click()
-        expect(page).to_have_url(self.world.url + "/det/")
+        expect(page).to_have_url(self.testbed.url + "/det/")
 
     def test_a_button_can_be_read_while_the_mouse_is_on_it(self):
         page = self.page_at("/det/settings")
@@ -98,10 +98,10 @@ class Frame(BrowserTest):
         expect(page.get_by_role("main")).to_be_focused()
         page.keyboard.press("g")
         page.keyboard.press("s")
-        expect(page).to_have_url(self.world.url + "/det/settings")
+        expect(page).to_have_url(self.testbed.url + "/det/settings")
         self.keyboard_reaches(page, ".places a")
         page.keyboard.press("Enter")
-        expect(page).to_have_url(self.world.url + "/det/")
+        expect(page).to_have_url(self.testbed.url + "/det/")
 
     def test_a_page_that_is_left_while_it_loads_leaves_nothing_behind(self):
         context = self.context()
@@ -114,7 +114,7 @@ class Frame(BrowserTest):
         page = context.new_page()
         held = []
         page.route("**/trials-table*", lambda route: held.append(route))
-        page.goto(self.world.url + "/det/")
+        page.goto(self.testbed.url + "/det/")
         self.filled(page)
         with page.expect_request("**/trials-table*"):
             page.evaluate("""history.pushState(null, "", "/det/experiments/1"); dispatchEvent(new PopStateEvent("popstate"))""")
@@ -125,9 +125,9 @@ class Frame(BrowserTest):
         self.assertEqual(page.evaluate("[...streams].map((one) => new URL(one.url).searchParams.get('kinds'))"), ["jobs,queue"])
         page.unroute_all(behavior="ignoreErrors")
 
-    def test_of_what_an_address_says_twice_the_last_counts(self):
-        id_ = self.world.ids["search"]
-        trial = self.world.trials("search")[0]
+    def test_the_last_value_of_a_repeated_parameter_counts(self):
+        id_ = self.testbed.ids["search"]
+        trial = self.testbed.trials("search")[0]
         for address in ("/login?next=a&next=%2Fsettings", f"/trials/{trial}/metrics?q=x&q=loss&group=x&group=training&x=time&x=steps",
                         f"/trials/{trial}/logs?q=a&q=b&line=1&line=2&level=INFO&level=ERROR", "/experiments?search=a&search=b&sort=id&sort=name&columns=id&columns=name",
                         f"/experiments/{id_}/trials?sort=id&sort=-id&state=x&state=y", f"/experiments/{id_}/checkpoints?sort=a&sort=b",
@@ -143,7 +143,7 @@ class Frame(BrowserTest):
         page = self.page_at("/det/experiments?states=ACTIVE&states=COMPLETED")
         self.assertEqual(page.url.count("states="), 2)
 
-    def test_what_was_typed_last_does_not_end_up_in_the_address_of_the_next_page(self):
+    def test_typed_text_does_not_end_up_in_the_address_of_the_next_page(self):
         page = self.page_at("/det/tasks")
         page.evaluate("""() => {
             const box = document.querySelector("main input[type=search]");
@@ -152,13 +152,13 @@ class Frame(BrowserTest):
             document.querySelector("nav.places a[href$='/cluster']").click();
         }""")
         self.filled(page)
-        page.evaluate("new Promise((done) => setTimeout(done, 300))")  # longer than a box waits
-        expect(page).to_have_url(self.world.url + "/det/cluster")
+        page.evaluate("new Promise((done) => setTimeout(done, 300))")  # longer than the delay of the search box
+        expect(page).to_have_url(self.testbed.url + "/det/cluster")
 
-    def test_the_keys_are_told_and_the_focus_is_where_the_content_is(self):
+    def test_the_shortcuts_are_listed_and_the_focus_is_on_the_content(self):
         page = self.page_at("/det/")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
         self.contrast(page)
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
@@ -175,7 +175,7 @@ class Frame(BrowserTest):
             place.tap()
             self.filled(page)
         page.get_by_role("link", name="settings").tap()
-        expect(page).to_have_url(self.world.url + "/det/settings")
+        expect(page).to_have_url(self.testbed.url + "/det/settings")
 
     def test_a_page_that_is_open_while_the_program_is_replaced_loads_the_new_one(self):
         self.allow(r"status of 404.*/pages/settings.js")
@@ -190,16 +190,16 @@ class Frame(BrowserTest):
                 return route.fulfill(status=status, body=text)
             return answer
 
-        page.route("**/pages/settings.js", once("this program has no such file", 404))
-        page.route(self.world.url + "/det/", once("a page with other addresses", 200))
+        page.route("**/pages/settings.js", once("no such file", 404))
+        page.route(self.testbed.url + "/det/", once("a page with other addresses", 200))
         page.get_by_role("link", name="settings").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
         self.assertEqual(len(old), 2)
-        self.assertEqual(page.url, self.world.url + "/det/settings")
+        self.assertEqual(page.url, self.testbed.url + "/det/settings")
 
     def test_a_page_of_another_site_cannot_show_it_in_a_frame(self):
         page = self.context().new_page()
-        reply = page.goto(self.world.url + "/det/")
+        reply = page.goto(self.testbed.url + "/det/")
         self.assertIn("frame-ancestors 'none'", reply.headers["content-security-policy"])
         self.assertEqual(reply.headers["x-frame-options"], "DENY")
 
@@ -220,43 +220,43 @@ class Frame(BrowserTest):
 
 
 class MasterGoesAway(BrowserTest):
-    """With a master of its own: the others need theirs."""
+    """With a separate master, since the other tests need theirs."""
 
     def setUp(self):
         super().setUp()
-        self.world = World(self.world.program)
-        self.addCleanup(self.world.stop)
-        self.world.start()
+        self.testbed = Testbed(self.testbed.program)
+        self.addCleanup(self.testbed.stop)
+        self.testbed.start()
         self.allow(r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503")
 
     def test_a_page_that_is_open_says_so_and_goes_on_when_it_is_back(self):
         page = self.page_at("/det/?of=everyone")
         away = page.get_by_text("The master cannot be reached")
         expect(away).to_be_hidden()
-        self.world.kill_master()
+        self.testbed.kill_master()
         expect(away).to_be_visible()
         self.contrast(page)
         self.shot(page, "master-away")
-        self.world.revive()
+        self.testbed.revive()
         expect(away).to_be_hidden()
-        self.world.create("after the restart", "#!/bin/sh\n")
+        self.testbed.create("after the restart", "#!/bin/sh\n")
         expect(page.get_by_role("link", name="after the restart").first).to_be_visible()
 
     def test_a_page_that_is_opened_meanwhile_appears_when_it_is_back(self):
         page = self.page_at("/det/settings")
-        self.world.kill_master()
+        self.testbed.kill_master()
         page.get_by_role("link", name="Home", exact=True).click()
         expect(page.get_by_role("alert")).to_contain_text("The master cannot be reached")
-        self.world.revive()
+        self.testbed.revive()
         expect(page.get_by_role("heading", name="Cluster")).to_be_visible()
 
     def test_a_second_look_is_taken_though_the_first_failed(self):
         page = self.page_at("/det/")
         out = page.evaluate("""async () => {
             const base = document.querySelector('link[rel=modulepreload]').href;
-            const {paced} = await import(new URL('dom.js', base).href);
+            const {throttle} = await import(new URL('dom.js', base).href);
             let calls = 0;
-            const look = paced(async () => {
+            const look = throttle(async () => {
                 if (++calls === 1) throw new Error('the first');
             });
             const ends = await Promise.allSettled([look(), look()]);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs without a master in the same pages (det ui): live, without signing in, and only shown."""
+"""Local runs in the same pages (det ui): live, without signing in, and read-only."""
 import os
 import shutil
 import signal
@@ -8,17 +8,17 @@ import tempfile
 
 import harness
 from harness import BrowserTest, expect
-from world import until
+from testbed import until
 
 E2E = os.path.join(os.path.dirname(harness.HERE), "e2e")
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(harness.HERE)), "include")
-# what would change or start something, by the words of the pages
+# labels of controls that change or start something
 CHANGES = (r"^(Pause|Activate|Cancel|Kill|Archive|Unarchive|Delete|Fork|Continue|Edit|Rename|Add label|Save|New experiment|New job|Create|"
            r"TensorBoard|Open in TensorBoard|Actions|Sign out|Change password)\b")
 
 
 class Shown:
-    """A folder of runs and the command that shows it; has what the harness wants of a world."""
+    """A folder of runs and the command that shows it, with the attributes of a Testbed that the harness uses."""
 
     token = ""
 
@@ -35,7 +35,7 @@ class Shown:
         self.run("broken", "fail")
         with open(self.folder + "/ui.out", "w") as out:
             self.ui = subprocess.Popen([program, "ui", "--no-browser", self.folder + "/runs"], env=self.env, stdout=out)
-        until(lambda: self.address(), "det ui says its address")
+        until(lambda: self.address(), "det ui prints its address")
         self.url = self.address()
 
     def address(self):
@@ -61,7 +61,7 @@ class Local(BrowserTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.shown = Shown(harness.stage.world.program)
+        cls.shown = Shown(harness.fixture.testbed.program)
 
     @classmethod
     def tearDownClass(cls):
@@ -71,13 +71,13 @@ class Local(BrowserTest):
 
     def setUp(self):
         super().setUp()
-        self.world = self.shown
+        self.testbed = self.shown
 
     def at(self, address, **options):
         return self.page_at(address, signed_in=False, **options)
 
     def nothing_changes(self, page):
-        """Nothing that can be seen would change or start something."""
+        """Checks that no visible control changes or starts something."""
         seen = page.evaluate("""(pattern) => [...document.querySelectorAll("main :is(button, a, [role=menuitem], input[type=submit])")]
             .filter((node) => node.checkVisibility() && new RegExp(pattern, "i").test(node.getAttribute("aria-label") || node.textContent.trim()))
             .map((node) => node.textContent || node.getAttribute("aria-label"))""", CHANGES)
@@ -87,7 +87,7 @@ class Local(BrowserTest):
         page = self.at("/det/experiments")
         expect(page.get_by_role("row", name="first")).to_contain_text("COMPLETED")
         expect(page.get_by_role("row", name="broken")).to_contain_text("ERROR")
-        expect(page.get_by_role("banner")).to_contain_text("only shown")
+        expect(page.get_by_role("banner")).to_contain_text("read-only")
         expect(page.get_by_role("navigation", name="Main").get_by_role("link")).to_have_text(["Home", "Experiments"])
         self.looks(page, "local-experiments")
         self.nothing_changes(page)
@@ -97,7 +97,7 @@ class Local(BrowserTest):
         page.get_by_role("link", name="broken").click()
         why = page.get_by_role("region", name="Why it failed")
         expect(why).to_contain_text("It ended with an error.")
-        why.get_by_role("link", name="The log of trial").click()
+        why.get_by_role("link", name="Open the log of trial").click()
         expect(page.locator(".tabs [aria-current]")).to_contain_text("Logs")
 
     def test_the_first_page_shows_the_runs_and_nothing_of_a_cluster(self):
@@ -110,21 +110,21 @@ class Local(BrowserTest):
     def test_a_cookie_of_another_master_does_no_harm(self):
         context = self.context(signed_in=True, token="s1.0123456789abcdef")
         page = context.new_page()
-        page.goto(self.world.url + "/det/")
+        page.goto(self.testbed.url + "/det/")
         self.filled(page)
         expect(page.get_by_role("link", name="first").first).to_be_visible()
         self.nothing_changes(page)
         self.assertEqual([cookie["value"] for cookie in context.cookies()], ["s1.0123456789abcdef"])
 
-    def test_every_page_of_a_run_only_shows(self):
+    def test_every_page_of_a_run_is_read_only(self):
         page = self.at("/det/experiments/1")
         for address in ("/experiments/1/notes", "/trials/1", "/trials/1/checkpoints", "/settings"):
             self.nothing_changes(page)
-            page.goto(self.world.url + "/det" + address)
+            page.goto(self.testbed.url + "/det" + address)
             self.filled(page)
         self.nothing_changes(page)
 
-    def test_without_a_metric_to_judge_by_nothing_is_the_best(self):
+    def test_without_a_metric_no_trial_is_the_best(self):
         page = self.at("/det/experiments/1")
         expect(page.locator("figure.chart").first).to_be_visible()
         self.shot(page, "local-overview")
@@ -135,7 +135,7 @@ class Local(BrowserTest):
         go = self.shown.folder + "/go"
         run = self.shown.begin("live", "wait", go)
         row = page.get_by_role("row", name="live")
-        expect(row).to_contain_text("RUNNING")  # it appears by itself
+        expect(row).to_contain_text("RUNNING")  # without a reload
         row.get_by_role("link").first.click()
         self.filled(page)
         expect(page.get_by_role("main")).to_contain_text("RUNNING")
@@ -144,5 +144,5 @@ class Local(BrowserTest):
         expect(page.get_by_role("main")).to_contain_text("COMPLETED")
         self.shot(page, "local-experiment")
         trial = int(page.url.rstrip("/").rsplit("/", 1)[1])
-        page.goto(f"{self.world.url}/det/trials/{trial}/logs")
+        page.goto(f"{self.testbed.url}/det/trials/{trial}/logs")
         expect(page.get_by_text("goes on", exact=True)).to_be_visible()

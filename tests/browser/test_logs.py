@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs: any number of lines with a few hundred in the page; filters, search, times, the tail; by keyboard; by address."""
+"""Logs: any number of lines with a few hundred in the page; filters, search, times, new lines, keyboard, address."""
 import re
 
 from harness import BrowserTest, expect
 
 MANY = 1000000
-BATCH = 50000  # lines a call: what a body may hold
+BATCH = 50000  # lines per call: the limit of a body
 SECOND = 1000000
 BEGAN = 1767225600 * SECOND  # 2026-01-01T00:00:00Z
 MOST_ROWS = 1000
@@ -26,26 +26,26 @@ class Logs(BrowserTest):
     # ---- data
 
     def task_of(self, experiment):
-        return self.world.api("GET", f"/api/v1/trials/{self.world.trials(experiment)[0]}")["trial"]["taskId"]
+        return self.testbed.api("GET", f"/api/v1/trials/{self.testbed.trials(experiment)[0]}")["trial"]["taskId"]
 
     def post(self, trial, first, count, offset, stream="stdout", step=SECOND):
-        """Lines `first` and on, a second apart, into the log of an unmanaged trial; where the next ones begin."""
+        """Writes `count` lines from line `first` to the log of an unmanaged trial, `step` apart.  Returns the next offset."""
         texts = [("ERROR: bad thing %d" if n % 100000 == 50000 else "epoch %d of the long run, loss 0.25") % n
                  for n in range(first, first + count)]
         lines = ",".join('[%d,"%s"]' % (BEGAN + (first + i) * step, text) for i, text in enumerate(texts))
         end = offset + sum(len(text) + 1 for text in texts)
         body = '{"rank":0,"stream":"%s","offset":%d,"endOffset":%d,"lines":[%s]}' % (stream, offset, end, lines)
-        self.world.send("POST", f"/api/v1/det/trials/{trial}/output", body.encode())
+        self.testbed.send("POST", f"/api/v1/det/trials/{trial}/output", body.encode())
         return end
 
     def unmanaged(self, name):
         config = {"name": name, "searcher": {"name": "single", "metric": "loss"}, "entrypoint": "true"}
-        experiment = self.world.api("POST", "/api/v1/experiments", {"config": str(config).replace("'", '"'), "unmanaged": True})
-        trial = self.world.api("POST", "/api/v1/trials", {"experimentId": experiment["experiment"]["id"], "unmanaged": True})["trial"]
+        experiment = self.testbed.api("POST", "/api/v1/experiments", {"config": str(config).replace("'", '"'), "unmanaged": True})
+        trial = self.testbed.api("POST", "/api/v1/trials", {"experimentId": experiment["experiment"]["id"], "unmanaged": True})["trial"]
         return trial["id"], trial["taskId"]
 
     def a_million(self):
-        """Made once: a log that no page could hold."""
+        """A log too long for any page; created once."""
         if not Logs.million:
             trial, task = self.unmanaged("a million lines")
             offset = 0
@@ -54,7 +54,7 @@ class Logs(BrowserTest):
             Logs.million = (trial, task)
         return Logs.million[1]
 
-    # ---- looking
+    # ---- helpers
 
     def at(self, task, query="", **options):
         page = self.page_at(f"/det/logs/{task}{query}", **options)
@@ -72,14 +72,14 @@ class Logs(BrowserTest):
         self.assertLess(page.evaluate("document.querySelectorAll('*').length"), 12 * MOST_ROWS)
 
     def go_to(self, page, where):
-        box = page.get_by_role("textbox", name="Go to a line or a time")
+        box = page.get_by_role("textbox", name="Go to line or time")
         box.fill(where)
         box.press("Enter")
 
     # ---- one log
 
     def test_lines_have_number_time_rank_and_level(self):
-        page = self.at(self.task_of("ranks"), "?level=ERROR")  # how stdout and stderr lie among each other is chance
+        page = self.at(self.task_of("ranks"), "?level=ERROR")  # the order of stdout and stderr lines is random
         expect(page.get_by_role("heading", level=1)).to_contain_text("Logs of trial")
         row = page.get_by_text("a bad thing", exact=True).locator("..")
         expect(row.locator(".rk")).to_have_text("2")
@@ -99,18 +99,18 @@ class Logs(BrowserTest):
         page.get_by_role("combobox", name="Rank").select_option("2")
         expect(page.locator(".ln .tx")).to_have_text(["a doubtful thing", "a bad thing"])
         page.get_by_role("combobox", name="Stream").select_option("stdout")
-        expect(page.get_by_text("No line passes the filters.")).to_be_visible()
+        expect(page.get_by_text("No lines match the filters.")).to_be_visible()
         page.get_by_role("combobox", name="Stream").select_option("stderr")
         expect(page.locator(".ln")).to_have_count(2)
         self.assertEqual(page.url.split("?")[1], "level=WARNING&rank=2&stream=stderr")
-        again = self.page_at(page.url.removeprefix(self.world.url))
+        again = self.page_at(page.url.removeprefix(self.testbed.url))
         expect(again.locator(".ln .tx")).to_have_text(["a doubtful thing", "a bad thing"])
         expect(again.get_by_role("combobox", name="Rank")).to_have_value("2")
-        text = self.world.fetch(again.get_by_role("link", name="Download").get_attribute("href"))
+        text = self.testbed.fetch(again.get_by_role("link", name="Download").get_attribute("href"))
         self.assertEqual(text.decode().count("\n"), 2)
         self.assertIn("[rank=2] || ERROR: a bad thing\n", text.decode())
 
-    def test_what_programs_print_is_text(self):
+    def test_program_output_is_text(self):
         page = self.at(self.task_of("markup"))
         expect(page.locator(".ln .tx").filter(has_text='<script>alert("logs")</script> & <b>not bold</b>')).to_have_count(1)
         red = page.locator(".tx .c-red")
@@ -121,7 +121,7 @@ class Logs(BrowserTest):
     def test_long_lines_are_cut_and_shown_whole_on_demand(self):
         trial, task = self.unmanaged("long")
         text = "x" * 1000000 + " the end of it"
-        self.world.api("POST", f"/api/v1/det/trials/{trial}/output", {
+        self.testbed.api("POST", f"/api/v1/det/trials/{trial}/output", {
             "rank": 0, "stream": "stdout", "offset": 0, "endOffset": len(text) + 10,
             "lines": [[BEGAN, text], [BEGAN, "10%|#    |\r100%|####|"]]})
         page = self.at(task)
@@ -135,7 +135,7 @@ class Logs(BrowserTest):
     def test_a_hit_far_behind_in_a_long_line_is_shown(self):
         trial, task = self.unmanaged("far behind")
         lines = ["y" * 200 + " needle one " + "y" * 5000, "z" * 2000 + " needle two " + "z" * 5000, "x" * 100000 + " needle three " + "x" * 100000, "needle four"]
-        self.world.api("POST", f"/api/v1/det/trials/{trial}/output", {
+        self.testbed.api("POST", f"/api/v1/det/trials/{trial}/output", {
             "rank": 0, "stream": "stdout", "offset": 0, "endOffset": sum(len(line) + 1 for line in lines), "lines": [[BEGAN, line] for line in lines]})
         page = self.at(task, "?q=needle")
         page.get_by_role("button", name="List").click()
@@ -158,7 +158,7 @@ class Logs(BrowserTest):
 
     # ---- a million
 
-    def test_a_million_lines_weigh_as_much_as_a_thousand(self):
+    def test_a_million_lines_cost_as_much_as_a_thousand(self):
         page = self.at(self.a_million())
         self.in_sight(page, MANY)
         self.is_bounded(page)
@@ -166,7 +166,7 @@ class Logs(BrowserTest):
         page.get_by_role("log").press("Home")
         self.in_sight(page, 1)
         self.is_bounded(page)
-        for n in (200, 600, 1500):  # by scrolling, past what was read at first
+        for n in (200, 600, 1500):  # by scrolling beyond the lines read at first
             page.evaluate("""(n) => new Promise((done) => {
                 const lines = document.querySelector(".log-lines");
                 const step = () => document.querySelector(`.ln[data-n="${n}"]`) ? done() : (lines.scrollTop += 2000, requestAnimationFrame(step));
@@ -185,11 +185,11 @@ class Logs(BrowserTest):
         self.go_to(page, "2026-01-05 12:00:01")
         self.in_sight(page, 4 * 86400 + 43201)
         expect(page).to_have_url(re.compile(r"line=388801"))
-        self.go_to(page, "13:00")  # of the day that is shown
+        self.go_to(page, "13:00")  # on the visible day
         self.in_sight(page, 4 * 86400 + 46800)
         self.go_to(page, "end")
         self.in_sight(page, MANY)
-        track = page.get_by_role("slider", name="Place in the log")
+        track = page.get_by_role("slider", name="Position in the log")
         box = track.bounding_box()
         page.mouse.click(box["x"] + 5, box["y"] + box["height"] / 2)
         expect(self.log).to_have_attribute("data-at", re.compile(r"^(49|50)\d{4}$"))
@@ -197,12 +197,12 @@ class Logs(BrowserTest):
         track.press("PageDown")
         expect(self.log).to_have_attribute("data-at", re.compile(r"^(59|60)\d{4}$"))
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
-        page.get_by_role("combobox", name="Level").select_option("ERROR")  # ten of them, far apart
+        page.get_by_role("combobox", name="Level").select_option("ERROR")  # ten lines, far apart
         expect(page.locator(".ln")).to_have_count(10)
         self.assertEqual(page.locator(".ln").first.get_attribute("data-n"), "50000")
         for nonsense in ("noon", "25:99", "5.5", "-3", "1" + "0" * 23):
             self.go_to(page, nonsense)
-            expect(page.get_by_text(f"'{nonsense}' is neither a line nor a time")).to_be_visible()
+            expect(page.get_by_text(f"'{nonsense}' is not a line number or a time")).to_be_visible()
 
     def test_a_search_finds_lists_and_steps(self):
         page = self.at(self.a_million(), "?line=1")
@@ -217,7 +217,7 @@ class Logs(BrowserTest):
         page.keyboard.press("N")
         self.in_sight(page, 50000)
         page.keyboard.press("N")
-        expect(page.get_by_text("From the last line again")).to_be_visible()
+        expect(page.get_by_text("Search continued from the last line")).to_be_visible()
         self.in_sight(page, 950000)
         page.get_by_role("button", name="List", exact=True).click()
         hits = page.get_by_role("complementary", name="Hits")
@@ -225,9 +225,9 @@ class Logs(BrowserTest):
         hits.get_by_role("button", name="350000").click()
         self.in_sight(page, 350000)
         self.looks(page, "logs-search")
-        page.get_by_role("button", name="Large and small letters differ").click()
+        page.get_by_role("button", name="Match case").click()
         expect(page.locator(".log-found")).to_have_text("0 hits")
-        again = self.page_at(page.url.removeprefix(self.world.url))
+        again = self.page_at(page.url.removeprefix(self.testbed.url))
         expect(again.get_by_role("searchbox")).to_have_value("BAD thing")
         self.in_sight(again, 350000)
 
@@ -255,7 +255,7 @@ class Logs(BrowserTest):
         for query, text, key, hit in (("", "epoch 7 of", "Enter", "7"), ("?line=1", "epoch 993 of", "Shift+Enter", "993")):
             page = self.at(task, query)
             if query:
-                page.keyboard.press("Escape")  # no line is chosen
+                page.keyboard.press("Escape")  # clears the selection
             whole = self.held(page, re.compile(r"/search\?.*limit=10000"))
             with page.expect_event("requestfinished", lambda request: re.search("limit=1(&|$)", request.url)):
                 page.get_by_role("searchbox").fill(text)
@@ -274,7 +274,7 @@ class Logs(BrowserTest):
         page.get_by_role("searchbox").press("Enter")
         expect(page.locator(".ln.chosen")).to_have_attribute("data-n", "9")
 
-    # ---- while it goes on
+    # ---- new lines
 
     def test_lines_that_come_while_others_are_read_are_read_and_searched_too(self):
         trial, task = self.unmanaged("in parts")
@@ -312,30 +312,30 @@ class Logs(BrowserTest):
         self.post(trial, 6, 2, end)
         expect(page.locator(".log-found")).to_have_text("7 hits")
 
-    def test_new_lines_come_by_themselves_and_can_be_let_come(self):
-        first, second = self.world.hold("log-1"), self.world.hold("log-2")
-        experiment = self.world.create("tail", TAIL.replace('"$1"', f"'{first}'").replace('"$2"', f"'{second}'"))
-        self.world.wait(experiment, "RUNNING", "ACTIVE")
+    def test_new_lines_are_followed_or_counted(self):
+        first, second = self.testbed.hold("log-1"), self.testbed.hold("log-2")
+        experiment = self.testbed.create("tail", TAIL.replace('"$1"', f"'{first}'").replace('"$2"', f"'{second}'"))
+        self.testbed.wait(experiment, "RUNNING", "ACTIVE")
         page = self.at(self.task_of(experiment))
         expect(page.get_by_text("ready to go")).to_be_visible()
         page.get_by_role("searchbox").fill("LATER")
         expect(page.locator(".log-found")).to_have_text("0 hits")
         page.get_by_role("searchbox").press("Escape")
-        self.world.release("log-1")
+        self.testbed.release("log-1")
         expect(self.log.get_by_text("later line 30")).to_be_in_viewport()
         expect(page.locator(".log-found")).to_have_text("30 hits")  # new lines are searched, too
         page.keyboard.press("f")
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
-        self.world.release("log-2")
+        self.testbed.release("log-2")
         fresh = page.get_by_role("button", name=re.compile(r"^[12] new lines?$"))
         expect(fresh).to_be_visible()
         fresh.click()
         expect(page.get_by_text("the very last line")).to_be_in_viewport()
         expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
 
-    # ---- hands
+    # ---- selection and keyboard
 
-    def test_lines_are_chosen_shared_and_copied(self):
+    def test_lines_are_selected_shared_and_copied(self):
         page = self.at(self.task_of("ranks"), permissions=["clipboard-read", "clipboard-write"])
         page.get_by_role("log").press("Home")
         self.in_sight(page, 14)
@@ -344,9 +344,9 @@ class Logs(BrowserTest):
         self.assertIn("line=14-16", page.url)
         expect(page.locator(".ln.chosen")).to_have_count(3)
         page.get_by_role("button", name="Copy").click()
-        expect(page.get_by_text("The chosen lines were copied.")).to_be_visible()
+        expect(page.get_by_text("Selected lines copied.")).to_be_visible()
         self.assertEqual(page.evaluate("navigator.clipboard.readText()").count("\n"), 2)
-        again = self.page_at(page.url.removeprefix(self.world.url))
+        again = self.page_at(page.url.removeprefix(self.testbed.url))
         expect(again.locator(".ln.chosen")).to_have_count(3)
         self.in_sight(again, 15)
         again.keyboard.press("Escape")
@@ -380,5 +380,5 @@ class Logs(BrowserTest):
         self.allow("404")
 
     def test_a_job_has_logs_too(self):
-        page = self.at(self.world.job)
+        page = self.at(self.testbed.job)
         expect(page.get_by_text("a job complains")).to_be_visible()

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real TensorBoard behind the master's address, opened from a page."""
+"""A real TensorBoard behind the master's proxy, opened from a page."""
 import importlib.util
 import unittest
 
 from harness import BrowserTest, expect
 
-START_MS = 180000  # it is imported, on a machine that does much else
+START_MS = 180000  # importing TensorBoard takes long on a busy machine
 
 
 @unittest.skipUnless(importlib.util.find_spec("tensorboard"), "TensorBoard is not installed")
 class TensorBoard(BrowserTest):
     def test_an_experiment_is_shown_by_the_real_one(self):
-        self.allow(r"503")  # "starting", until it is there
-        self.allow(r"font-roboto")  # its page asks for them above its own path
+        self.allow(r"503")  # "starting", until it is ready
+        self.allow(r"font-roboto")  # its page requests these outside its own path
         self.allow(r"/proxy/")
         page = self.page_at("/det/tasks")
-        experiment = self.world.ids["search"]
+        experiment = self.testbed.ids["search"]
         with page.context.expect_page() as opened:
             page.evaluate("""async (id) => {
                 const app = document.querySelector("script[type=module]").src;
@@ -29,7 +29,7 @@ class TensorBoard(BrowserTest):
         self.assertIn("/proxy/", board.url)
         board.get_by_text("training/loss").first.hover()
         self.shot(board, "tensorboard")
-        # the same is opened again, not another one
+        # the running TensorBoard is opened again
         with page.context.expect_page() as again:
             page.evaluate("""async (id) => {
                 const app = document.querySelector("script[type=module]").src;

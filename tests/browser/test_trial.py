@@ -36,15 +36,15 @@ for group, value in (("timing", {"seconds": 10, "data": {"seconds": 7, "count": 
 
 class Trial(BrowserTest):
     def make(self, name, script, config=None):
-        made = self.world.create(name, script, config)
-        self.world.wait(made)
-        return self.world.trials(made)[0]
+        made = self.testbed.create(name, script, config)
+        self.testbed.wait(made)
+        return self.testbed.trials(made)[0]
 
     def tile(self, page, name):
         return page.locator(".tile", has=page.get_by_text(name, exact=True)).locator(".tile-value")
 
     def test_the_head_and_the_overview_of_a_trial(self):
-        trial = self.world.trials("search")[0]
+        trial = self.testbed.trials("search")[0]
         page = self.page_at(f"/det/trials/{trial}")
         expect(page.get_by_role("heading", name=f"Trial {trial}")).to_be_visible()
         expect(page).to_have_title(re.compile(f"Trial {trial} · search"))
@@ -53,12 +53,12 @@ class Trial(BrowserTest):
         expect(page.locator("figure.chart[data-drawn]")).to_have_count(4)
         expect(page.get_by_text("Run 1")).to_be_visible()
         self.looks(page, "trial-overview")
-        page.get_by_role("link", name=f"Experiment {self.world.ids['search']}").click()
-        expect(page).to_have_url(re.compile(f"/det/experiments/{self.world.ids['search']}$"))
+        page.get_by_role("link", name=f"Experiment {self.testbed.ids['search']}").click()
+        expect(page).to_have_url(re.compile(f"/det/experiments/{self.testbed.ids['search']}$"))
 
     def test_the_address_below_its_experiment_is_the_same_page(self):
-        trial = self.world.trials("search")[0]
-        page = self.page_at(f"/det/experiments/{self.world.ids['search']}/trials/{trial}/hyperparameters")
+        trial = self.testbed.trials("search")[0]
+        page = self.page_at(f"/det/experiments/{self.testbed.ids['search']}/trials/{trial}/hyperparameters")
         expect(page.get_by_role("rowheader", name="lr", exact=True)).to_be_visible()
         expect(page.get_by_text(re.compile(r"0\.01 … 1, logarithmic"))).to_be_visible()
         page.get_by_role("link", name="Metrics").click()
@@ -67,48 +67,48 @@ class Trial(BrowserTest):
         self.looks(page, "trial-metrics")
 
     def test_metrics_arrive_while_it_trains(self):
-        go, end = self.world.hold("trial-live"), self.world.hold("trial-live-end")
-        made = self.world.create("live", LIVE % (go, end))
-        self.world.wait(made, "RUNNING")
-        trial = self.world.trials(made)[0]
+        go, end = self.testbed.hold("trial-live"), self.testbed.hold("trial-live-end")
+        made = self.testbed.create("live", LIVE % (go, end))
+        self.testbed.wait(made, "RUNNING")
+        trial = self.testbed.trials(made)[0]
         page = self.page_at(f"/det/trials/{trial}/metrics")
         figure = page.locator("figure.chart").first
         expect(figure.locator(".chart-now")).to_have_text("2")
-        self.world.release("trial-live")
+        self.testbed.release("trial-live")
         page.wait_for_function("() => [...document.querySelectorAll('figure.chart')].some((f) => f.chart.data()?.x.at(-1) === 5)")
-        expect(page.get_by_role("heading", name="validation")).to_be_visible()  # a group that is new
+        expect(page.get_by_role("heading", name="validation")).to_be_visible()  # a new group
         expect(self.tile(page, "Steps")).to_have_text("5")
-        self.world.release("trial-live-end")
+        self.testbed.release("trial-live-end")
         expect(page.locator(".trial-head .badge").first).to_have_text("COMPLETED")
 
-    def test_what_is_reported_while_the_page_is_put_together_is_shown(self):
-        go, end = self.world.hold("trial-early"), self.world.hold("trial-early-end")
-        made = self.world.create("early", f"#!/bin/sh\nuntil [ -e {go} ]; do sleep 0.05; done\ndet report --steps 1 loss=1\nuntil [ -e {end} ]; do sleep 0.05; done\n")
-        self.world.wait(made, "RUNNING")
-        address = f"/det/trials/{self.world.trials(made)[0]}/metrics"
+    def test_a_report_during_the_loading_of_the_page_is_shown(self):
+        go, end = self.testbed.hold("trial-early"), self.testbed.hold("trial-early-end")
+        made = self.testbed.create("early", f"#!/bin/sh\nuntil [ -e {go} ]; do sleep 0.05; done\ndet report --steps 1 loss=1\nuntil [ -e {end} ]; do sleep 0.05; done\n")
+        self.testbed.wait(made, "RUNNING")
+        address = f"/det/trials/{self.testbed.trials(made)[0]}/metrics"
         other = self.page_at(address)
         page = self.context().new_page()
         names = self.held(page, "**/metric-names*")
-        page.goto(self.world.url + address)
+        page.goto(self.testbed.url + address)
         none = self.comes(page, names)
-        self.world.release("trial-early")
+        self.testbed.release("trial-early")
         expect(other.locator("figure.chart")).to_have_count(1)
         none.arrive()
         self.filled(page)
         expect(page.locator("figure.chart")).to_have_count(1)
-        self.world.release("trial-early-end")
+        self.testbed.release("trial-early-end")
 
     def test_a_trial_that_was_restarted_shows_what_was_lost(self):
         trial = self.make("restarted", RESTARTED, {"max_restarts": 2})
         page = self.page_at(f"/det/trials/{trial}/metrics")
         loss = page.locator("section[aria-label='training metrics'] figure.chart").first
-        expect(loss.get_by_text("a stretch that was lost at a restart and done again")).to_be_visible()
+        expect(loss.get_by_text("steps lost at a restart and repeated")).to_be_visible()
         self.assertEqual(loss.evaluate("(node) => node.chart.data().lines.map((line) => line.archived)"), [False, True])
-        page.get_by_role("button", name="lost stretches").click()
+        page.get_by_role("button", name="lost steps").click()
         expect(page).to_have_url(re.compile("lost=0"))
         page.wait_for_function("(node) => node.chart.data().lines.length === 1", arg=loss.element_handle())
         page.get_by_role("link", name="Overview").click()
-        expect(page.get_by_text("steps 5 to 7 were lost and done again")).to_be_visible()
+        expect(page.get_by_text("steps 5 to 7 were lost and repeated")).to_be_visible()
         expect(page.get_by_text("exited with code 9")).to_be_visible()
         self.looks(page, "trial-restarted")
 
@@ -119,14 +119,14 @@ class Trial(BrowserTest):
         expect(page.get_by_role("rowheader", name="waiting for data")).to_be_visible()
         expect(page.locator("figure.chart[data-drawn]")).to_have_count(3)
         self.looks(page, "trial-profiler")
-        self.assertIn("70 % of the time went into waiting for data", self.world.det("trial", "profile", str(trial)))  # the same rule
+        self.assertIn("70 % of the time went into waiting for data", self.testbed.det("trial", "profile", str(trial)))  # the same rule
 
     def test_a_trial_without_a_profile_says_how_to_get_one(self):
-        page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}/profiler")
+        page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}/profiler")
         expect(page.get_by_text("profiling: {enabled: true}")).to_be_visible()
 
     def test_a_checkpoint_is_shown_and_downloaded(self):
-        trial = self.world.trials("search")[0]
+        trial = self.testbed.trials("search")[0]
         page = self.page_at(f"/det/trials/{trial}/checkpoints")
         self.looks(page, "trial-checkpoints")
         page.get_by_role("button", name=re.compile("Show checkpoint")).click()
@@ -138,62 +138,62 @@ class Trial(BrowserTest):
         with tarfile.open(saved.value.path()) as archive:
             text = archive.extractfile("weights.txt").read().decode()
         self.assertTrue(text.startswith("weights of "), text)
-        address = page.url.removeprefix(self.world.url)
+        address = page.url.removeprefix(self.testbed.url)
         page.keyboard.press("Escape")
         expect(page).not_to_have_url(re.compile("checkpoint="))
-        again = self.page_at(address)  # the open one is in the address
+        again = self.page_at(address)  # the address includes the open checkpoint
         expect(again.get_by_role("dialog").get_by_text("weights.txt")).to_be_visible()
 
     def test_a_running_trial_is_killed(self):
-        never = self.world.hold("trial-never")
-        made = self.world.create("to be killed", LIVE % (never, never))
-        self.world.wait(made, "RUNNING")
-        page = self.page_at(f"/det/trials/{self.world.trials(made)[0]}")
+        never = self.testbed.hold("trial-never")
+        made = self.testbed.create("to be killed", LIVE % (never, never))
+        self.testbed.wait(made, "RUNNING")
+        page = self.page_at(f"/det/trials/{self.testbed.trials(made)[0]}")
         page.get_by_role("button", name="Kill").click()
         page.get_by_role("dialog").get_by_role("button", name="Kill").click()
         expect(page.locator(".trial-head .badge").first).to_have_text(re.compile("CANCELED"))
         expect(page.get_by_role("button", name="Kill")).to_have_count(0)
 
-    def test_what_a_second_tab_deletes_is_said_in_the_first(self):
-        self.allow("404")  # a call that was on its way
-        made = self.world.create("to be deleted", "#!/bin/sh\ndet report --steps 1 loss=1\n")
-        self.world.wait(made)
-        page = self.page_at(f"/det/trials/{self.world.trials(made)[0]}/metrics")
-        self.world.api("DELETE", f"/api/v1/experiments/{made}")
+    def test_a_deletion_in_a_second_tab_is_reported(self):
+        self.allow("404")  # a call that was pending
+        made = self.testbed.create("to be deleted", "#!/bin/sh\ndet report --steps 1 loss=1\n")
+        self.testbed.wait(made)
+        page = self.page_at(f"/det/trials/{self.testbed.trials(made)[0]}/metrics")
+        self.testbed.api("DELETE", f"/api/v1/experiments/{made}")
         expect(page.get_by_text(f"Experiment {made} was deleted, and this trial with it.")).to_be_visible()
 
-    def test_a_trial_that_goes_before_its_experiment_does_is_no_error(self):
+    def test_a_trial_deleted_before_its_experiment_is_not_an_error(self):
         self.allow("404")
         trial = self.make("goes first", "#!/bin/sh\ndet report --steps 1 loss=1\n")
         page = self.page_at(f"/det/trials/{trial}/metrics")
-        experiment = self.world.api("GET", f"/api/v1/trials/{trial}")["trial"]["experimentId"]
+        experiment = self.testbed.api("GET", f"/api/v1/trials/{trial}")["trial"]["experimentId"]
         page.route(f"**/api/v1/trials/{trial}", lambda route: route.fulfill(status=404, json={"error": {"error": "no such trial"}}))
-        self.world.api("PATCH", f"/api/v1/experiments/{experiment}", {"description": "on its way out"})
+        self.testbed.api("PATCH", f"/api/v1/experiments/{experiment}", {"description": "on its way out"})
         expect(page.get_by_text(f"Experiment {experiment} was deleted, and this trial with it.")).to_be_visible()
         expect(page.locator(".toast")).to_have_count(0)
 
     def test_logs_are_one_of_its_views(self):
-        page = self.page_at(f"/det/trials/{self.world.trials('ranks')[0]}/logs")
+        page = self.page_at(f"/det/trials/{self.testbed.trials('ranks')[0]}/logs")
         expect(page.get_by_text("line 400 of many")).to_be_visible()
 
     def test_a_fork_from_the_list_of_checkpoints_leaves_no_dialog_behind(self):
-        trial = self.world.trials("search")[0]
+        trial = self.testbed.trials("search")[0]
         page = self.page_at(f"/det/trials/{trial}/checkpoints")
         page.get_by_role("button", name=re.compile("Show checkpoint")).click()
         page.get_by_role("button", name="Fork from here").click()
-        page.get_by_label("Start at once").uncheck()
+        page.get_by_label("Start immediately").uncheck()
         page.get_by_role("button", name="Create").click()
         expect(page).to_have_url(re.compile(r"/det/experiments/\d+$"))
         expect(page.get_by_role("dialog")).to_have_count(0)
 
     def test_a_fork_begins_with_its_checkpoint(self):
-        page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}")
-        page.get_by_role("button", name="New from this").click()
-        page.get_by_role("menuitem", name="Fork: from its best checkpoint").click()
+        page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}")
+        page.get_by_role("button", name="Fork or continue").click()
+        page.get_by_role("menuitem", name="Fork from the best checkpoint").click()
         expect(page.get_by_role("dialog").get_by_role("textbox")).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
 
     def test_names_with_markup_are_text(self):
-        page = self.page_at(f"/det/trials/{self.world.trials('markup')[0]}/metrics")
+        page = self.page_at(f"/det/trials/{self.testbed.trials('markup')[0]}/metrics")
         expect(page.get_by_role("heading", name="<b>loss</b>")).to_be_visible()
         page.get_by_role("link", name="Hyperparameters").click()
         expect(page.get_by_role("rowheader", name="<i>lr</i>")).to_be_visible()
@@ -202,11 +202,11 @@ class Trial(BrowserTest):
         self.allow("404")
         page = self.page_at("/det/trials/987654", wait=False)
         expect(page.get_by_role("alert")).to_contain_text("987654")
-        page.goto(self.world.url + "/det/trials/-1")
-        expect(page.get_by_role("alert")).to_contain_text("Not there. There is no trial '-1'")
+        page.goto(self.testbed.url + "/det/trials/-1")
+        expect(page.get_by_role("alert")).to_contain_text("Not found. There is no trial '-1'")
 
     def test_the_keyboard_reaches_everything(self):
-        page = self.page_at(f"/det/trials/{self.world.trials('search')[0]}/metrics")
+        page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}/metrics")
         expect(page.locator("figure.chart[data-drawn]").first).to_be_visible()
         for selector in (".tabs a", "input[type=search]", "input[type=range]", "[aria-label='Horizontal axis']", ".chart-plot"):
             self.keyboard_reaches(page, selector)

@@ -27,7 +27,7 @@ def is_over(thing):
 
 FIRST = "(SELECT min(id) FROM trials)"  # the later ones belong to the undisturbed twins, which nobody looks at
 
-# What tamper() does, and words of the problem that it must give.  Trials that have ended have blocks alone: their tails are packed.
+# The changes of tamper(), and words of the problem that the check must report.  Ended trials have only blocks: their tails are packed.
 TAMPERING = (
     (f"DELETE FROM metric_blocks WHERE id = (SELECT min(id) FROM metric_blocks WHERE trial_id = {FIRST})", "was acknowledged and is lost"),
     ("UPDATE metric_blocks SET group_id = (SELECT id FROM metric_groups WHERE name = 'validation') WHERE id = (SELECT b.id FROM"

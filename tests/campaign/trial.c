@@ -2,10 +2,10 @@
 /* trial.c - the trial of the crash campaigns (campaign.py): reports, prints and saves
  * as fast as it can, and keeps a diary of what was acknowledged to it.
  *
- * Every value is a function of trial and step, every line is numbered, so that a row or
- * a line that is lost, doubled or another's can be told from the right one.  It speaks
- * HTTP by itself over a bare socket: it is what a foreign harness is to the platform,
- * and shares no code with it.
+ * Every value is a function of trial and step, and every line is numbered: the check
+ * can find a row or a line that is lost, doubled or of another trial.  The program
+ * speaks HTTP over a bare socket: like a foreign harness it shares no code with the
+ * platform.
  *
  * The diary, CAMPAIGN_DIR/diary/TRIAL.RUN, has one line for each thing; each is one
  * write(2), which a SIGKILL leaves whole:
@@ -186,7 +186,7 @@ static int call_once(struct trial *t, const char *path, const char *body, char *
     return status;
 }
 
-/* Until the master takes it.  What it refuses ends this run: nobody waits for it. */
+/* Repeats the call until the master answers.  A refusal ends this run. */
 static void call(struct trial *t, const char *path, const char *body, char *reply)
 {
     int status;
@@ -219,8 +219,8 @@ static void report(struct trial *t, const char *group, long steps, double loss)
     note(t, "m %s %ld\n", group, steps);
 }
 
-/* A pipe that is empty was read to its end.  Who then comes for more has dealt with
- * that: what was drained before is kept as soon as something later is drained. */
+/* An empty pipe was read to its end.  When the reader has drained something later, it
+ * has stored everything that it drained before. */
 static void look_at_pipe(struct pipe_end *p)
 {
     int waiting = 1;

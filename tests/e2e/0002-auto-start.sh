@@ -51,7 +51,7 @@ ok 'det stop stops it' det stop
 says 'stopped'
 ok 'nothing of it is left' sh -c "! grep -q . '$DATA/master.json' 2>/dev/null"
 ok 'det stop with nothing running is no error' det stop
-says 'nothing runs on'
+says 'nothing is running in'
 
 # The run file names a stranger: somebody else now listens where the master was.
 if [ -e stranger/ready ]; then

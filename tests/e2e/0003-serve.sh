@@ -28,7 +28,7 @@ PORT=$(url | sed 's/.*://')
 fails 5 'a port that is in use is refused when it was asked for' \
     det serve --port "$PORT" --data-dir "$T/other"
 says "port $PORT of 127.0.0.1 is in use by another program"
-says 'choose another with --port'
+says 'choose another one with --port'
 fails 2 'a port that is no port is refused' det serve --port 70000 --data-dir "$T/other"
 
 ok 'an experiment starts' create long
@@ -57,7 +57,7 @@ ok 'and then commands work' det -m "$OPEN" e list
 ok 'det stop with a directory stops that one' det stop --data-dir "$T/open"
 chmod 644 "$T/open/secret.key" "$T/open/agent.token"
 ok 'it starts also where secrets are open to others' det serve --background --port 0 --data-dir "$T/open"
-ok 'with a warning' grep -q "secret.key' was open to other users (mode 644) and is closed now" "$T/open/master.log"
+ok 'with a warning' grep -q "other users could read '.*secret.key' (mode 644); the mode is corrected now" "$T/open/master.log"
 same 'and closes them' '600 600' "$(stat -c %a "$T/open/secret.key" "$T/open/agent.token" | xargs)"
 ok 'it is stopped' det stop --data-dir "$T/open"
 
@@ -67,7 +67,7 @@ INNOCENT=$!
 mkdir -p "$T/stale"
 echo "{\"url\":\"http://127.0.0.1:1\",\"host\":\"127.0.0.1\",\"port\":1,\"pid\":$INNOCENT,\"cluster_id\":\"x\",\"master_id\":\"x\",\"agent_token_file\":\"x\"}" >"$T/stale/master.json"
 ok 'det stop does not believe a run file that is left over' det stop --data-dir "$T/stale"
-says 'nothing runs on'
+says 'nothing is running in'
 ok 'and leaves the process alone that has its number now' kill -0 $INNOCENT
 kill $INNOCENT
 

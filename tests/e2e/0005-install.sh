@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `meson install` puts into a directory works there.
+# `meson install` into a directory: the program, the library and the package work there.
 . "$(dirname "$0")/lib.sh"
 need meson
 BUILD=$(dirname "$DET")

@@ -16,6 +16,8 @@ says 'invalid credentials'
 fails 3 'nobody unknown does' det user login nobody -p x
 says 'invalid credentials'
 ok 'a password is read from standard input' sh -c 'echo "first one" | det user login anna'
+fails 8 'half a password is none' python3 "$HERE/broken_input.py" 'first one' det user login anna
+says 'cannot read the password: Connection reset by peer'
 printf '#!/bin/sh\necho "$DET_USER $DET_SESSION_TOKEN $DET_USER_TOKEN"; echo "$DET_TRIAL_ID"\nuntil [ -e "$HOME/end" ]; do sleep 0.05; done\n' | folder mine
 ok 'her experiment is hers' create mine
 soon 'in the task too' sh -c 'det t logs 1 | grep -q "|| anna "'

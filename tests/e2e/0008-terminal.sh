@@ -18,7 +18,7 @@ says 'echo on'
 fails 3 'a wrong one is refused' tty 'expect=Password for' 'send=wrong\r' -- det user login anna
 says 'echo on'
 
-# Who was named, and is not logged in, is asked.
+# A user who is named and not logged in is asked for the password.
 ok 'who is named with -u is asked for the password' \
     tty 'expect=Password for' 'send=first one\r' -- det -u anna user whoami
 says 'anna at'
@@ -44,10 +44,10 @@ says 'invalid credentials'
 printf '#!/bin/sh\necho at work\nuntil [ -e "$HOME/end" ]; do sleep 0.05; done\n' | folder long
 fails 130 'Ctrl-C ends the following of an experiment' \
     tty 'expect=at work' 'send=\x03' -- det e create long/const.yaml long -f
-says "experiment 1 goes on; follow it with 'det e logs -f 1', stop it with 'det e kill 1'"
+says "experiment 1 keeps running; follow it with 'det e logs -f 1', stop it with 'det e kill 1'"
 same 'not the experiment' RUNNING "$(state 1)"
 touch "$HOME/end"
 ok 'which comes to its end' det e wait 1
 ok 'one that ends says nothing of the kind' tty -- det e create long/const.yaml long -f
-says_not 'goes on'
+says_not 'keeps running'
 det stop >/dev/null 2>&1

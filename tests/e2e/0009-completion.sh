@@ -5,7 +5,7 @@ need bash
 mkdir empty && cd empty || exit 1
 touch conf.yaml
 
-# What each shell offers for a line, one word a line.
+# Prints the completions of each shell for a line, one word per line.
 det completion bash >../det.bash
 in_bash() {
     bash -c '. ../det.bash; COMP_WORDS=($1); [ "${1% }" = "$1" ] || COMP_WORDS+=("")

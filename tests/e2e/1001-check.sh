@@ -15,7 +15,7 @@ name: again
 END
 ok 'what is accepted but hardly meant is warned of' det config check odd.yaml
 says_line "odd.yaml:4:19: warning: the key n is read as 'false'; write \"n\" to have a key of that name"
-says_line "odd.yaml:5:1: warning: the key 'name' comes again: what line 1 gives it does not count"
+says_line "odd.yaml:5:1: warning: the key 'name' is repeated; the value in line 1 is ignored"
 says_line 'odd.yaml is valid'
 
 cat >bad.yaml <<'END'
@@ -40,6 +40,14 @@ ok 'and has started no master' test ! -e "$DATA/master.json"
 
 ok 'standard input can be checked' sh -c 'det config check - <good.yaml'
 says 'standard input is valid'
+broken() { python3 "$HERE/broken_input.py" "$@"; }
+fails 8 'a read error on standard input is not its end' broken "$(cat good.yaml)" det config check -
+says 'cannot read standard input: Connection reset by peer'
+fails 8 'half a configuration is not submitted' broken "$(cat good.yaml)" det e create - .
+says 'cannot read standard input: Connection reset by peer'
+ok 'and has started no master' test ! -e "$DATA/master.json"
+fails 8 'a folder as standard input is refused' sh -c 'det e create - . </'
+says 'cannot read standard input: Is a directory'
 for kind in experiment master agent job; do
     ok "the defaults of a file of kind $kind are a valid file" \
         sh -c "det config defaults --kind $kind | det config check --kind $kind -"
@@ -82,7 +90,7 @@ refused 'azure' 'checkpoint_storage: {type: azure, container: c, connection_stri
 refused 'a bind mount' 'bind_mounts: [{host_path: /tmp, container_path: /data}]'
 
 ok 'explain tells what a key means' det config explain searcher.name
-says 'the method of the search'
+says 'search method'
 says 'not built yet: adaptive_asha'
 fails 4 'explain suggests for a key it does not know' det config explain searcher.nam
 says "did you mean 'searcher.name'?"

@@ -46,7 +46,7 @@ says 'expected KEY=VALUE'
 ok 'the file may come from standard input' sh -c 'det e create - new <new/const.yaml'
 ok 'it is the newest' det e wait 4
 
-# What the master itself says, to clients that do not check.
+# The same from the master, for clients that do not check.
 ok 'the master refuses an unknown key' api POST /api/v1/experiments '{"config":"name: x\nentrypoint: x\nsearcher: {name: single}\nserch: 1\n","activate":true}'
 says 'serch'
 says_line '400'

@@ -79,7 +79,7 @@ create stubborn >/dev/null
 soon 'a stubborn task runs' sh -c 'test -s "$HOME/orphan" && test -s "$HOME/child"'
 ok 'it can be canceled, which it does not heed' det e cancel 3
 fails 5 'what is about to end cannot be paused' det e pause 3
-says 'det: experiment 3 is about to end (STOPPING_CANCELED) and cannot be paused any more'
+says 'det: experiment 3 is stopping (STOPPING_CANCELED) and cannot be paused any more'
 ok 'kill ends it' det e kill 3
 says_line 'Killed experiment 3'
 fails 1 'at once' det e wait 3 --timeout 120
@@ -98,7 +98,7 @@ fails 9 'wait gives up after --timeout' det e wait 5 --timeout 1
 fails 5 'what runs cannot be archived' det e archive 5
 says 'experiment 5: '
 fails 5 'nor deleted' det e delete 5 --yes
-says "and cannot be deleted; end it first, with 'det e kill 5'"
+says "and cannot be deleted; stop it first with 'det e kill 5'"
 ok 'one is killed and one was over in one command' det e kill 4,5
 says_line 'experiment 4 had already ended (CANCELED)'
 says_line 'Killed experiment 5'

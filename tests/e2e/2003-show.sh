@@ -55,7 +55,7 @@ says "--state is 'foo'; expected one of ACTIVE, PAUSED"
 says_not 'STATE_FOO'
 ok 'a state may be written small' det e list -s completed
 ok 'or as lists show it' det e list -s running
-says 'no experiments of yours that --state, --label and --name let through'
+says 'no experiments of yours match --state, --label and --name'
 ok 'and found' sh -c 'det e list -l blue --csv | grep -c , | grep -qx 2'
 ok 'and removed' det e label remove 1 blue
 ok 'and found no more' sh -c '! det e list -l blue --csv | grep -q ^1,'

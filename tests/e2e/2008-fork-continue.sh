@@ -71,7 +71,7 @@ until_true sh -c "grep -c . $HOME/search | grep -qx 3"
 ok 'a search is killed in the middle' det e kill "$ID"
 fails 1 'and ends' det e wait "$ID"
 fails 2 'it cannot go on with changes' det e continue "$ID" --config max_restarts=1
-says 'goes on as it was'
+says 'continues without changes'
 touch "$HOME/go"
 ok 'it goes on' det e continue "$ID"
 ok 'and completes' det e wait "$ID"
@@ -110,7 +110,7 @@ says 'searcher.source_checkpoint_uuid'
 gone=$(latest "$TRIAL")
 ok 'a checkpoint is deleted' det c delete --yes "$gone"
 fails 2 'then none can begin from it' det e create --fork 1 --checkpoint "$gone"
-says 'no trial can begin from checkpoint'
+says 'no trial can start from checkpoint'
 fails 4 'what is not there cannot be forked' det e create --fork 99
 fails 2 'without a file and a fork there is nothing to create' det e create
 says 'needs CONFIG'

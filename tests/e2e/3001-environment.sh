@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a trial finds around it: variables, files, its hook.
+# The environment of a trial: variables, files, its hook.
 . "$(dirname "$0")/lib.sh"
 need jq
 platform

@@ -50,7 +50,7 @@ says "did you mean 'lr'?"
 says 'there is nothing to report'
 says "'loss' is not of the form NAME=VALUE"
 says 'expected 0 to 1'
-says '--validation and --group exclude each other'
+says '--validation and --group cannot be used together'
 same 'preempted exits 1 when nothing was asked' 'exit code 1' "$(grep 'exit code' log | sed -n 7p)"
 same 'who waits hears that the master refused' 'exit code 5' "$(grep 'exit code' log | sed -n 8p)"
 says 'a report was refused: '
@@ -66,7 +66,7 @@ says "the value '1,5' of 'loss' is not a number"
 says "text is reported as 'loss:=1,5'"
 says "the metric 'loss' is given twice"
 says 'another control character'
-says "the metric 'loss' is a string; the experiment's searcher goes by it"
+says "the metric 'loss' is a string; the experiment's searcher uses it"
 says 'the status has 1500 bytes'
 same 'elements of lists are found' '2 1' "$(grep -B1 'exit code' log | grep -v -e '^--' -e exit | tail -2 | tr '\n' ' ' | sed 's/ $//')"
 

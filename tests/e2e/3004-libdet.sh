@@ -111,7 +111,7 @@ fails 8 'a missing file is named' det c download "$bad" -o missing
 says "the file 'deep/file' of the checkpoint is missing"
 rm -r "$place"
 fails 8 'one that was removed is gone' det c download "$bad" -o missing
-says "checkpoint $bad is gone: somebody has removed"
+says "checkpoint $bad is missing: somebody has removed"
 
 # ---- a script that must not begin from nothing
 

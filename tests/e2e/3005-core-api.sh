@@ -185,7 +185,7 @@ says "TypeError: steps_completed is '4'; expected a whole number"
 says 'InvalidError: the progress is 1.5; expected 0 to 1'
 says "ValueError: the metadata of a checkpoint needs 'steps_completed'"
 says 'ValueError: the searcher of this experiment has no max_length'
-says 'StateError: nobody has asked this program to stop'
+says 'StateError: the platform has not asked this program to stop'
 says 'NotFoundError: there is no checkpoint 0e5ad1f5'
 says "metric 'picture' is bytes"
 says 'metadata None'

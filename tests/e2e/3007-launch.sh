@@ -3,7 +3,7 @@
 # fails; libdet's ranks in them.
 . "$(dirname "$0")/lib.sh"
 fails 2 'without a task it wants to know how many' det launch mpi -- true
-says 'say -n N'
+says 'give -n N'
 need mpirun cc
 
 # ---- ranks and their lines
@@ -32,10 +32,10 @@ says_line '[rank=0] all'
 # ---- failures
 
 fails 7 'a rank that fails ends all' det launch mpi -n 3 -- sh -c '[ "$RANK" != 1 ] || exit 7; sleep 600'
-says_line 'det: rank 1 exited with 7; all ranks are taken down'
+says_line 'det: rank 1 exited with 7; all ranks are ended'
 says_not 'det: rank 0'
 fails 137 'a rank that is killed too' det launch mpi -n 3 -- sh -c '[ "$RANK" != 2 ] || kill -9 $$; sleep 600'
-says_line 'det: rank 2 was killed by signal 9 (Killed); all ranks are taken down'
+says_line 'det: rank 2 was killed by signal 9 (Killed); all ranks are ended'
 fails 4 'a program that is not there' det launch mpi -n 2 -- no-such-program
 says "det: cannot start 'no-such-program'"
 env PATH=/nowhere "$DET" launch mpi -n 1 -- true >"$OUT" 2>&1

@@ -9,7 +9,7 @@ RUNS=$DATA/offline
 
 mkdir nobody
 ok 'a folder without runs is told' det e list --local=nobody
-says 'no runs without a master in nobody'
+says 'no offline runs in nobody'
 ok 'a program is compiled' cc -O1 -Wall -I"$ROOT/include" -o train "$HERE/offline.c" \
     -L"$BUILD" -ldet -lm -Wl,-rpath,"$BUILD"
 
@@ -31,7 +31,7 @@ until_true grep -q 'last words' hung.out
 ok 'one that runs is shown as such' det e describe 1 --local=hung
 says 'RUNNING'
 fails 5 'and is not imported' det import hung
-says 'still under way'
+says 'still running'
 det e logs 1 --local=hung -f >followed.out 2>&1 &
 FOLLOWER=$!
 until_true grep -q 'nearly done' followed.out
@@ -89,7 +89,7 @@ UUID=$(det e list-checkpoints 1 --local --csv | tail -1 | cut -d, -f1)
 ok 'a checkpoint is found' det checkpoint download "$UUID" --local -o fetched
 same 'with its files' abc "$(cat fetched/weights)"
 fails 4 'a run that is not there' det e describe 99 --local
-says "there is no local run '99'"
+says "there is no offline run '99'"
 fails 2 'two masters at once' det e list --local -m http://127.0.0.1:1
 [ ! -e "$DATA/master.json" ]
 result $? 'no master was started for it'
@@ -151,9 +151,9 @@ says '104 reports'
 ok 'goes on from its checkpoint' env DET_OFFLINE_DIR="$T/mine" ./train
 says_line 'begins behind 100, terminal: no'
 ok 'and brings the rest' det import mine
-says 'has brought more to experiment'
+says 'has more for experiment'
 says '104 reports'
-MINE=$(sed -n 's/.*to experiment \([0-9]*\),.*/\1/p' "$OUT")
+MINE=$(sed -n 's/.*for experiment \([0-9]*\),.*/\1/p' "$OUT")
 same 'all batches are there once' 200 "$(det e metrics "$MINE" --csv -g training | tail -n +2 | wc -l)"
 
 # ---- a master that goes away in the middle
@@ -191,7 +191,7 @@ cp -r hung hurt
 jq '.uuid = "11111111-1111-4111-8111-111111111111"' hung/run.json >hurt/run.json
 printf X | dd of="$(ls hurt/checkpoints/*/weights | head -1)" bs=1 conv=notrunc 2>/dev/null
 ok 'one with a damaged checkpoint' det import hurt
-says 'was not brought'
+says 'was not imported'
 says '1 checkpoint'
 cp -r hung cut
 jq '.uuid = "22222222-2222-4222-8222-222222222222"' hung/run.json >cut/run.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the machine did while a trial ran, and where its time went: turned on by the
+# The profiler: the load of the machine during a trial, and where the time went.  Turned on by the
 # configuration, read on the command line and through REST.
 IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
@@ -34,7 +34,7 @@ says_not memory_free
 says loss
 ok 'and no curve' det trial metrics 1
 says 'loss (training)'
-says_not 'no numbers yet'
+says_not 'no numbers to draw yet'
 
 # ---- for programs
 

@@ -15,7 +15,7 @@ platform --slots 2
 REAL=$(python3 -c 'import sys; print(sys.executable)')
 
 # As on Debian without python3-venv: the interpreter's own pip fills the environment, which
-# is also quicker, so that most of this script uses it where it can.
+# is also quicker: most of this script uses it if possible.
 mkdir hidden
 printf 'import sys\nclass No:\n    def find_spec(self, name, path=None, target=None):\n        if name.split(".")[0] == "ensurepip":\n            raise ModuleNotFoundError(name)\nsys.meta_path.insert(0, No())\n' >hidden/sitecustomize.py
 printf '#!/bin/sh\nPYTHONPATH=%s exec "%s" "$@"\n' "$T/hidden" "$REAL" >bare-python
@@ -162,7 +162,7 @@ fails 2 'or without any folder' det e create bad/const.yaml
 says 'no folder is sent'
 printf '\377\376' >bad/requirements.txt
 fails 2 'or no text' create bad
-says "is no text"
+says "is not text"
 
 # ---- two at once, and ends in the middle
 

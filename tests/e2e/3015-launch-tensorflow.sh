@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# det launch tensorflow and tensorflow_distributed, and their Python names: one process a node, TF_CONFIG
+# det launch tensorflow and tensorflow_distributed, and their Python names: one process per node, TF_CONFIG
 # for several, processors as replicas.  No TensorFlow is needed: what it would read is printed.
 . "$(dirname "$0")/lib.sh"
 need jq python3
@@ -46,7 +46,7 @@ says '"10.0.0.1:77"'
 fails 2 'a port that is none' node C10D_PORT=x "$DET" launch tensorflow -- ./tell.sh
 says "C10D_PORT is 'x'; expected a port"
 fails 2 'replicas are those of one node' node "$DET" launch tensorflow -n 2 -- ./tell.sh
-says 'this task has 3 nodes, and on processors each of them is one replica: leave out --replicas, or take one node'
+says 'this task has 3 nodes, and without GPUs each node is one replica: leave out --replicas, or use one node'
 ok 'one replica is what each has' node "$DET" launch tensorflow -n 1 -- ./tell.sh
 says_line '[rank=1] launch=tensorflow replicas=none chief=10.0.0.1 '
 mkdir -p near/info
@@ -55,12 +55,12 @@ near() { env DET_RUN_DIR="$T/near" DET_SLOT_IDS='[0]' "$@"; }
 ok 'nodes on one machine have ports of their own' near "$DET" launch tensorflow --port 65534 -- ./tell.sh
 says '["a:65534","b:65534","a:65535"]'
 fails 2 'which are ports, too' near C10D_PORT=65535 "$DET" launch tensorflow -- ./tell.sh
-says 'the nodes that share a machine need ports 65535 to 65536, and there are none above 65535: name a lower one with --port'
+says 'the nodes on one machine need ports 65535 to 65536, but the highest port is 65535: choose a lower one with --port'
 fails 5 'the one that fails is named' node "$DET" launch tensorflow -- sh -c 'echo last words >&2; exit 5'
 says_line '[rank=1] last words'
 says_line 'det: rank 1 exited with 5; the task ends with it'
 fails 11 'tensorflow_distributed is for one node' node "$DET" launch tensorflow_distributed -- ./tell.sh
-says "this task has 3 nodes, and 'det launch tensorflow_distributed' starts processes on one"
+says "this task has 3 nodes, but 'det launch tensorflow_distributed' starts processes on one node only"
 sed -i 's/"container_rank": 1/"container_rank": 3/' node/info/rendezvous.json
 fails 2 'a node that is none of them' node "$DET" launch tensorflow -- ./tell.sh
 says 'which of its 3 nodes'
@@ -111,7 +111,7 @@ max_restarts: 0
 END
 ok 'a trial over two nodes' create script -f
 grep -o 'config=.*' "$OUT" | sort | sed 's/config=//' >configs
-same 'has one process a node' 2 "$(grep -c . configs)"
+same 'has one process per node' 2 "$(grep -c . configs)"
 same 'each of which is another worker' '0 1' "$(jq -r .task.index configs | xargs)"
 same 'of the same two' 1 "$(jq -c .cluster configs | sort -u | grep -c .)"
 same 'on the port of the allocation' "$(sed -n 's/.*chief=[^ ]* //p' "$OUT" | sort -u)" \
@@ -131,7 +131,7 @@ class Trial(determined.LegacyTrial):
         raise AssertionError("it is not made here")
 END
 fails 1 'and a class, which would be a process a slot' create script -f --config entrypoint=model_def:Trial
-says "this task has 2 nodes, and 'det launch mpi' starts processes on one"
+says "this task has 2 nodes, but 'det launch mpi' starts processes on one node only"
 ok 'on one node it is a process with a replica a slot' create script -f --config resources.slots_per_trial=2 \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
 same 'exactly one' 1 "$(grep -c "tensorflow_distributed 2 \['train.py'\]" "$OUT")"

@@ -308,7 +308,7 @@ ok '... saves checkpoints' patiently has_saved
 ok '... is paused' det e pause "$PAUSED"
 soon '... stops' is_state PAUSED "$PAUSED"
 ok '... goes on' det e activate "$PAUSED"
-goes_on() { said "$PAUSED" 'going on after ' | grep -v 'after 0 batches'; }
+goes_on() { said "$PAUSED" 'continuing after ' | grep -v 'after 0 batches'; }
 ok '... where it was' patiently goes_on
 ok '... is given up' det e kill "$PAUSED"
 
@@ -316,7 +316,7 @@ ok '... is given up' det e kill "$PAUSED"
 
 det e wait "$WRONG" >/dev/null 2>&1
 same 'a metric that nobody reports fails the trial' ERROR "$(state "$WRONG")"
-ok '... and says which there are' said "$WRONG" "the searcher's metric 'f1' is not among what validation gives: val_accuracy, val_loss"
+ok '... and says which there are' said "$WRONG" "the searcher's metric 'f1' is not among the validation metrics: val_accuracy, val_loss"
 det e wait "$RAISES" >/dev/null 2>&1
 same 'an exception of ones own does' ERROR "$(state "$RAISES")"
 ok '... with its line' said "$RAISES" 'raise KeyError("no such column")'

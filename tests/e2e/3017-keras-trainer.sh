@@ -183,7 +183,7 @@ until_true is_state PAUSED 3 || until_true is_state PAUSED 3
 ok 'it goes on' det e activate 3
 ok 'and completes' det e wait 3
 log 3
-says 'going on after 6 batches, 1 epochs'
+says 'continuing after 6 batches, 1 epochs'
 same 'with the same bits' "$(weights 2)" "$(weights 3)"
 
 # ---- a source trial, its model, and the profiler

@@ -9,7 +9,7 @@ need_tensorflow
 platform --slots 2
 ROOT=$(cd "$HERE/../.." && pwd)
 
-# What is here has TensorFlow already.
+# The environment of the tests has TensorFlow already.
 example() { # NAME CONFIGURATION [ARGS...]: submits it; $ID is its number
     [ -d "$1" ] || cp -r "$ROOT/examples/$1" .
     sed -i '/requirements: requirements.txt/d' "$1/$2.yaml"

@@ -85,7 +85,7 @@ ends_well() { det e wait "$1" || { det e logs "$1" | tail -30; return 1; }; }
 ok '... to its end' ends_well 1
 det e logs 1 >"$OUT"
 says "begins at 0 of ['--my-arg', '7']"
-says 'going on after'
+says 'continuing after'
 says 'trained [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] and 600 batches'
 says 'model.compile() with metrics as third argument is of Keras 2 and still understood'
 det trial metrics 1 --csv >metrics.csv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Trials by their class: `entrypoint: model_def:Trial`.  Who starts how many processes, how user code
+# Trials by their class: `entrypoint: model_def:Trial`.  How many processes are started, how user code
 # fails, and the same without a master.  The trial is one of our own: no framework is needed.
 . "$(dirname "$0")/lib.sh"
 need python3 jq
@@ -84,8 +84,8 @@ ok 'a search has its first trial here' det e create --local=runs/search model/co
     --config 'hyperparameters={lr: {type: categorical, vals: [1, 2, 3, 4, 5, 6, 7, 8]}}' \
     --config searcher.name=grid --config reproducibility.experiment_seed=3 --config resources.slots_per_trial=2
 first=$(sed -n 's/process 0 of 1 \([1-8]\) None None/\1/p' "$OUT")
-says "searcher 'grid': only its first trial runs here"
-says 'slots_per_trial is 2: here it is one process'
+says "searcher 'grid': only the first trial runs here"
+says 'slots_per_trial is 2: here the trial is one process'
 ok 'inside of a task, too' env DET_ALLOCATION_ID=1.1 DET_RUN_DIR=/nowhere DET_LAUNCH=mpi \
     det e create --local=runs/inside model/const.yaml model
 says_line 'process 0 of 1 0.5 None None'
@@ -97,9 +97,9 @@ if command -v mpirun >/dev/null; then
     says_line '[rank=0] process 0 of 1 0.5 mpi None'
 fi
 fails 11 'a test needs no master' det e create --test model/const.yaml model
-says 'say --local --test'
+says 'use --local --test'
 fails 2 'nor does it fork' det e create --local --fork 1
-says '--local and --fork exclude each other'
+says '--local and --fork cannot be used together'
 
 here() { det e create --local=runs/bad model/const.yaml model --config "entrypoint=model_def:$1"; }
 fails 1 'user code that raises fails' here Broken
@@ -108,21 +108,23 @@ says 'self.context.get_hparam("width")'
 says_line "ValueError: there is no hyperparameter 'width'; there are: lr"
 says_not 'harness.py'
 says_not '_trial.py'
+ok 'its run has failed' det e list --local=runs/bad --csv
+says '1,model,ERROR'
 fails 3 'an exit is kept' here Quits
 fails 2 'what is no trial is refused' here Other
-says_line "determined: 'model_def:Other' is no trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial of a front end"
+says_line "determined: 'model_def:Other' is not a trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial of a front end"
 fails 2 'what is not there too' here Nobody
 says_line "determined: the module 'model_def' has no 'Nobody'; its trials are: Broken, Invalid, Quits, Trial"
 fails 2 'or not complete' here Base
-says "cannot be run yet: it has no __init__"
+says "cannot be run: it does not define __init__"
 fails 2 'a module that is not there' det e create --local=runs/bad model/const.yaml model --config entrypoint=model:Trial
-says_line "determined: the entrypoint names the module 'model', and there is no 'model' in the model definition: it has model_def.py"
+says_line "determined: the entrypoint names the module 'model', but there is no 'model' in the model definition: it has model_def.py"
 mkdir package
 cp model/const.yaml package
 sed -i '/entrypoint/d' package/const.yaml
 cp model/model_def.py package
 fails 2 'no entrypoint and no package' det e create --local=runs/bad package/const.yaml package
-says 'the model definition no __init__.py'
+says 'the model definition has no __init__.py'
 echo 'from .model_def import Trial; import model_def' >package/__init__.py
 ok 'the one trial of the folder is its entrypoint' det e create --local=runs/package package/const.yaml package
 says_line 'process 0 of 1 0.5 None None'
@@ -145,7 +147,7 @@ says_not 'harness.py'
 ok 'odd hyperparameters end it' create model --config entrypoint=model_def:Invalid
 det e wait "$ID" >/dev/null 2>&1
 det e logs "$ID" >"$OUT"
-says 'these hyperparameters cannot be trained with: the learning rate is odd'
+says 'these hyperparameters cannot be trained: the learning rate is odd'
 says_not 'Traceback'
 if [ "$(det slot list --csv | grep -c ,)" -lt 3 ] || ! command -v mpirun >/dev/null; then
     skip 'two slots are two processes' 'there are not two slots, or no mpirun'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Jobs: programs that train nothing, with data, a folder, logs and a state of their own.
+# Generic jobs, with data, a folder, logs and a state.
 . "$(dirname "$0")/lib.sh"
 need python3
 platform --slots 2
@@ -38,9 +38,9 @@ if [ -e "$(dirname "$DET")/python/determined/_det.abi3.so" ]; then
     ok 'the job of the document runs, and is followed to its end' det job run -f batch_inference.yaml .
     says "data {'trial_id': 777, 'batch_size': 64} type GENERIC slots [0]"
     says "a trial's variables: []"
-    says "no trial: this task is a job, not a training: only trials have 'trial'"
+    says "no trial: this task is a job, not a trial: only trials have 'trial'"
     says 'preempted: False'
-    says 'no report: this task is a job, not a training'
+    says 'no report: this task is a job, not a trial'
     says 'is COMPLETED'
 else
     skip 'the job of the document runs' 'the Python package is not built'
@@ -60,7 +60,7 @@ ok 'its configuration is complete' det task config "$FIRST"
 says 'trial_id: 777'
 says 'preemption_timeout: 10'
 ok 'what is over is not listed' det task list
-says 'nothing runs or waits'
+says 'no task is running or waiting'
 ok 'unless all is asked for' det task list --all
 says "$FIRST"
 ok 'the same again, with other data' det task fork "$FIRST" --config data.batch_size=8 -f
@@ -116,7 +116,7 @@ ok 'pausing it changes nothing' det task pause "$POLITE"
 says_line "task $POLITE was already PAUSED"
 soon 'the next one has begun' grep -qF "run $NEXT.1" "$HOME/polite"
 fails 5 'which may not be paused' det task pause "$NEXT"
-says 'not to be paused'
+says 'cannot be paused'
 ok 'it can be killed' det task kill "$NEXT"
 soon 'and is CANCELED' is_job "$NEXT" CANCELED
 ok 'so can the experiment' det e kill 1

@@ -199,7 +199,7 @@ same '... with every batch once: means of four' '1.5 5.5 9.5 13.5 17.5 21.5' \
 same '... validated after each epoch' '4 8 12 16 20 24' \
     "$(det t metrics "$TRIAL" --csv | grep ',validation,validation_loss,' | cut -d, -f3 | xargs)"
 det e logs "$TODAY" >"$OUT"
-says 'going on after 11 batches, 2 epochs'
+says 'continuing after 11 batches, 2 epochs'
 
 # ---- by class
 
@@ -215,4 +215,4 @@ says 'model_def.py", line'
 says_not '_loop.py'
 fails 1 'the other, too' det e wait "$ID"
 det e logs "$ID" >"$OUT"
-says "'model_def:Unfinished' cannot be run yet: it has no train_batch"
+says "'model_def:Unfinished' cannot be run: it does not define train_batch"

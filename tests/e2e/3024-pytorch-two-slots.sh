@@ -99,5 +99,5 @@ same 'with the same weights and metrics' 1 "$(echo "$WHOLE" | cut -d' ' -f2- | u
 same 'every record counts once' 9.0 "$(echo "$WHOLE" | head -1 | cut -d' ' -f3)"
 ok 'a script does too, and goes on when a rank was killed' create model -f --config 'entrypoint=python3 train.py' \
     --config max_restarts=1 --config hyperparameters.dies="$T/died"
-says 'rank 1 was killed by signal 9 (Killed); all ranks are taken down'
+says 'rank 1 was killed by signal 9 (Killed); all ranks are ended'
 same 'to the very same end' "$WHOLE" "$(ends)"

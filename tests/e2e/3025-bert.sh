@@ -20,7 +20,7 @@ ok 'it goes on' det e activate 1
 ends_well() { det e wait "$1" || { det e logs "$1" | tail -30; return 1; }; }
 ok '... to its end' ends_well 1
 det e logs 1 >"$OUT"
-says 'going on after'
+says 'continuing after'
 det trial metrics 1 --csv >metrics.csv
 same 'each epoch is validated once' 3 "$(grep -c ',validation,eval_accuracy,' metrics.csv)"
 same '... in steps of batches' '32 64 96' "$(sed -n 's/.*,validation,batches,//p' metrics.csv | xargs)"

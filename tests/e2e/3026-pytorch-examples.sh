@@ -10,7 +10,7 @@ platform --slots 2
 ROOT=$(cd "$HERE/../.." && pwd)
 
 created() { sed -n 's/^Created experiment //p' "$OUT"; }
-# What is here has PyTorch already.
+# The environment of the tests has PyTorch already.
 unequip() { sed -i '/^environment:/d; /requirements: requirements.txt/d' "$@"; }
 example() { # NAME CONFIGURATION [ARGS...]: submits it
     [ -d "$1" ] || cp -r "$ROOT/examples/$1" .
@@ -96,7 +96,7 @@ except RuntimeError as error:
 context.load_checkpoint_trial(OneVarPytorchTrial, trial_id=context.config_data["trial_id"])
 END
 fails 1 'what is not there is named' det job run batch_inference.yaml . -f --config data.trial_id=99
-says 'no training: context.training is not there'
+says 'no training: context.training does not exist'
 says 'trial 99'
 cd .. || exit 99
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# det launch torch_distributed and its Python name: one process a slot with torchrun's environment, on one node
+# det launch torch_distributed and its Python name: one process per slot with torchrun's environment, on one node
 # and on several, signals, and the one that fails.  No PyTorch is needed: what it would read is printed.
 . "$(dirname "$0")/lib.sh"
 unset C10D_PORT DET_LAUNCH OMP_NUM_THREADS GLOO_SOCKET_IFNAME 2>/dev/null || true
@@ -21,7 +21,7 @@ DEAF=$!
 # ---- ranks and their environment
 
 fails 2 'without a task it wants to know how many' det launch torch_distributed -- true
-says 'say -n N'
+says 'give -n N'
 ok 'three processes' env C10D_PORT=1234 TORCHELASTIC_USE_AGENT_STORE=True "$DET" launch torch_distributed -n 3 -- ./tell.sh --my-arg 'a b'
 says_line '[rank=0] 0 of 3, 0 of 3, 0 of 1, 0 of 1 --my-arg a b'
 says_line '[rank=2] 2 of 3, 2 of 3, 0 of 1, 0 of 1 --my-arg a b'
@@ -65,19 +65,19 @@ ok 'outside of tasks nodes are named' det launch torch_distributed -n 1 --nnodes
 says_line '[rank=1] 1 of 2, 0 of 1, 1 of 2, 1 of 2 '
 says_line '[rank=1] meets at there:5, chief there'
 fails 2 'which one must be said' det launch torch_distributed -n 1 --nnodes 2 -- true
-says 'which of 2 nodes is this? say --node-rank N'
+says 'the rank of this node among 2 is unknown: give --node-rank N'
 fails 2 'and where the first is' det launch torch_distributed -n 1 --nnodes 2 --node-rank 0 -- true
-says 'say --master-addr HOST'
+says 'give --master-addr HOST'
 fails 2 'a node that is none of them' det launch torch_distributed -n 1 --nnodes 2 --node-rank 2 -- true
-says '--node-rank is 2; of 2 nodes it is 0 to 1'
+says '--node-rank is 2; with 2 nodes, expected 0 to 1'
 
 # ---- failures
 
 fails 7 'a rank that fails ends all' det launch torch_distributed -n 3 -- sh -c '[ "$RANK" != 1 ] || exit 7; sleep 600'
-says_line 'det: rank 1 exited with 7; all ranks are taken down'
+says_line 'det: rank 1 exited with 7; all ranks are ended'
 says_not 'det: rank 0'
 fails 137 'a rank that is killed too' det launch torch_distributed -n 3 -- sh -c '[ "$RANK" != 2 ] || kill -9 $$; sleep 600'
-says_line 'det: rank 2 was killed by signal 9 (Killed); all ranks are taken down'
+says_line 'det: rank 2 was killed by signal 9 (Killed); all ranks are ended'
 fails 5 'the cause is read before what it brings about' det launch torch_distributed -n 2 -- sh -c '
 [ "$RANK" != 1 ] || { until [ -e effect.ready ]; do sleep 0.05; done; echo the cause; exit 5; }
 trap "echo its effect; exit 1" TERM; : >effect.ready; while :; do sleep 0.05; done'
@@ -110,7 +110,7 @@ wait "$LAUNCH"
 same 'and their end by it is told' 129 $?
 wait "$DEAF"
 same 'one that does not listen is killed, with what it started' 9 $?
-same 'and the one that failed is named' 'det: rank 1 exited with 9; all ranks are taken down' "$(cat deaf)"
+same 'and the one that failed is named' 'det: rank 1 exited with 9; all ranks are ended' "$(cat deaf)"
 launch :
 slay "$LAUNCH"
 wait "$LAUNCH" 2>/dev/null

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# det ui: runs without a master in the pages of one, live, and only shown.
+# det ui: shows runs without a master in the WebUI, live and read-only.
 . "$(dirname "$0")/lib.sh"
 need cc curl jq
 BUILD=$(cd "$(dirname "$DET")" && pwd)
@@ -7,7 +7,7 @@ ROOT=$(cd "$HERE/../.." && pwd)
 unset DISPLAY WAYLAND_DISPLAY 2>/dev/null || true
 
 fails 4 'without a folder, a run or a master there is nothing to show' det ui
-says 'no runs without a master'
+says 'no offline runs'
 says "'det serve'"
 fails 4 'nor is there in a folder that is not there' det ui nowhere
 says "there is no folder 'nowhere'"
@@ -44,7 +44,7 @@ soon 'with what they have printed' sh -c "curl -sf '$AT/api/v1/trials/1/logs' | 
 soon 'and reported' is /api/v1/trials/2 .trial.totalBatchesProcessed 100
 same 'nothing can be changed' 403 "$(curl -s -o said -w '%{http_code}' -X POST "$AT/api/v1/experiments/1/archive")"
 OUT=$T/said
-says 'only shown'
+says 'read-only'
 OUT=$T/out
 
 # ---- live

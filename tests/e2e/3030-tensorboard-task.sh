@@ -52,7 +52,7 @@ same 'nobody gets it without a session' 401 "$(curl -s -o /dev/null -w '%{http_c
 ok 'it is listed' det tb list
 says RUNNING
 ok 'its log is there' det tensorboard logs "$BOARD"
-says 'of python3 is used'
+says 'of python3'
 ok 'and its page is found again by a few digits' det tensorboard open "$(echo "$BOARD" | cut -c1-8)" --no-browser
 says "/proxy/$BOARD/"
 
@@ -74,7 +74,7 @@ IDLE=$(sed -n 's/^Launched TensorBoard //p' "$OUT")
 is_idle() { det task describe "$IDLE" --json | jq -e '.[0].taskState == "GENERIC_TASK_STATE_COMPLETED"'; }
 soon 'ends by itself' is_idle
 ok 'and says why' det tb logs "$IDLE"
-says 'nobody has looked for 1 s'
+says 'nobody has used TensorBoard for 1 s'
 
 # ---- what is wrong
 

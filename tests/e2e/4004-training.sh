@@ -10,7 +10,7 @@ if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
 fi
 platform --slots 3
 cp -r "$HERE/../../examples/core_api" ladder
-# The first run goes slowly, so that a pause comes before it saves by itself.
+# The first run is slow: the pause comes before it saves by itself.
 sed -i -e 's/sleep(0.02)/sleep(0.001 if latest_checkpoint else 0.2)/' ladder/2_checkpoints.py
 sed -i -e 's/20000000/det_get_info(det)->latest_checkpoint ? 1000000 : 200000000/' ladder/2_checkpoints.c
 trial_of() { det e list-trials "$1" --json | jq '.[0].id'; }

@@ -67,7 +67,7 @@ ok '--tail shows the last lines' det t logs 1 --tail 2
 same 'as many as asked for' 2 "$(grep -c . "$OUT")"
 says 'was terminated'
 same 'in their order' "$(det t logs 1 | tail -n 2)" "$(cat "$OUT")"
-fails 2 '--head and --tail exclude each other' det t logs 1 --head 1 --tail 1
+fails 2 '--head and --tail cannot be used together' det t logs 1 --head 1 --tail 1
 ok '--timestamp-after shows what came later' det t logs 1 --timestamp-after "$MIDDLE"
 says 'no level'
 says_not 'a plain line'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Many lines, long lines, and bytes that are no text.
+# Many lines, long lines, and bytes that are not text.
 . "$(dirname "$0")/lib.sh"
 platform
 folder many <<'END'

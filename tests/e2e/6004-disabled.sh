@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is disabled stays so, and who waits for it is told.
+# A disabled agent stays disabled, and an experiment that waits for it says so.
 . "$(dirname "$0")/lib.sh"
 need jq
 platform --slots 2

@@ -19,7 +19,7 @@ WAIT=$!
 soon 'a log is followed' grep -q 'step 1' follow
 slay "$(pid_of "$DATA/master.json")"
 touch "$HOME/go-1"
-soon 'the reader notices that the master is away' grep -q 'trying again' follow.err
+soon 'the reader notices that the master is away' grep -q 'retrying' follow.err
 touch "$HOME/go-2"
 platform
 soon 'and goes on with the next one' grep -q 'step 3' follow

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# SIGKILL for master and agent together: tasks, their output, who follows a log and who
-# waits for an end go on with the next ones; also when the master comes back elsewhere.
+# SIGKILL for master and agent together: tasks, their output, `logs -f` and `wait` continue with
+# the next ones; also if the master comes back at another address.
 . "$(dirname "$0")/lib.sh"
 need jq
 platform --slots 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What lies in a task's directory is damaged or gone: it is found out, said and contained.
+# Damaged or missing files in a task's directory are found, reported and contained.
 . "$(dirname "$0")/lib.sh"
 need jq
 platform --slots 4

@@ -92,7 +92,7 @@ folder fails <<'END'
 exit 3
 END
 fails 1 'a program that fails by itself' det resume-proof fails/const.yaml fails
-says 'undisturbed, ended as ERROR'
+says '(undisturbed) ended as ERROR'
 says 'det experiment logs'
 folder forgets <<'END'
 #!/bin/sh
@@ -107,7 +107,7 @@ sleep 0.4
 det checkpoint save state --steps 1 >/dev/null
 END
 fails 1 'one that saves too late' det resume-proof late/const.yaml late --kills 1 --seed 82
-says 'Not proven: no kill came behind its first checkpoint'
+says 'Not proven: no kill came after its first checkpoint'
 fails 4 'one that is not there' det resume-proof nothing.yaml late
 fails 2 'no kills' det resume-proof late/const.yaml late --kills 0
 
@@ -126,6 +126,6 @@ kill -TERM $pid
 wait $pid
 same 'a signal ends it' 143 $?
 cp interrupted "$OUT"
-says 'taking the experiments down'
+says 'stopping the experiments'
 soon 'and its experiment' sh -c "det e list -a --csv | sed -n '\$p' | grep 'sleeps.*,CANCELED,'"
 same 'which is hidden' '' "$(det e list --csv | grep sleeps)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tokens that are no good any more in the middle of a run: the master's key was replaced,
+# Tokens that become invalid in the middle of a run: the master's key was replaced,
 # the owner of the trial is inactive, the session of the command line has expired.  Nothing
 # that the trial said is lost, and nothing hangs.
 . "$(dirname "$0")/lib.sh"

@@ -5,7 +5,7 @@
  *   events DIR STEP        the same run goes on at STEP after it was killed, and is
  *                          killed again: it ends without a close
  *
- * What it writes is known to read_events.py. */
+ * read_events.py knows what it writes. */
 #include <det/det.h>
 
 #include <math.h>

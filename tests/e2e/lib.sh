@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# lib.sh - what every end-to-end test begins with: `. "$(dirname "$0")/lib.sh"`
+# lib.sh - every end-to-end test starts with it: `. "$(dirname "$0")/lib.sh"`
 #
 # A test is a script of sentences: `ok 'what holds' command...` runs the command and prints
-# one line of TAP.  Each script has a directory, a home and a platform of its own, on a free
-# port; everything is taken down when it ends, and a process that is left over fails it.
+# one line of TAP.  Each script has its own directory, home and platform on a free port.  When
+# it ends, everything is stopped and removed; a process that is left over fails the test.
 #
 # Sentences
 #   ok SENTENCE COMMAND...          the command succeeds
@@ -13,10 +13,11 @@
 #   same SENTENCE WANTED GOT        two texts are equal
 #   soon SENTENCE COMMAND...        it succeeds within 30 s
 #   skip SENTENCE WHY               cannot be tested here
-#   need PROGRAM...                 skips the whole script where one is missing
-#   need_tensorflow                 ... and where TensorFlow is; else `python3` has it, also in
-#                                   tasks (call it before `platform`), see below
+#   need PROGRAM...                 skips the whole script if a program is missing
+#   need_tensorflow                 ... or if TensorFlow is missing.  After it `python3` has
+#                                   TensorFlow, also in tasks; call it before `platform`
 #   need_torch                      the same with PyTorch
+# tools/run-tests counts a script that is skipped as a whole as failed.
 #
 # Things
 #   platform [ARGS...]          starts `det serve` (with ARGS) and waits for it
@@ -28,14 +29,31 @@
 #   api METHOD PATH [BODY]      calls it (logged in); prints the body, then the status
 #   until_true COMMAND...       repeats the command until it succeeds (30 s at most)
 #   slay PID                    kills it with SIGKILL and waits until it is dead
-#   is_dead PID                 ... which this tells, also of one that is not its child
-#   ours                        prints the processes that this script has brought about
+#   is_dead PID                 whether the process is dead; it need not be a child
+#   ours                        prints the processes that this script has started
+#   as_nobody ARGS...           runs `det ARGS...` as a user who is not root
+#
+# Variables that a script sets before it reads this file
+#   IN_MEMORY=1                 its files are in memory, if there is room: it does not wait for
+#                               the disk
+#   ORDINARY_USER=1             it runs as a user who is not root: nobody, if root starts it
 set -u
 DET=${DET:?DET must name the program}
 PATH=$(dirname "$DET"):$PATH
+export DET_CHECK_INVARIANTS=1 # every master checks its core after every event
 HERE=$(cd "$(dirname "$0")" && pwd)
-# A script that sets IN_MEMORY before it reads this has its files in memory, where there is
-# enough of it and programs may lie there: what it waits for then is not the disk.
+# Runs a copy of the script as nobody: the tree may be in a directory that only its owner may enter.
+if [ -n "${ORDINARY_USER-}" ] && [ "$(id -u)" = 0 ]; then
+    copy=$(mktemp -d)
+    cp "$DET" "$0" "$HERE/lib.sh" "$copy"
+    chmod 755 "$copy" "$copy"/*
+    (cd "$copy" && HOME=/nonexistent PATH=/usr/local/bin:/usr/bin:/bin DET=$copy/$(basename "$DET") \
+        setpriv --reuid=65534 --regid=65534 --clear-groups sh "$copy/$(basename "$0")")
+    code=$?
+    rm -rf "$copy"
+    exit $code
+fi
+# Whether memory has room for files, and programs may be run there.
 in_memory() {
     [ "$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')" -gt 1000000 ] 2>/dev/null || return 1
     try=$(mktemp /dev/shm/det-e2e.XXXXXX) || return 1
@@ -64,30 +82,32 @@ OUT=$T/out
 TOKEN=
 : >"$OUT"
 
-# By the home they were started with: no other platform of this machine has it, and a
-# process cannot lose it by going into a session of its own.
+# Finds them by their home: no other platform of this machine has it, and a process keeps it in a
+# session of its own.
 ours() {
     (
-        HOME=/ # not these two themselves
+        HOME=/ # not grep and cut
         grep -lzsxF "HOME=$T/home" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
     )
 }
 
-# Also when nobody has asked for its exit status yet; but not while one of its threads
-# still is on its way out and holds its files.
+# A zombie is dead, but not while one of its threads still ends and holds its files.
 is_dead() {
     ! kill -0 "$1" 2>/dev/null && return
     grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null && [ "$(ls "/proc/$1/task" | wc -l)" -le 1 ]
 }
 
-# As somebody who may not do everything; the build may lie where only its owner can look.
+# Root runs a copy as nobody: the build may be in a directory that only its owner may enter.
 as_nobody() {
+    if [ "$(id -u)" != 0 ]; then
+        env HOME=/nonexistent "$DET" "$@"
+        return
+    fi
     cp "$DET" "$T/det-of-all"
     chmod 755 "$T" "$T/det-of-all"
     setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent "$T/det-of-all" "$@"
 }
 
-# SIGKILL, and wait until it has had its effect.
 slay() {
     kill -9 "$1"
     until_true is_dead "$1"
@@ -99,7 +119,7 @@ finish() {
     code=$?
     det stop >/dev/null 2>&1 || true
     tries=0
-    until is_alone || [ $tries -ge 400 ]; do # tasks may save when they are asked to end
+    until is_alone || [ $tries -ge 400 ]; do # tasks may save when they are told to stop
         tries=$((tries + 1))
         sleep 0.05
     done
@@ -204,10 +224,9 @@ skip_all() {
     exit 0
 }
 
-# TensorFlow is found first on PATH, as is what tests use beside it (tests/requirements.txt).
-# The data sets of Keras are drawn and small (determined.keras.datasets), on one thread, so that
-# results are the same every time.  What is set here tasks find as well: the agent hands its
-# environment on.
+# Puts the environment of tests/requirements.txt first on PATH.  The data sets of Keras are generated
+# and small (determined.keras.datasets); one thread makes the results repeatable.  Tasks get these
+# variables too: the agent passes its environment on.
 need_tensorflow() {
     need python3
     build=$(cd "$(dirname "$DET")" && pwd)

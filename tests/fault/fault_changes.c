@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_changes.c - a page that listens to changes, with each allocation of the master
- * failing in turn: what was acknowledged is told, or the page is told to look at
- * everything again. */
+/* fault_changes.c - a page listens to changes while each allocation of the master fails
+ * in turn: the page hears of every acknowledged change, or is told to load everything
+ * again. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "tests/fault/master_bed.h"
 
 static const char config[] = "{\"config\":\"name: t\\nentrypoint: x\\n"

@@ -2,12 +2,12 @@
 /* fault_cli.c - a folder is packed whole or not at all. */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "cli/create/pack.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "cli/pack.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 
 #include "tests/fault/sweep.h"
 
@@ -46,7 +46,7 @@ static det_status pack_into(struct io *io, struct buf *out, struct err *err)
     return st ? st : out->status;
 }
 
-static void tell_of_a_folder(struct sweep *sweep)
+static void pack_with_fault(struct sweep *sweep)
 {
     CLEANUP(buf_done) struct buf whole = BUF_INIT;
     CLEANUP(buf_done) struct buf packed = BUF_INIT;
@@ -69,5 +69,5 @@ static void tell_of_a_folder(struct sweep *sweep)
 
 TEST(a_folder_is_packed_whole_or_not_at_all)
 {
-    sweep_run("folder", tell_of_a_folder, SWEEP_MEMORY, INT64_MAX);
+    sweep_run("folder", pack_with_fault, SWEEP_MEMORY, INT64_MAX);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_damage.c - files that were cut short or have a flipped bit: found, said, and
- * kept from spreading; a disk that fills and is emptied again. */
+/* fault_damage.c - truncated files and flipped bits: they are found, reported and
+ * contained; a disk that fills and is emptied again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "base/rng.h"
 #include "core/event.h"
 #include "master/master.h"
-#include "store/db.h"
+#include "store/engine/db.h"
 #include "tests/fault/master_bed.h"
 
 static const char experiment[] =
@@ -61,8 +61,8 @@ static const char *const paths[] = {
     "/api/v1/trials/1/logs", "/api/v1/job-queues-v2",
 };
 
-/* Starts and reads everything.  What is damaged is said (DET_CORRUPT, 500, the file and
- * the way out), what is not may work; nothing hangs and nothing crashes. */
+/* Starts and reads everything.  Damage is reported (DET_CORRUPT, 500, the file and the
+ * remedy); undamaged data may work; nothing hangs and nothing crashes. */
 static bool use_damaged(struct bed *bed)
 {
     struct err err = {0};
@@ -217,8 +217,8 @@ static int64_t count_experiments(struct bed *bed)
     return json_i64(json_path(reply, "pagination.total"), -1);
 }
 
-/* As long as there is no room everything new is refused, in one sentence, and
- * everything old can be read; with room again all goes on in the same process. */
+/* On a full disk the master refuses new data with one sentence, and old data can be
+ * read.  When there is room again, the same process continues. */
 TEST(on_a_full_disk_new_work_stops_and_goes_on_when_there_is_room)
 {
     struct bed bed;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_job.c - the master through the life of a job, with each write, sync, call and
- * allocation going wrong in turn. */
+/* fault_job.c - the life of a generic job, while each write, sync, call and allocation
+ * of the master fails in turn. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "tests/fault/master_bed.h"
 
 enum { SECOND = 1000000 };
@@ -67,7 +67,7 @@ static void drop_double(struct life *life)
             continue;
         bed_tell(bed, AS_USER, bed->user, bed_printf(bed, "/api/v1/tasks/%s/kill", id),
                  "{}");
-        bed->epoch = NULL; /* an agent that has nothing, so that nothing runs */
+        bed->epoch = NULL; /* an agent without tasks: nothing runs */
         bed_hello(bed);
     }
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_libdet.c - the run file and the remembered sessions: the old one or the new
- * one, whatever goes wrong while it is written. */
+/* fault_libdet.c - writes the run file and the session file while faults strike:
+ * afterwards the old or the new content is there. */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "libdet/auth.h"
-#include "libdet/runfile.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "libdet/client/auth.h"
+#include "libdet/client/runfile.h"
 
 #include "tests/fault/sweep.h"
 
@@ -41,7 +41,7 @@ static void check_refusal(const struct sweep *sweep, det_status status,
         CHECK_EQ(status, sweep->how == FAULT_FULL ? DET_FULL : DET_IO);
 }
 
-/* Which of the two is there: 0 or 1; whole in either case. */
+/* Which of the two is there, 0 or 1; it must be complete. */
 static int which_run(struct io *io)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -77,7 +77,7 @@ static void tell_of_a_run_file(struct sweep *sweep)
     io_free(io);
 }
 
-/* The token that is remembered, or NULL. */
+/* The stored token, or NULL. */
 static const char *token_of(struct io *io, const char *url, const char *user,
                             struct arena *mem)
 {
@@ -139,8 +139,8 @@ TEST(no_session_is_forgotten_while_another_is_remembered)
     sweep_run("sessions", tell_of_sessions, SWEEP_FILES | SWEEP_MEMORY, INT64_MAX);
 }
 
-/* Cut at every length and with every bit flipped: it is a run file, or it is said not
- * to be one; a session is there, or it is not. */
+/* Truncated at every length and with every bit flipped: it is read as a run file or
+ * refused; a session is found or not. */
 TEST(damaged_files_are_noticed_or_count_as_empty)
 {
     static const char path[] = "/d/master.json";

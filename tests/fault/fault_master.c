@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_master.c - the master through the life of an experiment, with each write, sync,
- * call and allocation going wrong in turn. */
+/* fault_master.c - the life of an experiment, while each write, sync, call and
+ * allocation of the master fails in turn. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "tests/fault/master_bed.h"
 
 enum { STEPS = 4, UUID_LEN = 37, SECOND = 1000000 };
@@ -268,8 +268,8 @@ static void tell_of_a_login(struct sweep *sweep)
     bed_close(&life.bed);
 }
 
-/* Whoever has a session is told so, or that it could not be found out; not that it is
- * nobody. */
+/* A caller with a session gets its account or a failed lookup; the master never calls
+ * it anonymous. */
 static void tell_of_a_look(struct sweep *sweep)
 {
     struct life life = {0};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_ring.c - what the ring has accepted is read once, in order, whatever fails. */
+/* fault_ring.c - every accepted record is read once, in order, whatever fails. */
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "libdet/ring.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "libdet/ring/ring.h"
 
+#include "libdet/ring/ring_reader.h"
 #include "tests/fault/sweep.h"
 
 enum { REPORTS = 60, PAYLOAD = 400, TRIES = 8 };
@@ -16,9 +17,10 @@ struct world {
     struct io *io;
     struct ring *ring;
     struct ring_reader *reader;
-    uint32_t accepted; /* heard to be in the ring */
+    uint32_t accepted; /* accepted by the ring */
     uint32_t seen;     /* read, in order */
-    bool is_again;     /* a new reader begins behind what it knows to be stored */
+    bool is_again;     /* a new reader starts after the last record known to be
+                          stored */
 };
 
 static const struct ring_config *config_of(struct world *w, struct ring_config *config)
@@ -100,7 +102,7 @@ static void look_at(struct world *w, const struct buf *out)
     }
 }
 
-/* Everything that is there now. */
+/* Reads everything. */
 static void drain(struct world *w)
 {
     for (int i = 0; i < 10 * TRIES && !fault_is_dark(); i++) {
@@ -155,7 +157,7 @@ static void tell_of_a_ring(struct sweep *sweep)
         w.is_again = true;
     }
     drain(&w);
-    /* Nothing is synced: who loses the machine loses the task with it. */
+    /* Nothing is synced: a power failure loses the task anyway. */
     CHECK(w.seen >= w.accepted || sweep->how == FAULT_POWER);
     close_both(&w);
     io_free(w.io);

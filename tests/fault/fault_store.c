@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault_store.c - the store alone: group commits, packing of metrics and logs, expiry
- * of logs, and the migration of an old database, each with every operation going wrong
- * in turn. */
+ * of logs, and the migration of an old database, while each operation fails in turn. */
 #include <inttypes.h>
 
+#include "base/thread/executor.h"
+#include "store/engine/db.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/trial.h"
+#include "store/log/log_add.h"
+#include "store/log/log_compact.h"
+#include "store/log/log_line.h"
+#include "store/log/log_read.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/metric_cursor.h"
+#include "store/metric/metric_summary.h"
+#include "store/setting.h"
+#include "store/store.h"
+#include "tests/fault/sweep.h"
 #include "tests/unit/store/old_schema.h"
 #include "tests/unit/store/world.h"
-
-#include "tests/fault/sweep.h"
 
 enum { ROUNDS = 5, REPORTS = 60, LINES = 40, TRIES = 20, DAY_S = 86400 };
 #define SECOND INT64_C(1000000)
@@ -16,7 +28,7 @@ struct shop {
     struct sweep *sweep;
     struct io *io;
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
     bool is_dead;
     int answers;
@@ -36,7 +48,7 @@ static void on_fatal(void *arg, const char *sentence)
 static void shop_close(struct shop *shop)
 {
     if (shop->exec)
-        exec_free(shop->exec);
+        executor_free(shop->exec);
     store_close(shop->store);
     shop->exec = NULL;
     shop->store = NULL;
@@ -57,7 +69,7 @@ static det_status shop_try_open(struct shop *shop, struct err *err)
                                   .readers = 2,
                                   .on_fatal = on_fatal,
                                   .arg = shop};
-    det_status st = exec_single_new(&shop->clock, 1, &shop->exec, err);
+    det_status st = executor_single_new(&shop->clock, 1, &shop->exec, err);
 
     config.exec = shop->exec;
     return st ? st : store_open(&config, &shop->store, err);
@@ -121,7 +133,7 @@ struct deed {
     int64_t number;
     int answers;
     bool did;
-    bool is_refused; /* it refuses itself, and is undone alone */
+    bool is_refused; /* it fails and is rolled back alone */
 };
 
 static det_status run_deed(struct write_job *job, struct db *db, struct err *err)
@@ -149,7 +161,8 @@ static void check_failure(struct shop *shop, const struct deed *deed)
         CHECK_EQ(deed->job.status, DET_IO);
 }
 
-/* Whether the group was heard to be done; each is answered once, whatever happens. */
+/* Whether the group was answered with success.  Each job is answered once in any
+ * case. */
 static bool try_group(struct shop *shop, struct deed *deed, int count)
 {
     bool is_done = true;
@@ -161,7 +174,7 @@ static bool try_group(struct shop *shop, struct deed *deed, int count)
         deed[i].answers = 0;
         store_write(shop->store, &deed[i].job);
     }
-    while (exec_pump(shop->exec))
+    while (executor_pump(shop->exec))
         continue;
     for (int i = 0; i < count; i++) {
         CHECK_EQ(deed[i].answers, 1);
@@ -228,7 +241,7 @@ static det_status add_report(struct deed *deed, struct db *db, struct err *err)
     return store_metric_add(db, &report, &mem, &is_new, err);
 }
 
-/* A line a day: half of them are old. */
+/* One line per day; half of them are old. */
 static det_status add_line(struct deed *deed, struct db *db, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -297,7 +310,7 @@ static void print_lines(struct shop *shop, struct buf *out)
     store_reader_give(shop->store, db);
 }
 
-/* Whole, as far as SQLite can tell. */
+/* Undamaged, says SQLite. */
 static void check_whole(struct shop *shop)
 {
     struct db *db = reader(shop);
@@ -310,7 +323,7 @@ static void check_whole(struct shop *shop)
     store_reader_give(shop->store, db);
 }
 
-/* Once more without power: what was answered was durable. */
+/* Again with a power loss: answered rows are durable. */
 static void lose_power(struct shop *shop)
 {
     io_crash(shop->io);
@@ -363,7 +376,7 @@ static void tell_of_groups(struct sweep *sweep)
     shop_done(&shop);
 }
 
-/* One job among others refuses itself: it alone is taken back, also without memory. */
+/* One job of a group fails: only it is rolled back, also without memory. */
 static void tell_of_a_refusal(struct sweep *sweep)
 {
     struct deed group[] = {
@@ -406,7 +419,7 @@ static det_status expire_logs(struct deed *deed, struct db *db, struct err *err)
     return st;
 }
 
-/* Packing changes nothing that can be read; expiry takes old lines and no others. */
+/* Packing does not change what is read; expiry removes old lines and no others. */
 static void tell_of_packing(struct sweep *sweep)
 {
     CLEANUP(buf_done) struct buf before = BUF_INIT;
@@ -429,7 +442,7 @@ static void tell_of_packing(struct sweep *sweep)
         continue;
     while (do_one(&shop, pack_logs, 0))
         continue;
-    shop_close(&shop); /* the log is moved into the file */
+    shop_close(&shop); /* moves the log into the file */
     shop_revive(&shop);
     sweep_end(sweep);
     lose_power(&shop);
@@ -438,7 +451,8 @@ static void tell_of_packing(struct sweep *sweep)
     CHECK_STR(after.data, before.data);
     print_lines(&shop, &lines);
     CHECK_HAS(lines.data, "40 line 39\n");
-    CHECK_HAS(lines.data, "line 19\n"); /* of day 976; the last to stay is of 970 */
+    CHECK_HAS(lines.data,
+              "line 19\n"); /* of day 976; the oldest kept line is of day 970 */
     CHECK(!strstr(lines.data, "line 17\n"));
     shop_done(&shop);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_table.c - the table of experiments, and one thing done with several, with each
- * allocation, write and sync going wrong in turn: what was answered is in the table. */
+/* fault_table.c - the table of experiments and bulk actions, while each allocation,
+ * write and sync fails in turn: every acknowledged change is in the table. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "tests/fault/master_bed.h"
 
 enum { EXPERIMENTS = 3, TRIES = 40, SECOND = 1000000 };

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/task.h"
-#include "config/config.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
 #include "master/master.h"
 #include "master/master_impl.h"
+#include "net/memory/net_memory.h"
 
 enum { PORT = 8080, SECOND = 1000000, TRIES = 30, CALL_MS = 20000 };
 
@@ -61,7 +64,7 @@ static void end(struct bed *bed)
     }
     net_client_free(bed->client);
     net_free(bed->net);
-    exec_free(bed->exec);
+    executor_free(bed->exec);
     master_free(bed->master);
     bed->master = NULL;
     bed->client = NULL;
@@ -72,14 +75,15 @@ static void end(struct bed *bed)
 
 det_status bed_begin(struct bed *bed, struct err *err)
 {
-    struct master_config config = {.io = bed->io,
+    struct master_config config = {.checks_invariants = true,
+                                   .io = bed->io,
                                    .data_dir = "/data",
                                    .host = "127.0.0.1",
                                    .port = PORT,
                                    .tree = bed->config,
                                    .on_fatal = on_fatal,
                                    .arg = bed};
-    det_status st = exec_single_new(&bed->clock, ++bed->lives, &bed->exec, err);
+    det_status st = executor_single_new(&bed->clock, ++bed->lives, &bed->exec, err);
 
     if (!st)
         st = net_memory_new(bed->exec, bed->lives, &bed->net, err);
@@ -98,7 +102,7 @@ void bed_end(struct bed *bed)
     net_client_free(bed->client);
     net_free(bed->net);
     if (bed->exec)
-        exec_free(bed->exec);
+        executor_free(bed->exec);
     bed->client = NULL;
     bed->net = NULL;
     bed->exec = NULL;
@@ -175,8 +179,8 @@ static const char *const headers_of[] = {
     [AS_TASK] = "Grpc-Metadata-x-allocation-token: Bearer ",
 };
 
-/* What a fault may be answered with: memory and space come back, a disk that fails is
- * said to. */
+/* Checks the error that a fault may cause: out of memory and a full disk are temporary,
+ * a failing disk is named. */
 static void check_error(struct bed *bed, const char *path)
 {
     const char *sentence = json_str(json_path(bed->reply, "error.error"), "");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* master_bed.h - the whole master on the twins, for sweeps: one client, one agent, one
- * process, and a ledger of what they were told is done.
+ * process, and a ledger of everything that was acknowledged to them.
  *
- * Whoever calls goes on calling until it is heard.  A master that has died (the power
- * went, a sync failed) is started again in between, on the same files.  What is refused
- * while the master lives must not have happened; what was not answered may have. */
+ * A caller repeats its call until it is answered.  If the master has died (the power
+ * failed, a sync failed), it is started again on the same files.  A call that the
+ * master refuses must have no effect; a call without an answer may have one. */
 #ifndef TESTS_FAULT_MASTER_BED_H
 #define TESTS_FAULT_MASTER_BED_H
 
-#include "base/arena.h"
 #include "base/clock.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
 #include "net/net.h"
 #include "tests/fault/sweep.h"
 
@@ -20,7 +20,7 @@ struct bed {
     struct clock_manual clock;
     struct io *io;
     struct json *config;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_client *client;
     struct master *master;

@@ -37,7 +37,8 @@ static const struct way ways[] = {
 static const struct sweep *current;
 static const char *current_way;
 
-/* Who loses its power frees nothing: not a leak.  Weak: only where there is one. */
+/* A process that loses power frees nothing; that is not a leak.  Weak: only some builds
+ * have the leak sanitizer. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -117,7 +118,7 @@ static void tell_one(struct sweep *sweep, story_fn *tell, const struct way *way,
     current = NULL;
 }
 
-/* One of each stretch of the n, so that a sample reaches everywhere. */
+/* Takes one n from each of equal ranges: the sample covers the whole story. */
 static int64_t tell_way(struct sweep *sweep, story_fn *tell, const struct way *way,
                         int64_t most)
 {

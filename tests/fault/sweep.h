@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.h - a story told again and again, each time with another operation going wrong.
+/* sweep.h - repeats a story; in each run another operation fails.
  *
- * A story arranges a world, calls sweep_begin(), acts, calls sweep_end(), starts anew
- * what has died and checks that nothing was lost, doubled or left half done.  The sweep
- * first lets it run undisturbed and counts its operations of each kind; then, for every
- * way in which an operation can go wrong and for every n, it tells the story with the
- * n-th operation going wrong in that way.
+ * A story arranges a world, calls sweep_begin(), acts, calls sweep_end(), restarts
+ * whatever has died and checks that nothing was lost, doubled or left half done.  The
+ * sweep first runs it without faults and counts its operations of each kind.  Then, for
+ * every way in which an operation can fail and for every n, it runs the story with a
+ * failure of the n-th operation.
  *
  *   write    fails, is torn, finds the disk full, is the last before the power goes or
  *            the process dies
@@ -16,9 +16,9 @@
  *
  * `make test` takes a sample of the n, from a seed that is printed; SWEEP=all takes
  * all. SWEEP_SEED=k takes another sample.  A failure names its story, way and n:
- * SWEEP_ONLY='create/write/torn/17' tells that one alone.
+ * SWEEP_ONLY='create/write/torn/17' runs only that one.
  *
- * The checks of tests/support/test.h say, in here, also where the sweep stands. */
+ * A failed check of tests/support/test.h also prints the position of the sweep. */
 #ifndef TESTS_FAULT_SWEEP_H
 #define TESTS_FAULT_SWEEP_H
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/arena.h"
-#include "base/io.h"
-#include "data/archive.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "data/archive/archive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -4,10 +4,11 @@
  * written and read again.  The first byte says which. */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "store/level.h"
-#include "store/metric.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "store/metric/metric.h"
+#include "store/metric/metric_block.h"
+#include "store/series/level.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

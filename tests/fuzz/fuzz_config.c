@@ -4,11 +4,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "config/config.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/experiment_config.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "net/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/pattern.h"
-#include "store/log_chunk.h"
-#include "store/log_scan.h"
+#include "base/text/pattern.h"
+#include "store/log/log_chunk.h"
+#include "store/log/log_read.h"
+#include "store/log/log_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

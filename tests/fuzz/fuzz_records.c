@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
-#include "libdet/dataset.h"
-#include "libdet/records.h"
+#include "base/io/io.h"
+#include "libdet/data/dataset.h"
+#include "libdet/data/record_file.h"
 
 enum { MOST_BYTES = 1 << 16, MOST_RECORDS = 1000 };
 
@@ -19,16 +19,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     det_dataset *dataset;
     struct io *io;
 
-    if (size < RECORDS_HEADER || size > sizeof(bytes) || io_memory_new(&io, NULL))
+    if (size < RECORD_FILE_HEADER || size > sizeof(bytes) || io_memory_new(&io, NULL))
         return 0;
     memcpy(bytes, data, size);
-    memcpy(bytes, RECORDS_MAGIC, strlen(RECORDS_MAGIC));
-    records_put(bytes + 8, RECORDS_VERSION, 4);
-    records_put(bytes + 12, RECORDS_BLOCK, 4);
-    records_put(bytes + 32, size, 8);
-    records_put(bytes + RECORDS_CRC_AT, crc32c(0, bytes, RECORDS_CRC_AT), 4);
+    memcpy(bytes, RECORD_FILE_MAGIC, strlen(RECORD_FILE_MAGIC));
+    record_file_put(bytes + 8, RECORD_FILE_VERSION, 4);
+    record_file_put(bytes + 12, RECORD_FILE_BLOCK, 4);
+    record_file_put(bytes + 32, size, 8);
+    record_file_put(bytes + RECORD_FILE_CRC_AT, crc32c(0, bytes, RECORD_FILE_CRC_AT),
+                    4);
     if (!io_replace(io, "/set", bytes, size, false, NULL) &&
-        !records_open(io, "/set", &dataset, NULL)) {
+        !record_file_open(io, "/set", &dataset, NULL)) {
         for (int64_t i = 0; i < MOST_RECORDS && i < det_dataset_items(dataset); i++) {
             const void *record;
             size_t len;

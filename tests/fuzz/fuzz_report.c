@@ -4,8 +4,8 @@
  * guess, so that metrics also come without one. */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/mem.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
 #include "wire/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_ring.c - any bytes as the files of a ring: its reader and its writers cope.
+/* fuzz_ring.c - arbitrary bytes as the files of a ring, for its reader and its writers.
  *
- * The input is cut into files: a byte for which (0 the head, else the segment of that
- * number), two for how long, then the bytes. */
+ * The input is cut into files: one byte says which (0: the head, else the number of the
+ * segment), two bytes its length, then its bytes follow. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "libdet/ring.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "libdet/ring/ring.h"
+#include "libdet/ring/ring_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -35,7 +36,8 @@ static void lay_down(struct io *io, const uint8_t *bytes, size_t len)
     }
 }
 
-/* Whole records with rising numbers, and no more than the batch says. */
+/* Checks that records are complete, with rising numbers, and no more than the batch
+ * says. */
 static void read_some(struct ring_reader *reader, uint64_t *last)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT;
@@ -72,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         demand(!ring_open(&config, &ring, NULL));
     for (int i = 0; i < 4; i++) {
         read_some(reader, &last);
-        /* Beyond the numbers there are, or full by what it was told: refused. */
+        /* May be refused: the numbers may be used up, or the ring full according to the
+         * head. */
         (void)ring_put(ring, &(struct report){.payload = "{}", .len = 2}, NULL);
     }
     ring_rewind(reader);

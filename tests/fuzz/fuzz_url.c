@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/base64.h"
 #include "data/text.h"
+#include "data/time.h"
+#include "data/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

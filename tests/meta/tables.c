@@ -7,13 +7,16 @@
  *   {"table": "command", "words": "experiment label add", "summary": ...} */
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "cli/table_of_commands.h"
-#include "config/config.h"
-#include "config/key.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "cli/frame/command_row.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/parse.h"
+#include "config/explain.h"
+#include "config/keys/key.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
 #include "wire/route.h"
 
 static const char *const kind_names[] = {
@@ -47,6 +50,7 @@ static void write_routes(struct buf *out)
         jw_str(&w, "method", route_method_names[routes[i].method]);
         jw_str(&w, "path", routes[i].path);
         jw_str(&w, "auth", route_auth_names[routes[i].auth]);
+        jw_str(&w, "file", routes[i].file);
         jw_str(&w, "summary", routes[i].summary);
         end_row(&w);
     }
@@ -56,10 +60,10 @@ static void write_keys(enum config_kind kind, struct buf *out)
 {
     CLEANUP(buf_done) struct buf page = BUF_INIT;
     struct json_writer w;
-    size_t count;
-    const struct config_key *keys = config_keys(kind, &count);
+    const struct key_table table = key_table_of(kind);
+    const struct config_key *keys = table.keys;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table.count; i++) {
         w = start_row(out, "key");
         jw_str(&w, "kind", kind_names[kind]);
         jw_str(&w, "path", keys[i].path);

@@ -16,10 +16,10 @@ struct message {
     int to;
     int tag;
     size_t len;
-    char *bytes;  /* sent: a copy; awaited: where it goes */
-    bool is_sent; /* else awaited */
+    char *bytes;  /* sent: a copy; received: its destination */
+    bool is_sent; /* else received */
     bool is_done;
-    bool is_free; /* nobody asks for it, and yet it arrives */
+    bool is_free; /* nobody waits for it, but it still arrives */
 };
 
 struct world {
@@ -89,7 +89,7 @@ static void unlink_message(struct world *world, struct message *message)
         *at = message->next;
 }
 
-/* The oldest that fits and is of the other kind. */
+/* The oldest one that matches and is of the other kind. */
 static struct message *partner_of(struct world *world, const struct message *message)
 {
     struct message *each = world->messages;
@@ -110,7 +110,7 @@ static int add(struct seat *seat, struct message message, mpi_handle *ret_reques
     *own = message;
     pthread_mutex_lock(&world->lock);
     if (world->fails_after && --world->fails_after == 0) {
-        world->fails_after = 1; /* and ever after */
+        world->fails_after = 1; /* and all later ones */
         pthread_mutex_unlock(&world->lock);
         free(own);
         return 16;

@@ -39,7 +39,7 @@ def press_ctrl_c_in(function):
 
 
 def start(script, size, folder, **variables):
-    """The processes; `folder` is their home."""
+    """Starts the processes; `folder` is their home."""
     here = os.path.dirname(os.path.abspath(__file__))
     # A group's name follows from its port and secret: no two tests share one.
     base = {**os.environ, "TESTS": here, "WORLD_SIZE": str(size), "HOME": folder}
@@ -59,7 +59,7 @@ def start(script, size, folder, **variables):
 
 
 def finish(processes):
-    """(exit code, output, errors) by rank; nobody is left when it takes too long."""
+    """(exit code, output, errors) by rank; kills all of them when it takes too long."""
     try:
         return [(p.returncode, out, err) for p in processes for out, err in [p.communicate(timeout=60)]]
     finally:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that average: each is a thread, and MPI a list of messages. */
+/* Ranks that average: each is a thread, and MPI is a list of messages. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "_average_peers.h"
 #include "base/fault.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "tests/python/fake_mpi.h"
 #include "tests/support/test.h"
 
@@ -25,7 +25,7 @@ struct player {
     size_t count;
     enum number kind;
     bool is_in_place;
-    bool has_room; /* memory that it shares with the others */
+    bool has_shm; /* shared memory with the others */
     bool has_no_memory;
     void *from;
     void *into;
@@ -41,9 +41,9 @@ static void *sit_down(void *arg)
         (struct peers){.mpi = fake_mpi(&player->seat), .clock = &clock_system};
     if (!peers_open(&player->peers, player->seat.rank, player->seat.size,
                     &player->err)) {
-        if (player->has_room)
-            CHECK(!peers_share(&player->peers, &player->err) &&
-                  player->peers.room.memory);
+        if (player->has_shm)
+            CHECK(!peers_share_memory(&player->peers, &player->err) &&
+                  player->peers.shm.memory);
         player->play(player);
         peers_close(&player->peers, false);
     }
@@ -100,8 +100,8 @@ static double random_number(uint64_t *state)
     return (double)(int64_t)(*state >> 20) / 1e13;
 }
 
-/* What greets in memory and what greets by messages goes on alike. */
-static bool has_room(int ranks, size_t count)
+/* Greetings in shared memory and by messages lead to the same. */
+static bool has_shm(int ranks, size_t count)
 {
     return (ranks + (int)(count % 64)) % 2 == 0;
 }
@@ -121,7 +121,7 @@ static void check_means(int ranks, size_t count, enum number kind, bool is_in_pl
         *player = (struct player){.count = count,
                                   .kind = kind,
                                   .is_in_place = is_in_place,
-                                  .has_room = has_room(ranks, count)};
+                                  .has_shm = has_shm(ranks, count)};
         player->from = malloc(count * size + 1);
         player->into = is_in_place ? player->from : malloc(count * size + 1);
         for (size_t i = 0; i < count; i++)
@@ -253,23 +253,23 @@ TEST(ranks_of_one_machine_read_each_others_numbers_where_they_lie)
     struct player players[4] = {0};
 
     for (int rank = 0; rank < 4; rank++)
-        players[rank] = (struct player){.has_room = true, .count = 5000};
+        players[rank] = (struct player){.has_shm = true, .count = 5000};
     play(players, 4, take_turns);
 }
 
 static void ask_for_slots(struct player *player)
 {
-    size_t most = player->peers.room.slot_bytes;
+    size_t most = player->peers.shm.slot_bytes;
 
     CHECK(peers_slot(&player->peers, 0, most));
     CHECK(!peers_slot(&player->peers, 0, most + 1));
-    CHECK(peers_slot(&player->peers, ROOM_STREAMS - 1, most));
-    CHECK(!peers_slot(&player->peers, ROOM_STREAMS, 1));
+    CHECK(peers_slot(&player->peers, SHM_STREAMS - 1, most));
+    CHECK(!peers_slot(&player->peers, SHM_STREAMS, 1));
 }
 
 TEST(what_is_too_large_or_of_a_late_stream_has_no_slot)
 {
-    struct player players[2] = {{.has_room = true}, {.has_room = true}};
+    struct player players[2] = {{.has_shm = true}, {.has_shm = true}};
 
     play(players, 2, ask_for_slots);
 }
@@ -287,36 +287,37 @@ static void *share_alone(void *arg)
     CHECK_OK(peers_open(&player->peers, player->seat.rank, 2, &player->err));
     if (player->has_no_memory)
         fault_arm(FAULT_MEMORY, 1);
-    player->err.status = peers_share(&player->peers, &player->err);
+    player->err.status = peers_share_memory(&player->peers, &player->err);
     (void)fault_disarm(FAULT_MEMORY);
     return NULL;
 }
 
-/* Rank 1 comes from elsewhere: both do without, and nothing is left open. */
+/* Rank 1 is on another machine: both do without shared memory, and nothing stays
+ * open. */
 TEST(where_one_cannot_enter_nobody_does)
 {
     struct player player = {0};
     struct seat seat = {.world = one_world(), .rank = 1, .size = 2};
-    struct room_card cards[2] = {0};
+    struct shm_address addresses[2] = {0};
     mpi_handle requests[2];
     char verdicts[2] = {0};
     int is_there = 0;
 
     player.seat = (struct seat){.world = one_world(), .rank = 0, .size = 2};
     pthread_create(&player.thread, NULL, share_alone, &player);
-    CHECK(!fake_isend(&cards[1], sizeof(cards[1]), NULL, 0, 8,
+    CHECK(!fake_isend(&addresses[1], sizeof(addresses[1]), NULL, 0, 8,
                       (mpi_handle)(void *)&seat, &requests[0]));
     CHECK(!fake_isend(&verdicts[1], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
                       &requests[0]));
-    CHECK(!fake_irecv(&cards[0], sizeof(cards[0]), NULL, 0, 8,
+    CHECK(!fake_irecv(&addresses[0], sizeof(addresses[0]), NULL, 0, 8,
                       (mpi_handle)(void *)&seat, &requests[0]));
     CHECK(!fake_irecv(&verdicts[0], 1, NULL, 0, 12, (mpi_handle)(void *)&seat,
                       &requests[1]));
     pthread_join(player.thread, NULL);
     CHECK_OK(player.err.status);
     CHECK(!fake_testall(2, requests, &is_there, NULL) && is_there);
-    CHECK(cards[0].machine && cards[0].file >= 0 && !verdicts[0]);
-    CHECK(!player.peers.room.memory);
+    CHECK(addresses[0].machine && addresses[0].file >= 0 && !verdicts[0]);
+    CHECK(!player.peers.shm.memory);
     CHECK(!peers_slot(&player.peers, 0, 1));
     peers_close(&player.peers, true);
     forget_messages();
@@ -349,7 +350,7 @@ TEST(a_child_of_a_rank_does_not_leave_for_it)
     pid_t child;
 
     CHECK_OK(peers_open(&peers, 0, 1, &err));
-    CHECK_OK(peers_share(&peers, &err));
+    CHECK_OK(peers_share_memory(&peers, &err));
     child = fork();
     if (!child) {
         peers_give_up(&peers);
@@ -358,7 +359,7 @@ TEST(a_child_of_a_rank_does_not_leave_for_it)
     }
     CHECK_EQ(waitpid(child, &how, 0), child);
     CHECK_EQ(how, 0);
-    CHECK_EQ(room_fate(&peers.room, 0), ROOM_HERE);
+    CHECK_EQ(shm_rank_state(&peers.shm, 0), RANK_HERE);
     peers_close(&peers, true);
     forget_messages();
 }
@@ -373,7 +374,7 @@ static void tell_other_sizes(struct player *player)
 
     CHECK_EQ(st, DET_STATE);
     player->err = (struct err){0};
-    CHECK_EQ(agree(player, &greeting), DET_STATE); /* for good, and the same sentence */
+    CHECK_EQ(agree(player, &greeting), DET_STATE); /* forever, with the same sentence */
 }
 
 static void tell_other_shapes(struct player *player)
@@ -414,7 +415,7 @@ TEST(a_rank_that_ends_early_is_named)
 
     for (int has_memory = 0; has_memory < 2; has_memory++) {
         for (int rank = 0; rank < 3; rank++)
-            players[rank] = (struct player){.has_room = has_memory};
+            players[rank] = (struct player){.has_shm = has_memory};
         play(players, 3, leave_early);
         CHECK_HAS(players[1].err.text,
                   "rank 0 has ended its training and rank 1 goes on");
@@ -423,7 +424,7 @@ TEST(a_rank_that_ends_early_is_named)
     }
 }
 
-/* Rank 2 is gone, and rank 1 comes only after rank 0 has heard of that. */
+/* Rank 2 is gone, and rank 1 comes only after rank 0 has noticed. */
 static void hear_of_the_last(struct player *player)
 {
     struct peers_greeting greeting = {.tensors = 1};
@@ -450,7 +451,7 @@ TEST(a_rank_that_is_gone_is_noticed_while_another_one_is_late)
         _Atomic bool has_heard = false;
 
         for (int rank = 0; rank < 3; rank++)
-            players[rank] = (struct player){.has_room = has_memory, .from = &has_heard};
+            players[rank] = (struct player){.has_shm = has_memory, .from = &has_heard};
         play(players, 3, hear_of_the_last);
         CHECK_HAS(players[0].err.text, "rank 2 has ended its training");
     }
@@ -485,7 +486,7 @@ TEST(a_rank_that_goes_in_the_middle_of_an_exchange_is_noticed)
             players[rank] = (struct player){.from = numbers[rank],
                                             .count = counts[i & 1],
                                             .rows = i & 2,
-                                            .has_room = i & 4};
+                                            .has_shm = i & 4};
         play(players, 3, stop_in_the_middle);
         for (int rank = 0; rank < 3; rank += 2)
             CHECK_HAS(players[rank].err.text,
@@ -493,7 +494,7 @@ TEST(a_rank_that_goes_in_the_middle_of_an_exchange_is_noticed)
     }
 }
 
-/* Rank 1 has left, rank 0 hears of it, and only then rank 2 comes. */
+/* Rank 1 has left, rank 0 notices, and only then rank 2 comes. */
 TEST(what_comes_after_a_failure_is_written_nowhere)
 {
     struct seat seats[3];
@@ -569,8 +570,8 @@ TEST(running_out_of_memory_is_an_ordinary_error)
         det_status st = peers_open(&peers, 0, 1, &err);
 
         if (!st) {
-            st = peers_share(&peers, &err);
-            if (!st && fault_fired()) /* it does without */
+            st = peers_share_memory(&peers, &err);
+            if (!st && fault_fired()) /* it works without */
                 st = err_default(&err, DET_NOMEM);
             if (!st)
                 st = peers_greet(&peers, &scratch, 0, &greeting, &err);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damage and full disks, as a script meets them: a sentence, nothing lost, nothing half there."""
+"""Damaged files and full disks, as a script meets them: an error sentence, no loss, no half-written files."""
 import contextlib
 import os
 import pathlib
 import subprocess
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 from determined import core, errors
 
@@ -30,7 +30,7 @@ class Damage(Offline):
 
     @contextlib.contextmanager
     def changed(self, name, change):
-        """A file of the second checkpoint is changed, and put back."""
+        """Changes a file of the second checkpoint, and restores it."""
         path = self.folder_of_second / name
         before = path.read_bytes()
         after = change(bytearray(before))
@@ -44,7 +44,7 @@ class Damage(Offline):
             path.write_bytes(before)
 
     def refused(self, pattern):
-        """Nobody gets anything of the second checkpoint; the first is untouched."""
+        """Nobody can read any of the second checkpoint; the first is untouched."""
         checkpoint = self.context.checkpoint
         with self.assertRaisesRegex(errors.CorruptError, pattern):
             with checkpoint.restore_path(self.second):
@@ -105,7 +105,7 @@ class Damage(Offline):
 
 
 class FullDisk(Offline):
-    """On a file system of 4 MB, where one may be made."""
+    """On a file system of 4 MB, if one can be mounted."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""determined.core without a platform around it."""
+"""determined.core in offline runs."""
 import json
 import logging
 import math
@@ -11,7 +11,7 @@ import sys
 import unittest
 from unittest import mock
 
-from place import Offline
+from offline_case import Offline
 
 import determined as det
 from determined import core, errors
@@ -208,7 +208,7 @@ class Checkpoints(Core):
                 checkpoint.upload(self.folder, metadata)
         self.assertRaises(TypeError, checkpoint.upload, self.folder, ["steps_completed"])
         self.assertRaises(ValueError, checkpoint.upload, self.folder, {"steps_completed": -1})
-        with self.assertRaises(TypeError):  # nothing that JSON can say
+        with self.assertRaises(TypeError):  # a value that JSON cannot hold
             checkpoint.upload(self.folder, {"steps_completed": 1, "x": object()})
 
     def test_upload_and_its_selector(self):
@@ -326,7 +326,7 @@ class Rest(Core):
                     pass
             self.assertTrue(os.path.exists(self.path("a", uuid, "metadata.json")), storage)
         with core.init(checkpoint_storage="s3://bucket") as context:
-            with self.assertRaisesRegex(NotImplementedError, "type is 's3'"):
+            with self.assertRaisesRegex(NotImplementedError, "type 's3' is not implemented"):
                 context.checkpoint.upload(self.folder, {"steps_completed": 1})
         self.assertRaises(TypeError, core.init, checkpoint_storage=7)
 
@@ -355,7 +355,7 @@ class Rest(Core):
             "    raise det.InvalidHP('too large')\n"
         )
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("these hyperparameters cannot be trained with: too large", done.stderr)
+        self.assertIn("these hyperparameters cannot be trained: too large", done.stderr)
         self.assertIn(b"EXITED_REASON_INVALID_HP", self.reported())
 
     def test_other_exceptions_stay_what_they_are(self):

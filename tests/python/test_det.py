@@ -2,15 +2,16 @@
 """The binding: wrong types, closed contexts, threads, forks.  Nothing may crash."""
 import os
 import threading
+import time
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 from determined import _det, errors
 
 
 class Odd:
-    """Changes the dict it lies in while it is looked at."""
+    """Changes the dict that contains it while it is converted."""
 
     def __init__(self, home):
         self.home = home
@@ -28,13 +29,20 @@ class Binding(Offline):
         self.det = _det.open()
         self.addCleanup(self.det.close)
 
+    def methods(self):
+        names = [name for name in dir(self.det) if not name.startswith("_") and name not in ("close", "info", "flush", "preempted")]
+        return {name: getattr(self.det, name) for name in names}
+
     def test_wrong_types_are_type_errors(self):
-        det = self.det
+        for name, method in self.methods().items():
+            for count in range(1, 4):
+                with self.subTest(name, arguments=count):
+                    self.assertRaises(TypeError, method, *[object() for _ in range(count)])
+
+    def test_a_context_survives_odd_arguments(self):
         odd = [None, 1, 1.5, "x", b"x", [], {}, object(), "a\0b", 1 << 80, -1, float("nan")]
-        for name in dir(det):
-            if name.startswith("_") or name in ("close", "info", "flush", "preempted"):
-                continue
-            method = getattr(det, name)
+        calls = 0
+        for method in self.methods().values():
             for count in range(4):
                 for first in odd:
                     args = [first, odd[(count + 3) % len(odd)], first, first][:count]
@@ -42,6 +50,11 @@ class Binding(Offline):
                         method(*args)
                     except (TypeError, ValueError, OverflowError, RuntimeError, OSError):
                         pass
+                    calls += 1
+
+        self.assertEqual(calls, len(self.methods()) * 4 * len(odd))
+        self.assertTrue(self.det.report_numbers("training", 1 << 40, {"still_here": 1.0}))
+        self.assertIn(b"still_here", self.reported())
 
     def test_types_cannot_be_made_by_hand(self):
         for kind in (_det.Context, _det.Checkpoint, _det.Client):
@@ -130,7 +143,7 @@ class Binding(Offline):
             with self.assertRaises((errors.StateError, TypeError)):
                 call(*([1] if call == self.det.checkpoint_begin else []))
         self.assertRaises(errors.StateError, self.det.report_numbers, "training", 1, {"a": 1.0})
-        checkpoint.commit()  # it was begun before, and may end
+        checkpoint.commit()  # it was begun before the context was closed, and may still end
         self.assertRaises(errors.StateError, checkpoint.commit)
         with self.assertRaises(errors.StateError):
             checkpoint.path
@@ -148,23 +161,33 @@ class Binding(Offline):
         self.assertIn("x" * 100000, self.det.checkpoint_metadata(uuid))
 
     def test_threads_report_while_one_closes(self):
-        begun = threading.Barrier(5)
+        begun, deadline = threading.Barrier(5), time.monotonic() + 60
+        outcomes = []  # one per thread: how many reports were taken, and the error that ended it
 
         def report():
             begun.wait()
+            taken, ended_by = 0, None
             try:
-                for step in range(2000):
-                    self.det.report_json("training", step, '{"loss": 1}')
-            except errors.StateError:
-                pass
+                while time.monotonic() < deadline:
+                    self.det.report_json("training", taken, '{"loss": 1}')
+                    taken += 1
+            except Exception as error:
+                ended_by = error
+            outcomes.append((taken, ended_by))
 
         threads = [threading.Thread(target=report) for _ in range(4)]
         for thread in threads:
             thread.start()
         begun.wait()
+        time.sleep(0.02)
         self.det.close()
         for thread in threads:
             thread.join()
+
+        self.assertEqual([type(error) for _, error in outcomes], 4 * [errors.StateError])
+        self.assertEqual({str(error) for _, error in outcomes}, {"this context is closed"})
+        self.assertGreater(sum(taken for taken, _ in outcomes), 0)
+        self.assertRaises(errors.StateError, self.det.report_json, "training", 1, '{"loss": 1}')
 
     def test_a_forked_child_is_inert(self):
         checkpoint = self.det.checkpoint_begin(1)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of the guide run as they stand there."""
+"""Runs the scripts of the guide unchanged."""
 import os
 import re
 import subprocess
 import sys
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launching from Python, as far as one process can tell: words of command lines, who has launched this
-process, errors of user code.  With real processes: tests/e2e/3015-launch-tensorflow.sh, 3021-classes.sh."""
+"""Launching from Python, as far as one process can test it: command lines, detecting a launcher, errors of user
+code. With real processes: tests/e2e/3015-launch-tensorflow.sh, 3021-classes.sh."""
 import contextlib
 import io
 import json
@@ -10,7 +10,7 @@ import sys
 import unittest
 from unittest import mock
 
-from place import Offline
+from offline_case import Offline
 
 import determined as det
 from determined import _launch, _replicas, launch
@@ -97,7 +97,7 @@ class Relaunch(Offline):
         self.forget_info()
 
     def relaunched(self, *layer):
-        """The words, or None."""
+        """The command line, or None."""
         with mock.patch.object(_launch, "run_det") as run:
             _launch.relaunch_if_needed(*layer)
         return run.call_args.args[0] if run.called else None
@@ -139,13 +139,13 @@ class Relaunch(Offline):
         os.chdir(os.path.dirname(path))
         for name, layer in (("Trial", "mpi"), ("Torch", "torch_distributed")):
             with mock.patch.object(_launch, "run_det", side_effect=KeyboardInterrupt) as run:
-                with mock.patch.object(sys, "argv", [harness.__file__]):  # as of python3 -m
+                with mock.patch.object(sys, "argv", [harness.__file__]):  # as with python3 -m
                     self.assertRaises(KeyboardInterrupt, harness.main, [f"laid_out:{name}"])
             self.assertEqual(run.call_args.args[0][:3], ["launch", layer, "--"])
             self.assertTrue(os.path.samefile(os.getcwd(), os.path.dirname(path)))
         with mock.patch.object(_launch, "run_det") as run, contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(harness.main(["laid_out:Nobody"]), 2)
-        run.assert_not_called()  # it is told once, not by every process
+        run.assert_not_called()  # it is printed once, not by every process
 
     def test_it_goes_back_to_where_it_was_started(self):
         self.be_task(2)
@@ -193,7 +193,7 @@ class Replicas(unittest.TestCase):
 
 class Errors(unittest.TestCase):
     def told(self, function, is_by_user=True):
-        """What is printed; of a call by us: without the frames of this file."""
+        """The printed traceback of our call, without the frames of this file."""
         err = io.StringIO()
         try:
             function()

@@ -31,7 +31,7 @@ TEST(every_half_becomes_a_float_and_the_same_half_again)
     }
 }
 
-/* Between two halves there are 8191 floats: those next to the middle decide. */
+/* There are 8191 floats between two halves: those next to the middle decide. */
 TEST(floats_are_rounded_to_the_nearest_half_and_ties_to_even)
 {
     for (uint16_t half = 0; half < 0x7c00; half++) {
@@ -78,6 +78,6 @@ TEST(means_are_sums_in_the_order_of_ranks_divided)
     float got[3];
 
     number_mean(got, from, 3, 3, NUMBER_FLOAT);
-    CHECK(got[0] == 0.0f); /* 1 is lost beside 1e8: that order, and no other */
+    CHECK(got[0] == 0.0f); /* 1 is lost beside 1e8: this proves the order */
     CHECK(fabsf(got[1] - 7.0f / 3) < 1e-6f && fabsf(got[2] - 2) < 1e-6f);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the next pass through a cached data set begins, said by several threads. */
+/* Where the next pass through a cached data set begins, set by several threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,11 +31,11 @@ TEST(the_next_epoch_follows_unless_somebody_said_something)
 
 struct race {
     struct position *position;
-    _Atomic int readers; /* still at it */
-    _Atomic int mixed;   /* states that nobody made */
+    _Atomic int readers; /* threads that still run */
+    _Atomic int mixed;   /* states that no thread has set */
 };
 
-/* As a pipeline that reads ahead. */
+/* Like a pipeline that reads ahead. */
 static void *read_passes(void *arg)
 {
     struct race *race = arg;
@@ -43,7 +43,7 @@ static void *read_passes(void *arg)
     for (int pass = 0; pass < PASSES; pass++) {
         struct position_state now = position_get(race->position);
 
-        /* said: an epoch and ten times that; moved on: the epoch after, from 0 */
+        /* set: an epoch and ten times that; moved on: the next epoch, from 0 */
         race->mixed += now.first != 0 && now.first != 10 * now.epoch;
         (void)position_move_on(race->position, now.epoch, now.changes);
     }
@@ -51,8 +51,8 @@ static void *read_passes(void *arg)
     return NULL;
 }
 
-/* The last word is never lost, and never half of it: between looking at the count of
- * changes and writing, another one may come. */
+/* The last position is never lost or torn: another thread may set one between reading
+ * the count of changes and writing. */
 TEST(what_python_says_while_a_pass_ends_is_kept_whole)
 {
     struct race race = {.readers = READERS};

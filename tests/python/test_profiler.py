@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""core_context.profiler without a platform around it."""
+"""core_context.profiler in offline runs."""
 import json
 import os
 import threading
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 from determined import core
 

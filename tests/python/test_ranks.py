@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes in one trial: what they tell one another, and who is told of a death."""
+"""Several processes in one trial: their messages, and what they are told when one dies."""
 import json
 import socket
 import unittest
 
 import ranks
-from place import Offline
+from offline_case import Offline
 
 
 def free_port(behind=0):
-    """A port that is free, and the one so far behind it."""
+    """A free port, whose neighbour at this distance is free, too."""
     while True:
         with socket.socket() as one, socket.socket() as other:
             one.bind(("127.0.0.1", 0))
@@ -19,7 +19,7 @@ def free_port(behind=0):
                     other.bind(("127.0.0.1", port + behind))
                 return port
             except (OSError, OverflowError):
-                pass  # somebody has it
+                pass  # it is in use
 
 
 class Ranks(Offline):
@@ -29,7 +29,7 @@ class Ranks(Offline):
         return ranks.run(script, self.SIZE, self.folder, **variables)
 
     def outputs(self, script, **variables):
-        """What each has printed; none may fail."""
+        """The output of each rank; none may fail."""
         done = self.run_all(script, **variables)
         for rank, (code, _, errors) in enumerate(done):
             self.assertEqual(code, 0, f"rank {rank}: {errors}")

@@ -4,7 +4,7 @@ import os
 import unittest
 
 import ranks
-from place import Offline
+from offline_case import Offline
 
 from determined import core
 

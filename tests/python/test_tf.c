@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registering operations with a TensorFlow that refuses, and finding none. */
+/* Registering operations with a TensorFlow that refuses, and without TensorFlow. */
 #include <string.h>
 
 #include "_tf.h"
@@ -10,7 +10,7 @@ struct TF_Status {
     const char *text;
 };
 
-/* What the operation was told to be, and where TensorFlow says no. */
+/* What TensorFlow was told about the operation, and the call that fails. */
 struct notes {
     const char *refuses; /* "definition" or "kernel" */
     const char *device;
@@ -18,7 +18,7 @@ struct notes {
     bool is_async;
     bool has_shapes;
     int kernels;
-    int statuses; /* that were not given back */
+    int statuses; /* not freed yet */
     struct TF_Status status;
     struct tf tf;
 };
@@ -176,9 +176,8 @@ TEST(what_tensorflow_refuses_is_told_with_its_own_words)
 
         begin(places[i]);
         CHECK_EQ(tf_register(&notes.tf, &op, &err), DET_FAILED);
-        CHECK_STR(
-            err.text,
-            "TensorFlow does not take the operation DetTest: it is there already");
+        CHECK_STR(err.text,
+                  "TensorFlow rejected the operation DetTest: it is there already");
         CHECK_EQ(notes.kernels, (int)i); /* none for what is not defined */
         CHECK_EQ(notes.statuses, 0);
     }
@@ -190,6 +189,7 @@ TEST(without_tensorflow_there_are_no_operations)
     struct err err = {0};
 
     CHECK_EQ(tf_find(&tf, &err), DET_UNSUPPORTED);
-    CHECK_STR(err.text, "these operations are TensorFlow's, and this process has not "
-                        "loaded libtensorflow_framework.so.2");
+    CHECK_STR(err.text,
+              "these operations belong to TensorFlow, and this process has not "
+              "loaded libtensorflow_framework.so.2");
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package itself: what it imports, its attributes, the description of the cluster."""
+"""The package itself: its imports, its attributes, the description of the cluster."""
 import json
 import os
 import subprocess
 import sys
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 import determined as det
 
@@ -45,7 +45,7 @@ class Import(unittest.TestCase):
 
 
 class OtherPackage(Offline):
-    """A task's interpreter that has a `determined` of its own."""
+    """A task's interpreter that has its own `determined`."""
 
     def setUp(self):
         super().setUp()
@@ -189,7 +189,7 @@ class ClusterInfo(Offline):
         self.assertIsNone(info.latest_checkpoint)
         self.assertEqual(info.container_addrs, ["1.2.3.4"])
         self.assertEqual(info.container_slot_counts, [2])
-        with self.assertRaisesRegex(RuntimeError, "this task is a job, not a training"):
+        with self.assertRaisesRegex(RuntimeError, "this task is a job, not a trial"):
             info.trial
         with self.assertRaisesRegex(ValueError, "this job has 2 slots"):
             det.core.init()
@@ -197,7 +197,7 @@ class ClusterInfo(Offline):
     def test_a_task_without_its_files_says_so(self):
         os.environ["DET_RUN_DIR"] = self.path("nowhere")
         os.environ["DET_ALLOCATION_ID"] = "3.u.1"
-        with self.assertRaisesRegex(RuntimeError, "cluster.json' is not there"):
+        with self.assertRaisesRegex(RuntimeError, "cluster.json' does not exist"):
             det.get_cluster_info()
 
     def test_several_slots_need_a_distributed_context(self):

@@ -4,7 +4,7 @@ import array
 import os
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 from determined import _det, errors
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of the package's surface: configurations, the base of trials, helpers, logging."""
+"""The rest of the public API: configurations, the base class of trials, helpers, logging."""
 import json
 import logging
 import math
@@ -9,7 +9,7 @@ import sys
 import unittest
 from types import SimpleNamespace
 
-from place import Offline
+from offline_case import Offline
 
 import determined as det
 from determined import core, util

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agents.c - agents and their tasks, as the heart sees them: through late, lost and
+/* agents.c - agents and their tasks, as the core sees them: through late, lost and
  * repeated messages. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "tests/sim/world.h"
+#include "tests/support/core_view.h"
 
 #define NOBODYS UINT32_MAX /* a session: orders for a twin */
 
@@ -60,7 +61,7 @@ static struct message *send_of(struct world *w, enum message_kind kind,
     return message;
 }
 
-/* By the supervisor, and sometimes by the agent too. */
+/* Sent by the supervisor, and sometimes by the agent, too. */
 static void report_exit(struct world *w, struct sim_agent *agent, struct sim_task *task)
 {
     for (int i = 0; i < (world_mishap(w, 30) ? 2 : 1); i++) {
@@ -83,7 +84,7 @@ static void exit_task(struct world *w, struct sim_agent *agent, struct sim_task 
     report_exit(w, agent, task);
     if (exit != EXIT_CLEAN || task->rank != 0)
         return;
-    /* The chief is done: so are the others. */
+    /* When the chief is done, the others are, too. */
     for (uint32_t i = 0; i < w->agents; i++)
         for (size_t k = 0; k < w->agent[i].tasks.count; k++)
             if (w->agent[i].tasks.at[k]->allocation == task->allocation)
@@ -134,7 +135,7 @@ static void validate(struct world *w, struct sim_agent *agent, struct sim_task *
              (int)world_below(w, 1000), task->steps);
 }
 
-/* One thing a training program may do. */
+/* One step of a training program. */
 static void work(struct world *w, struct sim_agent *agent, struct sim_task *task)
 {
     uint64_t what = world_below(w, 100);
@@ -196,7 +197,7 @@ static uint32_t agent_named(const struct world *w, const char *name)
     return 0;
 }
 
-/* It arrives not sooner than the one before it. */
+/* It does not arrive before the previous one. */
 static void keep_order(struct world *w, struct message *message, int64_t *last_us)
 {
     tree_remove(&w->queue, &message->node);
@@ -290,7 +291,7 @@ static void kill_stray(struct world *w, struct sim_agent *agent, const char *nam
             exit_task(w, agent, agent->tasks.at[i], EXIT_KILLED, 137);
 }
 
-/* The chief notices, says so, saves and ends; or it does not listen. */
+/* The chief notices, acknowledges, saves and exits; or it ignores the order. */
 static void preempt(struct world *w, int64_t allocation)
 {
     for (uint32_t i = 0; i < w->agents; i++) {
@@ -345,12 +346,12 @@ static void beat(struct world *w, struct sim_agent *agent)
     const struct agent *row = core_agent(w->core, agent->name);
 
     world_send(w, AGENT_BEAT, 5, 25)->agent = (uint32_t)(agent - w->agent);
-    /* The shell notices whom it thinks connected and who does not poll. */
+    /* The heart notices agents that are connected but do not poll. */
     if (row && row->is_connected && !is_polling(agent, row))
         say(w, agent, SAYS_SILENT);
     if (!agent->is_up)
         return;
-    /* Unknown to the master, without an answer, or refused as somebody else. */
+    /* Unknown to the master, without a reply, or refused as another agent. */
     if (!row || agent->known_session != agent->session ||
         strcmp(row->instance, agent->instance))
         join(w, agent);
@@ -456,8 +457,8 @@ static void obey(struct world *w, struct sim_agent *agent, const struct message 
         kill_stray(w, agent, order_->text);
 }
 
-/* True when it was taken: an agent that is away fetches it later, unless it joins anew.
- */
+/* True: the order was delivered.  An agent that is away fetches it later, unless it joins
+ * anew. */
 static bool take_order(struct world *w, struct sim_agent *agent,
                        struct message *message)
 {
@@ -501,7 +502,7 @@ void agents_join_stored(struct world *w, const struct message *message)
     w->agent[message->agent].known_session = message->session;
 }
 
-/* The master has it for good: the agent does not speak of the task any more. */
+/* The master has stored it: the agent does not list the task any more. */
 void agents_exit_stored(struct world *w, const struct message *message)
 {
     struct sim_task *task =
@@ -511,7 +512,7 @@ void agents_exit_stored(struct world *w, const struct message *message)
         task->is_reported = true;
 }
 
-/* Everything is plugged in again.  Who was well need not join again. */
+/* Connects everything again.  Agents that were connected need not join again. */
 void agents_calm(struct world *w)
 {
     for (uint32_t i = 0; i < w->agents; i++) {

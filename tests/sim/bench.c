@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - the heart under load: a thousand agents of eight slots, so many live trials
- * in random searches of a hundred at once; tasks start, report, checkpoint and end, and
- * each end makes a new trial.  Everything but the heart is left out: effects are looked
- * at for what was started and then dropped. */
+/* bench.c - the core under load: a thousand agents of eight slots, and live trials in
+ * random searches of a hundred at a time.  Tasks start, report, checkpoint and end; each
+ * end makes a new trial.  Only the core runs: effects are read for started tasks and then
+ * dropped. */
 #include "tests/sim/bench.h"
 
 #include <inttypes.h>
@@ -10,9 +10,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory/vec.h"
 #include "base/rng.h"
-#include "base/vec.h"
 #include "core/core.h"
+#include "tests/support/core_view.h"
 
 enum { AGENTS = 1000, SLOTS = 8, AT_ONCE = 100, WARM_UP = 50000, EVENTS = 400000 };
 
@@ -99,7 +100,7 @@ static void submit(struct bench *b, uint32_t i)
     apply(b, &event);
 }
 
-/* The next thing in the life of some running task; the last is its end. */
+/* The next event of some running task; the last is its end. */
 static void step(struct bench *b)
 {
     size_t at = (size_t)rng64_below(&b->rng, b->running.count);

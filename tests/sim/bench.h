@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - how many events a second the heart takes, alone. */
+/* bench.h - how many events per second the core handles. */
 #ifndef TESTS_SIM_BENCH_H
 #define TESTS_SIM_BENCH_H
 

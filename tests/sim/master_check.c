@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_check.c - at the end: what was acknowledged is there, and nothing is there
- * twice.
+/* master_check.c - the final check: everything that was acknowledged is there, once.
  *
- *   experiments   every one that somebody was told exists
- *   checkpoints   every one that a process was told is kept
- *                 (deleted or not: what is left is exactly what the rule protects)
- *   metrics       every acknowledged report, marked when a later run trained over it;
- * each (run, group, steps) once, with the value that was sent records       of rings:
- * every acknowledged one, each once lines         every acknowledged line, no line
- * twice, each process's in order */
+ *   experiments   each one whose creation was acknowledged
+ *   checkpoints   each acknowledged one; those that are not deleted are exactly those
+ *                 that the policy protects
+ *   metrics       each acknowledged report, marked if a later run trained over it;
+ *                 each (run, group, steps) once, with the value that was sent
+ *   records       of rings: each acknowledged one, once
+ *   lines         each acknowledged line, once; those of a process in order */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "data/text.h"
-#include "model/keep.h"
+#include "data/time.h"
+#include "model/checkpoint_keep.h"
 #include "tests/sim/master_world.h"
+#include "tests/support/checkpoint_top.h"
 
 struct reader {
     struct world *w;
@@ -56,7 +56,7 @@ static void check_checkpoints(struct reader *r, const struct process *p)
 enum { CHECKPOINTS_MOST = 1000 };
 
 struct left {
-    struct keep_item item[CHECKPOINTS_MOST];
+    struct checkpoint_keep_item item[CHECKPOINTS_MOST];
     const char *state[CHECKPOINTS_MOST]; /* by the order of `uuid` */
     const char *uuid[CHECKPOINTS_MOST];
     size_t count;
@@ -64,9 +64,9 @@ struct left {
 
 static void read_item(struct left *left, const struct json *row)
 {
-    struct keep_item *item = &left->item[left->count];
+    struct checkpoint_keep_item *item = &left->item[left->count];
 
-    *item = (struct keep_item){
+    *item = (struct checkpoint_keep_item){
         .uuid = json_str(json_get(row, "uuid"), ""),
         .trial_id = json_i64(json_path(row, "training.trialId"), 0),
         .steps = json_i64(json_path(row, "metadata.steps_completed"), 0)};
@@ -87,7 +87,7 @@ static const char *state_in(const struct left *left, const char *uuid)
 
 /* Whether what may go is gone; what may not must be there. */
 static bool is_as_judged(struct world *w, const struct left *left,
-                         const struct keep_item *items, size_t count)
+                         const struct checkpoint_keep_item *items, size_t count)
 {
     bool is_done = true;
 
@@ -105,12 +105,13 @@ static bool is_as_judged(struct world *w, const struct left *left,
     return is_done;
 }
 
-/* What somebody continued was judged when it ended, and once more at its next end, with
- * some held that its policy would let go, and validations of what is gone by then: only
- * its history could tell. */
+/* A continued experiment was collected at each of its ends.  At the second end some
+ * checkpoints were held although the policy would remove them, and validations of
+ * removed ones still counted: the final state alone does not show which must
+ * be left. */
 static bool is_collected(struct reader *r, const struct wish *wish)
 {
-    const struct keep_trial over = {0};
+    const struct checkpoint_keep_trial over = {0};
     struct left *left = arena_new(&r->actor->mem, struct left);
     struct json *reply = read_path(
         r, arena_printf(&r->actor->mem, "/api/v1/experiments/%" PRId64 "/checkpoints",
@@ -118,7 +119,7 @@ static bool is_collected(struct reader *r, const struct wish *wish)
     const struct json *first = json_first(json_get(reply, "checkpoints"));
     const struct json *config = json_path(first, "training.experimentConfig");
     const struct json *storage = json_get(config, "checkpoint_storage");
-    struct keep_policy policy = {
+    struct checkpoint_keep_policy policy = {
         (uint32_t)json_i64(json_get(storage, "save_experiment_best"), 0),
         (uint32_t)json_i64(json_get(storage, "save_trial_best"), 0),
         (uint32_t)json_i64(json_get(storage, "save_trial_latest"), 0),
@@ -130,16 +131,16 @@ static bool is_collected(struct reader *r, const struct wish *wish)
     json_each(row, json_get(reply, "checkpoints"))
         if (left->count < CHECKPOINTS_MOST)
             read_item(left, row);
-    keep_top(&policy, left->item, left->count);
+    checkpoint_mark_top(&policy, left->item, left->count);
     for (size_t i = 0; i < left->count && is_all; i++) {
-        struct keep_item *mine =
-            arena_array(&r->actor->mem, struct keep_item, left->count);
+        struct checkpoint_keep_item *mine =
+            arena_array(&r->actor->mem, struct checkpoint_keep_item, left->count);
         size_t count = 0;
 
         for (size_t k = 0; mine && k < left->count; k++)
             if (left->item[k].trial_id == left->item[i].trial_id)
                 mine[count++] = left->item[k];
-        keep_judge(&policy, &over, mine, count);
+        checkpoint_keep_judge(&policy, &over, mine, count);
         is_all = is_as_judged(r->w, left, mine, count);
     }
     return is_all;

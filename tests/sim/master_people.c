@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_people.c - who submits experiments, interferes with them, looks at them, and
- * in the end waits for them to be over. */
+/* master_people.c - people submit experiments, change them, read them, and in the end
+ * wait until they are over. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "tests/sim/master_world.h"
 
 static const char *const configs[] = {

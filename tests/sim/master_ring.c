@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_ring.c - processes that report through a ring: a numbered list of records, of
- * which a supervisor sends stretches until they are answered.
+/* master_ring.c - processes that report through a ring: a numbered list of records.  A
+ * supervisor sends ranges of it until they are acknowledged.
  *
- * A stretch whose answer was lost goes out again, longer, shorter or as it was; now and
- * then one leaves a gap, or begins where the master was long ago.  Whatever happens,
- * each record that was answered must be there in the end, and none twice: records of
- * the group "ring" have no steps, so that nothing but their number tells them apart. */
+ * A range whose answer was lost is sent again: longer, shorter or unchanged.  Some
+ * ranges leave a gap, or start far before the master's position.  In the end each
+ * acknowledged record must be there once.  Records of the group "ring" have no steps:
+ * only their number tells them apart. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "tests/sim/master_world.h"
 #include "wire/batch.h"
 #include "wire/report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_sim.c - the whole master through many seeds, or one of them aloud.
+/* master_sim.c - runs the whole master through many seeds, or traces one of them.
  *
- *   master_sim [--seeds N] [--first K]   TAP, one line a seed
+ *   master_sim [--seeds N] [--first K]   TAP, one line per seed
  *   master_sim --seed K [--trace]        one seed (also: SEED=K in the environment) */
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "tests/sim/master_world.h"
 
 /* ---- agents ------------------------------------------------------------------------
@@ -58,7 +58,7 @@ static void say_hello(struct agent_machine *agent)
     call.body = arena_strdup(&agent->actor.mem, body.data);
     if (!actor_call(&agent->actor, &call))
         return;
-    /* What it was before it died may still count as connected: later. */
+    /* Its previous connection may still be open: it tries again later. */
     if (call.status == 409)
         return;
     if (call.status != 200) {
@@ -113,8 +113,8 @@ static void check_resumes(struct process *p, const char *uuid)
                    p->allocation, uuid);
 }
 
-/* What ended was collected by its policy, which need not keep the latest; who continues
- * it then begins from an older one. */
+/* The policy of an ended experiment need not keep the latest checkpoint.  A continued
+ * trial then starts from an older one. */
 static bool may_forget(const struct world *w, const struct process *p,
                        const struct json *env)
 {
@@ -201,7 +201,7 @@ static const char *remove_all(struct agent_machine *agent, const struct json *wo
     return arena_strdup(&w->mem, body.data);
 }
 
-/* Whatever is not heard is asked for again. */
+/* A call without an answer is repeated later. */
 static void clean(struct agent_machine *agent)
 {
     struct actor *actor = &agent->actor;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* master_twins.c - what can be shown of the master only where time, disk and memory
- * obey: clients that leave, a disk that fills, memory that runs out anywhere, a loss of
- * power at any step of the first start. */
+/* master_twins.c - tests of the master that need a simulated clock, disk and memory:
+ * clients that leave, a disk that fills, memory that runs out anywhere, a loss of power
+ * at any step of the first start. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/task.h"
-#include "config/config.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
 #include "master/master.h"
 #include "master/master_impl.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/support/test.h"
 
 enum { PORT = 8080, SECOND = 1000000 };
@@ -27,7 +30,7 @@ struct twin {
     struct clock_manual clock;
     struct io *io;
     struct json *config;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct master *master;
     struct net_client *client;
@@ -37,7 +40,7 @@ struct twin {
     bool was_fatal;
     /* the crash of the sweep */
     struct lane *lane;
-    struct task crash;
+    struct work crash;
     int64_t steps_left;
     bool has_crashed;
 };
@@ -68,14 +71,15 @@ static void twin_init(struct twin *t)
 
 static void twin_make_exec(struct twin *t, uint64_t seed)
 {
-    CHECK_OK(exec_single_new(&t->clock, seed, &t->exec, &test_err));
+    CHECK_OK(executor_single_new(&t->clock, seed, &t->exec, &test_err));
     CHECK_OK(net_memory_new(t->exec, seed, &t->net, &test_err));
     CHECK_OK(net_client_new(t->net, "127.0.0.1", PORT, &t->client, &test_err));
 }
 
 static det_status twin_start(struct twin *t, struct err *err)
 {
-    struct master_config config = {.io = t->io,
+    struct master_config config = {.checks_invariants = true,
+                                   .io = t->io,
                                    .exec = t->exec,
                                    .net = t->net,
                                    .data_dir = "/data",
@@ -101,7 +105,7 @@ static void twin_end(struct twin *t)
     }
     net_client_free(t->client);
     net_free(t->net);
-    exec_free(t->exec);
+    executor_free(t->exec);
     master_free(t->master);
     t->master = NULL;
     t->has_crashed = false;
@@ -338,7 +342,7 @@ TEST(on_a_full_disk_the_first_start_says_so)
 /* ---- power --------------------------------------------------------------------------
  */
 
-static void step_or_crash(struct task *task)
+static void step_or_crash(struct work *task)
 {
     struct twin *t = CONTAINER_OF(task, struct twin, crash);
 
@@ -353,7 +357,7 @@ static void step_or_crash(struct task *task)
 static void crash_after(struct twin *t, int64_t steps)
 {
     CHECK_OK(lane_new(t->exec, "crash", 1, &t->lane, &test_err));
-    t->crash = (struct task)TASK_INIT(step_or_crash);
+    t->crash = (struct work)WORK_INIT(step_or_crash);
     t->steps_left = steps;
     lane_post(t->lane, &t->crash);
 }
@@ -447,7 +451,7 @@ static int read_logs(struct twin *t)
     return call(t, t->user, NET_GET, "/api/v1/trials/1/logs", NULL, NULL);
 }
 
-/* What is refused has not happened: who tries again has it once. */
+/* A refused creation has no effect: after another try there is one experiment. */
 static int create_or_not(struct twin *t)
 {
     int64_t left = fault_state.left[FAULT_MEMORY];

@@ -6,14 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/exec_impl.h"
-#include "base/io.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "config/config.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "base/memory/map.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor_impl.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/keys/key_tables.h"
 #include "master/master.h"
 #include "master/master_impl.h"
+#include "net/memory/net_memory.h"
 
 enum {
     PORT = 8080,
@@ -73,7 +76,7 @@ void world_fail(struct world *w, const char *fmt, ...)
 /* ---- actors ------------------------------------------------------------------------
  */
 
-static void run_step(struct task *task)
+static void run_step(struct work *task)
 {
     struct actor *actor = CONTAINER_OF(task, struct actor, task);
 
@@ -86,7 +89,7 @@ void actor_init(struct actor *actor, struct world *w, const char *name, actor_fn
     *actor = (struct actor){.world = w,
                             .step = step,
                             .name = name,
-                            .task = TASK_INIT(run_step),
+                            .task = WORK_INIT(run_step),
                             .mem = ARENA_INIT((size_t)64 << 20)};
 }
 
@@ -96,7 +99,7 @@ void actor_wake(struct actor *actor)
 
     if (actor->is_over)
         return;
-    actor->task = (struct task)TASK_INIT(run_step);
+    actor->task = (struct work)WORK_INIT(run_step);
     if (lane_new(w->exec, actor->name, 1, &actor->lane, NULL) ||
         net_client_new(w->net, "127.0.0.1", PORT, &actor->client, NULL))
         world_fail(w, "out of memory");
@@ -258,17 +261,17 @@ static bool is_busy(const struct world *w)
     return false;
 }
 
-/* Time stands still while anything is ready to run, so that a mere due time would
- * always find the master at rest.  Fate waits until it is at work, and then for a few
- * steps of that work. */
-static void fate_hovers(struct task *task)
+/* Time stands still while anything is ready to run: at a plain due time the master
+ * would always be idle.  Fate waits until the master works, and then for a few steps of
+ * that work. */
+static void fate_hovers(struct work *task)
 {
     struct world *w = CONTAINER_OF(task, struct world, fate);
 
     if (w->is_full || w->is_calm || !w->is_up)
         fate_strikes(w);
     else if (!is_busy(w)) /* together with whatever comes next */
-        lane_post_at(w->fate_lane, &w->fate, exec_next_due_us(w->exec));
+        lane_post_at(w->fate_lane, &w->fate, executor_next_due_us(w->exec));
     else if (w->hover) {
         w->hover--;
         lane_post(w->fate_lane, &w->fate);
@@ -280,8 +283,8 @@ static void fate_hovers(struct task *task)
 /* ---- lives of the master ------------------------------------------------------------
  */
 
-/* A sync that failed: the process would end here.  The file system in memory has no
- * such fault of its own, so this is a complaint. */
+/* The process would end here after a failed sync.  The file system in memory never
+ * fails a sync by itself, so this is an error. */
 static void fatal(void *arg, const char *sentence)
 {
     struct world *w = arg;
@@ -298,13 +301,13 @@ static bool make_exec(struct world *w)
 
     w->has_no_power = false;
     w->wants_stop = false;
-    if (exec_single_new(&w->clock, rng64_next(&w->rng), &w->exec, NULL) ||
+    if (executor_single_new(&w->clock, rng64_next(&w->rng), &w->exec, NULL) ||
         net_memory_new(w->exec, rng64_next(&w->rng), &w->net, NULL) ||
         lane_new(w->exec, "fate", 1, &w->fate_lane, NULL))
         return false;
     if (!w->is_calm)
         net_memory_faults(w->net, &faults);
-    w->fate = (struct task)TASK_INIT(fate_hovers);
+    w->fate = (struct work)WORK_INIT(fate_hovers);
     w->hover = (uint32_t)roll(w, 20);
     if (!w->is_calm && w->lives < w->lives_most)
         post_fate(w, one_in(w, 4) ? (int64_t)roll(w, 30000)
@@ -314,7 +317,8 @@ static bool make_exec(struct world *w)
 
 static det_status start_master(struct world *w, struct err *err)
 {
-    struct master_config config = {.io = w->io,
+    struct master_config config = {.checks_invariants = true,
+                                   .io = w->io,
                                    .exec = w->exec,
                                    .net = w->net,
                                    .data_dir = "/data",
@@ -355,12 +359,12 @@ static void end_life(struct world *w)
     w->is_up = false;
     every_actor(w, leave);
     net_free(w->net);
-    exec_free(w->exec);
+    executor_free(w->exec);
     master_free(w->master);
     w->master = NULL;
 }
 
-static void live(struct world *w)
+static void run_master(struct world *w)
 {
     struct err err = {0};
     det_status st;
@@ -377,7 +381,7 @@ static void live(struct world *w)
     if (!st)
         every_actor(w, actor_wake);
     while (!st && !w->has_no_power && !w->is_over && !w->wants_stop)
-        if (!exec_pump(w->exec))
+        if (!executor_pump(w->exec))
             world_fail(w, "nothing is left to do, and it is not over");
     if (w->is_full) { /* somebody makes room before the next start */
         w->is_full = false;
@@ -439,7 +443,7 @@ bool world_run(uint64_t seed, bool traces, struct world_result *ret_result)
         if (w->clock.mono_us > (int64_t)CALM_AFTER_S * SECOND ||
             w->lives >= w->lives_most)
             w->is_calm = true;
-        live(w);
+        run_master(w);
     }
     is_fine = !*w->why;
     memcpy(ret_result->why, w->why, sizeof(w->why));

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* master_world.h - the whole master in a world that a seed decides.
  *
- * The very code of src/master runs on the twins: the one-thread executor, the network
- * in memory (which loses requests and replies and repeats calls) and the file system in
- * memory, which loses what was not synced when the power goes.  Around it play agents,
- * the processes they start, and people; each is an *actor*: a task on a lane of its own
- * that makes one call, looks at what came of it and posts itself again.
+ * The code of src/master runs on the twins: the one-thread executor, the network in
+ * memory (which loses requests and replies and repeats calls) and the file system in
+ * memory, which loses unsynced data when the power fails.  Agents, their processes and
+ * people are *actors*: an actor is work on its own lane that makes one call, looks at
+ * the reply and posts itself again.
  *
  *   power on --> actors call, are answered or not --> power off, or a proper stop
  *       ^                                                     |
  *       +-------------- the same files <----------------------+
  *
- * An actor's call pumps the executor, so that other actors' calls run within it, as
- * deep as there are actors.  When the power goes, every call under way breaks and the
- * stack unwinds to world_live(), which throws the master away and builds another.
+ * An actor's call pumps the executor: calls of other actors run within it, as deep as
+ * there are actors.  When the power fails, every call under way breaks and the stack
+ * unwinds to run_master(), which discards the master and builds another.
  *
- * What was acknowledged is written into the ledger (struct process, struct wish).  At
- * the end the world calms down (no faults, nobody fails), everything must come to its
- * end, and master_check.c compares the ledger with what the master shows. */
+ * The ledger (struct process, struct wish) holds everything that was acknowledged.  At
+ * the end there are no more faults, everything must end, and master_check.c compares
+ * the ledger with the master's replies. */
 #ifndef TESTS_SIM_MASTER_WORLD_H
 #define TESTS_SIM_MASTER_WORLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
-#include "base/task.h"
-#include "data/json.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
 #include "net/net.h"
 
 enum {
@@ -52,7 +52,7 @@ typedef void actor_fn(struct actor *actor);
 struct actor {
     struct world *world;
     actor_fn *step;
-    struct task task;
+    struct work task;
     struct lane *lane;         /* of this life of the master */
     struct net_client *client; /* likewise */
     struct arena mem;          /* what the last call brought */
@@ -60,7 +60,7 @@ struct actor {
     bool is_over; /* it has nothing more to do, for ever */
 };
 
-/* What a process wants to tell, and goes on telling until it is heard. */
+/* A message that a process repeats until it is acknowledged. */
 enum op {
     OP_NONE,
     OP_STATE,
@@ -129,8 +129,7 @@ struct process {
     int64_t lines_acked; /* of these, acknowledged */
 };
 
-/* What a report says.  The same weights validate to the same loss, whichever run does.
- */
+/* The value of a report.  The same weights give the same loss in every run. */
 static inline int64_t metric_value(const struct process *p, const struct metric *m)
 {
     return m->is_validation ? (p->trial * 31 + m->steps * 17) % 97
@@ -164,11 +163,11 @@ struct world {
     struct clock_manual clock;
     struct io *io;
     const struct json *config;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct master *master;
     struct lane *fate_lane;
-    struct task fate; /* the power goes, the disk is full, the disk is free again */
+    struct work fate; /* the power goes, the disk is full, the disk is free again */
     uint32_t hover;   /* steps of others it still waits for */
     bool is_up;       /* the master answers */
     bool has_no_power;

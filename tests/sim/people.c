@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* people.c - who submits experiments and meddles with them; and how a life ends:
- * nothing goes wrong any more, and all that can end must end. */
+/* people.c - users submit experiments and change them; and the end of a run, where there
+ * are no more faults and everything must end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "data/json.h"
+#include "base/memory/mem.h"
+#include "data/json/json.h"
+#include "search/methods.h"
 #include "search/searcher.h"
 #include "tests/sim/world.h"
 
@@ -17,10 +18,7 @@ enum { CONFIG_SIZE = 1024 };
 
 static bool is_built(const char *searcher)
 {
-    for (const char *const *name = searcher_names(); *name; name++)
-        if (!strcmp(*name, searcher))
-            return true;
-    return false;
+    return search_method_find(searcher) != NULL;
 }
 
 static void write_searcher(struct world *w, char text[CONFIG_SIZE])
@@ -42,8 +40,8 @@ static void write_searcher(struct world *w, char text[CONFIG_SIZE])
         name, trials, at_once);
 }
 
-/* A complete configuration, as the store would have it; returns max_restarts.  One draw
- * a statement: a seed must mean the same to every compiler. */
+/* A complete configuration, as the store would have it; returns max_restarts.  One random
+ * draw per statement, so a seed gives the same result with every compiler. */
 static int64_t write_config(struct world *w, char text[CONFIG_SIZE])
 {
     static const int slots[] = {0, 1, 1, 2, 3, 4, 8, 16};
@@ -87,7 +85,7 @@ static void submit(struct world *w, struct message *message)
         message->event.submitted.warm_start = "warm";
 }
 
-/* A program that trains nothing.  The message holds what its event borrows. */
+/* A generic job.  The message holds what its event borrows. */
 static void submit_job(struct world *w, struct message *message)
 {
     static const int slots[] = {0, 1, 1, 2, 4, 16};
@@ -255,8 +253,8 @@ static int64_t most_room(const struct world *w, const char *pool)
     return room;
 }
 
-/* Whether the agents of its pool, all well and idle, could ever run its trials.  What
- * excluded agents by its logs may be left with too few. */
+/* Whether the agents of its pool could run its trials if all were idle.  Its log
+ * policies may have excluded too many agents. */
 static bool could_run(const struct world *w, const struct experiment *row)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -273,7 +271,7 @@ static bool could_run(const struct world *w, const struct experiment *row)
     return slots <= most_room(w, row->resource_pool);
 }
 
-/* All that may begin again does; it must end by itself then. */
+/* Activates everything that is paused; it must then end by itself. */
 static void calm_jobs(struct world *w)
 {
     const struct job *row;

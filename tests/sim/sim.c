@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim.c - lives through many seeds, or one of them aloud; or measures the heart.
+/* sim.c - simulates many seeds, or traces one of them; or measures the core.
  *
  *   sim [--seeds N] [--first K]   TAP, one line for every hundred seeds
  *   sim --seed K [--trace]        one seed (also: SEED=K in the environment)
- *   sim --bench                   events a second with few and with many trials */
+ *   sim --bench                   events per second with few and with many trials */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
+#include "core/core_restore.h"
 
 enum { RANKS = 4096, SLOTS = 64, LIST_BYTES = 1 << 28 };
 
@@ -173,8 +174,8 @@ static void put_experiment(struct sim_store *store, const struct core_effect *ef
     }
 }
 
-/* One that had ended lives again because its experiment was continued; then its
- * restarts count anew. */
+/* An ended trial is live again if its experiment was continued; its restarts then count
+ * from 0. */
 static bool is_revived(const struct sim_store *store, const struct trial *old)
 {
     bool is_continued = false;
@@ -228,7 +229,7 @@ static void put_job(struct sim_store *store, const struct core_effect *effect)
     table_put(&store->jobs, row->id, row);
 }
 
-/* Trials and jobs have numbers of their own. */
+/* Trials and jobs are numbered separately. */
 static int64_t task_key(const struct allocation *row)
 {
     return row->job_id ? -row->job_id : row->trial_id;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.h - a store that forgets nothing and can be looked at: tables of rows in
- * memory.
+/* store.h - a store of rows in memory, which checks every row.
  *
- * It holds what was committed, as the real one would, and says at once when a row
- * breaks a promise: a terminal state that changes (unless the experiment is continued),
- * a run number that jumps, a second
- * run of a trial while the first is not over, a slot held twice. */
+ * It holds the committed rows and reports at once when a row breaks a rule: a terminal
+ * state that changes (unless the experiment is continued), a run number that jumps, a
+ * second run of a trial while the first is not over, a slot held twice. */
 #ifndef TESTS_SIM_STORE_H
 #define TESTS_SIM_STORE_H
 
-#include "base/arena.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/memory/arena.h"
+#include "base/memory/map.h"
+#include "base/memory/vec.h"
 #include "core/core.h"
 
 enum { WHY_SIZE = 512 };
@@ -43,7 +41,7 @@ void sim_store_done(struct sim_store *store);
 /* Writes the rows among the effects; store->why says what they break. */
 void sim_store_commit(struct sim_store *store, const struct core_out *out);
 
-/* The heart that these rows give. */
+/* The core that these rows give. */
 det_status sim_store_restore(const struct sim_store *store,
                              const struct core_config *config, int64_t now_us,
                              struct core **ret_core, struct core_out *out,

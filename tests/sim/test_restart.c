@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A story of many kinds of events, told again and again: with every allocation of
- * memory failing in turn, and with a restart after every event.  Whatever happens, the
- * heart that the rows give is the one that was committed, and the story ends the same
- * way. */
-#include "base/buf.h"
+/* test_restart.c - a sequence of many kinds of events, repeated: with each allocation
+ * failing in turn, and with a restart after each event.  The restored core must equal the
+ * committed one, and the sequence must end the same way. */
+#include "base/memory/buf.h"
+#include "core/core_check.h"
 #include "tests/sim/store.h"
+#include "tests/support/core_view.h"
 #include "tests/unit/core/fixture.h"
 
 static struct core_event joined(const char *name, int64_t slots)
@@ -81,7 +82,8 @@ static struct core_event agent(enum core_event_kind kind, const char *name)
 
 enum { STORY_MOST = 64 };
 
-/* A gang and a search of two at once; one of everything happens to them. */
+/* A trial on several agents and a search with two trials at a time; every kind of event
+ * happens to them. */
 static size_t tell(struct core_event story[STORY_MOST])
 {
     static const char gang[] = CONFIG("{\"name\":\"single\"}", 8);
@@ -157,7 +159,7 @@ static void end(struct life *life)
     bed_done(&life->bed);
 }
 
-/* The heart is gone; its rows give the same one. */
+/* Frees the core; its rows must give an equal one. */
 static void restart(struct life *life, const char *committed)
 {
     CLEANUP(buf_done) struct buf restored = BUF_INIT;

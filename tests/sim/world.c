@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.c - the clock, the queue of messages, and the master's shell with its crashes.
+/* world.c - the clock, the queue of messages, and the heart with its crashes.
  *
- * The shell takes a few events as a batch, lets the heart apply them, commits the rows
- * and carries out the rest.  It may crash before the commit (the batch never was), or
- * after it (some or all of the rest is not carried out): the heart that comes back must
- * be the one of the last commit, word for word, and its effects must make up for what
- * was lost. */
+ * The heart takes a few events as a batch, lets the core apply them, commits the rows and
+ * carries out the actions.  It may crash before the commit (the batch has no effect), or
+ * after it (some or all actions are not carried out).  The restored core must have the
+ * same dump as the one of the last commit, and its actions must replace the lost ones.
+ */
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/fault.h"
-#include "base/mem.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "core/core_check.h"
+#include "tests/support/core_view.h"
 
 enum { MEM_BYTES = 1 << 28, TASKS_MOST = 256 };
 
@@ -278,7 +280,7 @@ static void after_event(struct world *w, const struct message *message,
     w->max_restarts.at[id - 1] = message->number;
 }
 
-/* What a report may change, by the run it is of. */
+/* Checks what a report has changed, by its run. */
 static void check_report(struct world *w, const struct message *message,
                          const struct trial *before, const char *checkpoint)
 {
@@ -309,7 +311,7 @@ static void check_applied(struct world *w, const struct core_event *event,
         world_fail(w, "after event %d: %s", (int)event->kind, err.text);
 }
 
-/* The twin is told the same and must do the same. */
+/* A second core gets the same event and must give the same effects. */
 static void tell_twin(struct world *w, const struct core_event *event, det_status st,
                       uint32_t effects)
 {
@@ -331,7 +333,7 @@ static void tell_twin(struct world *w, const struct core_event *event, det_statu
     w->twin = NULL;
 }
 
-/* False when the heart has to be thrown away. */
+/* False: the core must be restored. */
 static bool apply(struct world *w, struct message *message, int64_t journal_seq)
 {
     struct core_event event = event_of(w, message);
@@ -393,7 +395,7 @@ static void clear_out(struct world *w)
     w->out = (struct core_out){.mem = &w->mem};
 }
 
-/* What only the master knew is gone: its inbox, and orders that were not fetched. */
+/* The master loses its memory: its inbox, and orders that were not fetched. */
 static void forget(struct world *w)
 {
     struct tree_node *next;
@@ -412,7 +414,7 @@ static void forget(struct world *w)
     }
 }
 
-/* What the shell tells the heart before anything else. */
+/* The heart's first events to the core after a start. */
 static void say_first(struct world *w, enum message_kind kind, int64_t number)
 {
     struct message *message = world_send(w, kind, 0, 0);
@@ -590,7 +592,7 @@ static void advance(struct world *w)
         batch(w);
 }
 
-/* People went home: what they said and was not heard was not said. */
+/* Users are done: their messages that did not arrive are dropped. */
 static void send_home(struct world *w)
 {
     struct tree_node *next;
@@ -606,7 +608,7 @@ static void send_home(struct world *w)
         struct message *message = CONTAINER_OF(at, struct message, node);
 
         next = tree_next(at);
-        /* What a task's log says later would exclude agents that are counted on. */
+        /* Later log lines of a task could exclude agents that it needs. */
         if (message->kind != SAYS_USER && message->kind != SAYS_LOG_POLICY)
             continue;
         tree_remove(&w->queue, at);

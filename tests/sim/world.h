@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.h - a small world around the heart: a virtual clock, a store, a master's shell
- * that crashes, agents that vanish, tasks that fail, people who change their minds. All
- * of it from one seed.
+/* world.h - a simulated world around the core: a virtual clock, a store, a heart that
+ * crashes, agents that vanish, tasks that fail, users who change their minds.  One seed
+ * decides everything.
  *
- *   people, agents, tasks --messages--> inbox, journal --batch--> heart --rows--> store
- *            ^                                                      |
- *            +------------------- START, KILL, PREEMPT -------------+
+ *   users, agents, tasks --messages--> inbox, journal --batch--> core --rows--> store
+ *            ^                                                     |
+ *            +------------------- START, KILL, PREEMPT ------------+
  *
- *   world.c   the clock, the queue of messages, the shell with its crashes
- *   agents.c  agents and tasks: what they do with orders, and what they report
- *   people.c  submissions and actions; how the world calms down and must come to rest
- *   store.c   what was committed, and what must hold in it */
+ *   world.c   the clock, the queue of messages, the heart with its crashes
+ *   agents.c  agents and tasks: how they react to orders, and what they report
+ *   people.c  submissions and actions of users; the end, where everything must finish
+ *   store.c   the committed rows, and the conditions they must meet */
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
+#include "base/memory/tree.h"
+#include "base/memory/vec.h"
 #include "base/rng.h"
-#include "base/tree.h"
-#include "base/vec.h"
 #include "core/core.h"
 #include "tests/sim/store.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser of tests, measurements and pictures: Debian's Chromium, which talks to nobody but us."""
+"""Debian's Chromium for tests, benchmarks and screenshots, without access to other hosts."""
 import os
 
 PROGRAM = os.environ.get("DET_CHROMIUM", "/usr/bin/chromium")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test.h - tests as sentences.
+/* test.h - a test is a sentence.
  *
  *   TEST(a_finished_trial_makes_room_for_the_next)
  *   {
@@ -10,9 +10,13 @@
  *       CHECK_EQ(count, 1);
  *   }
  *
- * Tests register themselves; main() comes from tests/support and speaks TAP through
- * cmocka.  EACH_ALLOCATION_FAILS() runs its block again and again with the n-th
- * allocation failing, until none does; `fault_fired()` says whether it struck. */
+ * Tests register themselves; main() comes from tests/support and prints TAP through
+ * cmocka.  A test that cannot run here says so with UNLESS(), and is counted as
+ * skipped.
+ *
+ * EACH_ALLOCATION_FAILS() runs its block repeatedly.  In the n-th run the n-th
+ * allocation fails; the loop ends when no allocation has failed.  fault_fired() returns
+ * whether the allocation of this run has failed. */
 #ifndef TESTS_SUPPORT_TEST_H
 #define TESTS_SUPPORT_TEST_H
 
@@ -32,13 +36,16 @@ struct test_case {
     const char *name;
     CMUnitTestFunction run;
     struct test_case *next;
+    struct CMUnitTest *line; /* what cmocka knows of it */
+    char skipped_name[240];  /* "NAME # SKIP why" */
 };
 
 void test_register(struct test_case *test);
+void test_skip(const char *why);
 
 #define TEST(name_)                                                                    \
     static void test_##name_(void **state);                                            \
-    static struct test_case test_case_##name_ = {#name_, test_##name_, NULL};          \
+    static struct test_case test_case_##name_ = {.name = #name_, .run = test_##name_}; \
     __attribute__((constructor)) static void test_add_##name_(void)                    \
     {                                                                                  \
         test_register(&test_case_##name_);                                             \
@@ -65,8 +72,22 @@ void test_register(struct test_case *test);
 /* The text contains the part. */
 #define CHECK_HAS(text, part) test_check_has((text), (part), __FILE__, __LINE__)
 
-/* Pass &test_err where a test wants the sentence of a failure shown. */
+/* Leaves the test unless `x` holds.  Only for the body of the test itself: it returns.
+ */
+#define UNLESS(x, why)                                                                 \
+    do {                                                                               \
+        if (!(x)) {                                                                    \
+            test_skip(why);                                                            \
+            return;                                                                    \
+        }                                                                              \
+    } while (0)
+
+/* Pass &test_err to a function if CHECK_OK() should print its error text. */
 extern struct err test_err;
+
+/* Where a test makes its directory: $TMPDIR, else /dev/shm if it has room (a test need
+ * not wait for the disk), else /tmp. */
+const char *test_tmp_dir(void);
 
 void test_check_has(const char *text, const char *part, const char *file, int line);
 bool test_next_allocation(int64_t *nth);

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster.js - pools, agents and their slots as a picture, and the queue.
+// cluster.js - resource pools, agents with their slots, and the queue.
 //
-// Four calls are read again whenever agents or the queue change; a card is drawn anew only when
-// what it shows differs, so that thousands of slots that do nothing cost nothing.
+// The page reads four replies again whenever agents or the queue change.  It redraws a card only if its data differs, so
+// thousands of idle slots cost nothing.
 
 import {get, post} from "../api.js";
-import {fill, h, paced} from "../dom.js";
+import {fill, h, throttle} from "../dom.js";
 import {ago, number, plural, slotsOf, time} from "../format.js";
 import {link} from "../router.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, chip, confirm, empty, menu, progressBar, select, toast, toastError} from "../widgets.js";
 
-const PACE_MS = 500; // between two looks: a busy queue changes all the time
+const PACE_MS = 500; // between two reads: a busy queue changes all the time
 const TRIAL = /^Trial (\d+) \(Experiment (\d+)\)$/;
 const KINDS = {TYPE_CPU: "CPU", TYPE_CUDA: "GPU", TYPE_ROCM: "GPU"};
 
-// ---- who holds a slot ----
+// ---- tasks that hold slots ----
 
-// What the master calls a summary: where its page is and what it is called in a small cell.
+// Page address and names of the task in an allocation summary; `short` fits into a slot's cell.
 function holder(summary) {
     const trial = TRIAL.exec(summary.name);
     if (trial) return {short: `trial ${trial[1]}`, name: summary.name, address: `/trials/${trial[1]}`};
@@ -33,9 +33,9 @@ function holders(tasks) {
     return found;
 }
 
-// The state of a slot in a word, and the class of its cell.
+// The state of a slot in one word, and the class of its cell.
 function slotState(agent, slot) {
-    if (!agent.connected) return ["away", "away"];
+    if (!agent.connected) return ["disconnected", "away"];
     if (slot.draining && slot.container) return ["draining", "drains"];
     if (slot.container) return [slot.enabled ? "busy" : "draining", slot.enabled ? "busy" : "drains"];
     return slot.enabled ? ["free", ""] : ["disabled", "off"];
@@ -53,7 +53,7 @@ function poolCard(pool) {
         h("div", {class: "dim"}, [
             plural(pool.numAgents, "agent"), kind && `${kind} slots`, slots.offText,
             `${number(pool.stats.scheduledCount)} running`, `${number(pool.stats.queuedCount)} waiting`,
-            `${scheduler} scheduler${pool.preemptible ? ", preempts" : ""}`, `default priority ${pool.defaultPriority}`,
+            `${scheduler} scheduler${pool.preemptible ? ", preemptive" : ""}`, `default priority ${pool.defaultPriority}`,
         ].filter(Boolean).join(" · ")),
         (pool.defaultComputePool || pool.defaultAuxPool) && h("div", {class: "bar"},
             pool.defaultComputePool && chip("default for trials"), pool.defaultAuxPool && chip("default for jobs without slots")));
@@ -61,10 +61,10 @@ function poolCard(pool) {
 
 // ---- agents ----
 
-async function act(what, work) {
+async function runAction(doneText, work) {
     try {
         await work();
-        toast(what, "good");
+        toast(doneText, "good");
     } catch (error) {
         toastError(error);
     }
@@ -74,20 +74,20 @@ const agentPath = (agent, rest = "") => `/api/v1/agents/${encodeURIComponent(age
 
 function agentActions(agent, refresh) {
     const disable = async (drain) => {
-        const sure = drain || await confirm(`Disable ${agent.id}?`, "What runs there is ended at once, and starts again elsewhere from its latest checkpoint. To let it end by itself, drain the agent instead.", "Disable", "danger");
-        if (sure) await act(drain ? `${agent.id} drains` : `${agent.id} is disabled`, () => post(agentPath(agent, "/disable"), {drain}));
+        const sure = drain || await confirm(`Disable ${agent.id}?`, "Its tasks are stopped at once and restart on other agents from their latest checkpoint. To let them finish, drain the agent instead.", "Disable", "danger");
+        if (sure) await runAction(drain ? `${agent.id} is draining` : `${agent.id} is disabled`, () => post(agentPath(agent, "/disable"), {drain}));
         refresh();
     };
     return menu("Actions", () => [
-        ["Enable", () => act(`${agent.id} is enabled`, () => post(agentPath(agent, "/enable"))).then(refresh), {disabled: agent.enabled && !agent.draining}],
-        ["Drain: no new tasks", () => disable(true), {disabled: agent.draining}],
+        ["Enable", () => runAction(`${agent.id} is enabled`, () => post(agentPath(agent, "/enable"))).then(refresh), {disabled: agent.enabled && !agent.draining}],
+        ["Drain (no new tasks)", () => disable(true), {disabled: agent.draining}],
         ["Disable", () => disable(false), {disabled: !agent.enabled && !agent.draining, kind: "danger"}],
-    ], {"aria-label": `Actions of ${agent.id}`});
+    ], {"aria-label": `Actions for ${agent.id}`});
 }
 
 function slotCell(agent, slot, held, refresh) {
     const [state, cls] = slotState(agent, slot);
-    const who = held && state !== "away" ? held.short : state;
+    const who = held && agent.connected ? held.short : state;
     const label = `slot ${slot.id}, ${state}${held ? `: ${held.name}` : ""}`;
     const inside = [h("b", slot.id), h("span", who)];
     const attributes = {class: ["slot", cls], "aria-label": label, title: `${label}${slot.device.brand ? ` (${slot.device.brand})` : ""}`, "data-slot": slot.id};
@@ -97,19 +97,19 @@ function slotCell(agent, slot, held, refresh) {
     const path = agentPath(agent, `/slots/${slot.id}`);
     const actions = () => [
         held && [`Open ${held.name}`, () => link(held.address).click()],
-        ["Enable this slot", () => act(`Slot ${slot.id} of ${agent.id} is enabled`, () => post(path + "/enable")).then(refresh), {disabled: slot.enabled}],
-        ["Drain this slot", () => act(`Slot ${slot.id} of ${agent.id} drains`, () => post(path + "/disable", {drain: true})).then(refresh), {disabled: !slot.enabled}],
-        ["Disable this slot", () => act(`Slot ${slot.id} of ${agent.id} is disabled`, () => post(path + "/disable")).then(refresh), {disabled: !slot.enabled, kind: "danger"}],
+        ["Enable this slot", () => runAction(`Slot ${slot.id} of ${agent.id} is enabled`, () => post(path + "/enable")).then(refresh), {disabled: slot.enabled}],
+        ["Drain this slot", () => runAction(`Slot ${slot.id} of ${agent.id} is draining`, () => post(path + "/disable", {drain: true})).then(refresh), {disabled: !slot.enabled}],
+        ["Disable this slot", () => runAction(`Slot ${slot.id} of ${agent.id} is disabled`, () => post(path + "/disable")).then(refresh), {disabled: !slot.enabled, kind: "danger"}],
     ];
-    // The menu of a slot is made when it is wanted: there may be thousands.
+    // The menu of a slot is created on the first click: there may be thousands of slots.
     const cell = h("button", {...attributes, type: "button", "aria-haspopup": "menu", onclick: () => {
         const made = menu("", actions);
         const opener = made.querySelector("button");
         for (const {name, value} of cell.attributes) opener.setAttribute(name, value);
         fill(opener, inside);
         cell.replaceWith(made);
-        setTimeout(() => { // this click, which is still under way, would close it again
-            if (!made.isConnected) return; // its card was drawn anew
+        setTimeout(() => { // the current click would close it again
+            if (!made.isConnected) return; // the card was redrawn
             opener.focus();
             made.querySelector("[popover]").showPopover();
         });
@@ -118,7 +118,7 @@ function slotCell(agent, slot, held, refresh) {
 }
 
 function agentBadge(agent) {
-    if (!agent.connected) return h("span", {class: "badge bad"}, "AWAY");
+    if (!agent.connected) return h("span", {class: "badge bad"}, "DISCONNECTED");
     if (agent.draining) return h("span", {class: "badge wait"}, "DRAINING");
     return agent.enabled ? h("span", {class: "badge good"}, "READY") : h("span", {class: "badge still"}, "DISABLED");
 }
@@ -132,14 +132,14 @@ function agentCard(agent, held, refresh) {
         h("div", {class: "head"}, h("div", {class: "agent-name"}, h("h3", agent.id), agentBadge(agent), agent.resourcePools.map((name) => chip(name))),
             session.mayAdminister && agentActions(agent, refresh)),
         slots.length ? h("ul", {class: "slots", "aria-label": `Slots of ${agent.id}`}, slots.map((slot) => slotCell(agent, slot, slot.container && held.get(slot.container.id), refresh)))
-            : h("p", {class: "dim"}, "It offers no slots."),
-        others.length > 0 && h("p", "Without slots: ", others.map((one, i) => [i > 0 && ", ", link(one.address, {}, one.short)])),
+            : h("p", {class: "dim"}, "This agent has no slots."),
+        others.length > 0 && h("p", "Tasks without slots: ", others.map((one, i) => [i > 0 && ", ", link(one.address, {}, one.short)])),
         h("div", {class: "dim"}, [brands.join(", "), agent.addresses.join(", "), agent.version && `det ${agent.version}`, h("span", {title: time(agent.registeredTime)}, `joined ${ago(agent.registeredTime)}`)]
             .filter(Boolean).map((part, i) => [i > 0 && " · ", part])));
 }
 
-// Cards by key; those whose data is as before stay as they are, with their focus and menus.
-function cards(place) {
+// Draws cards by key.  A card whose data has not changed stays, with its focus and menus.
+function cardList(place) {
     const shown = new Map();
     return (list, keyOf, signOf, make) => {
         const left = new Set(shown.keys());
@@ -170,12 +170,12 @@ const isExperiment = (job) => job.type === "TYPE_EXPERIMENT";
 const jobAddress = (job) => isExperiment(job) ? `/experiments/${job.entityId}` : `/tasks/${job.entityId}`;
 
 function queueColumns(pools, refresh) {
-    const update = (job, change, what) => act(what, () => post("/api/v1/job-queues", {updates: [{jobId: job.jobId, ...change}]})).then(refresh);
+    const update = (job, change, what) => runAction(what, () => post("/api/v1/job-queues", {updates: [{jobId: job.jobId, ...change}]})).then(refresh);
     const priority = (job) => mayChange() ? h("input", {
         type: "number", class: "priority", min: 1, max: 99, value: job.priority, "aria-label": `Priority of ${job.name}`,
         onchange: (event) => {
             if (!event.target.value || !event.target.checkValidity()) {
-                toast("A priority is a whole number from 1 to 99.", "bad");
+                toast("Priority must be a whole number from 1 to 99.", "bad");
                 event.target.value = job.priority;
                 return;
             }
@@ -183,14 +183,14 @@ function queueColumns(pools, refresh) {
         },
     }) : number(job.priority);
     const pool = (job) => mayChange() && pools.length > 1
-        ? select(pools.map((one) => one.name), job.resourcePool, (name) => update(job, {resourcePool: name}, `${job.name} moves to ${name}`), {"aria-label": `Pool of ${job.name}`})
+        ? select(pools.map((one) => one.name), job.resourcePool, (name) => update(job, {resourcePool: name}, `${job.name} moved to pool ${name}`), {"aria-label": `Pool of ${job.name}`})
         : job.resourcePool;
     return [
         {id: "position", label: "#", isNumber: true, cell: (job) => number(job.position)},
         {id: "name", label: "Name", class: "cut", cell: (job) => link(jobAddress(job), {title: job.name}, job.name || job.entityId)},
-        {id: "what", label: "What", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : job.type === "TYPE_TENSORBOARD" ? "TensorBoard" : "job"},
+        {id: "type", label: "Type", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : job.type === "TYPE_TENSORBOARD" ? "TensorBoard" : "job"},
         {id: "state", label: "State", cell: (job) => job.summary.state === "STATE_SCHEDULED" ? badge("RUNNING")
-            : [badge("QUEUED"), h("small", {class: "dim"}, job.summary.jobsAhead ? `${plural(job.summary.jobsAhead, "job")} before it` : "next")]},
+            : [badge("QUEUED"), h("small", {class: "dim"}, job.summary.jobsAhead ? `${plural(job.summary.jobsAhead, "job")} ahead` : "next")]},
         {id: "slots", label: "Slots", isNumber: true, cell: (job) => `${number(job.allocatedSlots)} of ${number(job.requestedSlots)}`},
         {id: "priority", label: "Priority", isNumber: true, cell: priority},
         {id: "pool", label: "Pool", cell: pool},
@@ -203,20 +203,20 @@ function queueColumns(pools, refresh) {
 // ---- the page ----
 
 const legend = () => h("div", {class: "legend", "aria-hidden": "true"},
-    [["free", ""], ["busy", "busy"], ["draining", "drains"], ["disabled", "off"], ["away", "away"]].map(([name, cls]) => h("span", h("i", {class: ["slot", cls]}), name)));
+    [["free", ""], ["busy", "busy"], ["draining", "drains"], ["disabled", "off"], ["disconnected", "away"]].map(([name, cls]) => h("span", h("i", {class: ["slot", cls]}), name)));
 
 export async function page({root, title, live, signal, onLeave}) {
     title("Cluster");
     const summary = h("p", {class: "dim"});
     const poolPlace = h("div", {class: "cards"});
     const agentPlace = h("div", {class: "cards"});
-    const noAgents = empty("No agent has joined. ", h("code", "det serve"), " starts one beside its master; ", h("code", "det agent run -m URL"), " joins from another machine.");
-    const noJobs = empty("Nothing runs, and nothing waits.");
+    const noAgents = empty("No agents yet. ", h("code", "det serve"), " starts one together with the master; ", h("code", "det agent run -m URL"), " adds another machine.");
+    const noJobs = empty("Nothing is running or waiting.");
     let pools = [];
     let columnsFor = "";
     const table = dataTable({label: "Queue", columns: [], key: (job) => job.jobId, href: jobAddress});
-    const drawPools = cards(poolPlace);
-    const drawAgents = cards(agentPlace);
+    const drawPools = cardList(poolPlace);
+    const drawAgents = cardList(agentPlace);
     let timer = 0;
 
     const read = async () => {
@@ -229,8 +229,8 @@ export async function page({root, title, live, signal, onLeave}) {
         const names = JSON.stringify(pools.map((pool) => pool.name));
         drawPools(pools, (pool) => pool.name, (pool) => pool, poolCard);
         drawAgents(agents.agents, (agent) => agent.id,
-            (agent) => [agent, Object.keys(agent.containers || {}).map((id) => held.get(id))], (agent) => agentCard(agent, held, lookAgain));
-        if (names !== columnsFor) table.columns(queueColumns(pools, lookAgain));
+            (agent) => [agent, Object.keys(agent.containers || {}).map((id) => held.get(id))], (agent) => agentCard(agent, held, refreshNow));
+        if (names !== columnsFor) table.columns(queueColumns(pools, refreshNow));
         columnsFor = names;
         table.rows(jobs);
         noAgents.hidden = agents.agents.length > 0;
@@ -239,16 +239,16 @@ export async function page({root, title, live, signal, onLeave}) {
         const slots = slotsOf(pools);
         fill(summary, `${plural(agents.agents.length, "agent")}, ${number(slots.used)} of ${plural(slots.usable, "slot")} in use${slots.off ? ` (${slots.offText})` : ""}, ${number(jobs.filter((job) => job.summary.state !== "STATE_SCHEDULED").length)} waiting`);
     };
-    const refresh = paced(read);
-    const lookAgain = () => refresh().catch(toastError); // after somebody changed something
-    const soon = () => timer ||= setTimeout(() => {
+    const refresh = throttle(read);
+    const refreshNow = () => refresh().catch(toastError); // after the user changed something
+    const refreshSoon = () => timer ||= setTimeout(() => {
         timer = 0;
         refresh().catch(() => {});
     }, PACE_MS);
     onLeave(() => clearTimeout(timer));
-    // A card whose menu was open has not been drawn anew.
+    // A card is not redrawn while its menu is open.
     agentPlace.addEventListener("toggle", (event) => event.newState === "closed" && refresh().catch(() => {}), true);
-    live({kinds: ["agents", "queue", "jobs"]}, (changes) => changes.reset ? refresh() : soon());
+    live({kinds: ["agents", "queue", "jobs"]}, (changes) => changes.reset ? refresh() : refreshSoon());
     await refresh();
     fill(root, h("div", {class: "head"}, h("div", h("h1", "Cluster"), summary)),
         h("h2", {class: "hidden"}, "Pools"), poolPlace,

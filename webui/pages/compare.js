@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare.js - experiments, or trials, side by side.
+// compare.js - experiments or trials side by side.
 //
-//   /compare?experiments=1,2,3    each by its best trial, or its first while none is validated
-//   /compare?trials=4,5           trials, of whatever experiments
+//   /compare?experiments=1,2,3    each by its best trial, or by its first before a validation
+//   /compare?trials=4,5           trials of any experiments
 //
-// Charts share one set of colours; only those in sight are asked for.  Tables have a column each,
-// and say which rows differ.
+// All charts use the same colours; only visible charts are read.  Tables have one column per item and mark rows that differ.
 
 import {get, isAbort} from "../api.js";
 import {lineChart, lineColors, lineColour} from "../chart.js";
-import {debounce, fill, h, paced} from "../dom.js";
+import {debounce, fill, h, throttle} from "../dom.js";
 import {bytes, duration, number, plural, time, took, value} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
 import {badge, button, chip, empty, select, toast} from "../widgets.js";
 
 const MOST = 100;
-const CHARTS = 24; // at first, and each time more are asked for
+const CHARTS = 24; // at first, and with each "Show more"
 const LIVE_MS = 1000;
-const AT_ONCE = 12; // calls on their way
+const AT_ONCE = 12; // concurrent calls
 
 const numbersIn = (text) => [...new Set(String(text || "").split(",").map(Number).filter((id) => Number.isInteger(id) && id > 0))];
 
-// Calls `work` for all, a few at a time; the answers in order.
-async function each(list, work) {
+// Calls `work` for every item, a few at a time; resolves with the results in order.
+async function mapInParallel(list, work) {
     const out = new Array(list.length);
     let next = 0;
     const worker = async () => {
@@ -36,27 +35,27 @@ async function each(list, work) {
     return out;
 }
 
-const ifThere = (promise) => promise.catch((error) => {
+const nullIfMissing = (promise) => promise.catch((error) => {
     if (error.status === 404) return null;
     throw error;
 });
 
-// ---- what is compared: {id, trial: v1Trial or null, sums: its metrics, experiment, config, label, address}
+// ---- the compared items: {id, trial: v1Trial or null, sums: its metrics, experiment, config, label, address}
 
 async function readExperiments(ids, options) {
     const {experiments} = await get("/api/v1/experiments", {"experimentIdFilter.incl": ids, limit: MOST, sortBy: "SORT_BY_ID"}, options);
     const found = new Map(experiments.map((one) => [one.id, one]));
-    return each(ids.filter((id) => found.has(id)), async (id) => {
+    return mapInParallel(ids.filter((id) => found.has(id)), async (id) => {
         const experiment = found.get(id);
         const trial = experiment.bestTrialId
-            ? (await ifThere(get(`/api/v1/trials/${experiment.bestTrialId}`, {}, options)))?.trial
-            : (await ifThere(get(`/api/v1/experiments/${id}/trials`, {limit: 1}, options)))?.trials[0];
+            ? (await nullIfMissing(get(`/api/v1/trials/${experiment.bestTrialId}`, {}, options)))?.trial
+            : (await nullIfMissing(get(`/api/v1/experiments/${id}/trials`, {limit: 1}, options)))?.trials[0];
         return {id, experiment, config: experiment.config || {}, trial: trial || null, sums: summaries(trial), label: `${id} ${experiment.name}`, short: String(id), address: `/experiments/${id}`};
     });
 }
 
 async function readTrials(ids, options) {
-    const trials = (await each(ids, (id) => ifThere(get(`/api/v1/trials/${id}`, {}, options)))).filter(Boolean).map((one) => one.trial);
+    const trials = (await mapInParallel(ids, (id) => nullIfMissing(get(`/api/v1/trials/${id}`, {}, options)))).filter(Boolean).map((one) => one.trial);
     const wanted = [...new Set(trials.map((trial) => trial.experimentId))];
     const {experiments} = wanted.length ? await get("/api/v1/experiments", {"experimentIdFilter.incl": wanted, limit: MOST}, options) : {experiments: []};
     const byId = new Map(experiments.map((one) => [one.id, one]));
@@ -66,7 +65,7 @@ async function readTrials(ids, options) {
     });
 }
 
-// ---- what of it stands in the tables
+// ---- the rows of the tables
 
 const GROUPS = {avg_metrics: "training", validation_metrics: "validation"};
 
@@ -89,7 +88,7 @@ function flatten(any, prefix = "", out = new Map()) {
 const unionOf = (maps) => [...new Set(maps.flatMap((map) => [...map.keys()]))];
 const sameText = (any) => any === undefined ? undefined : JSON.stringify(any);
 
-function best(items) {
+function bestItem(items) {
     const names = new Set(items.map((one) => one.experiment.searcherMetric));
     const scored = items.filter((one) => typeof one.experiment.bestTrialSearcherMetric === "number");
     if (names.size !== 1 || scored.length < 2) return null;
@@ -98,7 +97,7 @@ function best(items) {
 }
 
 function experimentFacts(items) {
-    const winner = best(items);
+    const winner = bestItem(items);
     const metric = new Set(items.map((one) => one.experiment.searcherMetric)).size === 1 ? ` (${items[0].experiment.searcherMetric || "none"})` : "";
     return [
         ["State", (one) => badge(one.experiment.state)],
@@ -107,7 +106,7 @@ function experimentFacts(items) {
         ["Trials", (one) => number(one.experiment.numTrials)],
         ["Duration", (one) => took(one.experiment.startTime, one.experiment.endTime)],
         ["Started", (one) => time(one.experiment.startTime)],
-        ["User", (one) => one.experiment.username],
+        ["Owner", (one) => one.experiment.username],
         ["Pool", (one) => one.experiment.resourcePool],
         ["Labels", (one) => (one.experiment.labels || []).map((label) => chip(label))],
         ["Checkpoints", (one) => `${number(one.experiment.checkpointCount)}, ${bytes(one.experiment.checkpointSize)}`],
@@ -120,7 +119,7 @@ function trialFacts(items) {
         ["State", (one) => badge(one.trial.state)],
         [`Best metric${new Set(items.map((one) => one.experiment.searcherMetric)).size === 1 ? ` (${items[0].experiment.searcherMetric || "none"})` : ""}`, (one) => number(one.trial.searcherMetricValue)],
         ["Steps", (one) => number(one.trial.totalBatchesProcessed)],
-        ["On slots for", (one) => duration(one.trial.wallClockTime)],
+        ["Slot time", (one) => duration(one.trial.wallClockTime)],
         ["Started", (one) => time(one.trial.startTime)],
         ["Restarts", (one) => number(one.trial.restarts)],
         ["Checkpoints", (one) => `${number(one.trial.checkpointCount)}, ${bytes(one.trial.totalCheckpointSize)}`],
@@ -132,14 +131,14 @@ function diffTable(label, items, rows, {onlyDifferent, colours, head}) {
     const lines = rows.map(([name, of]) => ({name, cells: items.map(of)}))
         .map((line) => ({...line, differs: new Set(line.cells.map(sameText)).size > 1}))
         .filter((line) => !onlyDifferent || line.differs);
-    if (!lines.length) return h("p", {class: "dim"}, rows.length ? "All of them are the same." : "There are none.");
+    if (!lines.length) return h("p", {class: "dim"}, rows.length ? "All values are the same." : "None");
     return sideBySide(label, items, lines.map(({name, cells, differs}) => h("tr", {class: differs && "differs"},
-        h("th", {scope: "row"}, name, differs && h("span", {class: "mark-differs", title: "Not the same in all", role: "img", "aria-label": "differs"}, "≠")),
+        h("th", {scope: "row"}, name, differs && h("span", {class: "mark-differs", title: "Values differ", role: "img", "aria-label": "differs"}, "≠")),
         cells.map((cell) => h("td", {class: differs && sameText(cell) !== sameText(cells[0]) && "other"}, cell === undefined ? h("span", {class: "dim"}, "–") : h("span", {class: "cell", title: value(cell)}, value(cell)))))), {colours, head});
 }
 
-// What has not changed stays, with the focus in it; what has is scrolled to where it was.
-function renew(place, node) {
+// Replaces the content of `place` if it differs and no control in it has the focus.  Keeps the scroll position.
+function replaceIfChanged(place, node) {
     const old = place.firstElementChild;
     if (old && (old.isEqualNode(node) || (old !== document.activeElement && old.contains(document.activeElement)))) return;
     const hadFocus = old === document.activeElement;
@@ -165,7 +164,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
     const heading = h("h1", "Compare");
 
     const add = () => {
-        const input = h("input", {inputmode: "numeric", pattern: "[0-9, ]+", required: true, size: 8, "aria-label": `Numbers of ${kind} to add`, placeholder: "Number"});
+        const input = h("input", {inputmode: "numeric", pattern: "[0-9, ]+", required: true, size: 8, "aria-label": `IDs of ${kind} to add`, placeholder: "ID"});
         return h("form", {class: "bar", onsubmit: (event) => {
             event.preventDefault();
             show([...ids, ...numbersIn(input.value.replaceAll(" ", ","))]);
@@ -178,11 +177,11 @@ export async function page({root, query, title, signal, live, onLeave}) {
     };
 
     if (!ids.length) {
-        return void fill(root, heading, empty(h("p", "Nothing is chosen."), h("p", "Select experiments in ", link("/experiments", {}, "the table"), ", and press Compare, or name one:"), add()));
+        return void fill(root, heading, empty(h("p", "Nothing is selected."), h("p", "Select experiments in ", link("/experiments", {}, "the table"), " and press Compare, or add one by its ID:"), add()));
     }
     const read = () => (isTrials ? readTrials : readExperiments)(ids, {signal});
     let items = await read();
-    if (!items.length) return void fill(root, heading, empty(h("p", `None of these ${kind} is there.`), add()));
+    if (!items.length) return void fill(root, heading, empty(h("p", `None of these ${kind} exists.`), add()));
 
     // ---- colours and heads
 
@@ -190,10 +189,10 @@ export async function page({root, query, title, signal, live, onLeave}) {
     for (const one of items) places(one.id);
     const itemOf = () => new Map(items.filter((one) => one.trial).map((one) => [one.trial.id, one]));
     let byTrial = itemOf();
-    const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // the first ones follow the theme by themselves
+    const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // CSS variables follow the theme
     const swatch = (one) => h("span", {class: "swatch", style: {background: colourOf(places(one.id))}, "aria-hidden": "true"});
     const head = (one) => h("th", {scope: "col"}, h("div", {class: "bar"}, swatch(one), link(one.address, {class: "cell", title: one.label}, one.label),
-        items.length > 1 && h("button", {type: "button", class: "chip-x", "aria-label": `Leave out ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
+        items.length > 1 && h("button", {type: "button", class: "chip-x", "aria-label": `Remove ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
 
     // ---- charts
 
@@ -233,7 +232,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
         drawn = wanted.map((name) => old.get(name) || makeChart(name));
         for (const one of old.values()) if (!wanted.includes(one.name)) drop(one);
         drawn.forEach((one, i) => chartPlace.children[i] === one.node || chartPlace.insertBefore(one.node, chartPlace.children[i] || null));
-        fill(moreCharts, !names.length && h("p", {class: "dim"}, view.metrics ? "No metric has this in its name." : "Nothing was reported yet."),
+        fill(moreCharts, !names.length && h("p", {class: "dim"}, view.metrics ? "No metric name matches." : "No metrics reported yet."),
             names.length > limit && button(`Show ${number(Math.min(CHARTS, names.length - limit))} more of ${number(names.length)}`, () => {
                 limit += CHARTS;
                 drawCharts();
@@ -246,7 +245,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
     };
     const smoothed = debounce(reset, 30);
     const chartBar = h("div", {class: "bar"}, h("h2", "Metrics"), h("span", {class: "grow"}),
-        h("input", {type: "search", "aria-label": "Metrics with this in their names", placeholder: "Find metrics", value: view.metrics, oninput: debounce((event) => {
+        h("input", {type: "search", "aria-label": "Search metrics by name", placeholder: "Search metrics", value: view.metrics, oninput: debounce((event) => {
             view.metrics = event.target.value.trim();
             limit = CHARTS;
             keep();
@@ -256,7 +255,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
             view.x = x;
             reset();
             feed.set({x});
-        }, {"aria-label": "What x is"}),
+        }, {"aria-label": "Horizontal axis"}),
         h("label", {class: "bar"}, "Smoothing", h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: view.smooth, oninput: (event) => {
             view.smooth = Number(event.target.value);
             smoothed();
@@ -276,19 +275,19 @@ export async function page({root, query, title, signal, live, onLeave}) {
         view.all = !event.target.checked;
         keep();
         drawTables();
-    }}), "Only what differs");
+    }}), "Only differences");
 
     function drawTables() {
         const options = {head, onlyDifferent: !view.all};
-        renew(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", of(one))))), options));
+        replaceIfChanged(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", of(one))))), options));
         const hps = items.map((one) => flatten(one.trial?.hparams));
-        renew(hparams, diffTable("Hyperparameters", items, unionOf(hps).sort().map((name) => [name, (one) => hps[items.indexOf(one)].get(name)]), options));
+        replaceIfChanged(hparams, diffTable("Hyperparameters", items, unionOf(hps).sort().map((name) => [name, (one) => hps[items.indexOf(one)].get(name)]), options));
         const configs = items.map((one) => flatten(one.config));
         for (const map of configs) for (const key of [...map.keys()]) if (key === "hyperparameters" || key.startsWith("hyperparameters.")) map.delete(key);
-        renew(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
+        replaceIfChanged(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
         const names = metricNames().slice(0, 200);
         const last = (one, name) => one.sums.get(name)?.last;
-        renew(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, "Nothing was reported yet."));
+        replaceIfChanged(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, "No metrics reported yet."));
     }
     const draw = () => {
         drawCharts();
@@ -298,9 +297,9 @@ export async function page({root, query, title, signal, live, onLeave}) {
     const missing = ids.filter((id) => !items.some((one) => one.id === id));
     fill(root, h("div", {class: "head"}, h("h1", `Compare ${plural(items.length, isTrials ? "trial" : "experiment")}`), add()),
         asked.length > MOST && h("p", {class: "error", role: "alert"}, `Only the first ${MOST} are shown.`),
-        missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not there: ${missing.join(", ")}.`),
+        missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not found: ${missing.join(", ")}.`),
         facts, h("section", {class: "compare-charts"}, chartBar, chartPlace, moreCharts),
-        h("section", h("div", {class: "bar"}, h("h2", "Hyperparameters"), !isTrials && h("span", {class: "dim"}, "of the best trial of each"), h("span", {class: "grow"}), onlyDifferent), hparams),
+        h("section", h("div", {class: "bar"}, h("h2", "Hyperparameters"), !isTrials && h("span", {class: "dim"}, "of the best trial of each experiment"), h("span", {class: "grow"}), onlyDifferent), hparams),
         h("section", h("h2", "Configuration"), config),
         h("section", h("h2", "Last values"), metrics));
     draw();
@@ -308,9 +307,9 @@ export async function page({root, query, title, signal, live, onLeave}) {
 
     // ---- changes
 
-    const again = paced(async () => {
+    const again = throttle(async () => {
         const found = await read();
-        if (!found.length) return void fill(root, heading, empty(h("p", `None of these ${kind} is there any more.`)));
+        if (!found.length) return void fill(root, heading, empty(h("p", `These ${kind} were deleted.`)));
         items = found;
         const before = [...byTrial.keys()].join();
         byTrial = itemOf();

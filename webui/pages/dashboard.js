@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dashboard.js - what goes on: recent experiments, what runs and waits, how full the cluster is.
+// dashboard.js - the home page: recent experiments, running and waiting jobs, the use of the cluster.
 import {get} from "../api.js";
-import {fill, h, paced} from "../dom.js";
+import {fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {mayChange, session} from "../session.js";
@@ -10,8 +10,8 @@ import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
 
 const RECENT = 10;
 const RUNNING = 8;
-const SQUARES = 96; // more slots than that are a bar
-const TICK_MS = 15000; // "3 min ago" goes on
+const SQUARES = 96; // more slots than this are shown as a bar
+const TICK_MS = 15000; // updates "3 min ago"
 
 // ---- the cluster
 
@@ -36,26 +36,26 @@ function poolRow(pool) {
 function drawCluster(node, pools) {
     const isBare = pools.every((pool) => !pool.numAgents);
     fill(node, h("h2", link("/cluster", {}, "Cluster")), isBare
-        ? empty(h("p", "No agent offers slots."), h("pre", h("code", `det agent run --master ${location.origin}`)))
+        ? empty(h("p", "No agent provides slots."), h("pre", h("code", `det agent run --master ${location.origin}`)))
         : h("ul", {class: "plain"}, pools.map(poolRow)));
 }
 
-// ---- what runs and waits
+// ---- running and waiting jobs
 
 const KINDS = {TYPE_EXPERIMENT: "Experiment", TYPE_GENERIC: "Job", TYPE_TENSORBOARD: "TensorBoard"};
 const addressOf = (job) => job.type === "TYPE_EXPERIMENT" ? `/experiments/${job.entityId}` : `/tasks/${job.entityId}`;
 
 function jobRow(job) {
     const isRunning = stateName(job.summary.state) !== "QUEUED";
-    const slots = isRunning ? plural(job.allocatedSlots, "slot") : `wants ${plural(job.requestedSlots, "slot")}`;
+    const slots = isRunning ? plural(job.allocatedSlots, "slot") : `needs ${plural(job.requestedSlots, "slot")}`;
     return h("li", {class: "job"}, h("div", {class: "job-name"}, link(addressOf(job), {title: job.name}, job.name),
         h("small", {class: "dim"}, `${KINDS[job.type] || "Task"} · ${slots} · ${job.username}`)), badge(isRunning ? "RUNNING" : "QUEUED"));
 }
 
 function drawRunning(node, jobs, total) {
     fill(node, h("h2", "Running and waiting", total > 0 && h("span", {class: "count"}, number(total))),
-        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, "Nothing runs, nothing waits."),
-        total > jobs.length && h("p", link("/cluster", {}, `All ${number(total)}`)));
+        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, "Nothing is running or waiting."),
+        total > jobs.length && h("p", link("/cluster", {}, `Show all ${number(total)}`)));
 }
 
 // ---- recent experiments
@@ -89,21 +89,21 @@ hyperparameters: {lr: 0.1}
 searcher: {name: single, metric: loss}
 END`;
 
-// Nobody has made anything yet: what to type.
+// Shown while there are no experiments: commands to type.
 function firstSteps() {
     const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
     const submit = `${isHere && location.port === "8080" ? "" : `export DET_MASTER=${location.origin}\n`}det experiment create const.yaml . --follow`;
     const step = (title, text, code) => h("li", h("h3", title), text && h("p", {class: "dim"}, text),
         h("div", {class: "command"}, h("pre", h("code", code)), copyButton(code)));
-    return h("section", {class: "card first"}, h("h2", "Train something"),
-        h("p", "An experiment is a folder with a program, in any language, and a small YAML file. In a terminal:"),
-        h("ol", {class: "steps"}, step("Make a folder", "A shell script will do; what it reports shows up here.", FIRST),
-            step("Send it", "It runs on the slots of this cluster, and its lines come back to your terminal.", submit)),
-        h("p", {class: "dim"}, "It appears on this page by itself."));
+    return h("section", {class: "card first"}, h("h2", "Run your first experiment"),
+        h("p", "An experiment is a folder with a program, in any language, and a small YAML file. Run these commands:"),
+        h("ol", {class: "steps"}, step("Create a folder", "A shell script is enough. The metrics it reports appear here.", FIRST),
+            step("Submit it", "It runs on the slots of this cluster. Your terminal shows its output.", submit)),
+        h("p", {class: "dim"}, "The experiment appears on this page automatically."));
 }
 
 function recent(query, refresh) {
-    let isMine = query.of !== "everyone" && mayChange(); // `det ui` knows no people
+    let isMine = query.of !== "everyone" && mayChange(); // `det ui` has no users
     const columns = () => COLUMNS.filter((column) => column.id !== "owner" || (!isMine && mayChange()));
     const table = dataTable({label: "Recent experiments", columns: columns(), href: (e) => `/experiments/${e.id}`});
     const choose = (mine, label) => h("button", {type: "button", class: "button", "aria-pressed": String(mine === isMine), onclick: (event) => {
@@ -115,13 +115,13 @@ function recent(query, refresh) {
     }}, label);
     const place = h("div");
     const node = h("section", {class: "recent"}, h("div", {class: "head"}, h("h2", "Recent experiments"),
-        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Whose"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
+        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Owner"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
     return {
         node,
         query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),
         draw(experiments) {
             table.rows(experiments);
-            if (!experiments.length) fill(place, empty(h("p", isMine ? "You have no experiments yet." : "There are none.")));
+            if (!experiments.length) fill(place, empty(h("p", isMine ? "You have no experiments yet." : "No experiments.")));
             else if (table.node.parentNode !== place) fill(place, table.node);
         },
     };
@@ -136,14 +136,14 @@ export async function page({root, query, title, live, onLeave, signal}) {
     const main = h("div", list.node);
     let shown = [];
 
-    const refresh = paced(async () => {
+    const refresh = throttle(async () => {
         const [experiments, pools, jobs] = await Promise.all([
             get("/api/v1/det/experiments", list.query(), {signal}),
             get("/api/v1/resource-pools", {}, {signal}),
             get("/api/v1/job-queues-v2", {limit: RUNNING}, {signal}),
         ]);
         shown = experiments.experiments;
-        const isNew = !experiments.all && mayChange(); // nobody has made any
+        const isNew = !experiments.all && mayChange(); // there are no experiments at all
         if (isNew !== !!main.querySelector(".first")) fill(main, isNew ? firstSteps() : list.node);
         list.draw(shown);
         drawCluster(cluster, pools.resourcePools);

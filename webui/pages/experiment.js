@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment.js - one experiment: what it is above, its views below.
+// experiment.js - one experiment: a header and the views below it.
 //
-//   changes --> read again (the row; the table of trials where a view shows it) --> the view updates
+//   changes --> read again (the experiment; the table of trials if the view shows it) --> update the view
 //
-// A view is {update(state), destroy()}; it is made when its tab is opened and told when something
-// changed.  Changing the tab changes the address, not the page, so that the keyboard stays where it is.
+// A view is {update(state), destroy()}.  It is created when its tab is opened and updated when something changes.
+// Another tab changes the address, not the page, so the keyboard focus stays.
 
-import {ahead, del, get, isAbort, patch, post, put} from "../api.js";
-import {cancelDebounced, fill, h, paced} from "../dom.js";
+import {del, get, isAbort, patch, post, prefetch, put} from "../api.js";
+import {cancelDebounced, fill, h, throttle} from "../dom.js";
 import {ago, bytes, duration, isOver, longTitle, number, plural, slotsOf, stateName, time} from "../format.js";
 import {BASE, go, isId, link} from "../router.js";
 import {mayChange} from "../session.js";
-import {style} from "../style.js";
+import {loadStylesheet} from "../stylesheet.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
 const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
     ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
-const TABLE_EVERY_MS = 700; // at most so often while trials report
+const TABLE_EVERY_MS = 700; // between two reads of the table while trials report
 
-// ---- words ----
+// ---- sentences ----
 
-// The searcher in one sentence.
+// Describes the searcher in one sentence.
 export function searcherSentence(searcher, smallerIsBetter = true) {
     if (!searcher) return "";
     const metric = searcher.metric || "the validation metric";
@@ -30,16 +30,16 @@ export function searcherSentence(searcher, smallerIsBetter = true) {
     case "single": return `One trial, judged by ${metric} (${smallerIsBetter ? "smaller" : "larger"} is better).`;
     case "random": return `A random search of ${plural(searcher.max_trials, "trial")}${lanes}, for ${aim}.`;
     case "grid": return `A grid search over all combinations${lanes}, for ${aim}.`;
-    case "adaptive_asha": case "async_halving": return `An adaptive search of up to ${plural(searcher.max_trials, "trial")}${lanes}, which stops what falls behind, for ${aim}.`;
+    case "adaptive_asha": case "async_halving": return `An adaptive search of up to ${plural(searcher.max_trials, "trial")}${lanes}, which stops trials that fall behind, for ${aim}.`;
     default: return `A ${searcher.name} search${lanes}, for ${aim}.`;
     }
 }
 
-// ---- text that is changed in place ----
+// ---- text that can be edited in place ----
 
 function editable({label, tag = "span", placeholder = "", className, save}) {
     const text = h(tag, {class: ["text", className]});
-    const open = button("", () => edit(), {kind: "plain edit-button changes", icon: "edit", "aria-label": `Change the ${label}`, title: `Change the ${label}`});
+    const open = button("", () => edit(), {kind: "plain edit-button changes", icon: "edit", "aria-label": `Edit ${label}`, title: `Edit ${label}`});
     const node = h("div", {class: "editable"}, text, open);
     let now = "";
     let isOpen = false;
@@ -47,7 +47,7 @@ function editable({label, tag = "span", placeholder = "", className, save}) {
     function show() {
         fill(text, now || h("span", {class: "dim"}, placeholder));
         text.title = longTitle(now) ?? "";
-        if (open.parentNode !== node) fill(node, text, open); // a button that is replaced under the mouse loses the click
+        if (open.parentNode !== node) fill(node, text, open); // a button that is replaced while pressed loses the click
     }
     function close() {
         isOpen = false;
@@ -116,7 +116,7 @@ function labelEditor(id, isChanged) {
         const isFocused = node.contains(document.activeElement);
         labels = list;
         now = JSON.stringify(labels);
-        fill(node, labels.map((label) => chip(label, mayChange() && (() => change(() => del(pathOf(label)))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add a label"}));
+        fill(node, labels.map((label) => chip(label, mayChange() && (() => change(() => del(pathOf(label)))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add label"}));
         if (isFocused) node.lastChild.focus();
     }
     return {
@@ -142,28 +142,30 @@ function actions(id, state, reload) {
     };
     const erase = async () => {
         const {experiment} = state;
-        const text = `Experiment ${id}, its ${plural(experiment.numTrials, "trial")}, their metrics and logs, and ${plural(experiment.checkpointCount, "checkpoint")} (${bytes(experiment.checkpointSize)}) are removed for good.`;
+        const text = `Experiment ${id}, its ${plural(experiment.numTrials, "trial")}, their metrics and logs, and ${plural(experiment.checkpointCount, "checkpoint")} (${bytes(experiment.checkpointSize)}) are deleted permanently.`;
         if (!await confirm(`Delete experiment ${id}?`, text, "Delete", "danger")) return;
+        state.isLeaving = true; // read nothing of it any more
         try {
             await del(`/api/v1/experiments/${id}`);
             toast(`Experiment ${id} is being deleted.`);
             go("/experiments");
         } catch (error) {
+            state.isLeaving = false;
             toastError(error);
         }
     };
     const kill = async () => {
-        if (await confirm(`Kill experiment ${id}?`, "Its trials are stopped at once, without a last checkpoint.", "Kill", "danger")) await act("kill", "Killed.")();
+        if (await confirm(`Kill experiment ${id}?`, "Its trials are stopped at once, without a final checkpoint.", "Kill", "danger")) await act("kill", "Killed.")();
     };
     const fork = async () => (await import("./experiment_fork.js")).forkDialog(state.experiment, state.config);
-    const goOn = async () => {
+    const openContinue = async () => {
         if (await (await import("./experiment_fork.js")).continueDialog(state.experiment, state.config)) await reload();
     };
     const board = async () => {
         const {openTensorBoard} = await import("../tensorboard.js");
         await openTensorBoard({experimentIds: [id]});
     };
-    return {act, erase, kill, fork, goOn, board};
+    return {act, erase, kill, fork, openContinue, board};
 }
 
 function actionBar(id, state, reload) {
@@ -181,14 +183,14 @@ function actionBar(id, state, reload) {
         shown = now;
         fill(node,
             !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary changes"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause", kind: "changes"})),
-            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.goOn().catch(toastError), {icon: "play", kind: "changes"}),
+            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.openContinue().catch(toastError), {icon: "play", kind: "changes"}),
             !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy", kind: "changes"}),
             workButton("TensorBoard", todo.board, {kind: "changes"}),
             menu("More", [
                 ["Compare", () => go(`/compare?experiments=${id}`)],
-                !over && ["Cancel", todo.act("cancel", "Cancelling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
+                !over && ["Cancel", todo.act("cancel", "Canceling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
                 !over && ["Kill", todo.kill, {kind: "danger changes"}],
-                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
+                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Unarchived: shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
                 over && ["Delete", todo.erase, {kind: "danger changes"}],
             ]));
         if (had) [...node.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
@@ -196,14 +198,14 @@ function actionBar(id, state, reload) {
     return {node, draw};
 }
 
-// ---- the head ----
+// ---- the header ----
 
-// What an experiment in the queue waits for; `pool` is where it does.
+// What a queued experiment waits for in its pool.
 function waitsFor({jobSummary, pool, config}) {
     const wanted = config?.resources?.slots_per_trial ?? 1;
     const {usable} = slotsOf([pool]);
-    if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waits for ${plural(wanted, "slot")}, of which the pool has ${usable ? number(usable) : "none"}` : "waits for an agent";
-    return jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} before it in the queue` : "next in the queue";
+    if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent";
+    return jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue";
 }
 
 function header(id, state, reload) {
@@ -225,7 +227,7 @@ function header(id, state, reload) {
     function tick() {
         const {experiment} = state;
         const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
-        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `began ${ago(experiment.startTime)}`), " · ",
+        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `started ${ago(experiment.startTime)}`), " · ",
             `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
             state.pool && ` · ${waitsFor(state)}`);
     }
@@ -233,15 +235,15 @@ function header(id, state, reload) {
     function draw() {
         const {experiment, config} = state;
         fill(place.badge, badge(experiment.state));
-        fill(place.archived, experiment.archived && h("span", {class: "chip"}, "archived"), experiment.unmanaged && h("span", {class: "chip", title: "Recorded elsewhere: nothing here runs it"}, "unmanaged"));
+        fill(place.archived, experiment.archived && h("span", {class: "chip"}, "archived"), experiment.unmanaged && h("span", {class: "chip", title: "Its program runs outside the cluster; the master only records it"}, "unmanaged"));
         name.update(experiment.name);
         description.update(experiment.description);
         labels.update(experiment.labels || []);
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
         const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state)].join();
-        const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // the best of what nobody can tell
+        const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // without a metric there is no best trial
         if (place.best.dataset.shown !== best) fill(place.best, isUnnamed ? null : experiment.bestTrialId ? [icon("star"), isOver(experiment.state) ? " Best: " : " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
-            h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, isOver(experiment.state) ? "Nothing was validated." : "No validation yet."));
+            h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, isOver(experiment.state) ? "No validation was reported." : "No validation yet."));
         place.best.dataset.shown = best;
         place.progress.hidden = (experiment.progress ?? null) === null;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
@@ -257,18 +259,19 @@ async function makeView(tab, place, tools) {
     if (tab === "search") return (await import("./experiment_search.js")).searchTab(place, tools);
     if (tab === "overview" || tab === "metrics") return (await import("./experiment_overview.js"))[tab === "metrics" ? "metricsView" : "overviewTab"](place, tools);
     if (tab === "configuration" || tab === "code") return (await import("./experiment_files.js"))[tab === "code" ? "codeTab" : "configurationTab"](place, tools);
-    if (tab === "notes" || tab === "lineage") return (await import("./experiment_notes.js"))[tab === "notes" ? "notesTab" : "lineageTab"](place, tools);
+    if (tab === "notes") return (await import("./experiment_notes.js")).notesTab(place, tools);
+    if (tab === "lineage") return (await import("./experiment_lineage.js")).lineageTab(place, tools);
     return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
 }
 
 export const namesAddress = (id) => `/api/v1/det/experiments/${id}/metric-names`;
 const NEEDS_TABLE = new Set(["overview", "metrics", "trials", "search"]);
 
-// Somebody, somewhere, has removed it.
+// Shown when another user has deleted the experiment.
 function showGone(root, id, title) {
     title(`Experiment ${id} was deleted`);
     for (const open of document.querySelectorAll("dialog")) open.close();
-    fill(root, h("h1", `Experiment ${id} is gone`), h("p", "Somebody deleted it while you looked at it. Its trials, metrics, logs and checkpoints went with it."), h("p", link("/experiments", {}, "Look at the other experiments"), "."));
+    fill(root, h("h1", `Experiment ${id} was deleted`), h("p", "It was deleted while this page was open, with its trials, metrics, logs and checkpoints."), h("p", link("/experiments", {}, "All experiments")));
     root.dataset.gone = "";
 }
 
@@ -276,7 +279,7 @@ export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
     if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
-    const state = {experiment: null, config: null, jobSummary: null, pool: null, table: null}; // pool: while it waits in the queue
+    const state = {experiment: null, config: null, jobSummary: null, pool: null, table: null}; // pool: only while it is queued
     let isGone = false;
     let view = null;
     let tab = params.tab || "overview";
@@ -289,8 +292,8 @@ export async function page(ctx) {
         view?.destroy?.();
         showGone(root, id, title);
     };
-    // What fails because it is gone is no error.
-    async function careful(work) {
+    // Errors of an experiment that was deleted are not shown.
+    async function unlessDeleted(work) {
         try {
             return await work();
         } catch (error) {
@@ -304,7 +307,7 @@ export async function page(ctx) {
             return (await get("/api/v1/resource-pools", null, {signal})).resourcePools.find((one) => one.name === name);
         } catch (error) {
             if (isAbort(error)) throw error;
-            return null; // the page is worth more than what is said of the queue
+            return null; // show the page without the state of the queue
         }
     }
     async function read() {
@@ -320,30 +323,31 @@ export async function page(ctx) {
     async function readTable() {
         const mine = ++asked;
         const table = await get(...tableQuestion());
-        if (mine < answered) return; // a later one was faster
+        if (mine < answered) return; // a later call was faster
         answered = mine;
         state.table = table;
     }
-    const reload = paced(() => careful(async () => { // one after the other: an older answer is never the last
+    const reload = throttle(() => unlessDeleted(async () => { // one at a time: an old reply never replaces a newer one
+        if (state.isLeaving) return;
         await read();
         if (isGone) return;
         head.draw();
         drawTabs();
         view?.updateExperiment?.(state);
     }));
-    const reloadTable = paced(() => careful(async () => {
-        if (isGone || !NEEDS_TABLE.has(tab)) return;
+    const reloadTable = throttle(() => unlessDeleted(async () => {
+        if (isGone || state.isLeaving || !NEEDS_TABLE.has(tab)) return;
         await readTable();
         if (!isGone && NEEDS_TABLE.has(tab)) view?.update?.(state.table);
     }), TABLE_EVERY_MS);
-    const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, careful};
+    const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
 
-    if (NEEDS_TABLE.has(tab)) ahead(...tableQuestion());
-    if (tab === "overview" || tab === "metrics") ahead(namesAddress(id), null, {signal});
-    await Promise.all([read(), style(new URL("./experiment.css", import.meta.url))]);
+    if (NEEDS_TABLE.has(tab)) prefetch(...tableQuestion());
+    if (tab === "overview" || tab === "metrics") prefetch(namesAddress(id), null, {signal});
+    await Promise.all([read(), loadStylesheet(new URL("./experiment.css", import.meta.url))]);
     const head = header(id, state, reload);
 
-    // The links stay: one that is replaced under the mouse loses the click.
+    // The links stay: a link that is replaced while pressed loses the click.
     function drawTabs() {
         const {experiment} = state;
         const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount};
@@ -368,7 +372,7 @@ export async function page(ctx) {
         fill(tabPlace, node);
     }
 
-    let opened = 0; // how often: whoever opens A, B and A again sees the last one
+    let opened = 0; // a counter: only the tab opened last is shown
     async function open(name, isMove) {
         const mine = ++opened;
         tab = name;
@@ -381,7 +385,7 @@ export async function page(ctx) {
         title(`${TABS.find(([one]) => one === name)[1]} · ${state.experiment.name}`);
         drawTabs();
         try {
-            await careful(async () => {
+            await unlessDeleted(async () => {
                 if (NEEDS_TABLE.has(name)) await readTable();
                 if (mine !== opened || isGone) return;
                 const made = await makeView(name, place, tools);
@@ -392,7 +396,7 @@ export async function page(ctx) {
                 viewPlace.dataset.tab = name;
             });
         } catch (error) {
-            // A module that could not be fetched: once the master is back it is tried again (see below).
+            // If a module could not be fetched, it is tried again when the master is back (see below).
             if (mine === opened) fill(viewPlace, errorBox(error));
         }
     }
@@ -410,8 +414,8 @@ export async function page(ctx) {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
         if (changes.reset && !view) await open(tab, false);
-        const isNearer = state.pool && (changes.agents || changes.queue); // what it waits for has changed
-        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isNearer) await reload();
+        const isQueueChanged = state.pool && (changes.agents || changes.queue); // affects what it waits for
+        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isQueueChanged) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
         if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();

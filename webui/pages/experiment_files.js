@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_files.js - what was submitted: the configuration and the code.
+// experiment_files.js - the submitted configuration and code.
 
 import {get, post} from "../api.js";
 import {fill, h} from "../dom.js";
@@ -9,7 +9,7 @@ import {readQuery, setQuery} from "../router.js";
 import {button, copyButton, empty, errorBox, saveAs, spinner, toastError} from "../widgets.js";
 import {toYaml, yamlLine} from "../yaml.js";
 
-const SHOWN_MOST = 2 << 20; // bytes of a file that are shown
+const SHOWN_MOST = 2 << 20; // shown bytes of a file
 
 // ---- configuration ----
 
@@ -28,9 +28,9 @@ export function configurationTab(place, tools) {
             place.querySelector("[aria-pressed=true]")?.focus();
         }, {"aria-pressed": String(which === name)});
         fill(place, h("div", {class: "pile"},
-            h("div", {class: "bar"}, h("div", {class: "bar", role: "group", "aria-label": "Which"}, choice("complete", "Complete"), choice("written", "As written")), h("span", {class: "grow"}), copyButton(textOf)),
-            which === "written" ? h("p", {class: "dim"}, "The text as it was submitted, with its comments.") : h("p", {class: "dim"}, "What runs: the submitted text with every default filled in."),
-            text ? numbered(text, yamlLine, "Configuration") : empty(h("p", "There is no text: it was made without one."))));
+            h("div", {class: "bar"}, h("div", {class: "bar", role: "group", "aria-label": "Version"}, choice("complete", "Complete"), choice("written", "As submitted")), h("span", {class: "grow"}), copyButton(textOf)),
+            which === "written" ? h("p", {class: "dim"}, "The text as it was submitted, with its comments.") : h("p", {class: "dim"}, "The configuration in effect: the submitted text with all defaults filled in."),
+            text ? numbered(text, yamlLine, "Configuration") : empty(h("p", "No text was submitted."))));
     }
     draw();
     return {updateExperiment: draw};
@@ -43,7 +43,7 @@ function bytesOf(base64) {
     return Uint8Array.from(text, (c) => c.charCodeAt(0));
 }
 
-// Null: it is no text.  Of a file that was cut the last letter may be.
+// Returns null for binary data.  The last character of a cut file may be incomplete.
 function textOf(data, isCut) {
     if (data.subarray(0, 8192).includes(0)) return null;
     try {
@@ -61,7 +61,7 @@ export function codeTab(place, tools) {
     const view = h("div", {class: "file-view"});
     let chosen = readQuery().file || "";
     let order = 0;
-    let isLeft = false; // for another tab: the address is theirs
+    let isLeft = false; // another tab is open and owns the address
 
     async function show(file) {
         const mine = ++order;
@@ -75,9 +75,9 @@ export function codeTab(place, tools) {
             const data = bytesOf(text64);
             const text = textOf(data.subarray(0, SHOWN_MOST), data.length > SHOWN_MOST);
             const line = /\.ya?ml$/i.test(file.path) ? yamlLine : undefined;
-            fill(view, h("div", {class: "bar"}, h("h2", {class: "mono"}, file.path), h("span", {class: "dim"}, bytes(file.contentLength)), h("span", {class: "dim", title: "Changed"}, time(file.modifiedTime)), h("span", {class: "grow"}),
+            fill(view, h("div", {class: "bar"}, h("h2", {class: "mono"}, file.path), h("span", {class: "dim"}, bytes(file.contentLength)), h("span", {class: "dim", title: "Modified"}, time(file.modifiedTime)), h("span", {class: "grow"}),
                 text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, new Blob([data])), {icon: "download"})),
-            text === null ? empty(h("p", "This is no text.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, line, file.path),
+            text === null ? empty(h("p", "This is not a text file.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, line, file.path),
             data.length > SHOWN_MOST && h("p", {class: "dim"}, `Only the first ${bytes(SHOWN_MOST)} are shown.`));
         } catch (error) {
             if (mine === order && error.name !== "AbortError") fill(view, errorBox(error));
@@ -101,7 +101,7 @@ export function codeTab(place, tools) {
         const {files} = await get(`/api/v1/experiments/${tools.id}/file_tree`, null, {signal: tools.signal});
         const all = flat(files);
         if (isLeft) return;
-        if (!all.length) return fill(place, empty(h("p", "It was submitted without files.")));
+        if (!all.length) return fill(place, empty(h("p", "The experiment was submitted without files.")));
         const download = async () => saveAs(`experiment-${tools.id}.tar.gz`, new Blob([bytesOf((await get(`/api/v1/experiments/${tools.id}/model_def`)).b64Tgz)]));
         fill(list, h("ul", files.map(entry)));
         fill(place, h("div", {class: "pile"}, h("div", {class: "bar"}, h("span", {class: "dim"}, `${plural(all.length, "file")}, ${bytes(all.reduce((sum, file) => sum + file.contentLength, 0))}`), h("span", {class: "grow"}),
@@ -110,6 +110,6 @@ export function codeTab(place, tools) {
         await show(first);
     }
     fill(place, spinner());
-    tools.careful(read).catch((error) => fill(place, errorBox(error)));
+    tools.unlessDeleted(read).catch((error) => fill(place, errorBox(error)));
     return {destroy: () => isLeft = true};
 }

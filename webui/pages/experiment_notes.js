@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_notes.js - what people write about an experiment, and where it came from.
+// experiment_notes.js - the notes of an experiment.
 //
-// Notes are plain text, shown with a little of Markdown: headings, lists, code, **bold** and addresses.
-// What is written becomes text nodes, whatever is in it.
+// Notes are plain text, shown with a part of Markdown: headings, lists, code, **bold** and links.  The text becomes text
+// nodes only, never markup.
 //
-// Two who write at once: a save says which notes it replaces, and the master refuses when they are
-// others by now (409); and when the changes say so earlier, whoever writes is told at once.
+// Two writers at once: a save names the notes it replaces, and the master refuses it (409) if they have changed
+// since.  If the change stream reports the change earlier, the page warns at once.
 
-import {get, patch} from "../api.js";
+import {patch} from "../api.js";
 import {fill, h} from "../dom.js";
 import {number} from "../format.js";
-import {link} from "../router.js";
 import {session} from "../session.js";
-import {badge, button, errorBox, spinner, toast, toastError} from "../widgets.js";
+import {button, toast, toastError} from "../widgets.js";
 
 const NOTES_MOST = 10000;
 
-// ---- a little of Markdown ----
+// ---- a part of Markdown ----
 
 const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|https?:\/\/[^\s<>"')\]]+)/;
 
@@ -60,12 +59,12 @@ export function rendered(text) {
 
 // ---- notes ----
 
-const drafts = new Map(); // what somebody wrote of an experiment and had not saved when its tab was left: {base, text}
+const drafts = new Map(); // unsaved notes of a tab that was left: {base, text}
 
 export function notesTab(place, tools) {
     const mine = `${session.user?.id} ${tools.id}`;
     let known = tools.state.experiment.notes || "";
-    let open = null; // {base, area, warning, told} while somebody writes
+    let open = null; // {base, area, warning, shownNotes} while the user edits
 
     const save = async () => {
         const {base, area} = open;
@@ -82,28 +81,28 @@ export function notesTab(place, tools) {
             if (error.status !== 409) return toastError(error);
             await tools.reload();
             conflict();
-            open?.warning.querySelector("button")?.focus(); // one chooses first
+            open?.warning.querySelector("button")?.focus(); // the user must choose first
         }
     };
 
-    // Somebody else has written: theirs are shown, and one chooses; once, so that focus and what was unfolded stay.
+    // Another user has changed the notes: shows their text and asks.  Drawn once per text, to keep focus and unfolded parts.
     function conflict() {
         const theirs = tools.state.experiment.notes || "";
-        if (!open || theirs === open.base || theirs === open.told) return;
-        open.told = theirs;
-        fill(open.warning, h("div", {class: "conflict", role: "alert"}, h("p", h("strong", "Somebody else has changed these notes meanwhile.")),
-            h("details", h("summary", "Look at theirs"), h("pre", theirs)),
+        if (!open || theirs === open.base || theirs === open.shownNotes) return;
+        open.shownNotes = theirs;
+        fill(open.warning, h("div", {class: "conflict", role: "alert"}, h("p", h("strong", "Another user changed these notes while you were editing.")),
+            h("details", h("summary", "Show their text"), h("pre", theirs)),
             h("div", {class: "bar"}, button("Keep mine", () => {
                 open.base = theirs;
                 fill(open.warning);
                 open.area.focus();
-            }), button("Take theirs", () => {
+            }), button("Use theirs", () => {
                 open.base = theirs;
                 open.area.value = theirs;
                 open.area.dispatchEvent(new Event("input"));
                 fill(open.warning);
                 open.area.focus();
-            }), button("Put theirs below mine", () => {
+            }), button("Keep both", () => {
                 open.base = theirs;
                 open.area.value = `${open.area.value}\n\n${theirs}`;
                 open.area.dispatchEvent(new Event("input"));
@@ -115,16 +114,16 @@ export function notesTab(place, tools) {
     function edit(draft = {base: known, text: known}) {
         drafts.delete(mine);
         const count = h("span", {class: "dim num"});
-        const tell = () => {
+        const drawCount = () => {
             const left = NOTES_MOST - area.value.length;
             fill(count, left < 0 ? `${number(-left)} too many` : `${number(area.value.length)} of ${number(NOTES_MOST)}`);
             count.classList.toggle("bad-text", left < 0);
         };
-        const area = h("textarea", {rows: 16, value: draft.text, "aria-label": "Notes", oninput: () => tell()});
+        const area = h("textarea", {rows: 16, value: draft.text, "aria-label": "Notes", oninput: () => drawCount()});
         const warning = h("div");
-        open = {base: draft.base, area, warning, told: null};
-        tell();
-        fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Headings with #, lists with -, code in `…`; everything else stays as it is."),
+        open = {base: draft.base, area, warning, shownNotes: null};
+        drawCount();
+        fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Use # for headings, - for lists, ** for bold and ` for code."),
             h("div", {class: "bar"}, button("Save", () => void save(), {kind: "primary", title: "Ctrl-Enter"}), button("Cancel", () => {
                 open = null;
                 draw();
@@ -138,8 +137,8 @@ export function notesTab(place, tools) {
     }
 
     function draw() {
-        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Write", () => edit(), {icon: "edit", kind: "changes"})),
-            known ? h("div", {class: "prose"}, rendered(known)) : h("p", {class: "dim"}, "Nothing is written down yet: what was tried, and what came of it.")));
+        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Add notes", () => edit(), {icon: "edit", kind: "changes"})),
+            known ? h("div", {class: "prose"}, rendered(known)) : h("p", {class: "dim"}, "No notes yet. Write down what you tried and what you found.")));
     }
     if (drafts.has(mine)) edit(drafts.get(mine));
     else draw();
@@ -154,31 +153,4 @@ export function notesTab(place, tools) {
             draw();
         },
     };
-}
-
-// ---- lineage ----
-
-function kin(one, extra) {
-    if (one.isGone) return h("div", {class: "kin gone"}, h("span", {class: "num"}, `Experiment ${one.id}`), h("span", {class: "dim"}, "deleted"));
-    return h("div", {class: ["kin", extra]}, link(`/experiments/${one.id}`, {"aria-current": extra === "self" ? "true" : null}, h("span", {class: "num"}, one.id), " ", one.name), badge(one.state));
-}
-
-const start = (one) => h("div", {class: "kin start"}, h("span", "checkpoint ", h("code", {title: one.uuid}, one.uuid.slice(0, 8))),
-    one.isGone ? h("span", {class: "dim"}, "not known any more") : h("span", {class: "dim"}, "of ", link(`/trials/${one.trialId}`, {}, `trial ${one.trialId}`), ` after ${number(one.steps)} steps`, one.state !== "COMPLETED" && `, ${one.state.toLowerCase()} by now`));
-
-export function lineageTab(place, tools) {
-    async function read() {
-        const {ancestors, forks, checkpoints} = await get(`/api/v1/det/experiments/${tools.id}/lineage`, null, {signal: tools.signal});
-        const self = {...tools.state.experiment, isGone: false};
-        const isAlone = !ancestors.length && !forks.length && !checkpoints.length;
-        fill(place, h("section", {class: "card"}, h("h2", "Where it came from, and what came from it"),
-            h("div", {class: "tree"},
-                h("ol", {class: "line", "aria-label": "Ancestors, the first on top"}, [...ancestors].reverse().map((one) => h("li", kin(one))),
-                    checkpoints.map((one) => h("li", {class: "side"}, start(one))), h("li", {class: "here"}, kin(self, "self"),
-                        forks.length > 0 && h("ol", {class: "branches", "aria-label": "Forks"}, forks.map((one) => h("li", kin(one))))))),
-            isAlone && h("p", {class: "dim"}, "It was made from a file, and nothing was forked from it yet. Continuing an experiment does not make a new one: its trial goes on, and its runs are told apart in the trial’s charts and logs.")));
-    }
-    fill(place, spinner());
-    tools.careful(read).catch((error) => fill(place, errorBox(error)));
-    return {updateExperiment: () => void tools.careful(read).catch(() => {})};
 }

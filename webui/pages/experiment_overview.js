@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_overview.js - the first look: how the metric goes, how good it got, how trials stand.
+// experiment_overview.js - the overview: charts of the metric, the best trial, the states of the trials.
 
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
-import {fill, h, paced} from "../dom.js";
-import {failureCard} from "../failure.js";
+import {fill, h, throttle} from "../dom.js";
+import {failureCard} from "../failure_card.js";
 import {bytes, isOver as isEnded, number, plural, stateKind, stateName, value as shown} from "../format.js";
-import {rampColour} from "../picture.js";
+import {rampColour} from "../plot_canvas.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
 import {empty, facts, select, toastError} from "../widgets.js";
 import {namesAddress} from "./experiment.js";
 
-const METRIC_LINES_MOST = 1000; // in a chart of the metrics' tab
-const LINES_MOST = 200; // of more trials the best ones, and those that run
-const CHARTS_MOST = 6; // of a single trial
+const METRIC_LINES_MOST = 1000; // in a chart of the Metrics tab
+const LINES_MOST = 200; // of more trials only the best and the running ones are drawn
+const CHARTS_MOST = 6; // for a single trial
 
-// ---- how trials stand ----
+// ---- cards ----
 
 function statesCard(search) {
     const counts = new Map();
@@ -29,7 +29,7 @@ function statesCard(search) {
 
 function bestCard(search, tools) {
     const {best} = search;
-    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, isEnded(tools.state.experiment.state) ? "No trial was validated." : "No trial has been validated yet."));
+    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, isEnded(tools.state.experiment.state) ? "No trial reported a validation." : "No trial has reported a validation yet."));
     return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "best-figure"}, h("span", {class: "big num"}, number(best.best)), " ", search.metric.name),
         h("p", link(tools.trialAddress(best.id), {}, `Trial ${best.id}`), ` after ${plural(best.steps, "step")}`),
         facts(search.hparams.slice(0, 8).map((name) => [name, best.values[name] === null ? "–" : shown(best.values[name])])),
@@ -41,18 +41,18 @@ function summaryCard({experiment, config}) {
     const entrypoint = config?.entrypoint;
     return h("section", {class: "card"}, h("h2", "Summary"), facts([
         ["Entrypoint", entrypoint && h("code", Array.isArray(entrypoint) ? entrypoint.join(" ") : String(entrypoint))],
-        ["Slots a trial", number(resources.slots_per_trial)],
+        ["Slots per trial", number(resources.slots_per_trial)],
         ["Priority", experiment.priority || resources.priority],
-        ["Restarts allowed", number(config?.max_restarts)],
+        ["Maximum restarts", number(config?.max_restarts)],
         ["Checkpoints", `${number(experiment.checkpointCount)}, ${bytes(experiment.checkpointSize)}`],
         ["Seed", config?.reproducibility?.experiment_seed],
-        ["Code", experiment.modelDefinitionSize ? `${bytes(experiment.modelDefinitionSize)}, packed` : "none"],
+        ["Code", experiment.modelDefinitionSize ? `${bytes(experiment.modelDefinitionSize)}, compressed` : "none"],
     ]));
 }
 
 // ---- best so far ----
 
-// In the order in which trials ended: what each reached, and the best until then.
+// Two lines over the trials in the order in which they ended: the result of each, and the best until then.
 function bestSoFar(search) {
     const done = search.trials.filter((trial) => trial.best !== null && Number.isFinite(trial.best)).sort((a, b) => (a.end ?? Infinity) - (b.end ?? Infinity) || a.id - b.id);
     const better = search.smallerIsBetter ? Math.min : Math.max;
@@ -65,7 +65,7 @@ function bestSoFar(search) {
 
 // ---- lines ----
 
-// The best, and those that run: more lines than `most` nobody can tell apart.
+// The ids of at most `most` trials: the best and the running ones.  More lines could not be told apart.
 function linesOf(search, most) {
     if (search.trials.length <= most) return search.trials.map((trial) => trial.id);
     const running = search.trials.filter((trial) => !isEnded(trial.state)).slice(0, most / 4);
@@ -73,7 +73,7 @@ function linesOf(search, most) {
     return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
 }
 
-// ---- all metrics: the charts of a trial's page, with a line for every trial ----
+// ---- the Metrics tab: the charts of a trial's page, with one line per trial ----
 
 export async function metricsView(place, tools) {
     const stops = [];
@@ -82,28 +82,28 @@ export async function metricsView(place, tools) {
     const names = async () => (await get(namesAddress(tools.id), null, {signal: tools.signal})).metricNames;
     const inner = h("div", {class: "pile"});
     const note = h("p", {class: "dim"});
-    const tell = () => fill(note, search.trials.length > trials.length && `${number(trials.length)} of ${plural(search.trials.length, "trial")} are drawn: the best, and those that run.`);
+    const drawNote = () => fill(note, search.trials.length > trials.length && `Showing ${number(trials.length)} of ${plural(search.trials.length, "trial")}: the best and the running ones.`);
     const {metricsTab} = await import("./trial_metrics.js");
     const view = await metricsTab(inner, {config: tools.config(), many: {
         trials, names, isOver: () => isEnded(tools.state.experiment.state), labelOf: (line) => `trial ${line.trial}`, onPick: (line) => go(tools.trialAddress(line.trial)),
         colorOf: (line) => search.trials.length < 2 ? 0 : rampColour(search.byId.get(line.trial)?.rank ?? 0),
     }}, {signal: tools.signal, onLeave: (fn) => stops.push(fn)});
     fill(place, note, inner);
-    tell();
+    drawNote();
     return {
         update(table) {
             search = readSearch(table, tools.config());
             const now = linesOf(search, METRIC_LINES_MOST);
             if (now.join() !== trials.join()) view.trials(now);
             trials = now;
-            tell();
+            drawNote();
         },
         updateMetrics: view.metrics,
         destroy: () => stops.forEach((stop) => stop()),
     };
 }
 
-// ---- the tab ----
+// ---- the Overview tab ----
 
 export function overviewTab(place, tools) {
     const cards = h("div", {class: "cards"});
@@ -111,14 +111,14 @@ export function overviewTab(place, tools) {
     const feed = seriesFeed({trials: [], points: 600});
     const all = [];
     let search = null;
-    let names = null; // of metrics
-    let metric = [].concat(readQuery().metric || []).at(-1) || null; // the tab of all metrics may have several
+    let names = null; // metric names
+    let metric = [].concat(readQuery().metric || []).at(-1) || null; // the Metrics tab may set several
     let curve = null;
     const why = h("div", {class: "failure-place"});
-    const tellWhy = failureCard(why, tools);
+    const updateFailure = failureCard(why, tools);
     fill(place, h("div", {class: "pile"}, why, charts, cards));
 
-    // Of one trial nothing is the best; nor is it where no metric is named that would say so.
+    // With one trial, or without a metric to compare by, there is no best trial to show.
     const isSingle = () => search.trials.length < 2 && (tools.config()?.searcher?.name === "single" || search.isUnnamed);
 
     function addChart(key, {head}) {
@@ -133,7 +133,7 @@ export function overviewTab(place, tools) {
         return h("section", head, node);
     }
 
-    // The colours of the search's pictures: the better, the further along the ramp.
+    // The colours of the search plots: from worst to best along the ramp.
     function rankColour(line) {
         const trial = search.byId.get(line.trial);
         return rampColour(trial?.rank ?? 0);
@@ -145,30 +145,30 @@ export function overviewTab(place, tools) {
         drawCharts();
     }
 
-    // Before the first metric the log tells what goes on: an environment that is built, an error.
-    function soleLog() {
+    // Before the first metric the log shows what happens: an environment that is being built, an error.
+    function logLink() {
         const [trial] = search.trials;
-        return trial && search.trials.length === 1 && h("p", "What it does meanwhile stands in ", link(`/trials/${trial.id}/logs`, {}, `the log of trial ${trial.id}`), ".");
+        return trial && search.trials.length === 1 && h("p", "Until then, see ", link(`/trials/${trial.id}/logs`, {}, `the log of trial ${trial.id}`), ".");
     }
 
-    // Only when something of it is new, as with the cards.
+    // Redrawn only if something has changed, as with the cards.
     let shownNone = "";
     function drawNone() {
         const isEnd = isEnded(tools.state.experiment.state);
         const now = [isEnd, search.trials.length].join();
         if (now === shownNone) return;
         shownNone = now;
-        fill(charts, isEnd ? empty("No metrics were reported.") : empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), soleLog()));
+        fill(charts, isEnd ? empty("No metrics were reported.") : empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), logLink()));
     }
 
-    // Of several trials that failed the first: the others may have gone down with it.
-    function drawWhy() {
+    // Of several failed trials the first: the others may have failed because of it.
+    function drawFailure() {
         const ended = search.trials.filter((trial) => trial.end).sort((a, b) => a.end - b.end);
         const hasFailed = (one) => stateName(one.state) === "ERROR";
         const failed = ended.find(hasFailed) || (hasFailed(tools.state.experiment) ? ended.at(-1) : null);
         const count = ended.filter(hasFailed).length;
         const among = count && search.trials.length > 1 ? {failed: count, of: search.trials.length, address: `/experiments/${tools.id}/trials?state=ERROR`} : null;
-        tools.careful(() => tellWhy(failed?.id, failed?.end, among)).catch(toastError);
+        tools.unlessDeleted(() => updateFailure(failed?.id, failed?.end, among)).catch(toastError);
     }
 
     function drawCharts() {
@@ -182,7 +182,7 @@ export function overviewTab(place, tools) {
             const trial = search.trials[0];
             const order = [first, ...keys.filter((key) => key !== first)];
             return fill(charts, order.slice(0, CHARTS_MOST).map((key) => addChart(key, {head: null})),
-                order.length > CHARTS_MOST && trial && h("p", link(`/trials/${trial.id}/metrics`, {}, `All ${order.length} metrics of the trial`)));
+                order.length > CHARTS_MOST && trial && h("p", link(`/trials/${trial.id}/metrics`, {}, `Show all ${order.length} metrics of the trial`)));
         }
         const current = keys.includes(metric) ? metric : first;
         const place = h("div", {class: "chart-place"});
@@ -200,9 +200,9 @@ export function overviewTab(place, tools) {
         names = found;
         drawCharts();
     }
-    const lookForNames = paced(() => tools.careful(readNames).catch(toastError));
+    const lookForNames = throttle(() => tools.unlessDeleted(readNames).catch(toastError));
 
-    // Only when something of it is new: a link that is replaced under the mouse loses the click.
+    // Redrawn only if something has changed: a link that is replaced while pressed loses the click.
     let shownCards = "";
     function drawCards() {
         const {experiment} = tools.state;
@@ -212,14 +212,14 @@ export function overviewTab(place, tools) {
         fill(cards, !isSingle() && bestCard(search, tools), statesCard(search), summaryCard(tools.state));
     }
 
-    let isOver = false; // another tab is shown
+    let isOver = false; // another tab is open
     return {
         update(table) {
             const before = search?.trials.length;
             const wasSingle = search && isSingle();
             search = readSearch(table, tools.config());
             drawCards();
-            drawWhy();
+            drawFailure();
             if (before !== search.trials.length) feed.set({trials: linesOf(search, LINES_MOST)});
             else feed.refresh();
             if (names && wasSingle !== isSingle()) drawCharts();
@@ -229,7 +229,7 @@ export function overviewTab(place, tools) {
         updateExperiment() {
             if (!search) return;
             drawCards();
-            drawWhy();
+            drawFailure();
             if (names && !names.length) drawCharts();
         },
         updateMetrics: () => feed.refresh(),

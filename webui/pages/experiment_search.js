@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_search.js - the searcher's picture: what was tried, what came of it, what mattered.
+// experiment_search.js - the plots of a search: hyperparameters, results and importance.
 //
-// One reply of the master (trials-table) feeds all of it; a brush on an axis of the parallel
-// coordinates counts in every picture and in the table below, and stands in the address.
+// All plots use one reply of the master (trials-table).  A brush on an axis of the parallel coordinates applies to every
+// plot and to the table below, and is part of the address.
 
 import {fill, h} from "../dom.js";
 import {number, plural, value as shown} from "../format.js";
-import {LINES_MOST, parallel} from "../parallel.js";
-import {legend, rampColour, scatter} from "../picture.js";
+import {LINES_MOST, parallel} from "../parallel_plot.js";
+import {rampColour, rampLegend} from "../plot_canvas.js";
 import {go, link, readQuery, setQuery} from "../router.js";
+import {scatter} from "../scatter_plot.js";
 import {isInside, readBrushes, readSearch, tendency, verdict, writeBrushes} from "../search_data.js";
 import {dataTable} from "../table.js";
 import {badge, button, empty, select} from "../widgets.js";
 
-const AXES_MOST = 10; // more are chosen by how much they explain
+const AXES_MOST = 10; // of more axes, those that explain most
 const SCATTERS_MOST = 12;
 const ROWS_MOST = 50;
 
@@ -26,63 +27,63 @@ function importanceRow(axis, search) {
     const words = tendency(axis.importance, search.smallerIsBetter);
     const isKnown = share !== null && share !== undefined;
     return h("tr", h("th", {scope: "row"}, axis.name), h("td", {class: "bar-cell"}, h("span", {class: "share-bar", "aria-hidden": "true"}, h("span", {style: {width: `${Math.max(isKnown ? share * 100 : 0, isKnown ? 0.5 : 0)}%`}}))),
-        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim phone-off"}, words || (axis.kind === "category" ? "categories" : isKnown && share > 0.1 ? "best in between" : "")));
+        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim phone-off"}, words || (axis.kind === "category" ? "categorical" : isKnown && share > 0.1 ? "best in the middle" : "")));
 }
 
 function importanceCard(search) {
     const sorted = [...search.axes].sort((a, b) => shareOf(b) - shareOf(a));
     const isFew = search.judged < search.fewTrials;
-    return h("section", {class: "card"}, h("h2", "What mattered"), verdict(search) && h("p", verdict(search)),
-        h("table", {class: "importance"}, h("caption", {class: "hidden"}, `How much of ${search.metric.name} each hyperparameter explains`),
+    return h("section", {class: "card"}, h("h2", "Hyperparameter importance"), verdict(search) && h("p", verdict(search)),
+        h("table", {class: "importance"}, h("caption", {class: "hidden"}, `Share of the variation in ${search.metric.name} that each hyperparameter explains`),
             h("thead", {class: "hidden"}, h("tr", ["Hyperparameter", "", "Share explained", "Tendency"].map((text) => h("th", {scope: "col", class: text === "Tendency" && "phone-off"}, text)))),
             h("tbody", sorted.map((axis) => importanceRow(axis, search)))),
-        isFew && h("p", {class: "note"}, h("strong", "Few trials. "), `${plural(search.judged, "trial has", "trials have")} a metric so far; take this as a hint, not as a finding, until there are about ${search.fewTrials}.`),
-        h("details", h("summary", "How this is worked out"), h("p", "For each hyperparameter on its own: trials with alike values are put together, and the share is how much of what differs between the trials’ ranks lies between those groups (an analysis of variance on ranks), less what chance alone would give. Values that matter only together with another do not show here: look for them in the picture.")));
+        isFew && h("p", {class: "note"}, h("strong", "Few trials. "), `${plural(search.judged, "trial has", "trials have")} a metric so far. Treat this as a hint until there are about ${search.fewTrials}.`),
+        h("details", h("summary", "How this is calculated"), h("p", "Each hyperparameter is examined on its own: trials with similar values form a group. Its share is the part of the variance of the trials’ ranks that lies between the groups (an analysis of variance on ranks), minus what chance alone would give. Effects of combinations do not show here: look for them in the plots.")));
 }
 
 // ---- the tab ----
 
-// tools: {experiment, config, table() -> reply, trialAddress(id)}; gives {update(), destroy()}.
+// tools: {experiment, config, table() -> reply, trialAddress(id)}.  Returns {update(), destroy()}.
 export function searchTab(place, tools) {
     let search = null;
     let brushes = null;
     let order = readQuery().axes === "configured" ? "configured" : "importance";
-    const show = legend();
+    const show = rampLegend();
     const pick = (trial) => go(tools.trialAddress(trial.id));
-    const picture = parallel({label: "Parallel coordinates: every line is a trial", onPick: pick, onBrush: brushed});
+    const plot = parallel({label: "Parallel coordinates: every line is a trial", onPick: pick, onBrush: brushed});
     const count = h("span", {role: "status"});
     const clear = button("Show all", () => brushed({}, true, true), {kind: "plain"});
     const scatters = h("div", {class: "scatters"});
-    const pair = {x: null, y: null, picture: scatter({label: "Two hyperparameters", height: 320, onPick: pick}), controls: h("div", {class: "bar"})};
+    const pair = {x: null, y: null, plot: scatter({label: "Two hyperparameters", height: 320, onPick: pick}), controls: h("div", {class: "bar"})};
     const side = h("div");
     const fixed = h("p", {class: "dim"});
     const thinned = h("p", {class: "dim"});
     const small = new Map();
-    const rows = dataTable({label: "Trials inside the brushes, the best first", columns: [], href: (row) => tools.trialAddress(row.id)});
+    const rows = dataTable({label: "Trials inside the brushes, best first", columns: [], href: (row) => tools.trialAddress(row.id)});
     const nothing = h("div");
     const body = h("div", {class: "pile"},
         h("section", {class: "card"},
-            h("div", {class: "bar"}, h("h2", "The search"), h("span", {class: "grow"}), count, clear,
+            h("div", {class: "bar"}, h("h2", "Parallel coordinates"), h("span", {class: "grow"}), count, clear,
                 select([["importance", "Axes by importance"], ["configured", "Axes as configured"]], order, (value) => {
                     order = value;
                     setQuery({axes: value === "configured" ? value : null});
                     draw();
                 }, {"aria-label": "Order of the axes"}), show.node),
-            picture.node, thinned, fixed,
-            h("details", {class: "dim"}, h("summary", "How to use it"), h("p", "Drag along an axis to keep only the trials inside; drag the brush to move it, its ends to change it, click to take it away. With the keyboard: Tab to an axis; up and down move the brush, with Shift they resize it, Escape takes it away, left and right go to the next axis. Point at a line to see its trial, click to go there. The address keeps the brushes."))),
-        h("div", {class: "cards"}, side, h("section", {class: "card pair"}, h("div", {class: "bar"}, h("h2", "Two at a time"), h("span", {class: "grow"}), pair.controls), pair.picture.node)),
-        h("section", {class: "card"}, h("h2", "Each against the metric"), scatters),
+            plot.node, thinned, fixed,
+            h("details", {class: "dim"}, h("summary", "How to use this plot"), h("p", "Drag along an axis to keep only the trials inside. Drag the brush to move it, drag its ends to resize it, click it to remove it. With the keyboard: Tab to an axis; Up and Down move the brush, with Shift they resize it, Escape removes it, Left and Right go to the next axis. Point at a line to see its trial; click the line to open the trial. The address includes the brushes."))),
+        h("div", {class: "cards"}, side, h("section", {class: "card pair"}, h("div", {class: "bar"}, h("h2", "Two hyperparameters"), h("span", {class: "grow"}), pair.controls), pair.plot.node)),
+        h("section", {class: "card"}, h("h2", "Each hyperparameter and the metric"), scatters),
         h("section", {class: "card"}, h("h2", "Trials"), rows.node));
     fill(place, nothing, body);
 
     function brushed(next, isDone, isFresh) {
         brushes = next;
         if (isDone) setQuery({brush: writeBrushes(search, brushes)});
-        if (isFresh) picture.update(search, axes(), brushes);
+        if (isFresh) plot.update(search, axes(), brushes);
         drawRest();
     }
 
-    // The most important one stands beside the metric.
+    // The most important axis is next to the metric.
     function axes() {
         const top = new Set([...search.axes].sort((a, b) => shareOf(b) - shareOf(a)).slice(0, AXES_MOST));
         const chosen = search.axes.filter((axis) => top.has(axis));
@@ -110,10 +111,10 @@ export function searchTab(place, tools) {
                 pair[key] = value;
                 drawPair();
             }, {"aria-label": label});
-            fill(pair.controls, choice("x", "Across", x), h("span", {class: "dim"}, "×"), choice("y", "Upwards", y));
+            fill(pair.controls, choice("x", "Horizontal axis", x), h("span", {class: "dim"}, "×"), choice("y", "Vertical axis", y));
         }
-        pair.picture.node.setAttribute("aria-label", `Trials by ${x.name}, across, and ${y.name}, upwards; coloured by ${search.metric.name}`);
-        pair.picture.update(search, x, y, brushes);
+        pair.plot.node.setAttribute("aria-label", `Trials by ${x.name} (horizontal) and ${y.name} (vertical), coloured by ${search.metric.name}`);
+        pair.plot.update(search, x, y, brushes);
     }
 
     function drawScatters() {
@@ -131,7 +132,7 @@ export function searchTab(place, tools) {
     function drawRest() {
         const inside = search.trials.filter((trial) => isInside(trial, search, brushes)).sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1) || a.id - b.id);
         const isBrushed = Object.keys(brushes).length > 0;
-        fill(thinned, inside.length > LINES_MOST && `${number(LINES_MOST)} of ${number(inside.length)} lines are drawn: the best, and an even choice of the rest. A brush brings out those inside it.`);
+        fill(thinned, inside.length > LINES_MOST && `Showing ${number(LINES_MOST)} of ${number(inside.length)} lines: the best and an even sample of the rest. Brush an axis to see the others.`);
         fill(count, isBrushed ? `${number(inside.length)} of ${plural(search.trials.length, "trial")} inside` : plural(search.trials.length, "trial"));
         clear.hidden = !isBrushed;
         rows.rows(inside.slice(0, ROWS_MOST));
@@ -139,14 +140,14 @@ export function searchTab(place, tools) {
         drawScatters();
     }
 
-    function words() {
-        if (!search.trials.length) return "No trial has begun yet. The picture draws itself as they come.";
-        if (search.trials.length === 1) return "There is one trial, so there is nothing to compare: the picture of a search needs several trials with different hyperparameters.";
+    function emptyText() {
+        if (!search.trials.length) return "No trial has started yet. The plots appear as soon as trials report.";
+        if (search.trials.length === 1) return "There is one trial, so there is nothing to compare. These plots need several trials with different hyperparameters.";
         return search.axes.length ? "" : "All trials have the same hyperparameters, so there is nothing to compare.";
     }
 
     function draw() {
-        const text = words();
+        const text = emptyText();
         fill(nothing, text && empty(h("p", text)));
         body.hidden = !!text;
         if (text) return;
@@ -154,7 +155,7 @@ export function searchTab(place, tools) {
         rows.columns(columns());
         fill(side, importanceCard(search));
         fill(fixed, search.fixed.length > 0 && ["The same in all trials: ", search.fixed.map(([name, value], i) => [i ? ", " : "", h("code", `${name} = ${shown(value)}`)]), "."]);
-        picture.update(search, axes(), brushes);
+        plot.update(search, axes(), brushes);
         drawRest();
     }
 
@@ -165,8 +166,8 @@ export function searchTab(place, tools) {
         },
         destroy() {
             show.destroy();
-            picture.destroy();
-            pair.picture.destroy();
+            plot.destroy();
+            pair.plot.destroy();
             for (const one of small.values()) one.destroy();
         },
     };

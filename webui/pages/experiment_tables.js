@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_tables.js - the trials and the checkpoints of an experiment, as tables.
+// experiment_tables.js - the tables of an experiment's trials and checkpoints.
 
 import {del, get} from "../api.js";
 import {fill, h} from "../dom.js";
@@ -11,7 +11,7 @@ import {badge, button, confirm, empty, errorBox, icon, select, toast, toastError
 
 const PAGE = 100;
 
-// "1–100 of 10 000" with two buttons; `move(offset)` is called.
+// "1–100 of 10 000" with two buttons, which call move(offset).
 function pager(offset, total, size, move) {
     if (total <= size) return null;
     return h("div", {class: "bar pager"}, h("span", {class: "dim num"}, `${number(offset + 1)}–${number(Math.min(offset + size, total))} of ${number(total)}`),
@@ -23,7 +23,7 @@ function pager(offset, total, size, move) {
 
 const compare = (a, b) => {
     if (a === b) return 0;
-    if (a === null || a === undefined || Number.isNaN(a)) return 1; // what is not there comes last, either way
+    if (a === null || a === undefined || Number.isNaN(a)) return 1; // missing values come last in both directions
     if (b === null || b === undefined || Number.isNaN(b)) return -1;
     return typeof a === typeof b ? (a < b ? -1 : 1) : String(a) < String(b) ? -1 : 1;
 };
@@ -66,15 +66,15 @@ export function trialsTab(place, tools) {
 
     function columns() {
         return [
-            {id: "id", label: "Trial", sortable: true, isNumber: true, cell: (row) => h("span", row.id === search.best?.id && h("span", {title: "The best trial"}, icon("star"), h("span", {class: "hidden"}, "best "), " "), link(tools.trialAddress(row.id), {}, row.id))},
+            {id: "id", label: "Trial", sortable: true, isNumber: true, cell: (row) => h("span", row.id === search.best?.id && h("span", {title: "Best trial"}, icon("star"), h("span", {class: "hidden"}, "best "), " "), link(tools.trialAddress(row.id), {}, row.id))},
             {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
             {id: "best", label: `Best ${search.metric.name}`, sortable: true, isNumber: true, cell: (row) => row.best === null ? "–" : number(row.best)},
             {id: "latest", label: "Latest", sortable: true, isNumber: true, cell: (row) => row.latest === null ? "–" : number(row.latest)},
             {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.steps)},
             ...search.hparams.map((name) => ({id: "h." + name, label: name, sortable: true, isNumber: search.axes.find((axis) => axis.name === name)?.kind !== "category", class: "cut", cell: (row) => row.values[name] === null ? "–" : shown(row.values[name])})),
             {id: "restarts", label: "Restarts", sortable: true, isNumber: true, cell: (row) => number(row.restarts)},
-            {id: "start", label: "Began", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
-            {id: "duration", label: "On slots for", sortable: true, isNumber: true, cell: (row) => duration(row.onSlots / 1000)},
+            {id: "start", label: "Started", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.start)}, ago(row.start))},
+            {id: "duration", label: "Slot time", sortable: true, isNumber: true, cell: (row) => duration(row.onSlots / 1000)},
         ];
     }
 
@@ -89,8 +89,8 @@ export function trialsTab(place, tools) {
             setQuery({state: value, offset: null});
             draw();
         }, {"aria-label": "State"}), h("span", {class: "grow"}),
-        chosen.length > 0 && h("span", {class: "dim"}, `${number(chosen.length)} chosen`),
-        button("Compare", () => go(`/compare?trials=${chosen.sort((a, b) => a - b).join(",")}`), {disabled: chosen.length < 2, title: "Choose two trials or more"}));
+        chosen.length > 0 && h("span", {class: "dim"}, `${number(chosen.length)} selected`),
+        button("Compare", () => go(`/compare?trials=${chosen.sort((a, b) => a - b).join(",")}`), {disabled: chosen.length < 2, title: "Select two or more trials"}));
         if (had) [...top.querySelectorAll("select, button")].find((one) => (one.getAttribute("aria-label") || one.textContent) === had)?.focus();
     }
 
@@ -103,7 +103,7 @@ export function trialsTab(place, tools) {
         drawTop();
         table.rows(kept.slice(offset, offset + PAGE));
         table.node.hidden = !kept.length;
-        fill(nothing, !kept.length && empty(h("p", search.trials.length ? "No trial is in this state." : "No trial has begun yet.")));
+        fill(nothing, !kept.length && empty(h("p", search.trials.length ? "No trials in this state." : "No trial has started yet.")));
         fill(foot, pager(offset, kept.length, PAGE, (next) => {
             offset = next;
             setQuery({offset: next || null});
@@ -130,7 +130,7 @@ export function checkpointsTab(place, tools) {
     let sort = query.sort && SORTS[query.sort.replace("-", "")] ? query.sort : "-time";
     let offset = Number(query.offset) || 0;
     let rows = [];
-    let asked = 0; // only the last answer counts
+    let asked = 0; // only the last reply counts
     const selection = new Set();
     const top = h("div", {class: "bar"});
     const body = h("div");
@@ -139,12 +139,12 @@ export function checkpointsTab(place, tools) {
     const isWhole = (row) => stateName(row.state) === "COMPLETED";
 
     const remove = async (uuids) => {
-        const words = uuids.length === 1 ? `Checkpoint ${uuids[0]}` : plural(uuids.length, "checkpoint");
-        if (!await confirm("Delete?", `${words}: the files are removed for good.`, "Delete", "danger")) return;
+        const subject = uuids.length === 1 ? `Checkpoint ${uuids[0]}` : plural(uuids.length, "checkpoint");
+        if (!await confirm(`Delete ${plural(uuids.length, "checkpoint")}?`, `${subject}: the files are deleted permanently.`, "Delete", "danger")) return;
         try {
             await del("/api/v1/checkpoints", {checkpointUuids: uuids});
             for (const uuid of uuids) selection.delete(uuid);
-            toast(`${words} ${uuids.length === 1 ? "is" : "are"} being deleted.`);
+            toast(`${subject} ${uuids.length === 1 ? "is" : "are"} being deleted.`);
             await read();
         } catch (error) {
             toastError(error);
@@ -195,6 +195,6 @@ export function checkpointsTab(place, tools) {
     }
 
     fill(place, h("div", {class: "pile"}, top, body, foot));
-    tools.careful(read).catch((error) => fill(body, errorBox(error)));
-    return {updateCheckpoints: () => void tools.careful(read).catch(() => {}), updateExperiment: drawTop};
+    tools.unlessDeleted(read).catch((error) => fill(body, errorBox(error)));
+    return {updateCheckpoints: () => void tools.unlessDeleted(read).catch(() => {}), updateExperiment: drawTop};
 }

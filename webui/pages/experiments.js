@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // experiments.js - the table of experiments.
 //
-// The master searches, filters, sorts and counts; the page shows one page of what it found, so
-// that a hundred thousand cost it no more than a hundred.  What is asked for stands in the
-// address; what is selected stays selected over pages, filters and changes.
+// The master searches, filters, sorts and counts; the browser shows one page of the result, so a hundred thousand
+// experiments cost it no more than a hundred.  The address holds search, filters, order and columns.  The selection is kept
+// across pages, filters and changes.
 
 import {get, isAbort, post} from "../api.js";
-import {tellKeys} from "../app.js";
+import {showShortcuts} from "../app.js";
+import {checkMenu} from "../check_menu.js";
 import {debounce, fill, h} from "../dom.js";
-import {checkMenu} from "../filters.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {mayChange} from "../session.js";
 import {dataTable} from "../table.js";
-import {badge, button, chip, confirm, dialog, empty, errorBox, field, menu, progressBar, sentence, toast, toastError} from "../widgets.js";
+import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
 
 const ADDRESS = "/api/v1/det/experiments";
-const KEPT = "det.experiments.columns";
+const COLUMNS_KEY = "det.experiments.columns";
 const SIZES = ["25", "50", "100", "200"];
-const PAGE_MOST = 1e6; // what an address may ask for; the last one is shown
+const PAGE_MOST = 1e6; // largest page number in an address; beyond the last page the last one is shown
 const SIZE = "50";
 const SORT = "-id";
 const TYPING_MS = 120;
 const LIVE_MS = 1000;
 const LATE_MS = 60;
-const AT_ONCE = 5000; // ids in one call
+const AT_ONCE = 5000; // ids per call
 const COMPARE_MOST = 100;
 
-// [id, also the name of the order; label; what of a row it needs; how it looks]
+// id: also the name of the sort order; needs: the fields of a row that the cell uses
 const COLUMNS = [
     {id: "id", label: "ID", needs: [], isNumber: true, sortable: true, cell: (row) => String(row.id)},
     {id: "name", label: "Name", needs: ["name"], sortable: true, class: "cut", cell: nameCell},
@@ -36,7 +36,7 @@ const COLUMNS = [
     {id: "bestMetric", label: "Best metric", needs: ["bestMetric", "searcherMetric"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => row.bestMetric === null ? "" : h("span", {title: row.searcherMetric}, number(row.bestMetric))},
     {id: "metric", label: "Metric", needs: ["searcherMetric"], class: "phone-off cut", cell: (row) => row.searcherMetric},
     {id: "trials", label: "Trials", needs: ["trials"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.trials)},
-    {id: "owner", label: "User", needs: ["username"], sortable: true, class: "phone-off", cell: (row) => row.username},
+    {id: "owner", label: "Owner", needs: ["username"], sortable: true, class: "phone-off", cell: (row) => row.username},
     {id: "start", label: "Started", needs: ["startTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.startTime).slice(0, 16)},
     {id: "end", label: "Ended", needs: ["endTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.endTime).slice(0, 16)},
     {id: "duration", label: "Duration", needs: ["duration"], isNumber: true, sortable: true, isQuiet: true, class: "phone-off", cell: (row) => row.startTime === null ? "" : duration(row.duration)},
@@ -49,20 +49,20 @@ const COLUMNS = [
     {id: "priority", label: "Priority", needs: ["priority"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.priority)},
     {id: "parent", label: "Forked from", needs: ["parentId"], isNumber: true, class: "phone-off", cell: (row) => row.parentId ? link(`/experiments/${row.parentId}`, {}, String(row.parentId)) : ""},
 ];
-const USUAL = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
+const DEFAULT_COLUMNS = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
 const ALWAYS = ["name", "state", "archived"];
 
 const STATES = ["RUNNING", "STARTING", "PULLING", "QUEUED", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
 
-// [name, label, done, question, kind]
+// [name, label, past participle, warning, kind]
 const ACTIONS = [
     ["activate", "Activate", "activated"],
     ["pause", "Pause", "paused"],
     ["cancel", "Cancel", "canceled", "Their trials checkpoint and stop. They can be continued later."],
-    ["kill", "Kill", "killed", "Their trials are stopped at once: what came after the last checkpoint is lost.", "danger"],
+    ["kill", "Kill", "killed", "Their trials are stopped at once. Work since the last checkpoint is lost.", "danger"],
     ["archive", "Archive", "archived"],
     ["unarchive", "Unarchive", "unarchived"],
-    ["delete", "Delete", "deleted", "Their metrics, logs and checkpoints go with them. This cannot be undone.", "danger"],
+    ["delete", "Delete", "deleted", "Their metrics, logs and checkpoints are deleted, too. This cannot be undone.", "danger"],
 ];
 
 function nameCell(row) {
@@ -72,19 +72,19 @@ function nameCell(row) {
 
 const list = (value) => value === undefined ? [] : [].concat(value);
 
-// What the address says.
+// Reads the view from the address.
 function viewFrom(query) {
     let columns = query.columns ? String(query.columns).split(",") : null;
     if (!columns) {
         try {
-            columns = JSON.parse(localStorage.getItem(KEPT));
-        } catch { /* nobody kept any */ }
+            columns = JSON.parse(localStorage.getItem(COLUMNS_KEY));
+        } catch { /* none saved */ }
     }
-    columns = (Array.isArray(columns) ? columns : USUAL).filter((id) => COLUMNS.some((column) => column.id === id));
+    columns = (Array.isArray(columns) ? columns : DEFAULT_COLUMNS).filter((id) => COLUMNS.some((column) => column.id === id));
     return {
         search: String(query.search || ""), states: list(query.states).filter((state) => STATES.includes(state)), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
         archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: COLUMNS.some((column) => column.sortable && column.id === String(query.sort).replace(/^-/, "")) ? query.sort : SORT,
-        page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : USUAL,
+        page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : DEFAULT_COLUMNS,
     };
 }
 
@@ -93,21 +93,21 @@ const isFiltered = (view) => FILTERS.some((name) => view[name].length > 0);
 const filtersOf = (view) => ({...Object.fromEntries(FILTERS.map((name) => [name, view[name]])), archived: view.archived});
 
 function addressOf(view) {
-    const isUsual = view.columns.join() === USUAL.join();
+    const isDefault = view.columns.join() === DEFAULT_COLUMNS.join();
     return {...filtersOf(view), archived: view.archived === "no" ? "" : view.archived, sort: view.sort === SORT ? "" : view.sort,
-        page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isUsual ? "" : view.columns.join()};
+        page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isDefault ? "" : view.columns.join()};
 }
 
 export async function page({root, query, title, signal, live, onLeave, keys}) {
     title("Experiments");
     const view = viewFrom(query);
     const selection = new Set();
-    const known = new Map(); // what was seen of each: names for questions and sentences
+    const known = new Map(); // names of experiments seen so far, for dialogs and toasts
     let reply = {experiments: [], total: 0, all: 0, states: {}};
-    let asked = null; // the call that is on its way
+    let asked = null; // the current call
     let shownAt = 0;
 
-    // ---- asking
+    // ---- reading
 
     const neededColumns = () => [...new Set([...ALWAYS, ...COLUMNS.filter((column) => view.columns.includes(column.id)).flatMap((column) => column.needs),
         ...(view.columns.includes("duration") ? ["startTime"] : [])])].join();
@@ -135,8 +135,8 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     }
     const reload = () => load().catch((error) => isAbort(error) || error.status === 401 || fill(notice, errorBox(error)));
 
-    // `push`: a step to come back to; typing is none.  What was chosen is drawn together with what was found, at once
-    // only where that takes a while: one drawing instead of two.
+    // `push` adds a history entry; typing adds none.  The filters are drawn together with the result, which saves one
+    // drawing, but at the latest after LATE_MS.
     let late = 0;
     onLeave(() => clearTimeout(late));
     function change(changes, {push = true} = {}) {
@@ -150,7 +150,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     // ---- controls
 
     const typed = debounce((text) => change({search: text}, {push: false}), TYPING_MS);
-    const box = h("input", {type: "search", "aria-label": "Search experiments by id, name, description or label", placeholder: "Search id, name, description, label", value: view.search, autocomplete: "off", spellcheck: "false",
+    const box = h("input", {type: "search", "aria-label": "Search experiments by ID, name, description or label", placeholder: "Search ID, name, description, label", value: view.search, autocomplete: "off", spellcheck: "false",
         oninput: (event) => typed(event.target.value.trim()),
         onkeydown: (event) => {
             if (event.key === "Enter") typed.now(event.target.value.trim());
@@ -159,7 +159,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
             event.preventDefault();
         }});
 
-    let values = null; // what can be filtered by: asked for when a menu first opens, and again after changes
+    let values = null; // the values to filter by: read when a menu first opens, and again after changes
     const valuesOf = async (name) => {
         values ||= get(ADDRESS, {limit: 0, archived: "both", values: true}, {signal});
         try {
@@ -173,23 +173,23 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     const stateOptions = () => STATES.filter((state) => reply.states[state] || view.states.includes(state) || ["RUNNING", "QUEUED", "PAUSED", "COMPLETED", "CANCELED", "ERROR"].includes(state))
         .map((state) => ({value: state, label: badge(state), count: reply.states[state] || 0}));
     const menus = [
-        filter("State", "states", stateOptions), filter("User", "users", () => valuesOf("users")), filter("Label", "labels", () => valuesOf("labels")),
+        filter("State", "states", stateOptions), filter("Owner", "users", () => valuesOf("users")), filter("Label", "labels", () => valuesOf("labels")),
         filter("Searcher", "searcher", () => valuesOf("searchers")), filter("Pool", "pool", () => valuesOf("pools")),
     ];
     const archived = h("select", {"aria-label": "Archived experiments", value: view.archived, onchange: (event) => change({archived: event.target.value})},
-        h("option", {value: "no"}, "Not archived"), h("option", {value: "yes"}, "Archived"), h("option", {value: "both"}, "All, archived too"));
+        h("option", {value: "no"}, "Not archived"), h("option", {value: "yes"}, "Archived"), h("option", {value: "both"}, "All, including archived"));
 
     const keepColumns = (chosen) => {
         view.columns = COLUMNS.map((column) => column.id).filter((id) => chosen.includes(id));
         if (!view.columns.length) view.columns = ["id"];
-        localStorage.setItem(KEPT, JSON.stringify(view.columns));
+        localStorage.setItem(COLUMNS_KEY, JSON.stringify(view.columns));
         setQuery(addressOf(view));
         table.columns(shownColumns());
         reload();
     };
     const columns = checkMenu("Columns", {isQuiet: true, options: () => COLUMNS.map((column) => ({value: column.id, label: column.label})), chosen: () => view.columns, onChange: keepColumns,
-        footer: (again) => button("As usual", () => {
-            keepColumns(USUAL);
+        footer: (again) => button("Reset", () => {
+            keepColumns(DEFAULT_COLUMNS);
             again();
         }, {kind: "plain"})});
     const shownColumns = () => COLUMNS.filter((column) => view.columns.includes(column.id));
@@ -224,7 +224,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         box.focus();
     }
 
-    function turn(by) {
+    function turnPage(by) {
         const last = Math.max(1, Math.ceil(reply.total / view.size));
         const to = Math.min(last, Math.max(1, view.page + by));
         if (to === view.page) return;
@@ -238,20 +238,20 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         counted.textContent = reply.total ? `${number(first + 1)}–${number(Math.min(first + Number(view.size), reply.total))} of ${number(reply.total)}` : "";
         const focused = foot.contains(document.activeElement) ? document.activeElement.dataset.name : null;
         fill(foot, counted, h("span", {class: "grow"}),
-            button("Previous", () => turn(-1), {icon: "left", disabled: view.page <= 1, "data-name": "previous", title: "p"}),
+            button("Previous", () => turnPage(-1), {icon: "left", disabled: view.page <= 1, "data-name": "previous", title: "p"}),
             h("span", {class: "dim"}, `Page ${number(view.page)} of ${number(last)}`),
-            button("Next", () => turn(1), {icon: "right", disabled: view.page >= last, "data-name": "next", title: "n"}),
-            h("select", {"aria-label": "Rows on a page", value: view.size, "data-name": "size", onchange: (event) => change({size: event.target.value})}, SIZES.map((size) => h("option", {value: size}, `${size} rows`))));
+            button("Next", () => turnPage(1), {icon: "right", disabled: view.page >= last, "data-name": "next", title: "n"}),
+            h("select", {"aria-label": "Rows per page", value: view.size, "data-name": "size", onchange: (event) => change({size: event.target.value})}, SIZES.map((size) => h("option", {value: size}, `${size} rows`))));
         foot.hidden = !reply.total;
         if (focused) (foot.querySelector(`[data-name=${focused}]:not(:disabled)`) || foot.querySelector("button:not(:disabled)"))?.focus();
     }
 
     function nothing() {
         if (reply.total) return null;
-        if (!reply.all) return empty(h("p", "There are no experiments yet."), h("p", "This makes one: ", h("code", "det experiment create config.yaml .")));
+        if (!reply.all) return empty(h("p", "There are no experiments yet."), h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
         if (!isFiltered(view)) return empty(h("p", view.archived === "yes" ? "No experiment is archived." : "All experiments are archived."),
-            button("Show all of them", () => change({archived: "both"})));
-        return empty(h("p", "No experiment matches."), button("Clear filters", clearFilters));
+            button("Show all", () => change({archived: "both"})));
+        return empty(h("p", "No experiments match."), button("Clear filters", clearFilters));
     }
 
     function draw() {
@@ -264,10 +264,10 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         drawFoot();
         drawSelection();
         shownAt = performance.now();
-        root.dataset.shown = String(1 + Number(root.dataset.shown || 0)); // tests and benches wait for this
+        root.dataset.shown = String(1 + Number(root.dataset.shown || 0)); // tests and benchmarks wait for this
     }
 
-    // ---- what is selected
+    // ---- selection
 
     const nameOf = (id) => known.get(id) ? `${id} “${cut(known.get(id))}”` : String(id);
     const cut = (text) => text.length > 60 ? text.slice(0, 60) + "…" : text;
@@ -282,31 +282,31 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         for (let at = 0; at < ids.length; at += AT_ONCE) {
             results.push(...(await post(`${ADDRESS}/actions`, {action, ids: ids.slice(at, at + AT_ONCE), ...more})).results);
         }
-        tell(results, done);
+        toastResults(results, done);
         values = null;
         if (action === "delete") for (const one of results) one.error || selection.delete(one.id);
         await reload();
     }
 
-    function tell(results, done) {
+    function toastResults(results, done) {
         const bad = results.filter((one) => one.error);
         const good = results.length - bad.length;
         if (good) toast(`${plural(good, "experiment")} ${done}.`, "good");
         const reasons = new Map();
         for (const one of bad) reasons.set(one.error, [...(reasons.get(one.error) || []), one.id]);
-        [...reasons].slice(0, 3).forEach(([error, ids]) => toast(`${plural(ids.length, "experiment")} not ${done} (${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}): ${sentence(error)}`, "bad"));
+        [...reasons].slice(0, 3).forEach(([error, ids]) => toast(`${plural(ids.length, "experiment")} not ${done} (${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}): ${errorSentence(error)}`, "bad"));
         if (reasons.size > 3) toast(`${plural(reasons.size - 3, "more reason")} why experiments were not ${done}.`, "bad");
     }
 
     async function label(isAdding) {
         const input = h("input", {required: true, autofocus: true, maxlength: 200});
-        const text = await dialog(isAdding ? "Add a label" : "Remove a label", (close) => h("form", {onsubmit: (event) => {
+        const text = await dialog(isAdding ? "Add label" : "Remove label", (close) => h("form", {onsubmit: (event) => {
             event.preventDefault();
             close(input.value.trim());
         }}, field("Label", input), h("footer", button("Cancel", () => close()), h("button", {type: "submit", class: "button primary"}, isAdding ? "Add" : "Remove"))));
         if (!text) return;
         if (isAdding) await act(["label", "Label", `labelled “${cut(text)}”`], {label: text}, `Add the label “${cut(text)}” to`);
-        else await act(["unlabel", "Remove label", `freed of “${cut(text)}”`], {label: text}, `Remove the label “${cut(text)}” from`);
+        else await act(["unlabel", "Unlabel", `unlabelled “${cut(text)}”`], {label: text}, `Remove the label “${cut(text)}” from`);
     }
 
     const compare = () => go(`/compare?experiments=${[...selection].slice(0, COMPARE_MOST).join(",")}`);
@@ -333,33 +333,33 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         drawnCount = state;
         const held = selected.contains(document.activeElement) ? document.activeElement.textContent : null;
         fill(selected, h("strong", `${number(selection.size)} selected`), h("span", {class: "dim", hidden: here === selection.size}, `${number(selection.size - here)} of them not on this page`),
-            isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Select none", selectNone, {kind: "plain", title: "Esc"}),
+            isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Clear selection", selectNone, {kind: "plain", title: "Esc"}),
             h("span", {class: "grow"}),
             button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
             mayChange() && ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
             mayChange() && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
-                .concat([["Add a label …", doing(() => label(true))], ["Remove a label …", doing(() => label(false))]])));
+                .concat([["Add label …", doing(() => label(true))], ["Remove label …", doing(() => label(false))]])));
         for (const node of selected.querySelectorAll("button")) if (held && node.textContent === held && !node.disabled) node.focus();
     }
 
     // ---- keys
 
     keys([
-        ["n", "Next page", () => turn(1)], ["p", "Previous page", () => turn(-1)], ["j", "The first row", () => table.focusFirst()],
-        ["Space", "Select the row; with Shift all from the last one"],
+        ["n", "Next page", () => turnPage(1)], ["p", "Previous page", () => turnPage(-1)], ["j", "Go to the first row", () => table.focusFirst()],
+        ["Space", "Select the row; with Shift a range"],
         ["a", "Select all on this page", () => {
             for (const row of reply.experiments) selection.add(row.id);
             table.paintSelection();
             drawSelection();
         }],
-        ["Escape", "Select nothing", () => selection.size && selectNone()],
-        ["c", "Compare what is selected", () => selection.size > 1 && selection.size <= COMPARE_MOST && compare()],
+        ["Escape", "Clear the selection", () => selection.size && selectNone()],
+        ["c", "Compare the selected experiments", () => selection.size > 1 && selection.size <= COMPARE_MOST && compare()],
     ]);
 
     // ---- changes
 
     let waiting = 0;
-    function soon() {
+    function reloadSoon() {
         if (waiting || document.hidden) return;
         waiting = setTimeout(() => {
             waiting = 0;
@@ -367,14 +367,14 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         }, Math.max(0, shownAt + LIVE_MS - performance.now()));
     }
     onLeave(() => clearTimeout(waiting));
-    document.addEventListener("visibilitychange", soon);
-    onLeave(() => document.removeEventListener("visibilitychange", soon));
+    document.addEventListener("visibilitychange", reloadSoon);
+    onLeave(() => document.removeEventListener("visibilitychange", reloadSoon));
 
-    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Keys", tellKeys, {kind: "plain phone-off", title: "?"})),
+    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"})),
         h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
     await load();
-    // Whoever has missed changes has not heard what was deleted.
-    async function dropGone() {
+    // After missed changes: removes experiments that were deleted from the selection.
+    async function deselectDeleted() {
         const {experiments} = await get(ADDRESS, {columns: "id", limit: -1, archived: "both"}, {signal});
         const left = new Set(experiments.map((one) => one.id));
         for (const id of selection) left.has(id) || selection.delete(id);
@@ -386,7 +386,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
             known.delete(id);
         }
         values = null;
-        soon();
-        return changes.reset && selection.size > 0 && dropGone();
+        reloadSoon();
+        return changes.reset && selection.size > 0 && deselectDeleted();
     });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.js - signing in; afterwards people are where they wanted to be.
+// login.js - the sign-in page; afterwards the user returns to the page they wanted.
 import {signedIn} from "../app.js";
 import {fill, h} from "../dom.js";
 import {session, signIn} from "../session.js";
@@ -7,7 +7,7 @@ import {errorBox, field} from "../widgets.js";
 
 export async function page({root, query, title}) {
     title("Sign in");
-    if (session.user) { // by hand, or in another tab
+    if (session.user) { // the user typed this address, or signed in in another tab
         signedIn(query.next);
         return;
     }
@@ -22,13 +22,13 @@ export async function page({root, query, title}) {
             await signIn(name.value.trim(), password.value);
             signedIn(query.next);
         } catch (error) {
-            fill(trouble, errorBox(error.status === 401 ? "this user and this password do not belong together" : error));
+            fill(trouble, errorBox(error.status === 401 ? "wrong user name or password" : error));
             password.select();
         } finally {
             submit.disabled = false;
         }
     }}, h("div", {class: "signin-head"}, h("span", {class: "mark", "aria-hidden": "true"}), h("h1", "Sign in")),
-    query.next && h("p", {class: "dim"}, "You will come back to the page you were at."),
+    query.next && h("p", {class: "dim"}, "You will return to the page you came from."),
     field("User", name), field("Password", password, "A new master has the users determined and admin, both without a password."), trouble, submit);
     fill(root, form, h("p", {class: "signin-foot dim"}, session.master?.clusterName || location.host));
     (name.value ? password : name).focus();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// logs.js - a task's log as a page of its own: /logs/TASK.
+// logs.js - the page of a task's log: /logs/TASK.
 
 import {get} from "../api.js";
 import {fill, h} from "../dom.js";
 import {logView} from "../logview.js";
 import {link} from "../router.js";
 
-// Whose it is: the address names only the task.
+// Title and links of the log's owner: the address names only the task.
 async function origin(taskId, signal) {
     const {trialId, experimentId} = await get(`/api/v1/det/tasks/${encodeURIComponent(taskId)}/lines`, {count: 1}, {signal});
     if (!trialId) return {title: "Logs of a task", name: `task-${taskId}`, links: [link(`/tasks/${encodeURIComponent(taskId)}`, {class: "mono"}, taskId)]};

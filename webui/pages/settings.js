@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// settings.js - who is signed in, how the pages look, what is at the other end.
+// settings.js - profile, appearance, password and facts about the master.
 import {patch, post} from "../api.js";
 import {fill, h} from "../dom.js";
 import {time} from "../format.js";
@@ -7,10 +7,10 @@ import {go} from "../router.js";
 import {session, setTheme, signIn, signOut, theme} from "../session.js";
 import {errorBox, facts, field, freshId, toast, workButton} from "../widgets.js";
 
-const LEAST = 8; // characters, as the command line wants them
-const THEMES = [["", "As the system"], ["light", "Light"], ["dark", "Dark"]];
+const LEAST = 8; // characters, as on the command line
+const THEMES = [["", "System"], ["light", "Light"], ["dark", "Dark"]];
 
-function you() {
+function profileCard() {
     const {user} = session;
     const name = h("input", {value: user.displayName || "", maxlength: 100, autocomplete: "name", placeholder: user.username});
     const save = workButton("Save", async () => {
@@ -18,8 +18,8 @@ function you() {
         document.dispatchEvent(new Event("sessionchange"));
         toast("Saved", "good");
     });
-    return h("section", {class: "card changes"}, h("h2", "You"),
-        facts([["User", user.username], ["Role", user.admin ? "Administrator" : "User"], ["Signed in", time(user.lastAuthAt)]]),
+    return h("section", {class: "card changes"}, h("h2", "Profile"),
+        facts([["User", user.username], ["Role", user.admin ? "Administrator" : "User"], ["Last sign-in", time(user.lastAuthAt)]]),
         h("form", {class: "inline", onsubmit: (event) => {
             event.preventDefault();
             save.click();
@@ -30,17 +30,17 @@ function you() {
         }, {kind: "danger"})));
 }
 
-// Radio buttons that look like one control: arrow keys move, screen readers count.
-function look() {
+// Radio buttons that look like one control: arrow keys move between them, and screen readers count them.
+function appearanceCard() {
     const group = freshId("theme");
-    return h("section", {class: "card"}, h("h2", "Look"),
+    return h("section", {class: "card"}, h("h2", "Appearance"),
         h("fieldset", {class: "segments"}, h("legend", {class: "hidden"}, "Theme"), THEMES.map(([value, label]) => h("label",
             h("input", {type: "radio", name: group, value, checked: theme() === value, onchange: () => setTheme(value)}), label))),
-        h("p", {class: "dim"}, "Kept in this browser."));
+        h("p", {class: "dim"}, "Saved in this browser."));
 }
 
-// Changing it closes all sessions of this user, also those of the command line; this one begins anew.
-function password() {
+// A new password ends all sessions of the user, also those of the command line; this page signs in again.
+function passwordCard() {
     const {user} = session;
     const make = (name, autocomplete) => h("input", {type: "password", name, autocomplete});
     const old = make("old", "current-password");
@@ -49,13 +49,13 @@ function password() {
     const trouble = h("div", {"aria-live": "polite"});
     const submit = h("button", {class: "button primary"}, "Change password");
     const check = () => {
-        if (fresh.value.length < LEAST) throw new Error(`a password has at least ${LEAST} characters`);
+        if (fresh.value.length < LEAST) throw new Error(`a password must have at least ${LEAST} characters`);
         if (fresh.value !== again.value) throw new Error("the two passwords differ");
     };
     const change = async () => {
         check();
         await post("/api/v1/auth/login", {username: user.username, password: old.value}).catch((error) => {
-            throw error.status === 401 ? new Error("this is not your present password") : error;
+            throw error.status === 401 ? new Error("the current password is wrong") : error;
         });
         await patch(`/api/v1/users/${user.id}`, {password: fresh.value, isHashed: false});
         await signIn(user.username, fresh.value);
@@ -67,24 +67,24 @@ function password() {
         try {
             await change();
             event.target.reset();
-            toast("Your password is changed. All your other sessions have ended.", "good");
+            toast("Password changed. All your other sessions have ended.", "good");
         } catch (error) {
             fill(trouble, errorBox(error));
         } finally {
             submit.disabled = false;
         }
     }}, h("h2", "Password"), h("input", {class: "hidden", autocomplete: "username", value: user.username, tabindex: -1, "aria-label": "User", readonly: true}),
-    field("Present password", old, "Leave it empty when there is none yet."), field("New password", fresh), field("Again", again), trouble, submit);
+    field("Current password", old, "Leave empty if you have no password yet."), field("New password", fresh), field("Confirm password", again), trouble, submit);
 }
 
-function master() {
+function masterCard() {
     const {master: is} = session;
     return h("section", {class: "card"}, h("h2", "This master"),
-        facts([["Cluster", is.clusterName || "–"], ["Address", h("code", location.origin)], ["Version", `det ${is.detVersion}`], ["API", `Determined ${is.version}`], ["Cluster id", h("span", {class: "mono"}, is.clusterId)]]),
-        h("p", h("a", {href: "/docs"}, "All calls of this master"), h("span", {class: "dim"}, " – what these pages and the command line use")));
+        facts([["Cluster", is.clusterName || "–"], ["Address", h("code", location.origin)], ["Version", `det ${is.detVersion}`], ["API", `Determined ${is.version}`], ["Cluster ID", h("span", {class: "mono"}, is.clusterId)]]),
+        h("p", h("a", {href: "/docs"}, "API reference"), h("span", {class: "dim"}, " – used by these pages and the command line")));
 }
 
 export async function page({root, title}) {
     title("Settings");
-    fill(root, h("h1", "Settings"), h("div", {class: "cards"}, h("div", {class: "stack"}, you(), look()), h("div", {class: "stack"}, password(), master())));
+    fill(root, h("h1", "Settings"), h("div", {class: "cards"}, h("div", {class: "stack"}, profileCard(), appearanceCard()), h("div", {class: "stack"}, passwordCard(), masterCard())));
 }

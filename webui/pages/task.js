@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// task.js - one job or TensorBoard: what it is, its configuration, its log.
+// task.js - one job or TensorBoard: overview, configuration and log.
 
 import {get, post} from "../api.js";
-import {fill, h, paced} from "../dom.js";
+import {fill, h, throttle} from "../dom.js";
 import {isOver, longTitle, number, stateName, time, took} from "../format.js";
 import {link} from "../router.js";
 import {dataTable} from "../table.js";
@@ -12,9 +12,9 @@ const RUNS = [
     {id: "run", label: "Run", class: "mono cut", cell: (run) => run.allocationId},
     {id: "state", label: "State", cell: (run) => badge(run.state)},
     {id: "slots", label: "Slots", isNumber: true, class: "phone-off", cell: (run) => number(run.slots)},
-    {id: "start", label: "Began", isNumber: true, class: "phone-off", cell: (run) => time(run.startTime)},
-    {id: "took", label: "Took", isNumber: true, cell: (run) => took(run.startTime, run.endTime)},
-    {id: "code", label: "Exit", isNumber: true, cell: (run) => run.statusCode ?? ""},
+    {id: "start", label: "Started", isNumber: true, class: "phone-off", cell: (run) => time(run.startTime)},
+    {id: "took", label: "Duration", isNumber: true, cell: (run) => took(run.startTime, run.endTime)},
+    {id: "code", label: "Exit code", isNumber: true, cell: (run) => run.statusCode ?? ""},
     {id: "reason", label: "Reason", cell: (run) => run.exitReason || ""},
 ];
 
@@ -25,21 +25,21 @@ async function read(id, signal) {
     return {task, board: tensorboard};
 }
 
-const kindOf = (task) => ({TASK_TYPE_TENSORBOARD: "TensorBoard", TASK_TYPE_TRIAL: "Task of a trial"})[task.taskType] || "Job";
+const kindOf = (task) => ({TASK_TYPE_TENSORBOARD: "TensorBoard", TASK_TYPE_TRIAL: "Trial task"})[task.taskType] || "Job";
 const stateOf = ({task, board}) => board && !isOver(task.taskState) ? stateName(board.state) : stateName(task.taskState);
 const canOpen = (shown) => shown.board && ["QUEUED", "PULLING", "STARTING", "RUNNING"].includes(stateOf(shown));
 
-function actions(shown, look) {
+function actions(shown, refresh) {
     const {task, board} = shown;
     const state = stateOf(shown);
-    const act = (verb) => post(`/api/v1/tasks/${task.taskId}/${verb}`).then(look);
+    const act = (verb) => post(`/api/v1/tasks/${task.taskId}/${verb}`).then(refresh);
     if (!task.taskState || isOver(task.taskState)) return [];
     return [
         canOpen(shown) && h("a", {class: "button primary", href: board.serviceAddress, target: "_blank", rel: "noopener"}, "Open TensorBoard"),
-        !task.noPause && state === "ACTIVE" && workButton("Pause", () => act("pause"), {icon: "pause", title: "It ends, and begins at its start when it goes on"}),
-        !task.noPause && state === "PAUSED" && workButton("Go on", () => act("unpause"), {icon: "play"}),
+        !task.noPause && state === "ACTIVE" && workButton("Pause", () => act("pause"), {icon: "pause", title: "Stops the job. It starts from the beginning when it is unpaused."}),
+        !task.noPause && state === "PAUSED" && workButton("Unpause", () => act("unpause"), {icon: "play"}),
         workButton("Kill", async () => {
-            if (await confirm(`Kill ${task.name}?`, "What it runs is ended at once.", "Kill", "danger")) await act("kill");
+            if (await confirm(`Kill ${task.name}?`, "Its processes are stopped at once.", "Kill", "danger")) await act("kill");
         }, {kind: "danger", disabled: state.startsWith("STOPPING") || state === "TERMINATING"}),
     ];
 }
@@ -52,7 +52,7 @@ function overview(node, shown) {
     runs.rows(task.allocations);
     fill(node, facts([
         ["Type", kindOf(task)],
-        ["Id", h("span", {class: "mono"}, task.taskId)],
+        ["ID", h("span", {class: "mono"}, task.taskId)],
         board && ["Experiments", links(board.experimentIds, "/experiments")],
         board && ["Trials", links(board.trialIds, "/trials")],
         canOpen(shown) && ["Address", h("a", {href: board.serviceAddress, target: "_blank", rel: "noopener"}, new URL(board.serviceAddress, location).href)],
@@ -62,7 +62,7 @@ function overview(node, shown) {
         ["Priority", number(task.priority)],
         ["Started", time(task.startTime)],
         task.endTime && ["Ended", time(task.endTime)],
-        ["Took", took(task.startTime, task.endTime)],
+        ["Duration", took(task.startTime, task.endTime)],
         task.forkedFrom && ["Forked from", link(`/tasks/${task.forkedFrom}`, {class: "mono"}, task.forkedFrom)],
     ]), h("h2", "Runs"), runs.node);
 }
@@ -78,13 +78,13 @@ export async function page(ctx) {
     const tab = params.tab || "overview";
     let shown = await read(id, signal);
     const parts = {head: h("div"), tabs: h("div"), place: h("div")};
-    const said = {};
+    const drawnKeys = {};
 
-    // Only what is new: a link or a button that is replaced under the mouse loses the click.
+    // Redraws only changed parts: a link or button that is replaced while pressed loses the click.
     function part(name, what, make) {
         const key = JSON.stringify(what);
-        if (said[name] === key) return;
-        said[name] = key;
+        if (drawnKeys[name] === key) return;
+        drawnKeys[name] = key;
         make(parts[name]);
     }
     function draw() {
@@ -92,13 +92,13 @@ export async function page(ctx) {
         const name = task.name || kindOf(task);
         title(name);
         part("head", [name, task.taskState, stateOf(shown), task.noPause, board?.serviceAddress], (node) => fill(node,
-            h("div", {class: "head"}, h("div", {class: "bar"}, h("h1", {title: longTitle(name)}, name), task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, look)))));
+            h("div", {class: "head"}, h("div", {class: "bar"}, h("h1", {title: longTitle(name)}, name), task.taskState && badge(stateOf(shown))), h("div", {class: "bar"}, actions(shown, refresh)))));
         part("tabs", Boolean(task.taskState), (node) => fill(node,
             tabs([["overview", "Overview"], task.taskState && ["configuration", "Configuration"], ["logs", "Logs"]], tab,
                 (to) => `/tasks/${encodeURIComponent(id)}${to === "overview" ? "" : "/" + to}`)));
         if (tab === "overview") part("place", shown, (node) => overview(node, shown));
     }
-    const look = paced(async () => {
+    const refresh = throttle(async () => {
         shown = await read(id, signal);
         draw();
     });
@@ -112,6 +112,6 @@ export async function page(ctx) {
         log = await logView(parts.place, {taskId: id, ctx, name: `task-${id}`, isFed: true});
     }
     live({kinds: log ? "jobs,logs" : "jobs", task: id}, (changes) => {
-        return Promise.all([(changes.reset || changes.jobs) && look(), (changes.reset || changes.logs) && log?.news()]);
+        return Promise.all([(changes.reset || changes.jobs) && refresh(), (changes.reset || changes.logs) && log?.readNewLines()]);
     });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tasks.js - jobs and TensorBoards: what people run that trains nothing.
+// tasks.js - the list of jobs and TensorBoards.
 //
-// All that is chosen is in the address: ?q=&state=&type=&owner=&slots=&since=&ended=1&sort=-start.
+// The address holds all choices: ?q=&state=&type=&owner=&slots=&since=&ended=1&sort=-start.
 
 import {get, post} from "../api.js";
-import {debounce, fill, h, paced} from "../dom.js";
+import {debounce, fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, plural, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
@@ -15,8 +15,8 @@ const TICK_MS = 15000;
 const SLOTS = {none: (slots) => slots === 0, some: (slots) => slots > 0};
 const SINCE_S = {hour: 3600, day: 86400, week: 7 * 86400};
 
-// A TensorBoard counts as what can be seen of it; jobs have states of their own.
-async function read(withEnded, signal) {
+// A TensorBoard is listed with the state of its server; a job with its own state.
+async function readTasks(withEnded, signal) {
     const [{tasks}, {tensorboards}] = await Promise.all([
         get("/api/v1/generic-tasks", {all: withEnded || undefined}, {signal}),
         get("/api/v1/tensorboards", {all: withEnded || undefined}, {signal}),
@@ -35,9 +35,9 @@ async function read(withEnded, signal) {
 const shows = (board) => [board.experimentIds?.length && `experiment ${board.experimentIds.join(", ")}`, board.trialIds?.length && `trial ${board.trialIds.join(", ")}`]
     .filter(Boolean).join("; ");
 
-async function kill(ids) {
+async function killTasks(ids) {
     const many = plural(ids.length, "task");
-    if (!await confirm(`Kill ${many}?`, "What they run is ended at once.", "Kill", "danger")) return;
+    if (!await confirm(`Kill ${many}?`, "Their processes are stopped at once.", "Kill", "danger")) return;
     const results = await Promise.allSettled(ids.map((id) => post(`/api/v1/tasks/${id}/kill`)));
     const bad = results.filter((one) => one.status === "rejected");
     if (bad.length) toastError(bad[0].reason);
@@ -53,7 +53,7 @@ const COLUMNS = [
     {id: "slots", label: "Slots", sortable: true, isNumber: true, class: "phone-off", cell: (t) => number(t.slots)},
     {id: "pool", label: "Pool", class: "phone-off", cell: (t) => t.pool},
     {id: "start", label: "Started", isQuiet: true, sortable: true, isNumber: true, cell: (t) => h("time", {datetime: t.start, title: time(t.start)}, ago(t.start))},
-    {id: "took", label: "Took", isQuiet: true, isNumber: true, class: "phone-off", cell: (t) => took(t.start, t.end)},
+    {id: "took", label: "Duration", isQuiet: true, isNumber: true, class: "phone-off", cell: (t) => took(t.start, t.end)},
     {id: "open", label: "", cell: (t) => t.board && !isOver(t.state) && t.state !== "TERMINATING" &&
         h("a", {class: "button small", href: t.board.serviceAddress, target: "_blank", rel: "noopener"}, "Open")},
 ];
@@ -65,8 +65,8 @@ function sorted(rows, sort) {
     return [...rows].sort((a, b) => sign * (typeof valueOf(a) === "number" ? valueOf(a) - valueOf(b) : String(valueOf(a)).localeCompare(String(valueOf(b)))));
 }
 
-const HELP = `det job run job.yaml .          # a program that trains nothing
-det tensorboard start 1         # TensorBoard on experiment 1`;
+const HELP = `det job run job.yaml .          # a generic job
+det tensorboard start 1         # a TensorBoard of experiment 1`;
 
 export async function page({root, query, title, live, onLeave, signal}) {
     title("Tasks");
@@ -76,12 +76,12 @@ export async function page({root, query, title, live, onLeave, signal}) {
 
     const counted = h("span", {class: "dim", role: "status"});
     const place = h("div");
-    const killer = button("Kill", () => kill([...selection]).then(look).catch(toastError), {kind: "danger", disabled: true});
+    const killer = button("Kill", () => killTasks([...selection]).then(refresh).catch(toastError), {kind: "danger", disabled: true});
     const table = dataTable({
         label: "Tasks", columns: COLUMNS, sort: chosen.sort, selection, href: (task) => `/tasks/${task.id}`,
         onSort: (sort) => choose({sort}), onSelect: () => killer.disabled = !selection.size,
     });
-    const search = h("input", {type: "search", placeholder: "Name or id", "aria-label": "Search tasks", value: chosen.q, oninput: debounce((event) => choose({q: event.target.value}), 150)});
+    const search = h("input", {type: "search", placeholder: "Name or ID", "aria-label": "Search tasks", value: chosen.q, oninput: debounce((event) => choose({q: event.target.value}), 150)});
     const states = h("select", {"aria-label": "State", onchange: (event) => choose({state: event.target.value})});
     const owners = h("select", {"aria-label": "Owner", onchange: (event) => choose({owner: event.target.value})});
     const ended = h("input", {type: "checkbox", checked: Boolean(chosen.ended), onchange: (event) => choose({ended: event.target.checked ? "1" : ""}, true)});
@@ -89,7 +89,7 @@ export async function page({root, query, title, live, onLeave, signal}) {
     function choose(changes, readsAgain) {
         Object.assign(chosen, changes);
         setQuery({...changes, sort: chosen.sort === "-start" ? "" : chosen.sort});
-        if (readsAgain) look().catch(toastError);
+        if (readsAgain) refresh().catch(toastError);
         else draw();
     }
     function offer(node, label, name) {
@@ -110,11 +110,11 @@ export async function page({root, query, title, live, onLeave, signal}) {
         counted.textContent = plural(rows.length, "task");
         table.rows(rows);
         if (rows.length) fill(place, table.node);
-        else if (all.length) fill(place, empty(h("p", "No task fits.")));
-        else fill(place, empty(h("p", chosen.ended ? "Nobody has run a task yet." : "No task runs. Those that have ended are shown when asked for."), h("pre", h("code", HELP))));
+        else if (all.length) fill(place, empty(h("p", "No tasks match.")));
+        else fill(place, empty(h("p", chosen.ended ? "No tasks yet." : "No tasks are running or waiting. “Show ended” lists the others."), h("pre", h("code", HELP))));
     }
-    const look = paced(async () => {
-        all = await read(Boolean(chosen.ended), signal);
+    const refresh = throttle(async () => {
+        all = await readTasks(Boolean(chosen.ended), signal);
         draw();
     });
 
@@ -122,10 +122,10 @@ export async function page({root, query, title, live, onLeave, signal}) {
         h("div", {class: "bar"}, search, select([["", "Any type"], "Job", "TensorBoard"], chosen.type, (type) => choose({type}), {"aria-label": "Type"}), states, owners,
             select([["", "Any slots"], ["some", "With slots"], ["none", "Without slots"]], chosen.slots, (slots) => choose({slots}), {"aria-label": "Slots"}),
             select([["", "Any time"], ["hour", "Last hour"], ["day", "Last day"], ["week", "Last week"]], chosen.since, (since) => choose({since}), {"aria-label": "Started"}),
-            h("label", ended, " also ended"), counted),
+            h("label", ended, " Show ended"), counted),
         place);
-    await look();
-    live({kinds: "jobs,queue"}, look);
+    await refresh();
+    live({kinds: "jobs,queue"}, refresh);
     const timer = setInterval(draw, TICK_MS);
     onLeave(() => clearInterval(timer));
 }

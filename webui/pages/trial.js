@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// trial.js - one trial: its head, and the views below it.
+// trial.js - one trial: a header and the views below it.
 //
 //   overview, metrics (trial_metrics.js), hyperparameters, profiler (trial_profile.js),
 //   checkpoints (trial_checkpoints.js), logs (logview.js)
 //
-// The head is read again when the master says that the trial has changed, at most every other second: of a
-// trial with thousands of metrics the answer is large.
+// The header is read again when the trial changes, at most every two seconds: the reply for a trial with thousands of
+// metrics is large.
 
 import {get, post} from "../api.js";
-import {fill, h, paced} from "../dom.js";
-import {failureCard} from "../failure.js";
-import {ago, bytes, duration, isOver, longTitle, number, plural, stateName, time, took, value} from "../format.js";
+import {fill, h, throttle} from "../dom.js";
+import {failureCard} from "../failure_card.js";
+import {ago, bytes, duration, isOver, longTitle, number, stateName, time, took, value} from "../format.js";
 import {BASE, isId, link} from "../router.js";
-import {style} from "../style.js";
-import {badge, button, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
+import {loadStylesheet} from "../stylesheet.js";
+import {badge, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
 const READ_MS = 2000;
 const LIST = [["overview", "Overview"], ["metrics", "Metrics"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"], ["logs", "Logs"]];
 
-// As paced(), for whoever does not wait for it: what fails is told.
-export function soon(fn, ms) {
-    const run = paced(fn, ms);
+// Like throttle(), for callers that do not wait: an error becomes a toast.
+export function throttleInBackground(fn, ms) {
+    const run = throttle(fn, ms);
     return () => void run().catch(toastError);
 }
 
-// {a: {b: 1}} -> [["a", null, 0], ["b", 1, 1]]: names with their depth.
+// {a: {b: 1}} -> [["a", undefined, 0, "a"], ["b", 1, 1, "a.b"]]: [name, value, depth, path].
 export function flatten(tree, depth = 0, path = "") {
     return Object.entries(tree || {}).flatMap(([name, one]) => {
         const here = path ? `${path}.${name}` : name;
@@ -48,14 +48,14 @@ const at = (tree, path) => path.split(".").reduce((node, name) => node?.[name], 
 // ---- actions ----
 
 async function kill(trial) {
-    if (!await confirm(`Kill trial ${trial.id}?`, "Its processes end at once. What they did since the last checkpoint is lost.", "Kill", "danger")) return;
+    if (!await confirm(`Kill trial ${trial.id}?`, "Its processes are stopped at once. Work since the last checkpoint is lost.", "Kill", "danger")) return;
     await post(`/api/v1/trials/${trial.id}/kill`);
     toast(`Trial ${trial.id} is being killed.`);
 }
 
-// A new experiment that is this trial alone, from a checkpoint when one is named.
+// Forks a new experiment with this trial only, optionally from a checkpoint.
 export async function forkTrial({trial, experiment, config}, uuid) {
-    const [{forkDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
+    const [{forkDialog}] = await Promise.all([import("./experiment_fork.js"), loadStylesheet(new URL("experiment.css", import.meta.url))]);
     const searcher = {name: "single", metric: config.searcher?.metric, smaller_is_better: config.searcher?.smaller_is_better};
     if (config.searcher?.max_length !== undefined) searcher.max_length = config.searcher.max_length;
     if (uuid) searcher.source_checkpoint_uuid = uuid;
@@ -69,26 +69,26 @@ function actions(state) {
     const best = trial.bestCheckpoint?.uuid;
     const isSingle = experiment.searcherType === "single" || experiment.numTrials === 1;
     return h("div", {class: "bar changes"},
-        menu("New from this", [
-            ["Fork: these hyperparameters, from the beginning", () => forkTrial(state).catch(toastError)],
-            ["Fork: from its best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "It has no checkpoint"}],
+        menu("Fork or continue", [
+            ["Fork with these hyperparameters", () => forkTrial(state).catch(toastError)],
+            ["Fork from the best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "This trial has no checkpoint"}],
             isSingle && ["Continue the experiment", async () => {
                 try {
-                    const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), style(new URL("experiment.css", import.meta.url))]);
+                    const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), loadStylesheet(new URL("experiment.css", import.meta.url))]);
                     await continueDialog(experiment, state.config);
                 } catch (error) {
                     toastError(error);
                 }
-            }, {disabled: !isOver(experiment.state), title: isOver(experiment.state) ? "" : "It still runs"}],
+            }, {disabled: !isOver(experiment.state), title: isOver(experiment.state) ? "" : "The experiment is still running"}],
         ]),
         workButton("TensorBoard", async () => {
             const {openTensorBoard} = await import("../tensorboard.js");
             await openTensorBoard({trialIds: [trial.id]});
-        }, {title: "Start a TensorBoard with this trial"}),
+        }, {title: "Open this trial in TensorBoard"}),
         !isEnded && !experiment.unmanaged && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
 }
 
-// ---- head ----
+// ---- header ----
 
 const tile = (name, shown, under) => h("div", {class: "tile"}, h("div", {class: "dim"}, name), h("div", {class: "tile-value num"}, shown), under && h("div", {class: "dim tile-under"}, under));
 
@@ -99,7 +99,7 @@ function tiles({trial, experiment, config}) {
     return h("div", {class: "tiles"},
         tile(metric ? `Best ${metric}` : "Best validation", best === undefined || best === null ? "–" : number(best), steps ? `at step ${number(steps)}` : ""),
         tile("Steps", number(trial.totalBatchesProcessed || 0)),
-        tile(experiment.unmanaged ? "Took" : "On slots for", duration(trial.wallClockTime), trial.startTime && `began ${ago(trial.startTime)}`),
+        tile(experiment.unmanaged ? "Duration" : "Slot time", duration(trial.wallClockTime), trial.startTime && `started ${ago(trial.startTime)}`),
         tile("Restarts", number(trial.restarts || 0), config.max_restarts ? `of ${config.max_restarts} allowed` : ""),
         tile("Checkpoints", number(trial.checkpointCount || 0), bytes(trial.totalCheckpointSize)),
         experiment.numTrials === 1 && !isOver(trial.state) && tile("Progress", progressBar(experiment.progress ?? 0)));
@@ -112,14 +112,14 @@ function shortHparams(trial) {
     return h("p", {class: "dim hparams-short"}, shown.map(([, one, , path]) => h("span", {class: "pair"}, `${path} `, h("b", {class: "num"}, value(one)))), all.length > shown.length && ` and ${all.length - shown.length} more`);
 }
 
-// Parts are drawn again only when what they say has changed: focus and open menus stay.
+// Redraws a part only if its content has changed, to keep focus and open menus.
 function head(state, tab) {
     const parts = {badge: h("span", {class: "bar"}), actions: h("div"), tiles: h("div"), tabs: h("div")};
-    const said = {};
+    const drawnKeys = {};
     const draw = (name, what, make) => {
         const key = JSON.stringify(what);
-        if (said[name] === key) return;
-        said[name] = key;
+        if (drawnKeys[name] === key) return;
+        drawnKeys[name] = key;
         fill(parts[name], make());
     };
     const {trial: {id}, experiment: {id: experimentId, name}, base} = state;
@@ -144,7 +144,7 @@ function head(state, tab) {
 
 // ---- overview ----
 
-// The bars of the trial's runs, one below the other on one axis of time.
+// The trial's runs as bars on a common time axis.
 function drawRuns(node, runs, lost) {
     node.hidden = !runs.length;
     if (!runs.length) return;
@@ -152,12 +152,12 @@ function drawRuns(node, runs, lost) {
     const begin = Math.min(...list.map((run) => new Date(run.startTime || Date.now()).getTime()));
     const end = Math.max(...list.map((run) => run.endTime ? new Date(run.endTime).getTime() : Date.now()));
     const part = (iso) => `${Math.max(0, Math.min(100, (new Date(iso || Date.now()).getTime() - begin) / Math.max(1, end - begin) * 100))}%`;
-    fill(node, h("h2", list.length === 1 ? "Its run" : "Its runs"), h("ol", {class: "runs"}, list.map((run) => {
+    fill(node, h("h2", list.length === 1 ? "Run" : "Runs"), h("ol", {class: "runs"}, list.map((run) => {
         const kind = !run.endTime ? "busy" : run.statusCode ? "bad" : "good";
         const gone = lost.get(run.number);
         return h("li", h("div", {class: "run-words"}, h("b", `Run ${run.number}`), h("span", {class: "dim num"}, took(run.startTime, run.endTime)),
             h("span", {class: kind === "bad" ? "bad-text" : "dim"}, run.endTime ? run.exitReason || "ended" : stateName(run.state).toLowerCase()),
-            gone && h("span", {class: "dim"}, `steps ${number(gone[0])} to ${number(gone[1])} were lost and done again`)),
+            gone && h("span", {class: "dim"}, `steps ${number(gone[0])} to ${number(gone[1])} were lost and repeated`)),
         h("div", {class: "run-track"}, h("span", {class: ["run-bar", kind], style: {left: part(run.startTime), right: `calc(100% - ${part(run.endTime)})`}})));
     })));
 }
@@ -167,16 +167,16 @@ async function overview(place, state, ctx) {
     const {metricsOverview} = await import("./trial_metrics.js");
     const chartsNode = h("div");
     const runsNode = h("section", {class: "card wide", "aria-label": "Runs", hidden: true});
-    const about = h("section", {class: "card", "aria-label": "Facts"});
+    const about = h("section", {class: "card", "aria-label": "Details"});
     const validation = h("section", {class: "card", "aria-label": "Latest validation"});
     const why = h("div", {class: "failure-place"});
-    const tellWhy = failureCard(why, ctx);
+    const updateFailure = failureCard(why, ctx);
     fill(place, why, chartsNode, h("div", {class: "trial-cards"}, about, validation, runsNode));
 
     function draw() {
         const {trial: now} = state;
-        tellWhy(stateName(now.state) === "ERROR" ? now.id : 0, now.endTime).catch(toastError);
-        fill(about, h("h2", "Facts"), facts([
+        updateFailure(stateName(now.state) === "ERROR" ? now.id : 0, now.endTime).catch(toastError);
+        fill(about, h("h2", "Details"), facts([
             ["State", h("span", {}, badge(now.state))], ["Started", time(now.startTime)], ["Ended", time(now.endTime)],
             ["Warm start", now.warmStartCheckpointUuid && h("code", now.warmStartCheckpointUuid)], ["Task", h("code", now.taskId)],
             now.logPolicyMatched && ["Log policy", now.logPolicyMatched],
@@ -184,17 +184,17 @@ async function overview(place, state, ctx) {
         const latest = Object.entries(now.latestValidation?.metrics?.avgMetrics || {});
         fill(validation, h("h2", "Latest validation"), latest.length
             ? [h("p", {class: "dim"}, `at step ${number(now.latestValidation.totalBatches)}, ${ago(now.latestValidation.endTime)}`), facts(latest.slice(0, 20).map(([name, one]) => [name, h("span", {class: "num"}, value(one))]))]
-            : h("p", {class: "dim"}, isOver(now.state) ? "None was reported." : "None was reported yet."));
+            : h("p", {class: "dim"}, isOver(now.state) ? "No validation was reported." : "No validation yet."));
     }
     const lost = new Map();
-    const readRuns = async () => { // what runs without this master has none
+    const readRuns = async () => { // unmanaged trials have no task here
         if (!trial.taskId || state.experiment.unmanaged) return;
         const {task} = await get(`/api/v1/tasks/${encodeURIComponent(trial.taskId)}`, {}, {signal: ctx.signal});
         drawRuns(runsNode, task.allocations || [], lost);
     };
     draw();
     const charts = await metricsOverview(chartsNode, state, ctx, (archived) => {
-        for (const {run, first, last} of archived) { // of each metric what it has lost
+        for (const {run, first, last} of archived) { // the lost range of each metric
             if (!first || !last) continue;
             const [from, to] = lost.get(run) || [Infinity, -Infinity];
             lost.set(run, [Math.min(from, first[0]), Math.max(to, last[0])]);
@@ -222,7 +222,7 @@ function hyperparameters(place, state) {
     if (!rows.length) return fill(place, empty("This trial has no hyperparameters."));
     fill(place, h("div", {class: "bar"}, copyButton(() => JSON.stringify(state.trial.hparams, null, 2), "Copy as JSON")),
         h("div", {class: "table-place"}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Hyperparameters"),
-            h("thead", h("tr", h("th", {scope: "col"}, "Name"), h("th", {scope: "col"}, "Value"), h("th", {scope: "col"}, "Searched in"))),
+            h("thead", h("tr", h("th", {scope: "col"}, "Name"), h("th", {scope: "col"}, "Value"), h("th", {scope: "col"}, "Search range"))),
             h("tbody", rows.map(([name, one, depth, path]) => h("tr", h("th", {scope: "row", class: "hparam", style: {paddingLeft: `${0.75 + depth * 1.25}rem`}}, name),
                 h("td", {class: "num-left"}, one === undefined ? "" : value(one)), h("td", {class: "dim"}, rangeText(at(space, path)))))))));
 }
@@ -241,17 +241,17 @@ async function view(tab, place, state, ctx) {
     if (tab === "profiler") return (await import("./trial_profile.js")).profilerTab(place, state, ctx);
     if (tab === "checkpoints") return (await import("./trial_checkpoints.js")).checkpointsTab(place, state, ctx);
     if (tab === "hyperparameters") return hyperparameters(place, state);
-    if (!state.trial.taskId) return fill(place, empty("This trial has no logs here."));
+    if (!state.trial.taskId) return fill(place, empty("The master has no logs of this trial."));
     const {logView} = await import("../logview.js");
-    const {news} = await logView(place, {taskId: state.trial.taskId, ctx, name: `trial-${state.trial.id}`, isFed: true});
-    return {logs: news};
+    const {readNewLines} = await logView(place, {taskId: state.trial.taskId, ctx, name: `trial-${state.trial.id}`, isFed: true});
+    return {logs: readNewLines};
 }
 
 export async function page(ctx) {
     const id = ctx.params.id;
     if (!isId(id)) throw Object.assign(new Error(`there is no trial '${id}'`), {status: 404});
     const tab = ctx.params.tab || "overview";
-    const [state] = await Promise.all([read(id, ctx), style(new URL("trial.css", import.meta.url))]);
+    const [state] = await Promise.all([read(id, ctx), loadStylesheet(new URL("trial.css", import.meta.url))]);
     state.base = ctx.params.experiment ? `/experiments/${ctx.params.experiment}/trials/${id}` : `/trials/${id}`;
     ctx.title(`Trial ${id} · ${state.experiment.name}`);
     const top = head(state, tab);
@@ -273,23 +273,23 @@ export async function page(ctx) {
         isGone = true;
         fill(ctx.root, empty(h("p", `Experiment ${state.experiment.id} was deleted, and this trial with it.`), h("p", h("a", {href: `${BASE}/experiments`}, "All experiments"))));
     };
-    const again = soon(async () => {
+    const again = throttleInBackground(async () => {
         if (isGone) return;
         try {
             Object.assign(state, await read(id, ctx));
         } catch (error) {
             if (error.status !== 404) throw error;
-            return gone(); // its experiment goes after it, and that is told later
+            return gone(); // its experiment is deleted after it and reported later
         }
         top.update();
         shown.trial?.();
     }, READ_MS);
-    // Only now: what the view is not there to hear would be lost, and what has changed since it was read is told (live.js).
+    // Started only now: before, the view could not handle changes.  Changes since the view was read are sent (change_stream.js).
     const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
     ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
         if (changes.deleted?.includes(state.experiment.id)) gone();
         if (isGone) return;
-        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // its experiment may have thousands
+        const isMine = (list) => changes.reset || list?.includes(state.trial.id); // the experiment may have thousands of trials
         if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
         if (isMine(changes.metrics)) shown.metrics?.();
         if (isMine(changes.checkpoints)) shown.checkpoints?.();

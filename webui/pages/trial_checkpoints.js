@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trial_checkpoints.js - what a trial has saved.  One of them open: ?checkpoint=UUID.
+// trial_checkpoints.js - the checkpoints of a trial.  ?checkpoint=UUID opens one.
 
 import {get} from "../api.js";
 import {fill, h} from "../dom.js";
@@ -7,7 +7,7 @@ import {ago, bytes, number, plural, stateName, time} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, button, copyButton, dialog, empty, facts, icon, toast, toastError} from "../widgets.js";
-import {forkTrial, soon} from "./trial.js";
+import {forkTrial, throttleInBackground} from "./trial.js";
 
 const FORMATS = [["tgz", "tar.gz"], ["zip", "zip"], ["tar", "tar"]];
 const filesOf = (row) => Object.entries(row.resources || {}).filter(([name]) => !name.endsWith("/"));
@@ -25,7 +25,7 @@ function details(row, state) {
             ["Saved", `${time(row.reportTime)} (${ago(row.reportTime)})`], ["Size", `${bytes(sizeOf(row))} in ${plural(files.length, "file")}`]]),
         isWhole(row) ? [
             h("div", {class: "bar checkpoint-actions"}, FORMATS.map(([format, label]) => download(row, format, label)), button("Fork from here", () => forkTrial(state, row.uuid).catch(toastError), {kind: "changes"})),
-            h("p", {class: "dim"}, "On the command line: ", h("code", `det checkpoint download ${row.uuid}`))] : h("p", {class: "dim"}, "Its files are gone."),
+            h("p", {class: "dim"}, "On the command line: ", h("code", `det checkpoint download ${row.uuid}`))] : h("p", {class: "dim"}, "Its files were deleted."),
         files.length > 0 && [h("h3", "Files"), h("div", {class: "checkpoint-files", tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Files"),
             h("thead", h("tr", h("th", {scope: "col"}, "File"), h("th", {scope: "col", class: "num"}, "Size"))),
             h("tbody", files.slice(0, 1000).map(([name, size]) => h("tr", h("td", name), h("td", {class: "num"}, bytes(size)))))))],
@@ -63,15 +63,15 @@ export async function checkpointsTab(place, state, ctx) {
         table.rows(rows);
         const whole = rows.filter(isWhole);
         fill(info, `${plural(whole.length, "checkpoint")}, ${bytes(whole.reduce((sum, row) => sum + sizeOf(row), 0))}`,
-            rows.length > whole.length && `; ${rows.length - whole.length} deleted by the experiment's policy or by hand`);
-        fill(body, rows.length ? table.node : empty("No checkpoint was saved yet."));
+            rows.length > whole.length && `; ${rows.length - whole.length} deleted by the experiment's policy or manually`);
+        fill(body, rows.length ? table.node : empty("No checkpoint has been saved yet."));
     };
     fill(place, info, body);
     await read();
-    const again = soon(read, 1000);
+    const again = throttleInBackground(read, 1000);
     const wanted = readQuery().checkpoint;
     const found = wanted && rows.find((row) => row.uuid === wanted);
     if (found) void open(found);
-    else if (wanted) toast("There is no such checkpoint of this trial.", "bad");
+    else if (wanted) toast("This trial has no such checkpoint.", "bad");
     return {checkpoints: again};
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// trial_metrics.js - the charts of a trial's metrics; or of many trials, a line each.
+// trial_metrics.js - the charts of a trial's metrics, or of many trials with one line each.
 //
 // `state` is {trial, config}, or {many, config}: many = {trials: [ids], names: () => [{group, name, type}], isOver, labelOf, colorOf}.
 //
-// There may be thousands of metrics: names come in one call, charts are made a page at a time, and
-// series.js asks only for those that can be seen.  All charts share their cursor and their zoom.
+// There may be thousands of metrics: one call reads the names, charts are created a page at a time, and series.js reads
+// only the visible ones.  All charts share cursor and zoom.
 //
-// In the address: q (words that names must have), group, metric (chosen ones, several), smooth, x (steps, time, epoch),
-// logx, logy, lost (0: stretches that were done again are left out), from and to (the zoom), count (charts).
+// In the address: q (words that names must contain), group, metric (selected ones, several), smooth, x (steps, time, epoch),
+// logx, logy, lost (0: lost steps are left out), from and to (the zoom), count (charts).
 //
-// Epochs: a trial that reports a metric `epoch` or `epochs` is asked what it says, between reports it is
-// read off the line between them; else records_per_epoch of the configuration and the hyperparameter
-// global_batch_size say how many steps an epoch has; else there is no such axis.
+// Epochs come from a metric `epoch` or `epochs` of the trial, interpolated between reports.  Without it, records_per_epoch of
+// the configuration and the hyperparameter global_batch_size give the steps per epoch.  Without these there is no such axis.
 
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
@@ -19,24 +18,24 @@ import {debounce, fill, h} from "../dom.js";
 import {isOver, number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
-import {button, dialog, empty, select, sentence, toastError} from "../widgets.js";
-import {soon} from "./trial.js";
+import {button, dialog, empty, errorSentence, select, toastError} from "../widgets.js";
+import {throttleInBackground} from "./trial.js";
 
-const CHARTS = 60; // made at once
+const CHARTS = 60; // created at once
 const NAMES_MS = 3000;
 const REFRESH_MS = 400;
 
-const PROFILER = new Set(["cpu", "memory", "gpu", "disk", "network", "timing"]); // see the profiler's tab
+const PROFILER = new Set(["cpu", "memory", "gpu", "disk", "network", "timing"]); // shown in the Profiler tab
 const keyOf = (row) => `${row.group}.${row.name}`;
-const nothing = ({trial, many}) => (trial ? isOver(trial.state) : many.isOver()) ? "No metrics were reported." : "No metrics were reported yet. They are drawn here as they arrive.";
-const isNumber = (row) => row.type === "number" || row.count > 0; // some of what was reported, or all
+const nothing = ({trial, many}) => (trial ? isOver(trial.state) : many.isOver()) ? "No metrics were reported." : "No metrics yet. Charts appear as soon as the trial reports.";
+const isNumber = (row) => row.type === "number" || row.count > 0; // some or all reported values are numbers
 
 async function readNames({trial, many}, ctx) {
     const names = many ? await many.names() : (await get(`/api/v1/det/trials/${trial.id}/metric-names`, {}, {signal: ctx.signal})).metricNames;
     return names.filter((row) => isNumber(row) || !PROFILER.has(row.group));
 }
 
-// The searcher's metric, validations, training, then the others by name.
+// The searcher's metric first, then validation, training, and other groups by name.
 function inOrder(names, metric) {
     const rank = (row) => row.group === "validation" ? (row.name === metric ? 0 : 1) : row.group === "training" ? 2 : 3;
     return [...names].sort((a, b) => rank(a) - rank(b) || (a.group < b.group ? -1 : a.group > b.group ? 1 : a.name < b.name ? -1 : 1));
@@ -44,7 +43,7 @@ function inOrder(names, metric) {
 
 // ---- epochs ----
 
-// What the trial says: pairs of steps and epochs, as functions both ways.
+// Interpolates between the reported pairs of steps and epochs, in both directions.
 function byPairs(x, y) {
     const pairs = [];
     for (let i = 0; i < x.length; i++) if (Number.isFinite(y[i]) && (!pairs.length || (x[i] > pairs.at(-1)[0] && y[i] > pairs.at(-1)[1]))) pairs.push([x[i], y[i]]);
@@ -59,7 +58,7 @@ function byPairs(x, y) {
 }
 
 export async function epochsOf({trial, config}, names, ctx) {
-    if (!trial) return null; // each trial has its own
+    if (!trial) return null; // the epochs of several trials differ
     const said = names.find((row) => /^epochs?$/.test(row.name) && (row.group === "training" || row.group === "validation"));
     if (said) {
         const {charts: [chart]} = await fetchSeries({trials: [trial.id], metrics: [keyOf(said)], points: 1000}, {signal: ctx.signal});
@@ -99,7 +98,7 @@ function chartSet(place, {trial, many}, ctx, {x = "steps", onRange, onArchived, 
             feed.watch(node, key, (data) => {
                 onArchived?.(data.lines.filter((line) => line.archived));
                 chart.update(data);
-            }, (error) => error.status > 0 && chart.fail(sentence(error)));
+            }, (error) => error.status > 0 && chart.fail(errorSentence(error)));
         },
         clear() {
             for (const {node, chart} of charts.values()) {
@@ -113,7 +112,7 @@ function chartSet(place, {trial, many}, ctx, {x = "steps", onRange, onArchived, 
             look = {...look, ...changes};
             for (const {chart} of charts.values()) chart.set(changes);
         },
-        // A little more than is shown is asked for: lines go on to the edges.
+        // Reads a little more than the visible range, so lines reach the edges.
         zoom(range, asked) {
             for (const {chart} of charts.values()) chart.zoom(range);
             feed.set({range: asked && wider(asked)});
@@ -126,7 +125,7 @@ function chartSet(place, {trial, many}, ctx, {x = "steps", onRange, onArchived, 
 
 const OVERVIEW = 4;
 
-// The few charts that matter most.
+// The charts of the most important metrics.
 export async function metricsOverview(place, state, ctx, onArchived) {
     const grid = h("div", {class: "charts few"});
     let zoom = null;
@@ -150,10 +149,10 @@ export async function metricsOverview(place, state, ctx, onArchived) {
         else if (!grid.isConnected) fill(place, grid);
     };
     await readAll();
-    const more = soon(async () => {
+    const more = throttleInBackground(async () => {
         if (known.size < OVERVIEW) await readAll();
     }, NAMES_MS);
-    const refresh = soon(() => set.feed.refresh(), REFRESH_MS);
+    const refresh = throttleInBackground(() => set.feed.refresh(), REFRESH_MS);
     return {metrics() {
         more();
         refresh();
@@ -192,7 +191,7 @@ export async function metricsTab(place, state, ctx) {
     set.look({...looks(), range: shownRange()});
     if (chosen.range) set.feed.set({range: wider(chosen.range)});
 
-    // Every word must be in the name; chosen ones come alone.
+    // Names must contain every word; if metrics are selected, only those.
     function wanted() {
         const words = chosen.q.toLowerCase().split(/\s+/).filter(Boolean);
         const only = new Set(chosen.metrics);
@@ -218,7 +217,7 @@ export async function metricsTab(place, state, ctx) {
         set.clear();
         set.look({range: shownRange()});
         fill(grid);
-        if (!now.length) return fill(grid, empty(total ? "No metric has such a name." : nothing(state)));
+        if (!now.length) return fill(grid, empty(total ? "No metric name matches." : nothing(state)));
         let group = null;
         let inner = null;
         for (const row of now) {
@@ -231,7 +230,7 @@ export async function metricsTab(place, state, ctx) {
             addInto(inner, row);
         }
     }
-    // chartSet appends to its place; the charts of a group lie in that group's grid.
+    // chartSet appends to its place; this moves the chart into the grid of its group.
     function addInto(inner, row) {
         set.add(row);
         inner.append(grid.lastElementChild);
@@ -241,7 +240,7 @@ export async function metricsTab(place, state, ctx) {
     function drawTexts() {
         const others = names.filter((row) => !isNumber(row));
         if (drawnTexts === (drawnTexts = JSON.stringify(others))) return;
-        fill(texts, others.length > 0 && h("details", {open: texts.firstChild?.open}, h("summary", `${plural(others.length, "metric")} without numbers`),
+        fill(texts, others.length > 0 && h("details", {open: texts.firstChild?.open}, h("summary", plural(others.length, "non-numeric metric")),
             h("div", {class: "table-place"}, h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
                 h("tbody", others.slice(0, 200).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, state.many ? row.type : value(row.last)))))))));
     }
@@ -259,26 +258,26 @@ export async function metricsTab(place, state, ctx) {
     fill(place, controls.node, info, grid, moreNode, texts);
     draw();
 
-    let isLeft = false; // an experiment's page shows another tab
+    let isLeft = false; // the page of an experiment shows another tab
     ctx.onLeave(() => isLeft = true);
-    const again = soon(async () => {
+    const again = throttleInBackground(async () => {
         const found = await readNames(state, ctx);
         if (isLeft) return;
         names = found;
         controls.groups();
         draw();
     }, NAMES_MS);
-    const refresh = soon(() => set.feed.refresh(), REFRESH_MS);
+    const refresh = throttleInBackground(() => set.feed.refresh(), REFRESH_MS);
     return {
         metrics() {
             refresh();
             again();
         },
-        trials: (ids) => set.feed.set({trials: ids}), // of many: others by now
+        trials: (ids) => set.feed.set({trials: ids}), // for many trials: the list has changed
     };
 }
 
-// ---- what can be chosen ----
+// ---- controls ----
 
 function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) {
     const search = h("input", {type: "search", placeholder: "Search metrics", "aria-label": "Search metrics by name", value: chosen.q, oninput: debounce((event) => {
@@ -325,21 +324,21 @@ function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) 
         axis();
     }, {"aria-label": "Horizontal axis", title: epochs ? null : why});
     if (!epochs) xs.options[2].disabled = true;
-    const pick = button("Choose …", () => chooseMetrics(names().filter(isNumber), chosen.metrics).then((next) => {
+    const pick = button("Select …", () => chooseMetrics(names().filter(isNumber), chosen.metrics).then((next) => {
         if (!next) return;
         chosen.metrics = next;
         setQuery({metric: next.length ? next : null});
         pick.setAttribute("aria-pressed", String(next.length > 0));
         draw();
-    }, toastError), {"aria-pressed": String(chosen.metrics.length > 0), title: "Choose single metrics"});
+    }, toastError), {"aria-pressed": String(chosen.metrics.length > 0), title: "Select individual metrics"});
     const node = h("div", {class: "bar metric-controls"}, search, groupPlace, pick, h("span", {class: "grow"}),
         h("label", {class: "bar smooth"}, h("span", {class: "dim"}, "Smoothing"), smooth, shown), xs,
         h("span", {class: "bar"}, logX, toggle("log y", "isLogY", "logy", {title: "Logarithmic y axis"}),
-            state.trial?.restarts > 0 && toggle("lost stretches", "hasLost", "lost", {title: "Show stretches that were lost at a restart and done again", act: lost})));
+            state.trial?.restarts > 0 && toggle("lost steps", "hasLost", "lost", {title: "Show steps that were lost at a restart and repeated", act: lost})));
     return {node, groups};
 }
 
-// Resolves with the keys that were chosen, [] for all; undefined when it was left.
+// Resolves with the selected keys, [] for all, or undefined if the user cancelled.
 function chooseMetrics(rows, before) {
     const picked = new Set(before);
     const list = h("div", {class: "choose-list"});
@@ -348,13 +347,13 @@ function chooseMetrics(rows, before) {
         const found = rows.filter((row) => keyOf(row).toLowerCase().includes(words.toLowerCase()));
         fill(list, found.slice(0, 300).map((row) => h("label", {class: "bar"}, h("input", {type: "checkbox", checked: picked.has(keyOf(row)), onchange: (event) => {
             event.target.checked ? picked.add(keyOf(row)) : picked.delete(keyOf(row));
-            say();
-        }}), keyOf(row))), found.length > 300 && h("p", {class: "dim"}, `and ${number(found.length - 300)} more: search for them`));
+            drawCount();
+        }}), keyOf(row))), found.length > 300 && h("p", {class: "dim"}, `and ${number(found.length - 300)} more. Search to see them.`));
     };
-    const say = () => fill(count, picked.size ? `${plural(picked.size, "metric")} chosen` : "None chosen: all are shown");
+    const drawCount = () => fill(count, picked.size ? `${plural(picked.size, "metric")} selected` : "None selected: all are shown");
     drawList();
-    say();
-    return dialog("Choose metrics", (close) => [
+    drawCount();
+    return dialog("Select metrics", (close) => [
         h("input", {type: "search", "aria-label": "Search", placeholder: "Search", autofocus: true, oninput: (event) => drawList(event.target.value)}), list,
-        h("footer", count, h("span", {class: "grow"}), button("Show all", () => close([])), button("Show these", () => close([...picked]), {kind: "primary"}))]);
+        h("footer", count, h("span", {class: "grow"}), button("Show all", () => close([])), button("Show selected", () => close([...picked]), {kind: "primary"}))]);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// trial_profile.js - what the machine did while a trial ran, where the time went, and why it was lost.
+// trial_profile.js - the profile of a trial: load of the machine, time by activity, and the cause of lost time.
 //
-// The master adds the reports up and names the cause (model/profile.c; `det trial profile` says the same).
+// The master sums the reports and finds the cause (model/profile.c; `det trial profile` prints the same).
 
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
 import {bytes, duration, number, plural} from "../format.js";
 import {empty, icon} from "../widgets.js";
-import {soon} from "./trial.js";
+import {throttleInBackground} from "./trial.js";
 
 const READ_MS = 5000;
-const KINDS = {step: "training steps", data: "waiting for data", validate: "validation", checkpoint: "checkpoints", report: "reports", other: "anything else"};
+const KINDS = {step: "training steps", data: "waiting for data", validate: "validation", checkpoint: "checkpoints", report: "reports", other: "other"};
 const PLACE = {step: 0, data: 1, validate: 2, checkpoint: 3, report: 5, other: 4}; // in the palette
 const GROUPS = [["cpu", "Processors"], ["gpu", "GPUs"], ["memory", "Memory"], ["disk", "Disks"], ["network", "Network"]];
 
@@ -20,8 +20,8 @@ const isPercent = (name) => name.includes("_util");
 const formatOf = (name) => isPercent(name) ? (v, more = 0) => `${number(Number(v.toFixed(1 + more)))} %` : name.includes("throughput") ? (v, more) => `${bytes(v, more)}/s` : name.includes("memory") ? bytes : number;
 const kindOf = (name) => isPercent(name) ? "%" : name.includes("throughput") ? "bytes per second" : name.includes("memory") ? "free bytes" : "per second";
 
-// Lines that have times of their own, on one axis.
-function together(lines, ys = (line) => line.values) {
+// Puts lines with different times on one time axis.
+function alignLines(lines, ys = (line) => line.values) {
     const times = [...new Set(lines.flatMap((line) => line.times))].sort((a, b) => a - b);
     const at = new Map(times.map((one, i) => [one, i]));
     return {x: Float64Array.from(times), isExact: true, lines: lines.map((line, place) => {
@@ -31,14 +31,14 @@ function together(lines, ys = (line) => line.values) {
     })};
 }
 
-function drawBar(node, agent) {
+function drawTimeBar(node, agent) {
     const timings = agent.lines.filter((line) => line.group === "timing");
     const parts = timings.map((line) => ({kind: line.name, share: line.share, seconds: line.seconds, count: line.count}));
     const rest = Math.max(0, 1 - parts.reduce((sum, one) => sum + one.share, 0));
     if (rest > 0.0005) parts.push({kind: "other", share: rest, seconds: rest * agent.seconds, count: 0});
     const all = Math.max(1, parts.reduce((sum, one) => sum + one.share, 0));
     const colour = (kind) => `var(--line-${(PLACE[kind] ?? 6) + 1})`;
-    fill(node, h("h2", "Where the time went"), h("p", {class: "dim"}, `${duration(agent.seconds)} were measured on ${agent.agent}.`),
+    fill(node, h("h2", "Where the time went"), h("p", {class: "dim"}, `Measured for ${duration(agent.seconds)} on ${agent.agent}.`),
         h("div", {class: "time-bar", "aria-hidden": "true"}, parts.map((one) => h("span", {style: {width: `${one.share / all * 100}%`, background: colour(one.kind)}}))),
         h("table", {class: "time-table"}, h("caption", {class: "hidden"}, "Where the time went"), h("tbody", parts.map((one) => h("tr",
             h("th", {scope: "row"}, h("span", {class: "dot", style: {background: colour(one.kind)}}), KINDS[one.kind] || one.kind),
@@ -63,17 +63,17 @@ function agentView(agent, sync) {
         const timings = now.lines.filter((line) => line.group === "timing");
         bar.hidden = !timings.length;
         if (timings.length) {
-            drawBar(bar, now);
+            drawTimeBar(bar, now);
             timings.sort((a, b) => (PLACE[a.name] ?? 9) - (PLACE[b.name] ?? 9));
-            chartOf("timing", {title: "Where it went over time", isStacked: true, yBounds: [0, 100], format: formatOf("_util"), labelOf: (line) => KINDS[line.name] || line.name, keyOf: (line) => line.name,
-                colorOf: (line) => PLACE[line.name] ?? 6}).update(together(timings));
+            chartOf("timing", {title: "Where the time went, over time", isStacked: true, yBounds: [0, 100], format: formatOf("_util"), labelOf: (line) => KINDS[line.name] || line.name, keyOf: (line) => line.name,
+                colorOf: (line) => PLACE[line.name] ?? 6}).update(alignLines(timings));
         }
         for (const [group, label] of GROUPS) {
             const lines = now.lines.filter((line) => line.group === group);
             for (const kind of [...new Set(lines.map((line) => kindOf(line.name)))]) {
                 const some = lines.filter((line) => kindOf(line.name) === kind);
                 chartOf(`${group} ${kind}`, {title: `${label}, ${kind}`, yBounds: kind === "%" ? [0, 100] : null, format: formatOf(some[0].name), labelOf: (line) => line.name, keyOf: (line) => line.name,
-                    colorOf: (line) => line.trial}).update(together(some));
+                    colorOf: (line) => line.trial}).update(alignLines(some));
             }
         }
     }
@@ -83,7 +83,7 @@ function agentView(agent, sync) {
 
 export async function profilerTab(place, state, ctx) {
     const views = new Map();
-    const none = empty(h("p", "This trial was not profiled."), h("p", "With ", h("code", "profiling: {enabled: true}"), " in the experiment's configuration the machine is watched once a second, and where training's time goes is counted."));
+    const none = empty(h("p", "This trial was not profiled."), h("p", "Set ", h("code", "profiling: {enabled: true}"), " in the experiment's configuration to record the load of the machine once per second and the time that each part of training takes."));
     const read = async () => {
         const {agents} = await get(`/api/v1/det/trials/${state.trial.id}/profile`, {}, {signal: ctx.signal});
         if (!agents.length) return fill(place, none);
@@ -100,7 +100,7 @@ export async function profilerTab(place, state, ctx) {
     };
     fill(place);
     await read();
-    const again = soon(read, READ_MS);
+    const again = throttleInBackground(read, READ_MS);
     ctx.onLeave(() => {
         for (const view of views.values()) view.destroy();
     });

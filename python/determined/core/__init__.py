@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Core API: what a training loop of your own says to the platform, and asks of it."""
+"""The Core API: what your own training loop tells the platform, and asks of it."""
 from determined.core._checkpoint import CheckpointContext, DownloadMode
 from determined.core._context import Context, ExperimentalCoreContext, TensorboardMode, init
 from determined.core._distributed import DistributedContext

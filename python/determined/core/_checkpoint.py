@@ -12,12 +12,12 @@ from determined.core._distributed import DistributedContext, _sentence
 _Path = Union[str, "os.PathLike[str]"]
 Selector = Callable[[str], bool]
 
-# enum det_restore_flag: what another program wrote has no manifest, and is taken as it is
+# enum det_restore_flag: a checkpoint of another program has no manifest and is taken as it is
 _FOREIGN = 2
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads, where several processes of a machine want the same checkpoint."""
+    """Which process downloads if several processes of a machine want the same checkpoint."""
 
     LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
     NoSharedDownload = "NO_SHARED_DOWNLOAD"
@@ -28,7 +28,7 @@ def _steps_of(metadata: Optional[Dict[str, Any]], is_shared: bool) -> int:
         raise TypeError(f"the metadata is of type {type(metadata).__name__}; expected a dict")
     steps = (metadata or {}).get("steps_completed")
     if steps is None and is_shared:
-        return -1  # another rank says it
+        return -1  # another rank gives it
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise ValueError(
             "the metadata of a checkpoint needs 'steps_completed', a whole number: how many "
@@ -40,8 +40,8 @@ def _steps_of(metadata: Optional[Dict[str, Any]], is_shared: bool) -> int:
 class CheckpointContext:
     """Saving and restoring.
 
-    A checkpoint is a folder in the experiment's checkpoint storage, named by its storage id.
-    What is listed is whole: it is reported when every file is on disk, with its checksum.
+    A checkpoint is a folder in the experiment's checkpoint storage, named by its storage id. A listed
+    checkpoint is complete: it is reported when every file is on disk, with its checksum.
     """
 
     def __init__(self, det: _det.Context, dist: DistributedContext) -> None:
@@ -51,7 +51,7 @@ class CheckpointContext:
     # ---- saving
 
     def _group(self, shard: bool, what: str) -> Optional[_det.Distributed]:
-        """With whom a checkpoint is saved; None: alone."""
+        """The group that saves the checkpoint together; None: this process alone."""
         if shard and self._dist.size > 1:
             return self._dist._group
         if not shard and self._dist.rank != 0:
@@ -68,9 +68,9 @@ class CheckpointContext:
     ) -> str:
         """Saves the files of a folder and returns the storage id.
 
-        `selector` is asked about every path in it, folders with a slash at the end; without
-        one everything is saved.  With `shard` every process calls it with a folder of its
-        own (or None), and the checkpoint holds the files of all.
+        `selector` is asked about every path in it (folders end with a slash); without a selector everything is
+        saved. With `shard` every process calls it with its own folder (or None), and the checkpoint holds the
+        files of all.
         """
         group = self._group(shard, "upload()")
         if ckpt_dir is None and group is None:
@@ -85,23 +85,22 @@ class CheckpointContext:
     def store_path(
         self, metadata: Optional[Dict[str, Any]] = None, *, shard: bool = False
     ) -> Iterator[Tuple[pathlib.Path, str]]:
-        """A folder to write into, and the storage id: saved when the `with` ends, and
-        thrown away when it ends by an exception.
+        """A folder to write into, and the storage id. The checkpoint is saved when the `with` ends, and discarded
+        when it ends with an exception.
 
-        With `shard` every process has a folder of its own, and the checkpoint holds the
-        files of all."""
+        With `shard` every process has its own folder, and the checkpoint holds the files of all."""
         group = self._group(shard, "store_path()")
         steps = _steps_of(metadata, group is not None)
         checkpoint = self._det.checkpoint_begin(steps, json.dumps(metadata or {}), group)
         try:
             yield pathlib.Path(checkpoint.path), checkpoint.uuid
-        except BaseException as error:  # the others must hear of it
+        except BaseException as error:  # the other ranks must be told
             checkpoint.abort(_sentence(error))
             raise
         try:
             checkpoint.commit()
         finally:
-            checkpoint.abort()  # does nothing to what was committed
+            checkpoint.abort()  # has no effect on a committed checkpoint
 
     # ---- restoring
 
@@ -124,11 +123,11 @@ class CheckpointContext:
         *,
         selector: Optional[Selector] = None,
     ) -> None:
-        """Copies a checkpoint into a folder; every file is compared with its checksum, where
-        the checkpoint has any.
+        """Copies a checkpoint into a folder and verifies the checksum of every file, if the checkpoint has
+        checksums.
 
-        With LocalWorkersShareDownload every process of a machine calls it with the same
-        folder, and one of them copies."""
+        With LocalWorkersShareDownload every process of a machine calls it with the same folder, and one of them
+        copies."""
         self._det.checkpoint_download(
             self._check_id(storage_id),
             os.fspath(ckpt_dir),
@@ -145,12 +144,11 @@ class CheckpointContext:
         *,
         selector: Optional[Selector] = None,
     ) -> Iterator[pathlib.Path]:
-        """The folder of a checkpoint, to be read only; the files that `selector` wants were
-        compared with their checksums, where the checkpoint has any.  Where the storage is a
-        file system it is the checkpoint itself, with all its files.
+        """The read-only folder of a checkpoint. The checksums of the files that `selector` wants are verified, if
+        the checkpoint has checksums. If the storage is a file system, it is the checkpoint itself, with all its
+        files.
 
-        With LocalWorkersShareDownload every process of a machine calls it, and one of them
-        compares."""
+        With LocalWorkersShareDownload every process of a machine calls it, and one of them verifies."""
         group = self._sharing(download_mode)
         yield pathlib.Path(
             self._det.checkpoint_restore(
@@ -166,6 +164,6 @@ class CheckpointContext:
         return metadata
 
     def delete(self, storage_id: str) -> None:
-        """Removes a checkpoint.  On a cluster the master keeps a note of it, refuses what
-        somebody still needs, and has an agent remove the files."""
+        """Deletes a checkpoint. On a cluster the master keeps a record of it, refuses to delete a checkpoint that
+        is still needed, and has an agent remove the files."""
         self._det.checkpoint_delete(self._check_id(storage_id))

@@ -24,28 +24,28 @@ _LEVELS = {"debug": 0, "info": 1, "warn": 2, "error": 3}
 
 
 class TensorboardMode(enum.Enum):
-    """Whether the platform takes care of TensorBoard's files by itself."""
+    """Whether the platform handles TensorBoard's files by itself."""
 
     AUTO = "AUTO"
     MANUAL = "MANUAL"
 
 
 class ExperimentalCoreContext:
-    """What later versions may change."""
+    """Functions that later versions may change."""
 
     def __init__(self, train: TrainContext) -> None:
         self._train = train
 
     def report_task_using_checkpoint(self, ckpt: Any) -> None:
-        """Notes in the trial's metadata, under `uses`, that it works with this checkpoint: one of
-        the client's, or its uuid."""
+        """Records in the trial's metadata, under `uses`, that it uses this checkpoint: a uuid, or an object with a
+        `uuid`."""
         uuid = getattr(ckpt, "uuid", ckpt)
         if not isinstance(uuid, str) or not uuid:
             raise TypeError(f"the checkpoint is {ckpt!r}; expected one with a uuid, or a uuid")
         self._train.set_metadata({"uses": {"checkpoints": {uuid: True}}})
 
     def report_task_using_model_version(self, mv: Any) -> None:
-        """The same of a version of a model, and of its checkpoint."""
+        """Does the same for a version of a model and for its checkpoint."""
         version = getattr(mv, "model_version", getattr(mv, "version", None))
         name = getattr(mv, "model_name", getattr(mv, "name", None))
         checkpoint = getattr(mv, "checkpoint", None)
@@ -56,7 +56,7 @@ class ExperimentalCoreContext:
 
 
 class Context:
-    """What core.init() gives: a training program's side of the platform."""
+    """The object that core.init() returns: the training program's side of the platform."""
 
     def __init__(
         self,
@@ -82,24 +82,24 @@ class Context:
 
     @property
     def latest_checkpoint(self) -> Optional[str]:
-        """The checkpoint to begin from: as info.latest_checkpoint, and also without a platform."""
+        """The checkpoint to begin from: info.latest_checkpoint; also works in offline runs."""
         return self._values["latest_checkpoint"]
 
     @property
     def hparams(self) -> Dict[str, Any]:
-        """As info.trial.hparams, and also without a platform: what DET_HPARAMS says."""
+        """info.trial.hparams; in offline runs, the value of DET_HPARAMS."""
         return json.loads(self._values["hparams"] or "{}")
 
     @property
     def _config(self) -> Dict[str, Any]:
-        """The experiment's configuration, which DET_EXPERIMENT_CONFIG has, also without a platform."""
+        """The experiment's configuration from DET_EXPERIMENT_CONFIG; also works in offline runs."""
         return json.loads(self._values["config"] or "{}")
 
     def start(self) -> None:
-        """Nothing is left to be started: core.init() has done it."""
+        """Does nothing: core.init() has started everything."""
 
     def close(self) -> None:
-        """Ends the context.  What was reported is sent by the task's supervisor."""
+        """Ends the context. The task's supervisor sends the reports."""
         if _is_interrupted():
             self._det.interrupted()
         self._det.close()
@@ -130,7 +130,7 @@ class Context:
         try:
             if is_invalid:
                 why = exc or "InvalidHP"
-                logger.warning("these hyperparameters cannot be trained with: %s", why)
+                logger.warning("these hyperparameters cannot be trained: %s", why)
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
             if exc is not None:
                 self.distributed._fail(exc)
@@ -141,7 +141,7 @@ class Context:
 
 
 def _is_interrupted() -> bool:
-    """Whether Ctrl-C is what ends this program: Python dies of the signal when it has closed everything."""
+    """Whether Ctrl-C ends this program: Python dies of the signal after it has closed everything."""
     return KeyboardInterrupt in (sys.exc_info()[0], getattr(sys, "last_type", None))
 
 
@@ -149,11 +149,11 @@ def _print_stack_on_sigusr1() -> None:
     try:
         faulthandler.register(signal.SIGUSR1, all_threads=True, chain=False)
     except (AttributeError, OSError, ValueError):
-        pass  # standard error is no file here
+        pass  # standard error is not a file here
 
 
 def _storage_config(storage: Union[str, "os.PathLike[str]", Dict[str, Any]]) -> Dict[str, Any]:
-    """As the configuration of an experiment would have it."""
+    """The storage in the form of an experiment's configuration."""
     if isinstance(storage, dict):
         return storage
     path = os.fspath(storage)
@@ -165,13 +165,13 @@ def _storage_config(storage: Union[str, "os.PathLike[str]", Dict[str, Any]]) -> 
 
 
 def _check_storage(storage: Optional[Dict[str, Any]], values: Dict[str, Any]) -> None:
-    """A trial of a cluster saves where its experiment does: there it is looked after."""
+    """A trial of a cluster saves where its experiment does, because the platform manages that storage."""
     if storage is None or not values["is_on_cluster"]:
         return
     config = json.loads(values["config"] or "{}").get("checkpoint_storage") or {}
     if any(config.get(key) != value for key, value in storage.items()):
         raise errors.UnsupportedError(
-            "core.init(checkpoint_storage=...) names another place than the experiment does: set "
+            "core.init(checkpoint_storage=...) names another place than the experiment: set "
             "checkpoint_storage in the experiment's configuration"
         )
 
@@ -187,7 +187,7 @@ def _check_slots(info: Optional[ClusterInfo], distributed: Optional[DistributedC
 
 
 def _open(dist: DistributedContext, is_offline: bool, **options: Any) -> _det.Context:
-    """Several processes without a platform are one run, in the folder of rank 0."""
+    """Several processes of an offline run are one run, in the folder of rank 0."""
     if dist.size == 1 or not is_offline:
         return _det.open(**options)
     if dist.rank == 0:
@@ -211,10 +211,10 @@ def init(
 ) -> Context:
     """Makes the context of this process: `with core.init() as core_context: ...`
 
-    Inside a task everything is known from what the platform laid down.  Anywhere else the same
-    program runs without one: reports and checkpoints stay in a folder (DET_OFFLINE_DIR),
-    hyperparameters come from DET_HPARAMS, and nobody asks it to stop.  There `checkpoint_storage`
-    names another place for checkpoints: a path, or what a configuration would say.
+    Inside a task all settings come from files that the platform wrote. Anywhere else the same program makes an
+    offline run: reports and checkpoints stay in a folder (DET_OFFLINE_DIR), hyperparameters come from
+    DET_HPARAMS, and it is never asked to stop. There `checkpoint_storage` names another place for checkpoints: a
+    path, or a dict as in a configuration.
     """
     if not isinstance(preempt_mode, PreemptMode):
         raise TypeError(f"preempt_mode is {preempt_mode!r}; expected a PreemptMode")
@@ -243,5 +243,5 @@ def init(
     if info is not None:
         _logging.set_up(info.task_type == "TRIAL" and info.trial._debug)
     if not values["is_on_cluster"] and "DET_OFFLINE_DIR" not in os.environ:
-        logger.info("no platform here; what is reported stays in '%s'", values["directory"])
+        logger.info("this is an offline run; reports stay in '%s'", values["directory"])
     return context

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who of how many processes this is, and what they say to each other.
+"""The rank of this process, the number of processes, and messages between them.
 
-What travels are pickles, over libdet's control plane (_det.Distributed): one connection from
-every process to rank 0, for all of them, and one star of the same kind on every machine.  It
-keeps strangers out, which pickles need, and tells everybody who died.
+Messages are pickles, sent over libdet's control plane (_det.Distributed): one connection from every process to
+rank 0, and one star of the same kind on every machine. It admits only the processes of this training, which
+pickles require, and tells all ranks which rank died.
 """
 import json
 import os
@@ -32,8 +32,8 @@ def _check_port(name: str, port: Optional[int]) -> None:
 
 
 def _port(pub_port: Optional[int], pull_port: Optional[int], offset: int) -> int:
-    """The port of rank 0; 0: whichever the environment says.  A connection serves for both
-    directions, so that `pull_port` is checked and not needed."""
+    """The port of rank 0; 0: the port from the environment. One connection serves both directions, so `pull_port`
+    is checked but not needed."""
     _check_port("pub_port", pub_port)
     _check_port("pull_port", pull_port)
     if pub_port is None and not offset:
@@ -48,7 +48,7 @@ def _port(pub_port: Optional[int], pull_port: Optional[int], offset: int) -> int
 
 
 def _sentence(error: BaseException) -> str:
-    """What the other ranks are told; names of files in it need not be text."""
+    """The sentence for the other ranks; file names in it need not be text."""
     name = type(error).__name__
     text = f"{name}: {error}" if str(error) else name
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
@@ -57,13 +57,13 @@ def _sentence(error: BaseException) -> str:
 class DistributedContext:
     """The place of this process among those that train together.
 
-    Making one joins the others, and returns when all are there.  From then on every process
-    calls the same methods in the same order; when one dies, leaves or calls another, all
-    others get an exception that names it, and nobody waits forever.
+    Making one joins the others, and returns when all ranks are there. From then on every process calls the same
+    methods in the same order. If one dies, leaves or calls another method, all others get an exception that
+    names it, and no process waits forever.
 
-    Ranks of one machine talk through a Unix socket that only processes of the same user get
-    in.  Elsewhere, and with `force_tcp`, they need a secret: a task has one, outside of tasks
-    it is `secret` or DET_DISTRIBUTED_SECRET, the same for all ranks.
+    Ranks of one machine talk through a Unix socket that only processes of the same user can open. Otherwise,
+    and with `force_tcp`, they need a secret. A task has one; outside of tasks it is `secret` or
+    DET_DISTRIBUTED_SECRET, the same for all ranks.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DistributedContext:
             )
         )
 
-    # TensorFlow's workers take one that ends before them for one that has crashed.
+    # TensorFlow's workers treat a worker that ends before them as crashed.
     _leaves_together = False
 
     def _join(self, group: _det.Distributed) -> None:
@@ -107,7 +107,7 @@ class DistributedContext:
             self.cross_size,
         ) = group.ranks
 
-    # ---- ways to be made
+    # ---- constructors
 
     @classmethod
     def _alone(cls) -> "DistributedContext":
@@ -134,8 +134,8 @@ class DistributedContext:
 
     @classmethod
     def from_deepspeed(cls, chief_ip: Optional[str] = None) -> "DistributedContext":
-        """From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, CROSS_RANK and CROSS_SIZE, which
-        DeepSpeed's launcher sets, and `det launch mpi`."""
+        """From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, CROSS_RANK and CROSS_SIZE, set by DeepSpeed's launcher
+        and `det launch mpi`."""
         return cls._from_environment(_LAUNCHER, chief_ip)
 
     @classmethod
@@ -145,7 +145,7 @@ class DistributedContext:
 
     @classmethod
     def _from_any(cls) -> "DistributedContext":
-        """From whatever a launcher has left in the environment; nothing: a group of one."""
+        """From the environment of any known launcher; without one, a group of one."""
         return cls._from_environment(_ANY, None)
 
     @classmethod
@@ -167,8 +167,8 @@ class DistributedContext:
 
     @classmethod
     def from_tf_config(cls) -> Tuple["DistributedContext", Any]:
-        """From TF_CONFIG, as `det launch tensorflow` sets it: the context, one process a node, and
-        the strategy of TensorFlow that fits it."""
+        """From TF_CONFIG, as `det launch tensorflow` sets it: the context, with one process per node, and the
+        strategy of TensorFlow that fits it."""
         from determined.keras import _strategy
 
         context = cls._from_tf_config()
@@ -193,8 +193,7 @@ class DistributedContext:
         return self.cross_size
 
     def shard_batch_size(self, global_batch_size: int) -> int:
-        """This process's part of a batch that all of them share: the first ones take one more where it
-        cannot be shared evenly."""
+        """This process's part of a shared batch; the first processes take one more if it cannot be shared evenly."""
         size = global_batch_size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"global_batch_size is {size!r}; expected a whole number of at least 1")
@@ -202,7 +201,7 @@ class DistributedContext:
             raise ValueError(f"global_batch_size is {size}, which is less than the {self.size} processes")
         return size // self.size + (self.rank < size % self.size)
 
-    # ---- what travels
+    # ---- messages
 
     def _gather(self, stuff: Any, size: int, local: bool) -> Optional[List[Any]]:
         if size == 1:
@@ -224,7 +223,7 @@ class DistributedContext:
         return pickle.loads(self._group.broadcast(None, local))
 
     def gather(self, stuff: Any) -> Optional[List[Any]]:
-        """What every process has, at rank 0; None elsewhere."""
+        """The objects of all processes, at rank 0; None elsewhere."""
         return self._gather(stuff, self.size, False)
 
     def gather_local(self, stuff: Any) -> Optional[List[Any]]:
@@ -232,7 +231,7 @@ class DistributedContext:
         return self._gather(stuff, self.local_size, True)
 
     def allgather(self, stuff: Any) -> List[Any]:
-        """What every process has, everywhere."""
+        """The objects of all processes, on every rank."""
         return self._allgather(stuff, self.size, False)
 
     def allgather_local(self, stuff: Any) -> List[Any]:
@@ -240,15 +239,15 @@ class DistributedContext:
         return self._allgather(stuff, self.local_size, True)
 
     def broadcast(self, stuff: Any) -> Any:
-        """What rank 0 has, everywhere."""
+        """The object of rank 0, on every rank."""
         return self._broadcast(stuff, self.rank, self.size, False)
 
     def broadcast_local(self, stuff: Any = None) -> Any:
-        """What the first process of this machine has, in all of them."""
+        """The object of the first process of this machine, in all its processes."""
         return self._broadcast(stuff, self.local_rank, self.local_size, True)
 
     def _fail(self, error: BaseException) -> None:
-        """Tells the others why this process cannot go on."""
+        """Tells the other ranks why this process cannot continue."""
         self._leaves_together = False
         if self.size > 1:
             try:
@@ -257,13 +256,13 @@ class DistributedContext:
                 pass  # it was closed
 
     def close(self) -> None:
-        """Leaves.  The others are told when they call next."""
+        """Leaves the group. The other ranks learn it at their next call."""
         if self._leaves_together:
             self._leaves_together = False
             try:
                 self._group.allgather(b"", False)
             except errors.DetError:
-                pass  # somebody has left in another way
+                pass  # another rank has left without this call
         self._group.close()
 
     def __enter__(self) -> "DistributedContext":
@@ -274,7 +273,7 @@ class DistributedContext:
 
 
 def _tf_config() -> Tuple[List[str], int]:
-    """The hosts of the workers, the chief first, and which of them this is."""
+    """The hosts of the workers, the chief first, and the index of this one."""
     text = os.environ.get("TF_CONFIG")
     if not text:
         return [], 0

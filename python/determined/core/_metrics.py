@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of any kind, as JSON.  Plain numbers never come here: _det takes them as they are."""
+"""Metrics of any kind, as JSON. Plain numbers never come here: _det takes them directly."""
 import json
 import logging
 import math
@@ -11,14 +11,14 @@ DEEPEST = 64
 
 
 def _number(value: float) -> Any:
-    """Numbers that JSON lacks are words, which libdet reads as numbers."""
+    """Numbers that JSON lacks become words, which libdet reads as numbers."""
     if math.isfinite(value):
         return float(value)
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _from_array(name: str, value: Any, depth: int) -> Any:
-    """Of numpy, torch, tensorflow, jax: none of them needs to be imported for it."""
+    """Arrays of numpy, torch, tensorflow, jax; none of these is imported for it."""
     for method in ("tolist", "numpy", "item"):
         if callable(getattr(value, method, None)):
             if getattr(value, "requires_grad", False):
@@ -59,7 +59,7 @@ def _plain_items(metrics: Mapping[Any, Any], prefix: str = "", depth: int = 0) -
 
 
 def plain_metrics(metrics: Any) -> Dict[str, Any]:
-    """The metrics with numbers, words, lists and dicts only; not-a-numbers as words."""
+    """The metrics as numbers, words, lists and dicts only; NaN as a word."""
     if not isinstance(metrics, Mapping):
         raise TypeError(f"the metrics are of type {type(metrics).__name__}; expected a dict")
     return _plain_items(metrics)
@@ -68,7 +68,7 @@ def plain_metrics(metrics: Any) -> Dict[str, Any]:
 def encode(
     metrics: Any, batches: Optional[Sequence[Mapping[str, Any]]]
 ) -> Tuple[str, Optional[str]]:
-    """The metrics, and those of each batch where there are some, as JSON."""
+    """The metrics, and those of each batch if there are any, as JSON."""
     listed: Optional[List[Dict[str, Any]]] = None
     if batches is not None:
         if isinstance(batches, (str, bytes, Mapping)):

@@ -6,7 +6,7 @@ from determined.core._distributed import DistributedContext
 
 
 class PreemptMode(enum.Enum):
-    """Who asks whether to stop, where several processes train together."""
+    """Which process asks whether to stop, if several processes train together."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     ChiefOnly = "CHIEF_ONLY"
@@ -32,12 +32,11 @@ class PreemptContext:
         self._is_acknowledged = False
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
-        """True: save a checkpoint and exit with 0; the trial goes on from there later.
+        """True: save a checkpoint and exit with 0; the trial continues from there later.
 
-        Costs one load from memory: ask after every batch.  With WorkersAskChief, where several
-        processes train together, every one of them must ask, equally often: rank 0 tells the
-        others.  With `auto_ack` the master learns at once that the request was heard; without
-        it, call acknowledge_preemption_signal().
+        It costs one load from memory: ask after every batch. With WorkersAskChief, if several processes train
+        together, each of them must ask, equally often: rank 0 tells the others. With `auto_ack` the master
+        learns at once that the request was received; without it, call acknowledge_preemption_signal().
         """
         preempted = self._dist._group.preempted(self._det, self._code)
         if preempted and auto_ack and self._may_acknowledge() and not self._is_acknowledged:
@@ -48,8 +47,8 @@ class PreemptContext:
         return self._dist.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
 
     def acknowledge_preemption_signal(self) -> None:
-        """Tells the master that the request was heard, so that the end of the program counts
-        as an interruption and not as the end of the trial."""
+        """Tells the master that the request was received, so the end of the program counts as an interruption and
+        not as the end of the trial."""
         if not self._may_acknowledge():
             raise RuntimeError("only rank 0 acknowledges the request to stop")
         self._det.preempt_ack()

@@ -17,14 +17,14 @@ _UNITS = (None, Unit.BATCHES, Unit.RECORDS, Unit.EPOCHS)
 
 
 class SearcherMode(enum.Enum):
-    """Who iterates, where several processes train together."""
+    """Which process iterates, if several processes train together."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     ChiefOnly = "CHIEF_ONLY"
 
 
 class SearcherOperation:
-    """One stretch of training: up to `length`, counted from the very beginning."""
+    """One stretch of training: up to `length`, counted from the beginning of the trial."""
 
     def __init__(self, det: _det.Context, length: int, is_chief: bool) -> None:
         self._det = det
@@ -37,16 +37,15 @@ class SearcherOperation:
         return self._length
 
     def report_progress(self, length: float) -> None:
-        """Tells how much of `length` is done."""
+        """Reports how much of `length` is done."""
         self._need_chief("report_progress")
         self._det.searcher_progress(float(length))
 
     def report_completed(self, searcher_metric: Any) -> None:
-        """Tells that the operation is done.  The searcher itself looks at the validation
-        metrics that were reported."""
+        """Reports that the operation is done. The searcher itself reads the reported validation metrics."""
         self._need_chief("report_completed")
         if self._is_completed:
-            raise RuntimeError("this operation was completed already")
+            raise RuntimeError("this operation was already completed")
         self._is_completed = True
 
     def _need_chief(self, what: str) -> None:
@@ -55,7 +54,7 @@ class SearcherOperation:
 
 
 class SearcherContext:
-    """How long to train, where the experiment's configuration says so."""
+    """How long to train, if the experiment's configuration says so."""
 
     def __init__(self, det: _det.Context, dist: DistributedContext) -> None:
         self._det = det
@@ -81,5 +80,5 @@ class SearcherContext:
         return iter((SearcherOperation(self._det, length, is_chief),))
 
     def get_configured_units(self) -> Optional[Unit]:
-        """The unit of searcher.max_length; None: it is a plain number."""
+        """The unit of searcher.max_length; None if it is a plain number."""
         return self._need_length()[1]

@@ -11,10 +11,9 @@ from determined import _det
 class Board:
     """TensorBoard's files of a trial.
 
-    In TensorboardMode.AUTO the chief's numbers are written by libdet, into the trial's own folder in
-    the checkpoint storage; what a program writes beside them belongs there, too.  In MANUAL, and in
-    every other process, there is a folder of the process's own, from which files are copied when
-    the program says so.
+    In TensorboardMode.AUTO libdet writes the chief's numbers into the trial's own folder in the checkpoint
+    storage; files that the program writes belong there, too. In MANUAL, and in every other process, each
+    process has its own folder, and its files are copied when the program asks for it.
     """
 
     def __init__(self, det: _det.Context, info: Dict[str, Any], manual: bool, rank: int) -> None:
@@ -51,12 +50,12 @@ class Board:
 def _inside(folder: pathlib.Path, name: "os.PathLike[str]") -> pathlib.Path:
     path = folder / name
     if ".." in path.parts or not path.is_relative_to(folder) or path == folder:
-        raise ValueError(f"the mangler gave '{name}'; expected a path inside of the folder")
+        raise ValueError(f"the mangler returned '{name}'; expected a path inside of the folder")
     return path
 
 
 def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
-    """What is there and as new stays; a reader never sees half a file."""
+    """Files that are up to date stay; a reader never sees half a file."""
     found = source.stat()
     try:
         there = target.stat()

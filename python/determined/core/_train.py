@@ -15,7 +15,7 @@ logger = logging.getLogger("determined.core")
 
 
 class EarlyExitReason(enum.Enum):
-    """Why a trial ends before its time."""
+    """Why a trial ends early."""
 
     INVALID_HP = "EXITED_REASON_INVALID_HP"
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
@@ -33,13 +33,13 @@ def _whole(steps: Any) -> int:
 
 
 class TrainContext:
-    """What a trial tells of itself.
+    """A trial's reports.
 
-    A report is in a file of the task when the call returns, and reaches the master however
-    long that is away; training is never held up.
+    A report is in a file of the task when the call returns. It reaches the master even if the master is away
+    for long, and it never delays the training.
 
-    Of several processes only rank 0 reports the metrics of training and validation, and the
-    progress: a trial has one curve.  Groups of another name are open to all.
+    If there are several processes, only rank 0 reports the metrics of training and validation and the progress:
+    a trial has one curve. All ranks may report groups of other names.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class TrainContext:
     def _need_chief(self, what: str) -> None:
         if self._rank != 0:
             raise RuntimeError(
-                f"only rank 0 reports {what}, and this is rank {self._rank}: ask for "
-                "core_context.distributed.rank == 0 before"
+                f"only rank 0 reports {what}, and this is rank {self._rank}: check "
+                "core_context.distributed.rank == 0 first"
             )
 
     def set_status(self, status: str) -> None:
-        """Tells in a word what the trial is doing: "training", "validating", ..."""
+        """Sets one word for what the trial is doing: "training", "validating", ..."""
         self._det.status(status)
 
     def _report(
@@ -72,7 +72,7 @@ class TrainContext:
         if self._rank != 0 and group in ("training", "validation"):
             self._need_chief(f"metrics of {group}")
         if batch_metrics is None and self._numbers(group, steps_completed, metrics):
-            return  # as most are: it may be called after every batch
+            return  # the usual case: it may be called after every batch
         if not isinstance(steps_completed, int):
             steps_completed = _whole(steps_completed)
         if steps_completed < 0:
@@ -89,22 +89,21 @@ class TrainContext:
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Reports metrics of a validation: those that searchers look at.  None of them may
-        be None."""
+        """Reports metrics of a validation: those that searchers read. None of them may be None."""
         self._report("validation", steps_completed, metrics)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Reports metrics of a group: a name of your own, without a dot."""
+        """Reports metrics of another group; its name must not contain a dot."""
         self._report(group, steps_completed, metrics)
 
     def report_progress(self, progress: float) -> None:
-        """Tells how far the trial is, from 0 to 1."""
+        """Reports the progress of the trial, from 0 to 1."""
         self._need_chief("progress")
         self._det.progress(progress)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Tells that the trial ends before its time.  Exit with 0 then.  With
-        USER_REQUESTED_STOP the trial is COMPLETED when the program has ended."""
+        """Reports that the trial ends early. Exit with 0 then. With USER_REQUESTED_STOP the trial is COMPLETED
+        when the program has ended."""
         if not isinstance(reason, EarlyExitReason):
             raise TypeError(f"the reason is {reason!r}; expected an EarlyExitReason")
         self._det.early_exit(_REASONS[reason])
@@ -112,26 +111,26 @@ class TrainContext:
             logger.info("the trial is complete when this program exits with 0")
 
     def get_metadata(self) -> Optional[Dict[str, Any]]:
-        """The notes of this trial; None: there are none."""
+        """The metadata of this trial; None without any."""
         return json.loads(self._det.metadata_get()) or None
 
     def set_metadata(self, metadata: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-        """Adds to the notes of this trial and returns all of them.  They outlive the run:
-        without a platform they lie in its folder."""
+        """Adds to the metadata of this trial and returns all of it. It outlives the run; in an offline run it is
+        in the folder of the run."""
         if not isinstance(metadata, dict):
             raise TypeError(f"the metadata is of type {type(metadata).__name__}; expected a dict")
         notes: Dict[str, Any] = json.loads(self._det.metadata_set(json.dumps(metadata)))
         return notes
 
     def get_experiment_best_validation(self) -> Optional[float]:
-        """The searcher's best metric over all trials so far; None: none yet."""
+        """The searcher's best metric over all trials so far; None if there is none yet."""
         return self._det.searcher_best()
 
     def get_tensorboard_path(self) -> pathlib.Path:
         """The folder for TensorBoard's files of this process.
 
-        Of the chief in TensorboardMode.AUTO it is the trial's own, in the checkpoint storage;
-        otherwise upload_tensorboard_files() takes files from it.
+        For the chief in TensorboardMode.AUTO it is the trial's own, in the checkpoint storage; otherwise
+        upload_tensorboard_files() takes files from it.
         """
         return self._board.path()
 
@@ -140,7 +139,7 @@ class TrainContext:
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda path, rank: path,
     ) -> None:
-        """Copies files of get_tensorboard_path() into the trial's folder in the checkpoint storage:
-        those that `selector` wants, under the names that `mangler` gives them.  Both see paths
-        relative to the folder; `mangler` also the rank.  Only in TensorboardMode.MANUAL."""
+        """Copies files of get_tensorboard_path() into the trial's folder in the checkpoint storage: those that
+        `selector` accepts, under the names that `mangler` returns. Both get paths relative to the folder;
+        `mangler` also gets the rank. Only in TensorboardMode.MANUAL."""
         self._board.upload(selector, mangler)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What entrypoints become: programs of the platform, run with the interpreter."""
+"""Programs that the platform runs for entrypoints."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a trial by its class: `python3 -m determined.exec.harness model_def:MNISTTrial`
 
-That is what `entrypoint: model_def:MNISTTrial` becomes.  Without a name the folder's __init__.py is
-imported, and its one trial runs.  A trial of several slots starts itself over again, one process a
-slot (determined._launch): by a launch layer that fits its framework, which is why the class is
-imported before.  What is wrong with it is then told once, not by every process.
+`entrypoint: model_def:MNISTTrial` becomes this command. Without a name the folder's __init__.py is imported,
+and its only trial runs. A trial of several slots starts itself again, with one process per slot
+(determined._launch), by the launch layer of its framework. So the class is imported first, and its errors are
+printed once, not by every process.
 
-What goes wrong in the user's code is told as Python would, without our own frames (`debug: true` shows
-them); what is wrong with the name is one sentence.
+Errors in the user's code are printed as Python would, without our own frames (`debug: true` shows them); errors
+in the name are one sentence.
 """
 import atexit
 import importlib
@@ -19,26 +19,26 @@ import traceback
 from types import ModuleType
 from typing import List, Optional, Type
 
-from determined import _launch, core
+from determined import _det, _launch, core
 from determined._trial import LegacyTrial
 
 _USAGE = "usage: python3 -m determined.exec.harness [--train-entrypoint] MODULE:CLASS"
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# What Python puts between an import and the module, and in front of a program.
+# The frames that Python puts between an import and the module, and in front of a program.
 _PYTHONS = ("<frozen importlib.", "<frozen runpy", os.path.dirname(importlib.__file__) + os.sep)
 
 _FRAMEWORKS = ("keras", "lightning", "tensorflow", "tf_keras", "torch", "transformers")
 
 
 class Refused(Exception):
-    """One sentence about the entrypoint."""
+    """An error in the entrypoint, in one sentence."""
 
 
 # ---- the class
 
 
 def _read_words(words: List[str]) -> Optional[str]:
-    """The name of the class; None: that of the folder."""
+    """The name of the class; None: the trial of the folder."""
     words = [word.removeprefix("--train-entrypoint=") for word in words]
     rest = [word for word in words if word not in ("--train-entrypoint", "--trial", "--")]
     if len(rest) > 1 or (rest and rest[0].startswith("-")):
@@ -51,7 +51,7 @@ def _is_trial(value: object) -> bool:
 
 
 def _trials_in(module: ModuleType) -> List[str]:
-    """Those that can be run, not what they are made from."""
+    """The trials that can be run, without their base classes."""
     return sorted(
         name
         for name, value in vars(module).items()
@@ -63,11 +63,11 @@ def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Of the name itself, or of a package that it is in; what it imports is the user's affair.
+        # The missing module is the named one or its package; the user handles other missing modules.
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise
         raise Refused(
-            f"the entrypoint names the module '{name}', and there is no '{error.name}' in the model "
+            f"the entrypoint names the module '{name}', but there is no '{error.name}' in the model "
             f"definition: {_files()}"
         ) from None
 
@@ -78,12 +78,11 @@ def _files() -> str:
 
 
 def _import_folder() -> ModuleType:
-    """The current folder as a package: its modules import each other by `from . import` as well
-    as by their names."""
+    """The current folder as a package: its modules can import each other by `from . import` and by their names."""
     path = os.path.join(os.getcwd(), "__init__.py")
     if not os.path.exists(path):
         raise Refused(
-            "the configuration has no entrypoint, and the model definition no __init__.py: set "
+            "the configuration has no entrypoint, and the model definition has no __init__.py: set "
             "entrypoint: MODULE:CLASS"
         )
     name = "model_definition"
@@ -96,14 +95,14 @@ def _import_folder() -> ModuleType:
 
 
 def find_trial(entrypoint: Optional[str]) -> Type[LegacyTrial]:
-    """The class that the entrypoint means, imported from the current folder."""
+    """The class that the entrypoint names, imported from the current folder."""
     if entrypoint is None:
         module = _import_folder()
         names = _trials_in(module)
         if len(names) != 1:
             found = f"has {len(names)}: {', '.join(names)}" if names else "has none"
             raise Refused(
-                f"without an entrypoint __init__.py has exactly one trial, and this one {found}; set "
+                f"without an entrypoint __init__.py must have exactly one trial, and this one {found}; set "
                 "entrypoint: MODULE:CLASS"
             )
         trial: Type[LegacyTrial] = getattr(module, names[0])
@@ -119,17 +118,17 @@ def find_trial(entrypoint: Optional[str]) -> Type[LegacyTrial]:
     value = getattr(module, wanted)
     if not _is_trial(value):
         raise Refused(
-            f"'{entrypoint}' is no trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial "
+            f"'{entrypoint}' is not a trial: expected a subclass of TFKerasTrial, PyTorchTrial or another Trial "
             "of a front end"
         )
     if getattr(value, "__abstractmethods__", None):
         missing = ", ".join(sorted(value.__abstractmethods__))
-        raise Refused(f"'{entrypoint}' cannot be run yet: it has no {missing}")
+        raise Refused(f"'{entrypoint}' cannot be run: it does not define {missing}")
     chosen: Type[LegacyTrial] = value
     return chosen
 
 
-# ---- what went wrong
+# ---- errors of the user's code
 
 
 def _is_ours(frame: traceback.FrameSummary) -> bool:
@@ -137,8 +136,8 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
 
 
 def _speaks_for_itself(told: traceback.TracebackException) -> bool:
-    """Whether it can do without our frames: there are others, or it is a sentence that we have
-    raised on purpose, or what does not run at all."""
+    """Whether our frames can be left out: there are other frames, or it is an error that we raised on purpose, or
+    the code does not run at all."""
     is_syntax = getattr(told, "filename", None) is not None
     if is_syntax or not told.stack or not all(map(_is_ours, told.stack)):
         return True
@@ -163,7 +162,7 @@ def _wants_all() -> bool:
 
 
 def print_error(error: BaseException) -> None:
-    """The traceback, without the platform's frames unless they are all there is to see."""
+    """The traceback without the platform's frames, unless there are no others."""
     told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
     if not _wants_all():
         _take_out_ours(told)
@@ -176,8 +175,8 @@ def print_error(error: BaseException) -> None:
 def _tell_what_is_missing(error: BaseException) -> None:
     if isinstance(error, ModuleNotFoundError) and error.name in _FRAMEWORKS:
         print(
-            f"determined: this task's Python ({sys.executable}) has no '{error.name}': name it in a file of "
-            "requirements, and that file in environment.requirements of the configuration",
+            f"determined: the Python of this task ({sys.executable}) has no '{error.name}': name it in a file of "
+            "requirements, and name that file in environment.requirements of the configuration",
             file=sys.stderr,
         )
 
@@ -186,7 +185,7 @@ def _tell_what_is_missing(error: BaseException) -> None:
 
 
 def run(cls: Type[LegacyTrial]) -> None:
-    """Makes the trial and drives it, from the latest checkpoint to its end."""
+    """Makes the trial and trains it, from the latest checkpoint to its end."""
     controller_class = cls.trial_controller_class
     assert controller_class is not None
     with core.init(distributed=_launch.distributed()) as core_context:
@@ -203,7 +202,7 @@ def main(words: List[str]) -> int:
         here = os.getcwd()
         cls = find_trial(entrypoint)
         if _launch.needs_relaunch():
-            os.chdir(here)  # the module may have gone elsewhere
+            os.chdir(here)  # the module may have changed the directory
             _launch.relaunch_if_needed(cls._launch_layer)
         run(cls)
     except Refused as sentence:
@@ -217,11 +216,13 @@ def main(words: List[str]) -> int:
 
 
 def _leave(code: int) -> None:
-    """Ends the process without taking the interpreter down: an iterator of TensorFlow that has batches
-    under way waits there for a thread that waits for the interpreter, for ever."""
+    """Ends the process without shutting down the interpreter: an iterator of TensorFlow with batches in progress
+    would wait forever for a thread that waits for the interpreter. An offline run records first how it ended."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    if "DET_ALLOCATION_ID" not in os.environ:
+        _det.leave(code)
     os._exit(code)
 
 

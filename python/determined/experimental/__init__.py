@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What later versions may change.  Each part is loaded when it is first used."""
+"""Parts that later versions may change. Each is loaded when it is first used."""
 from typing import Any
 
 _LATER = {

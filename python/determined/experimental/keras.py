@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native API: an ordinary script of Keras that is its own experiment.
+"""The native API: an ordinary Keras script that submits itself as an experiment.
 
     context = determined.experimental.keras.init(config={...}, context_dir=".")
     model = context.wrap_model(model)
     model.compile(...)
     context.fit(x, y, validation_data=(a, b))
 
-Run by hand, init() submits the folder and ends the program; the same script is then the entrypoint of the
-trials, in which init() gives the context and the rest of it runs.  With local=True it all happens here, and with
-test=True it is one batch.
+Run by hand, init() submits the folder and ends the program. The same script is then the entrypoint of the
+trials, in which init() returns the context and the rest of the script runs. With local=True everything happens
+here, and with test=True it trains one batch.
 """
 import atexit
 import json
@@ -22,7 +22,7 @@ from typing import Any, Dict, List, NoReturn, Optional
 from determined import _hparams, _launch, core
 from determined._info import get_cluster_info
 from determined._units import Epochs
-from determined.keras import _given
+from determined.keras import _trial_data
 from determined.keras._trial import Training, check_callbacks, check_model
 from determined.keras._trial_context import TFKerasTrialContext
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("determined.keras")
 
 
 class TFKerasNativeContext(TFKerasTrialContext):
-    """What init() gives: the context of a TFKerasTrial, which trains by itself."""
+    """The object that init() returns: the context of a TFKerasTrial, which trains by itself."""
 
     _has_fit = False
 
@@ -64,15 +64,15 @@ class TFKerasNativeContext(TFKerasTrialContext):
         workers: Optional[int] = None,
         use_multiprocessing: Optional[bool] = None,
     ) -> Any:
-        """Trains the wrapped model, as model.fit() would; returns its History.  How long, and how often it
-        validates, the configuration decides where it says so (searcher.max_length,
-        min_validation_period), else `epochs` and `validation_freq`.  `batch_size` is that of all slots
-        together: the hyperparameter global_batch_size, where it is not given."""
+        """Trains the wrapped model, as model.fit() would; returns its History. The configuration decides how long
+        it trains and how often it validates (searcher.max_length, min_validation_period); otherwise `epochs`
+        and `validation_freq` do. `batch_size` is that of all slots together; the default is the hyperparameter
+        global_batch_size."""
         model = self._begin(initial_epoch)
         data = x if y is None and sample_weight is None else _tuple(x, y, sample_weight)
-        training = _given.understand(data, "fit(x, y)", may_generate=True)
+        training = _trial_data.understand(data, "fit(x, y)", may_generate=True)
         if validation_split:
-            if validation_data is not None or training.kind != _given.ARRAYS:
+            if validation_data is not None or training.kind != _trial_data.ARRAYS:
                 raise ValueError("fit(validation_split=...) is for arrays, and without validation_data")
             training, validation = training.split(validation_split)
         else:
@@ -125,20 +125,20 @@ class TFKerasNativeContext(TFKerasTrialContext):
 
     def _begin(self, initial_epoch: int) -> Any:
         if initial_epoch:
-            raise ValueError("fit(initial_epoch=...) is the platform's affair: it begins where the checkpoint was")
+            raise ValueError("fit(initial_epoch=...) is not supported: the platform continues from the checkpoint")
         if self._has_fit:
-            raise RuntimeError("fit() was called before: one trial trains once; put both into one call")
+            raise RuntimeError("fit() was already called: a trial trains once; put both into one call")
         if len(self._models) != 1:
             raise RuntimeError(
-                f"fit() trains the one model that wrap_model() was called with; there are {len(self._models)}"
+                f"fit() trains exactly one model that was given to wrap_model(); there are {len(self._models)}"
             )
         model = self._models[0]
         check_model(self, model, "the script")
         return model
 
-    def _batch_size(self, training: _given.Given) -> Optional[int]:
+    def _batch_size(self, training: _trial_data.Given) -> Optional[int]:
         has_one = "global_batch_size" in self._hparams
-        return self.get_global_batch_size() if has_one or training.kind == _given.ARRAYS else None
+        return self.get_global_batch_size() if has_one or training.kind == _trial_data.ARRAYS else None
 
     def _run(self, run: Training) -> Any:
         self._has_fit = True
@@ -153,11 +153,11 @@ def _tuple(x: Any, y: Any, weights: Any) -> Any:
     return (x, y) if weights is None else (x, y, weights)
 
 
-def _understand_validation(data: Any) -> Optional[_given.Given]:
-    return None if data is None else _given.understand(data, "fit(validation_data=...)")
+def _understand_validation(data: Any) -> Optional[_trial_data.Given]:
+    return None if data is None else _trial_data.understand(data, "fit(validation_data=...)")
 
 
-# ---- where it runs
+# ---- in a trial or outside
 
 
 def init(
@@ -169,12 +169,11 @@ def init(
 ) -> TFKerasNativeContext:
     """Makes this script an experiment.
 
-    In a trial it gives the context to train with.  Outside of one, the folder `context_dir` is
-    submitted with `config` (a configuration; hyperparameters may be det.Integer, Double, Log,
-    Categorical, Constant) and `command` as its entrypoint, by default the command line of this very
-    program; then the program ends.  With `local` it trains here, in this process, each searched
-    hyperparameter at its first or middle value; with `test` it is one batch, one of validation, and a
-    checkpoint.
+    In a trial it returns the context to train with. Outside of a trial it submits the folder `context_dir` with
+    `config` (a configuration; hyperparameters may be det.Integer, Double, Log, Categorical, Constant) and ends
+    the program. The entrypoint is `command`, by default the command line of this program. With `local` it
+    trains here, in this process, each searched hyperparameter at its first or middle value. With `test` it
+    trains one batch, validates one, and saves a checkpoint.
     """
     if config is not None and not isinstance(config, dict):
         raise TypeError(f"init(config=...) is a {type(config).__name__}; expected a dict")
@@ -193,15 +192,15 @@ def init(
 
 
 def _plain(config: Dict[str, Any]) -> Dict[str, Any]:
-    """As JSON has it."""
+    """The configuration as JSON would hold it."""
     try:
         plain: Dict[str, Any] = json.loads(json.dumps(config))
         return plain
     except (TypeError, ValueError) as error:
-        raise TypeError(f"init(config=...) holds something that no configuration can: {error}") from None
+        raise TypeError(f"init(config=...) holds a value that a configuration cannot hold: {error}") from None
 
 
-# ---- here
+# ---- in this process
 
 _STEP = 100
 _PERIODS = ("min_validation_period", "min_checkpoint_period")
@@ -224,7 +223,7 @@ def _prepare_local(config: Dict[str, Any], context_dir: str) -> None:
     plain = _in_batches(_plain(config))
     hparams, chosen = _hparams.one_of_each(plain.get("hyperparameters") or {})
     for name, value in chosen.items():
-        logger.warning("hyperparameter '%s' is searched; here it is %r", name, value)
+        logger.warning("hyperparameter '%s' is searched; this local run uses %r", name, value)
     os.environ.setdefault("DET_HPARAMS", json.dumps(hparams))
     os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(plain)
     if context_dir:
@@ -235,15 +234,15 @@ def _prepare_local(config: Dict[str, Any], context_dir: str) -> None:
 
 
 def _script(folder: str) -> List[str]:
-    """The command line of this program, seen from the folder."""
+    """The command line of this program, relative to the folder."""
     path = sys.argv[0] if sys.argv else ""
     if not os.path.isfile(path):
         raise ValueError(
-            "init() needs command=[...], what a trial is to run: this program is not a script whose name it could use"
+            "init() needs command=[...], the command of a trial: this program is not a script, so it has no such command"
         )
     name = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
     if name.startswith(os.pardir + os.sep):
-        raise ValueError(f"init(context_dir='{folder}'): '{path}' is not in that folder, so that no trial could run it")
+        raise ValueError(f"init(context_dir='{folder}'): '{path}' is not in that folder, so a trial cannot run it")
     return [name, *sys.argv[1:]]
 
 
@@ -255,7 +254,7 @@ def _entrypoint(command: Optional[List[str]], folder: str) -> List[str]:
 
 
 def _submit(config: Dict[str, Any], test: bool, context_dir: str, command: Optional[List[str]]) -> NoReturn:
-    """det experiment create, and the end of this program."""
+    """Runs det experiment create, and ends this program."""
     if not context_dir:
         raise ValueError("init() needs context_dir, the folder to submit; or local=True, to train here")
     if not os.path.isdir(context_dir):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Front ends for Keras: three ways to the same training.
+"""Front ends for Keras: three APIs over the same training.
 
     DeterminedCallback   one callback in an ordinary script
     init()               a context whose fit() does the rest
     TFKerasTrial         a class that the platform trains
 
-All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks.  Importing
-this package also puts back the names of Keras 2 that Keras 3 dropped (_compat.py).
+All of them run an ordinary model.fit() with a Loop (_loop.py) among its callbacks. Importing this package also
+restores the names of Keras 2 that Keras 3 dropped (_compat.py).
 """
 import importlib
 import os
@@ -66,7 +66,7 @@ def __dir__() -> List[str]:
 
 
 def _put_back() -> None:
-    from determined._when_imported import when_imported
+    from determined._import_hook import when_imported
     from determined.keras import _compat
 
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that are kept on disk, as they are before they are batched.
+"""Datasets cached on disk, before they are batched.
 
     @self.context.experimental.cache_train_dataset("mnist", "1", shuffle=True)
     def make_dataset():
@@ -7,17 +7,23 @@
 
     dataset = make_dataset().batch(self.context.get_per_slot_batch_size())
 
-The first call runs the function and writes what it gives into a file of records (det/data.h), which
-bears the dataset's id and version; from then on, in every process, the function is not called any more.
-What is read back is the same bit for bit, but it can begin anywhere, and its order is libdet's: a
-function of the seed, the epoch and the place.
+The first call runs the function and writes its dataset into a file of records (det/data.h), named after the
+dataset's id and version. From then on, no process calls the function again. The cached dataset is the same bit
+for bit, but it can begin anywhere, and libdet gives its order: a function of the seed, the epoch and the
+position.
 
-    file            one record an item, the last one a description in JSON; whole or not there
+    file            one record per item, the last one a description in JSON; complete or absent
     _cache_op.c     two operations of TensorFlow: which step comes when, and reading it
-    CachedDataset   a tf.data.Dataset of these; batch() of it reads batches at once
+    CachedDataset   a tf.data.Dataset of these; its batch() reads whole batches
 
-Every pass through the data that reaches its end begins the next epoch.  A training says by itself
-where the next pass begins, with seek(): so it knows what comes, whoever else has looked into the data.
+A pass is a table of steps (epoch, begin, count), made when the pass begins. So it has a length, it can begin
+anywhere, and several threads may read it.
+
+A dataset derived from a cached one is traced back to it through tf.data's `_inputs()`. If every step between them
+is one to one, or a batch, seek() reaches any batch in one step.
+
+Every pass that reaches the end of the data begins the next epoch. A training sets with seek() where its next
+pass begins, so other readers of the data do not disturb it.
 """
 import collections
 import contextlib
@@ -35,15 +41,15 @@ import numpy as np
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 from determined import _det, errors
-from determined.keras._steps import Steps, library, ops, signed
+from determined.keras._ops import Steps, library, ops, signed
 
 _logger = logging.getLogger("determined.keras")
 
 _RAW, _SHAPED, _STRINGS = 0, 1, 2  # enum component_kind of _cache_op.c
-_ROW = 4  # numbers that say what a step reads
-_STEP_ITEMS, _STEP_BYTES = 64, 4 << 20  # read at once where items come one by one
-_LARGE = 1 << 20  # a batch of so many bytes is worth a thread of its own
-_AHEAD = 2  # batches that are read before they are asked for
+_ROW = 4  # numbers that describe a step
+_STEP_ITEMS, _STEP_BYTES = 64, 4 << 20  # read at once when items come one by one
+_LARGE = 1 << 20  # a batch of so many bytes is worth its own thread
+_AHEAD = 2  # batches that are read ahead
 _NAME_BYTES = 200
 
 
@@ -116,7 +122,7 @@ def _numbers(*values: int) -> bytes:
 
 
 class _Component:
-    """One tensor of an item: how it is written, and which shape all items have in common."""
+    """One tensor of an item: how it is written, and the common shape of all items."""
 
     def __init__(self, spec: Any) -> None:
         self.dtype = spec.dtype
@@ -125,7 +131,7 @@ class _Component:
         self.kind = _STRINGS if self.dtype == tf.string else _RAW
         if self.kind == _RAW and not spec.shape.is_fully_defined():
             self.kind = _SHAPED
-        self.shape: Any = ()  # (): of no item yet; None: they differ
+        self.shape: Any = ()  # (): no item yet; None: they differ
 
     def encode(self, value: Any) -> bytes:
         array = np.asarray(value.numpy(), dtype=object if self.kind == _STRINGS else None)
@@ -176,7 +182,7 @@ def _write_items(writer: _det.RecordWriter, dataset: Any, components: List[_Comp
 
 def _write(path: str, dataset: Any, name: str) -> None:
     if not isinstance(dataset, tf.data.Dataset):
-        raise TypeError(f"the function that makes {name} gave a {type(dataset).__name__}; expected a tf.data.Dataset")
+        raise TypeError(f"the function that makes {name} returned a {type(dataset).__name__}; expected a tf.data.Dataset")
     if int(dataset.cardinality()) == tf.data.INFINITE_CARDINALITY:
         raise ValueError(f"{name} never ends; cache it before it is repeated")
     spec = dataset.element_spec
@@ -189,7 +195,7 @@ def _write(path: str, dataset: Any, name: str) -> None:
     try:
         written = (_write_rows if are_alike else _write_items)(writer, dataset, components)
         if not written:
-            raise ValueError(f"{name} is empty: there is no item in it")
+            raise ValueError(f"{name} is empty")
         described = [each.described() for each in components]
         writer.add(json.dumps({"det-cache": 1, "items": structure, "components": described}).encode())
         writer.finish()
@@ -202,9 +208,9 @@ def _write(path: str, dataset: Any, name: str) -> None:
 
 
 class _File:
-    """A cache that is whole."""
+    """A complete cache."""
 
-    _open: Dict[Tuple[str, int, int], int] = {}  # mappings stay: reading them anew costs page faults
+    _open: Dict[Tuple[str, int, int], int] = {}  # mappings are kept: a new one costs page faults
 
     def __init__(self, path: str) -> None:
         records = _det.Records(path)
@@ -213,7 +219,7 @@ class _File:
             if described["det-cache"] != 1:
                 raise KeyError
         except (ValueError, KeyError, TypeError, IndexError):
-            raise errors.CorruptError(f"'{path}' is no cached dataset") from None
+            raise errors.CorruptError(f"'{path}' is not a cached dataset") from None
         self.path = path
         self.items = len(records) - 1
         self.spec = _understand(described["items"])
@@ -255,21 +261,21 @@ class _File:
         return heads + dims
 
     def shape(self, i: int) -> Any:
-        """What is known of a component's shape."""
+        """The known part of a component's shape."""
         shape = self.components[i]["shape"]
         return self.specs[i].shape if shape is None else tf.TensorShape(shape)
 
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """One process of this machine at a time."""
+    """Admits one process of this machine at a time."""
     with open(path + ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _file_of(path: str, make: Callable[[], Any], name: str) -> _File:
-    """The cache at `path`, made first where it is not there, or is no longer whole."""
+    """The cache at `path`; makes it first if it is missing or damaged."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with contextlib.suppress(errors.NotFoundError, errors.CorruptError):
         return _File(path)
@@ -279,7 +285,7 @@ def _file_of(path: str, make: Callable[[], Any], name: str) -> _File:
         except errors.NotFoundError:
             pass
         except errors.CorruptError as error:
-            _logger.warning("%s: %s; it is made again", name, error)
+            _logger.warning("%s: %s; making it again", name, error)
         folder, last = os.path.split(path)
         for draft in glob.glob(os.path.join(glob.escape(folder), "." + glob.escape(last) + ".records*")):
             os.remove(draft)  # of a process that was killed
@@ -297,10 +303,10 @@ class _View:
         self,
         *,
         seed: int = 0,
-        shuffle: int = 0,  # 1: every epoch anew, 2: once
+        shuffle: int = 0,  # 1: in every epoch, 2: once
         rank: int = 0,
         size: int = 1,
-        is_even: bool = True,  # all processes see equally many items
+        is_even: bool = True,  # all processes see the same number of items
         global_batch: Optional[int] = None,
     ) -> None:
         self.seed, self.shuffle = seed, shuffle
@@ -308,11 +314,11 @@ class _View:
         self.is_even, self.global_batch = is_even, global_batch
 
     def share(self, items: int) -> int:
-        """How many of so many items are ours: the first ones have one more."""
+        """How many of the items are ours: the first ranks have one more."""
         return items // self.size + (0 if self.is_even else self.rank < items % self.size)
 
     def _part(self, items: int) -> Tuple[int, int]:
-        """Where our part of a batch begins, and how much it is."""
+        """Where our part of a batch begins, and its length."""
         each, more = divmod(items, self.size)
         return self.rank * each + min(self.rank, more), each + (self.rank < more)
 
@@ -332,7 +338,7 @@ class _View:
         }
 
     def global_plan(self, items: int, drop: bool) -> Dict[str, int]:
-        """Our parts of batches of the global size: those that arrays have, too."""
+        """Our parts of batches of the global size, as for arrays."""
         whole = self.global_batch or 0
         left = items % whole
         steps = items // whole + (not drop and left >= self.size)
@@ -354,8 +360,7 @@ class _View:
 
 
 class _Position:
-    """Where the next pass begins; in memory that stays, since pipelines may outlive what Python knows of
-    them."""
+    """Where the next pass begins; in memory that is never freed, since a pipeline may outlive its Python object."""
 
     def __init__(self) -> None:
         new = library().det_cache_position_new
@@ -375,8 +380,8 @@ class _Position:
 
 
 class _Leaf(tf.data.Dataset):  # type: ignore[misc]
-    """Where a pipeline begins: a dataset of ours, which can begin anywhere.  `origin` is the one it takes
-    the place of, for who asks what it was made of."""
+    """The start of a pipeline: a dataset of ours, which can begin anywhere. `origin` is the dataset that it
+    replaces, for callers that ask for its inputs."""
 
     def __init__(self, inner: Any, spec: Any, position: _Position, origin: Any = None) -> None:
         self._inner = inner
@@ -393,12 +398,12 @@ class _Leaf(tf.data.Dataset):  # type: ignore[misc]
         return self._spec
 
     def set_position(self, epoch: int, element: int = 0) -> None:
-        """The next pass is this epoch's, from this element on."""
+        """The next pass is of this epoch, from this element on."""
         self._position.set(epoch, max(element, 0))
 
 
 class CachedDataset(_Leaf):
-    """The items of a cached dataset, one by one; batch() of it reads batches."""
+    """The items of a cached dataset, one by one; its batch() reads batches."""
 
     def __init__(self, file: _File, view: _View, skipped: int = 0) -> None:
         self._file, self._view, self._skipped = file, view, skipped
@@ -411,7 +416,7 @@ class CachedDataset(_Leaf):
         plan = view.plan(file.items, count, drop=False, skipped=skipped)
         steps = self._steps(plan, position, [count] if is_uniform else None, unit=count)
         if is_uniform:
-            # Also where the last step is shorter: its true shape is seen when it is read.
+            # Also if the last step is shorter: its true shape is known when it is read.
             steps = steps.unbatch().take(ours)
         spec = file.spec
         if _has_composites(spec):
@@ -429,8 +434,8 @@ class CachedDataset(_Leaf):
         unit: int = 1,
         is_large: bool = False,
     ) -> Any:
-        """The steps of a plan, each of `unit` elements.  `stack` is what comes before an item's shape;
-        None: items as they are."""
+        """The steps of a plan, each of `unit` elements. `stack` comes before an item's shape; None: items are not
+        stacked."""
         file, view = self._file, self._view
         attrs = dict(
             plan,
@@ -472,7 +477,7 @@ class CachedDataset(_Leaf):
         deterministic: Any = None,
         name: Any = None,
     ) -> Any:
-        """As Dataset.batch(), but each batch is read at once."""
+        """Like Dataset.batch(), but each batch is read at once."""
         size, drop = _static(batch_size), _static(drop_remainder)
         file, view = self._file, self._view
         if size is None or drop is None or size < 1 or not file.is_uniform():
@@ -491,7 +496,7 @@ class CachedDataset(_Leaf):
         return _Leaf(steps, spec, position, origin=self).prefetch(_AHEAD)
 
     def skip(self, count: Any, name: Any = None) -> Any:
-        """As Dataset.skip(), but nothing is read for it."""
+        """Like Dataset.skip(), but skipped items are not read."""
         number = _static(count)
         if number is None or number < 0 or self._skipped + number >= self._view.share(self._file.items):
             return super().skip(count, name)
@@ -500,7 +505,7 @@ class CachedDataset(_Leaf):
         return rest
 
     def shard(self, num_shards: Any, index: Any, name: Any = None) -> Any:
-        """As Dataset.shard(); not again where it is the part that we have already."""
+        """Like Dataset.shard(); does nothing if it is the part that we have already."""
         if (_static(num_shards), _static(index)) == (self._view.size, self._view.rank):
             return self
         return super().shard(num_shards, index, name)
@@ -511,7 +516,7 @@ def _plain(function: Any) -> Any:
 
 
 def _static(value: Any) -> Optional[int]:
-    """A number that is known now."""
+    """The number, if it is known now."""
     found = tf.get_static_value(value) if tf.is_tensor(value) else value
     try:
         return int(found)
@@ -519,11 +524,11 @@ def _static(value: Any) -> Optional[int]:
         return None
 
 
-# ---- going to a place
+# ---- seeking
 
 
 def _is_pure(dataset: Any) -> bool:
-    """Whether the function of a map() gives the same every time."""
+    """Whether the function of a map() is deterministic."""
     try:
         return not any(each.op_def.is_stateful for each in dataset._map_func.function.graph.get_operations())
     except AttributeError:
@@ -531,7 +536,7 @@ def _is_pure(dataset: Any) -> bool:
 
 
 def _elements_below(dataset: Any) -> int:
-    """How many elements of its input an element of a dataset is made of; 0: that is not known."""
+    """How many elements of its input make one element of a dataset; 0 if unknown."""
     kind = type(dataset).__name__.strip("_")
     if kind in ("OptionsDataset", "PrefetchDataset", "TakeDataset"):
         return 1
@@ -543,7 +548,7 @@ def _elements_below(dataset: Any) -> int:
 
 
 def leaf_of(dataset: Any) -> Optional[_Leaf]:
-    """The cached dataset that another one was made of; None: it was not."""
+    """The cached dataset that another one is derived from; None without one."""
     todo = [dataset]
     while todo:
         each = todo.pop()
@@ -554,9 +559,9 @@ def leaf_of(dataset: Any) -> Optional[_Leaf]:
 
 
 def seek(dataset: Any, epoch: int, element: int) -> Optional[bool]:
-    """The next pass through a dataset that was made of a cached one is this epoch's.  True: it begins
-    with this element.  False: with its first, what comes before is to be passed over.  None: there is no
-    cached one in it."""
+    """Makes the next pass through a dataset derived from a cached one this epoch's. True: it begins with this
+    element. False: it begins with its first element, and the caller skips the earlier ones. None: it is not
+    derived from a cached dataset."""
     leaf = leaf_of(dataset)
     if leaf is None:
         return None
@@ -568,7 +573,7 @@ def seek(dataset: Any, epoch: int, element: int) -> Optional[bool]:
     return factor > 0 or not element
 
 
-# ---- what users see
+# ---- the user's interface
 
 
 def _quoted(word: Any, what: str) -> str:
@@ -589,7 +594,7 @@ class TFKerasExperimentalContext:
         self._context = context
 
     def _folder(self) -> str:
-        """Where caches lie: where the configuration says, else among the user's caches."""
+        """Where caches are: the configured folder, else among the user's caches."""
         layer = (self._context.get_experiment_config() or {}).get("data_layer") or {}
         for name in ("container_storage_path", "host_storage_path"):
             path = layer.get(name)
@@ -612,7 +617,7 @@ class TFKerasExperimentalContext:
         path = os.path.join(self._folder(), _quoted(name[0], "dataset_id"), _quoted(name[1], "dataset_version"))
         file = _file_of(path + ".records", make, f"dataset '{name[0]}' version '{name[1]}'")
         dataset = CachedDataset(file, view)
-        # It is shared out by itself: nobody need wrap it.
+        # It is sharded already: the user need not wrap it.
         getattr(context, "_datasets", []).append(dataset)
         return dataset
 
@@ -638,13 +643,12 @@ class TFKerasExperimentalContext:
         shuffle: bool = False,
         skip_shuffle_at_epoch_end: bool = False,
     ) -> Any:
-        """Caches what a function gives, a `tf.data.Dataset` that is not batched yet, on disk under this id and
-        version.  With `shuffle` every epoch has an order of its own; with `skip_shuffle_at_epoch_end` all
-        have the first one's.  Each slot gets its part, as many items as the others."""
+        """Caches the dataset of a function, a `tf.data.Dataset` that is not batched yet, on disk under this id and
+        version. With `shuffle` every epoch has its own order; with `skip_shuffle_at_epoch_end` all have the
+        first one's. Each slot gets its part, with the same number of items."""
         mode = (2 if skip_shuffle_at_epoch_end else 1) if shuffle else 0
         return self._decorator((dataset_id, dataset_version), mode, True)
 
     def cache_validation_dataset(self, dataset_id: str, dataset_version: str, shuffle: bool = False) -> Any:
-        """The same of data to validate on; with `shuffle` in one order, which is always the same.  Every
-        item is with one slot."""
+        """The same for validation data; with `shuffle`, always in the same order. Every item belongs to one slot."""
         return self._decorator((dataset_id, dataset_version), 2 if shuffle else 0, False)

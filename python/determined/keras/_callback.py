@@ -7,7 +7,7 @@ import determined as det
 from determined import core
 from determined.keras import _state
 from determined.keras._loop import Loop
-from determined.keras._which import keras
+from determined.keras._package import keras
 
 _WEIGHTS = "model.weights.h5"
 
@@ -19,18 +19,18 @@ def _check(name: str, value: Any, least: int) -> int:
 
 
 class DeterminedCallback(Loop):
-    """Reports metrics and progress, saves checkpoints, stops when the platform asks for it, and goes
-    on where training was, to the bit.
+    """Reports metrics and progress, saves checkpoints, stops when the platform asks for it, and resumes exactly
+    where the training was.
 
-    core_context    what det.core.init() gave
-    checkpoint      the storage id of a checkpoint to begin from, or None;
-                    det.get_cluster_info().latest_checkpoint
-    continue_id     saved with every checkpoint.  Where that of `checkpoint` is the same, training goes
-                    on in the middle of things; else it begins anew, with its weights
-    train_metrics_report_period   "epoch", or every so many batches
-    checkpoint_epochs             every so many epochs; 0: only at the end, and when it must stop
+      core_context    the context of det.core.init()
+      checkpoint      the storage id of a checkpoint to begin from, or None;
+                      det.get_cluster_info().latest_checkpoint
+      continue_id     saved with every checkpoint.  If it equals that of `checkpoint`, the training is
+                      resumed, even inside an epoch; otherwise a new one begins, with its weights
+      train_metrics_report_period   "epoch", or every so many batches
+      checkpoint_epochs             every so many epochs; 0: only at the end, and when it must stop
 
-    Override save_model() and load_model() to keep the model's weights in a form of your own.
+    Override save_model() and load_model() to keep the model's weights in your own format.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class DeterminedCallback(Loop):
         checkpoint_epochs: int = 1,
     ) -> None:
         if not isinstance(core_context, core.Context):
-            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+            raise TypeError(f"core_context is {core_context!r}; expected the context of det.core.init()")
         if continue_id is None or isinstance(continue_id, bool) or not isinstance(continue_id, (int, str)):
             raise TypeError(f"continue_id is {continue_id!r}; expected a number or a string")
         period: det.TrainUnit = det.Epochs(1)
@@ -68,13 +68,13 @@ class DeterminedCallback(Loop):
     def save_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
         """Saves the model's weights in the folder `path`; called on every rank.
 
-        Not overridden, the weights lie with the rest of the state; an override may call this one, which
-        writes a file that model.load_weights() reads."""
+        Without an override the weights are kept with the rest of the state. An override may call this method,
+        which writes a file that model.load_weights() reads."""
         if distributed.rank == 0:
             model.save_weights(os.path.join(path, _WEIGHTS))
 
     def load_model(self, model: Any, path: str, distributed: core.DistributedContext) -> None:
-        """Loads what save_model() saved, or where it is not overridden what lies with the rest."""
+        """Loads the weights that save_model() saved; without an override, those in the rest of the state."""
         weights = os.path.join(path, _WEIGHTS)
         if os.path.exists(weights):
             model.load_weights(weights)
@@ -83,12 +83,12 @@ class DeterminedCallback(Loop):
 
 
 class TensorBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
-    """Keras's TensorBoard callback, whose files go to the platform: the same arguments after the
-    context, but for log_dir, which is the trial's."""
+    """Keras's TensorBoard callback, with its files on the platform: it takes the context and then the same
+    arguments, except for log_dir, which is the trial's."""
 
     def __init__(self, core_context: core.Context, *args: Any, **kwargs: Any) -> None:
         if not isinstance(core_context, core.Context):
-            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+            raise TypeError(f"core_context is {core_context!r}; expected the context of det.core.init()")
         kwargs.pop("log_dir", None)
         self._core = core_context
         super().__init__(str(core_context.train.get_tensorboard_path()), *args[1:], **kwargs)
@@ -102,6 +102,6 @@ class TensorBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
         self._send()
 
     def _send(self) -> None:
-        """Where the platform does not look after the folder by itself."""
+        """Uploads the files, if the platform does not manage the folder by itself."""
         if self._core.train._board._manual:
             self._core.train.upload_tensorboard_files()

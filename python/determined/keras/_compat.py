@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and arguments of Keras 2 that Keras 3 dropped.
 
-Programs written for Keras 2 keep running: `install()` puts back what they use.  Three kinds of
-things are gone, and each kind is put back in one way:
+Programs written for Keras 2 keep running: `install()` restores what they use. Three kinds are missing, and each
+kind is restored in one way:
 
-    names       of modules: the modules are given a `__getattr__` (PEP 562), which is asked only
-                for what Keras itself does not have.  Tables: _NAMES, _BORROWED, _MODULES.
+    names       of modules: the modules get a `__getattr__` (PEP 562), which is called only for names
+                that Keras itself does not have.  Tables: _NAMES, _BORROWED, _MODULES.
     arguments   of methods: the method is replaced, in the class that defines it, by one that
                 translates the old arguments and calls it.  Keras compares methods with those of
                 its own classes (`compile`, when a model is loaded), so no subclass may differ.
                 Tables: METHODS of _compat_model, _compat_optimizer and _compat_files.
-    functions   held by everybody who imported them by name: replaced wherever they are held.
+    functions   that other modules imported by name: replaced in every module that holds them.
 
-A program that uses none of it sees no difference: every shim begins where Keras would raise.
-Each that is used says so once, on one line of the log: what it met, and what to write today.
+A program that uses none of them sees no difference: every shim begins where Keras would raise. The first use of
+each is logged in one line: the old name, and what to write today.
 
 tf.keras is the same Keras under more module names: `keras.x`, `keras._tf_keras.keras.x` and
-`tensorflow.keras.x` (made when somebody imports it) may be three module objects.
+`tensorflow.keras.x` (made when it is imported) may be three module objects.
 
 With tf_keras, which is Keras 2, nothing is installed.
 
-Importing determined.keras does not import Keras: `when_imported()` waits until somebody does.
+Importing determined.keras does not import Keras: `when_imported()` waits until the program does.
 """
 import functools
 import importlib
@@ -35,7 +35,7 @@ _said: Set[str] = set()
 _HERE = "determined.keras._compat_model."
 _ROOTS = ("keras", "keras._tf_keras.keras", "tensorflow.keras")
 
-# module, name of old: what it is, and what to write today where that is not its name
+# module, old name: the object, and what to write today if it has another name
 _NAMES: Dict[Tuple[str, str], Tuple[str, str]] = {
     ("", "Sequence"): ("keras.utils.PyDataset", ""),
     ("utils", "Sequence"): ("keras.utils.PyDataset", ""),
@@ -56,9 +56,9 @@ _NAMES: Dict[Tuple[str, str], Tuple[str, str]] = {
     ("backend", "learning_phase"): (_HERE + "learning_phase", "the argument training= of call()"),
     ("backend", "set_learning_phase"): (_HERE + "set_learning_phase", "training= when the model is called"),
 }
-# modules whose further names only tf.keras has
+# modules with names that only tf.keras has
 _BORROWED = ("backend", "preprocessing.image", "preprocessing.sequence", "preprocessing.text")
-# modules of old: the module that has their names today
+# old modules: the module that has their names today
 _MODULES = {
     "utils.data_utils": "keras.utils",
     "utils.np_utils": "keras.utils",
@@ -75,7 +75,7 @@ _MARK = "_determined_compat"
 
 
 def say(what: str, today: str) -> None:
-    """One line of the log the first time that `what` is met."""
+    """Logs one line at the first use of `what`."""
     if what not in _said:
         _said.add(what)
         _log.warning("%s is of Keras 2 and still understood; today: %s", what, today)
@@ -86,8 +86,8 @@ def is_keras_3(keras: Any) -> bool:
 
 
 def install(keras: Any) -> bool:
-    """Puts back what Keras 3 dropped.  Does nothing the second time, nor with another Keras.
-    Says whether it is there."""
+    """Restores what Keras 3 dropped. Does nothing the second time, nor with another Keras. Returns whether it is
+    installed."""
     if not is_keras_3(keras):
         return False
     if getattr(keras, _MARK, False):
@@ -109,12 +109,12 @@ def install(keras: Any) -> bool:
 
 
 def _import_tensorflow_keras() -> None:
-    """`tensorflow.keras.x` is a module of its own as soon as somebody imports it: here, so that it
-    is not made anew, without what is put into it, later."""
+    """`tensorflow.keras.x` becomes a module when it is first imported. We import it here, so it is not made later
+    without our additions."""
     for name in {where for where, _ in _NAMES} | set(_BORROWED) | {"utils", "layers", "models", "saving"}:
         try:
             importlib.import_module(("tensorflow.keras." + name).rstrip("."))
-        except ImportError:  # not all are there with each backend
+        except ImportError:  # not every backend has all of them
             pass
 
 
@@ -122,8 +122,8 @@ def _import_tensorflow_keras() -> None:
 
 
 def _replace_method(cls: type, name: str, make: Callable[..., Any]) -> None:
-    """The attribute `name` of the class that `cls` has it from becomes make(what it was); one
-    that nobody has is made(None) for `cls` itself."""
+    """Replaces the attribute `name` of the class from which `cls` has it by make(the old one); if no class has it,
+    sets make(None) on `cls` itself."""
     owner = next((base for base in cls.__mro__ if name in vars(base)), None)
     if owner is None:
         setattr(cls, name, make(None))
@@ -159,11 +159,10 @@ def _put_names_back() -> None:
 
 
 def _offer(module: types.ModuleType, place: str, names: Dict[str, Tuple[str, str]], is_borrowing: bool) -> None:
-    """Gives a module names that it does not have; those that stand for the same thing as today
-    are left alone."""
+    """Gives a module names that it lacks. Names with the same meaning as today are left alone."""
     for name, (path, _) in names.items():
         if name in vars(module) and vars(module)[name] is not _find(path):
-            delattr(module, name)  # one that only raises, or that does not know Keras's variables
+            delattr(module, name)  # it only raises, or it does not know Keras's variables
     former = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:
@@ -184,7 +183,7 @@ def _offer(module: types.ModuleType, place: str, names: Dict[str, Tuple[str, str
 
 
 def _add_module(root: str, name: str, today: str) -> None:
-    """A module of old with the names that another has today; where one is, it stays."""
+    """An old module with the names that another has today; an existing module stays."""
     path = f"{root}.{name}"
     parent_path, last = path.rsplit(".", 1)
     parent = sys.modules.get(parent_path)
@@ -208,20 +207,20 @@ def _add_module(root: str, name: str, today: str) -> None:
 
 
 def _held() -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """The names of every module, without asking modules that are loaded only when asked."""
+    """The names of every module, without loading lazy modules."""
     for path, module in list(sys.modules.items()):
         if path.startswith("determined.keras."):
             continue
         try:
             yield path, object.__getattribute__(module, "__dict__")
-        except (AttributeError, TypeError):  # not everything in sys.modules is a module
+        except (AttributeError, TypeError):  # not every entry of sys.modules is a module
             continue
 
 
 def _replace_where_held(functions: Any, stub: Optional[type]) -> None:
-    """`from keras.models import load_model` before this package was imported holds Keras's own;
-    `from keras.optimizers.legacy import RMSprop` holds a class that only raises, the same for all
-    of them: there the name says which is meant."""
+    """`from keras.models import load_model` before this package was imported holds Keras's own function. `from
+    keras.optimizers.legacy import RMSprop` holds a class that only raises, the same for all optimizers: there
+    the name says which one is meant."""
     new_of = {id(old): new for old, new in functions}
     for path, names in _held():
         for name, value in list(names.items()):

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Keras 2: names without a suffix, weights of TensorFlow checkpoints and SavedModels,
-models of SavedModels and of old `.h5` files.
+"""Files of Keras 2: names without a suffix, weights of TensorFlow checkpoints and SavedModels, models of
+SavedModels and of old `.h5` files.
 
-Writing.  Keras 3 writes `.keras`, `.weights.h5` and, for models, the old `.h5`; the suffix decides.
-A name without one gets the suffix that Keras asks for, and the readers below find it again under
-the name without.  `save_weights("x.h5")` writes the old format under just that name.
+Writing. Keras 3 writes `.keras`, `.weights.h5` and, for models, the old `.h5`; the suffix decides. A name
+without a suffix gets the one that Keras requires, and the readers below find it under the name without.
+`save_weights("x.h5")` writes the old format under exactly that name.
 
-Reading.  A TensorFlow checkpoint holds the graph of the objects that were saved: from the model
-by `layer_with_weights-1`, then `cell`, to the variable `kernel`.  It is walked together with the
-model at hand, attribute by attribute; what the model has and the file has not is named in the error.
-A SavedModel of Keras 2 is such a checkpoint, and beside it `keras_metadata.pb`, whose first entry
-has the model's configuration as JSON: enough to build and compile it anew.  An `.h5` file has the
-same JSON.  Keras reads most of those itself; what it stumbles over is tidied up here.
+Reading. A TensorFlow checkpoint holds the graph of the saved objects: from the model by `layer_with_weights-1`,
+then `cell`, to the variable `kernel`. It is walked together with the model, attribute by attribute; the error
+names the parts of the model that are missing in the file. A SavedModel of Keras 2 is such a checkpoint with a
+file `keras_metadata.pb`, whose first entry has the model's configuration as JSON: enough to build and compile
+it again. An `.h5` file has the same JSON. Keras reads most of those itself; this module repairs the ones it
+cannot read.
 """
 import contextlib
 import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import keras  # not by _which, whose import of it may be what brought us here
+import keras  # not from _package: its import of keras may have led here
 
 from determined.keras._compat import say
 
@@ -59,8 +59,8 @@ def _save(inner: Any) -> Any:
 
 @contextlib.contextmanager
 def _kept_optimizer(model: Any) -> Iterator[None]:
-    """Keras 3.15 takes the optimizer out of the model's own configuration when it writes an .h5 file;
-    whatever is saved next says "rmsprop".  Here it is put back."""
+    """Keras 3.15 removes the optimizer from the model's own configuration when it writes an .h5 file, and the next
+    saved file says "rmsprop". This restores it."""
     config = getattr(getattr(model, "_compile_config", None), "config", None)
     kept = dict(config) if isinstance(config, dict) else {}
     try:
@@ -90,7 +90,7 @@ def _save_weights(inner: Any) -> Any:
 
 
 def _make_folder(path: str) -> None:
-    """Keras 2 made the folders that were missing."""
+    """Keras 2 made missing folders."""
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
@@ -129,7 +129,7 @@ def _every_period(inner: Any) -> Any:
 
 
 class _Status:
-    """What load_weights() gave in Keras 2 for a TensorFlow checkpoint: all was found already."""
+    """The result of load_weights() in Keras 2 for a TensorFlow checkpoint: all variables were found."""
 
     def expect_partial(self) -> "_Status":
         return self
@@ -157,13 +157,13 @@ def _load_weights(inner: Any) -> Any:
 
 
 def _written(path: str, suffix: str) -> Optional[str]:
-    """The file that a writer above made when it was given this name."""
+    """The file that a writer above makes for this name."""
     base = os.path.splitext(path)[0] if path.endswith((".h5", ".hdf5")) else path
     return next((name for name in (path + suffix, base + suffix) if os.path.exists(name)), None)
 
 
 def _checkpoint_prefix(path: str) -> Optional[str]:
-    """Of a checkpoint of that name, of a SavedModel in that folder, or of the newest one there."""
+    """The path of a checkpoint of that name, of a SavedModel in that folder, or of its newest checkpoint."""
     for prefix in (path, os.path.join(path, "variables", "variables")):
         if os.path.isfile(prefix + ".index"):
             return prefix
@@ -179,7 +179,7 @@ def _tensorflow(path: str) -> Any:
     except ImportError:
         raise ImportError(
             f"'{path}' is in TensorFlow's format, and TensorFlow is not installed here: "
-            "load it where it is, and save it again as .weights.h5"
+            "load it on a machine with TensorFlow, and save it again as .weights.h5"
         ) from None
     return tensorflow
 
@@ -188,7 +188,7 @@ def _assign(model: Any, prefix: str, skip_mismatch: bool) -> None:
     values = _tensorflow(prefix).train.load_checkpoint(prefix)
     missing = {id(variable): variable for variable in _stored(model)}
     if not missing:
-        raise ValueError(f"model '{model.name}' has no weights yet: call it on a batch, or build() it, before '{prefix}' is loaded")
+        raise ValueError(f"model '{model.name}' has no weights yet: call it on a batch, or build() it, before loading '{prefix}'")
     for variable, key in _saved_variables(model, values):
         if id(variable) not in missing:
             continue
@@ -200,11 +200,11 @@ def _assign(model: Any, prefix: str, skip_mismatch: bool) -> None:
             raise ValueError(f"'{variable.path}' is {_shape(value)} in '{prefix}' and {_shape(variable)} in the model")
     if missing and not skip_mismatch:
         names = ", ".join(f"'{variable.path}'" for variable in missing.values())
-        raise ValueError(f"'{prefix}' has no values for {names}: it is of another model")
+        raise ValueError(f"'{prefix}' has no values for {names}: it belongs to another model")
 
 
 def _stored(model: Any) -> List[Any]:
-    """The variables that Keras 2 saved: all but the states of random generators."""
+    """The variables that Keras 2 saved: all except the states of random generators."""
     return [variable for variable in model.weights if "seed_generator" not in variable.path]
 
 
@@ -212,12 +212,12 @@ def _shape(value: Any) -> str:
     return " x ".join(str(size) for size in value.shape) or "one number"
 
 
-# Lists that Keras 2 hung on every layer: their order is another today.
+# Lists that Keras 2 added to every layer: their order is different today.
 _LISTS = ("variables", "trainable_variables", "non_trainable_variables", "weights", "layers", "metrics", "losses", "regularization_losses")
 
 
 def _saved_variables(model: Any, values: Any) -> Iterator[Tuple[Any, str]]:
-    """The model's variables with the keys of their values, as far as the graph leads to them."""
+    """The model's variables with the keys of their values, as far as they can be found in the graph."""
     from tensorflow.core.protobuf import trackable_object_graph_pb2
 
     graph = trackable_object_graph_pb2.TrackableObjectGraph()
@@ -230,7 +230,7 @@ def _saved_variables(model: Any, values: Any) -> Iterator[Tuple[Any, str]]:
             if attribute.name == "VARIABLE_VALUE":
                 yield thing, attribute.checkpoint_key
         is_layer = isinstance(thing, keras.layers.Layer)
-        # layers first: a list of theirs under another name may lead to them as well
+        # layers first: a list of them under another name may also lead to them
         for child in sorted(node.children, key=lambda child: not child.local_name.startswith("layer_with_weights-")):
             if child.node_id in seen or (is_layer and child.local_name in _LISTS):
                 continue
@@ -246,7 +246,7 @@ def _step(thing: Any, part: str) -> Any:
         if name == "layer_with_weights":
             return [layer for layer in thing.layers if _stored(layer)][int(number)]
         if name == "layer":
-            return None  # without weights; with, it has the other name too
+            return None  # without weights; layers with weights have the other name, too
         return thing[int(part)] if part.isdigit() else getattr(thing, part, None)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
@@ -270,8 +270,8 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True, 
 
 
 def _load_h5(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
-    """As Keras does where it can.  An optimizer of Keras 2 says so by its `decay`: its weights have
-    another order, which Keras would take for its own where the shapes allow it."""
+    """Like Keras where possible. An optimizer of Keras 2 is recognised by its `decay`: its weights have another
+    order, and Keras would accept them if the shapes allow it."""
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -293,7 +293,7 @@ def _load_h5(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> 
 
 
 def _give_state(model: Any, values: List[Any]) -> None:
-    """Iterations first, then one value a weight, or several in an order that is another today."""
+    """Iterations first, then one value per weight, or several in another order than today."""
     optimizer, weights = model.optimizer, model.trainable_variables
     optimizer.build(weights)
     optimizer.variables[0].assign(values[0])
@@ -318,7 +318,7 @@ def _short_names() -> Dict[str, Any]:
 
 
 def _build(path: str, config: Any, training: Any, custom_objects: Any) -> Any:
-    """The model of an old configuration with the weights of the file that it comes from."""
+    """The model of an old configuration with the weights of its file."""
     from keras.src.legacy.saving import saving_utils
 
     known = {**_short_names(), **(custom_objects or {})}
@@ -330,7 +330,7 @@ def _build(path: str, config: Any, training: Any, custom_objects: Any) -> Any:
                 model.compile(**_compile_arguments(_tidy(training)))
     except (KeyError, TypeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0][:200]
-        raise ValueError(f"'{path}' of Keras 2 is not understood ({reason}): {_WAY_OUT}") from error
+        raise ValueError(f"'{path}' of Keras 2 cannot be read ({reason}): {_WAY_OUT}") from error
     return model
 
 
@@ -347,7 +347,7 @@ def _compile_arguments(training: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _each(value: Any, module: Any) -> Any:
-    """Losses or metrics as compile() takes them: their names, or objects of the module."""
+    """Losses or metrics for compile(): their names, or objects of the module."""
     if isinstance(value, list):
         return [_each(item, module) for item in value]
     if not isinstance(value, dict):
@@ -365,7 +365,7 @@ def _each(value: Any, module: Any) -> Any:
 
 
 def _tidy(value: Any) -> Any:
-    """Without what Keras 3 does not know: tuples by name, arguments that are gone."""
+    """Removes the parts that Keras 3 does not know: named tuples, old arguments."""
     if isinstance(value, list):
         return [_tidy(item) for item in value]
     if not isinstance(value, dict):
@@ -388,12 +388,12 @@ def _saved_config(path: str) -> Dict[str, Any]:
     root = next((node for node in nodes if node.get(3) == b"root"), {})
     config = json.loads(root.get(5, b"{}"))
     if "config" not in config or config.get("class_name") not in ("Sequential", "Functional", "Model"):
-        raise ValueError(f"the SavedModel '{path}' has no configuration of its model, which is a class of its own: {_WAY_OUT}")
+        raise ValueError(f"the SavedModel '{path}' has no configuration of its model, because the model has its own class: {_WAY_OUT}")
     return dict(config)
 
 
 def _fields(data: bytes) -> Iterator[Tuple[int, Any]]:
-    """Numbers and values of a protocol buffer's fields; the two kinds that this file has."""
+    """Numbers and values of a protocol buffer's fields; supports the two kinds that this file has."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -404,7 +404,7 @@ def _fields(data: bytes) -> Iterator[Tuple[int, Any]]:
         elif tag & 7 == 0:
             yield tag >> 3, value
         else:
-            raise ValueError("keras_metadata.pb is not what Keras 2 writes")
+            raise ValueError("keras_metadata.pb was not written by Keras 2")
 
 
 def _varint(data: bytes, at: int) -> Tuple[int, int]:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models, data and the backend of Keras 2: old arguments of `fit` and its kin, `fit_generator`,
-positional metrics of `compile`, sequences by likeness, `get_value` and `set_value`."""
+"""Models, data and the backend of Keras 2: old arguments of `fit` and similar methods, `fit_generator`, positional
+metrics of `compile`, sequences by duck typing, `get_value` and `set_value`."""
 import contextlib
 import inspect
 import numbers
 import types
 from typing import Any, Dict, Iterator, List, Tuple
 
-import keras  # not by _which, whose import of it may be what brought us here
+import keras  # not from _package: its import of keras may have led here
 
 from determined.keras._compat import say
 
@@ -20,7 +20,7 @@ _OTHERS = ("grain", "jax", "keras", "numpy", "pandas", "polars", "scipy", "tenso
 
 
 class LikeSequence(keras.utils.PyDataset):  # type: ignore[misc]
-    """An object that has batches by index and a length, but is no PyDataset."""
+    """An object that has batches by index and a length, but is not a PyDataset."""
 
     def __init__(self, sequence: Any) -> None:
         super().__init__()
@@ -40,8 +40,8 @@ class LikeSequence(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 def is_like_sequence(data: Any) -> bool:
-    """Whether Keras 3 would refuse this object, and it has batches by index: a class of the
-    program's own, or the `Sequence` that TensorFlow still carries in its private folder."""
+    """Whether Keras 3 would refuse this object although it has batches by index: a class of the program, or the
+    `Sequence` in TensorFlow's private folder."""
     cls = type(data)
     if isinstance(data, _KNOWN) or cls.__module__ in ("array", "builtins", "collections"):
         return False
@@ -55,7 +55,7 @@ def is_like_sequence(data: Any) -> bool:
 
 
 def as_dataset(data: Any) -> Any:
-    """What Keras 3 takes for it: a PyDataset for a sequence by likeness, else the same."""
+    """The object for Keras 3: a PyDataset for a sequence by duck typing, else the same object."""
     if not is_like_sequence(data):
         return data
     say(f"data like a sequence ({type(data).__name__})", "a subclass of keras.utils.PyDataset")
@@ -64,8 +64,8 @@ def as_dataset(data: Any) -> Any:
 
 @contextlib.contextmanager
 def _queues(method: str, old: Dict[str, Any], datasets: Any) -> Iterator[None]:
-    """For one call the datasets have the workers that Keras 2 took as arguments of the call.
-    Keras 2 did not use them for arrays either."""
+    """For one call the datasets get the workers that Keras 2 took as arguments of the call. Keras 2 did not use
+    them for arrays either."""
     if old:
         names = "= and ".join(sorted(old)) + "="
         say(f"{names} of {method}", f"{names} of the keras.utils.PyDataset")
@@ -80,13 +80,13 @@ def _queues(method: str, old: Dict[str, Any], datasets: Any) -> Iterator[None]:
     finally:
         for dataset, name, value in reversed(changed):
             if value is None:
-                vars(dataset).pop("_" + name, None)  # its own __init__ never called ours
+                vars(dataset).pop("_" + name, None)  # its __init__ never called ours
             else:
                 setattr(dataset, name, value)
 
 
 def _runs(method: str) -> Any:
-    """fit, evaluate and predict: `x` comes first, `validation_data` by its name or place."""
+    """fit, evaluate and predict: `x` comes first, `validation_data` by name or position."""
 
     def make(inner: Any) -> Any:
         parameters = list(inspect.signature(inner).parameters)[1:]
@@ -109,7 +109,7 @@ def _runs(method: str) -> Any:
 
 
 def _generator(method: str) -> Any:
-    """fit_generator(generator, …) and its kin: the method without the suffix does it today."""
+    """fit_generator(generator, …) and similar methods: the method without the suffix does it today."""
     places = {
         "fit": ("steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps"),
         "evaluate": ("steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose"),
@@ -122,7 +122,7 @@ def _generator(method: str) -> Any:
                 raise TypeError(f"{method}_generator() with more than {len(places) + 1} unnamed arguments: name them")
             say(f"model.{method}_generator()", f"model.{method}()")
             if method == "fit" and isinstance(generator, types.GeneratorType):
-                kwargs.setdefault("shuffle", False)  # Keras warns where it cannot
+                kwargs.setdefault("shuffle", False)  # Keras warns if it cannot
             return getattr(self, method)(generator, **dict(zip(places, args)), **kwargs)
 
         call.__name__ = method + "_generator"
@@ -138,7 +138,7 @@ def _on_batch(method: str) -> Any:
                 return inner(self, *args, **kwargs)
             say(f"reset_metrics= of model.{method}()", "nothing; metrics are those of the batch")
             if not kwargs.pop("reset_metrics"):
-                vars(self)["reset_metrics"] = lambda: None  # which Keras calls before each batch
+                vars(self)["reset_metrics"] = lambda: None  # Keras calls it before each batch
             try:
                 return inner(self, *args, **kwargs)
             finally:
@@ -182,7 +182,7 @@ def _compile(inner: Any) -> Any:
             del rest[2:4]
             _name(kwargs, "metrics", third)
             _name(kwargs, "loss_weights", fourth)
-            if args[4:]:  # these kept their places
+            if args[4:]:  # these kept their positions
                 rest = rest[:2]
                 for name, value in zip(("weighted_metrics", "run_eagerly", "steps_per_execution", "jit_compile"), args[4:]):
                     _name(kwargs, name, value)
@@ -193,7 +193,7 @@ def _compile(inner: Any) -> Any:
 
 def _name(kwargs: Dict[str, Any], name: str, value: Any) -> None:
     if value is not None and name in kwargs:
-        raise TypeError(f"model.compile() got {name} twice: by its place and by its name")
+        raise TypeError(f"model.compile() got {name} twice: by position and by name")
     if value is not None:
         kwargs[name] = value
 
@@ -223,7 +223,7 @@ def learning_phase() -> int:
 
 
 def set_learning_phase(value: Any) -> None:
-    del value  # each call of a model says what it is: training=
+    del value  # each call of a model passes training= itself
 
 
 METHODS = {

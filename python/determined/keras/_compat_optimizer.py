@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers of Keras 2: `lr=`, `decay=`, `.lr`, `get_weights()`.
 
-`decay=` of Keras 2 divides the learning rate by 1 + decay * iterations.  Keras 3 takes the
-argument, warns, and ignores it; here it becomes Keras's own schedule InverseTimeDecay(lr, 1,
-decay), which is the same formula.  So there is no state but `iterations`, which every checkpoint
-has, and a saved model says InverseTimeDecay and loads where this package is not.
+`decay=` of Keras 2 divides the learning rate by 1 + decay * iterations. Keras 3 accepts the argument, warns,
+and ignores it. Here it becomes Keras's own schedule InverseTimeDecay(lr, 1, decay), which is the same formula.
+So the only state is `iterations`, which every checkpoint has, and a saved model says InverseTimeDecay and loads
+without this package.
 
-In Keras 2 the learning rate of an optimizer with decay could still be set, and ReduceLROnPlateau
-did: the undecayed one, which the decay then applied to.  So here the schedule's first rate is a
-variable, `.lr` and `.learning_rate` are that variable, and setting them sets it; only while
-gradients are applied is `.learning_rate` what the schedule makes of it.  JAX compiles what
-is no variable of the optimizer as a constant; there the rate cannot be set, as Keras then says.
+In Keras 2 the learning rate of an optimizer with decay could still be set, and ReduceLROnPlateau did so: it was
+the undecayed rate, to which the decay then applied. So here the schedule's first rate is a variable, `.lr` and
+`.learning_rate` are that variable, and setting them sets it. Only while gradients are applied is
+`.learning_rate` the result of the schedule. JAX compiles values that are not variables of the optimizer as
+constants; there the rate cannot be set, and Keras says so.
 """
 import numbers
 import threading
 from typing import Any, Dict, Optional
 
-import keras  # not by _which, whose import of it may be what brought us here
+import keras  # not from _package: its import of keras may have led here
 
 from determined.keras._compat import say
 
 _schedules = keras.optimizers.schedules
-_applying = threading.local()  # replicas of a strategy apply in threads
+_applying = threading.local()  # replicas of a strategy apply gradients in threads
 _DROPPED = ("jit_compile", "is_legacy_optimizer")
 
 
 class _Decay(_schedules.InverseTimeDecay):  # type: ignore[misc]
-    """InverseTimeDecay whose first rate can be set.  It gives itself out for the schedule that it
-    is, so that what is saved knows nothing of this class."""
+    """InverseTimeDecay with a first rate that can be set. It presents itself as InverseTimeDecay, so saved files
+    do not contain this class."""
 
     def __init__(self, rate: float, decay: float) -> None:
         variable = keras.Variable(
@@ -50,8 +50,8 @@ class _Decay(_schedules.InverseTimeDecay):  # type: ignore[misc]
 
 
 def first_rate(optimizer: Any) -> Optional[Any]:
-    """The variable that holds the undecayed learning rate of an optimizer with `decay=`; None
-    for any other.  It is none of the optimizer's variables."""
+    """The variable that holds the undecayed learning rate of an optimizer with `decay=`; None for any other. It
+    does not belong to the optimizer's variables."""
     schedule = getattr(optimizer, "_learning_rate", None)
     return schedule.initial_learning_rate if type(schedule) is _Decay else None
 
@@ -70,7 +70,7 @@ def _with_decay(rate: Any, decay: float) -> Any:
 
 
 def _as_rate(value: Any) -> Any:
-    """Keras 3 takes a Python float and no other number."""
+    """A number as a Python float, the only kind that Keras 3 accepts."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, float)):
         return float(value)
     return value
@@ -88,7 +88,7 @@ def _init(inner: Any) -> Any:
             kwargs["learning_rate"] = kwargs.pop("lr")
         decay = kwargs.pop("decay", None)
         if isinstance(self, keras.optimizers.Nadam):
-            decay = None  # it was its schedule of momentum, never of the rate
+            decay = None  # in Nadam, decay was the schedule of momentum, not of the rate
             kwargs.pop("schedule_decay", None)
         if "learning_rate" in kwargs:
             rate = _as_rate(kwargs.pop("learning_rate"))
@@ -138,7 +138,7 @@ def _lr(_: Any) -> Any:
 
 def _get_weights(_: Any) -> Any:
     def get_weights(self: Any) -> Any:
-        """The values of all variables, as set_weights() takes them."""
+        """The values of all variables, for set_weights()."""
         say("optimizer.get_weights()", "[v.numpy() for v in optimizer.variables]")
         return [keras.ops.convert_to_numpy(variable) for variable in self.variables]
 

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model on several ranks: gradients averaged, weights alike, metrics added up.
+"""One model on several ranks: averaged gradients, equal weights, combined metrics.
 
-A wrapped optimizer is the user's own object with another class, made for it, that comes between
-it and its gradients.  Everything else about it stays: its `__class__` is still the old one, so
-that it is saved, compared and shown as what it was, and a model saved here is loaded anywhere.
+A wrapped optimizer is the user's own object with another class, made for it, that processes the gradients
+first. Everything else stays: its `__class__` is still the old one, so it is saved, compared and shown as
+before, and a model saved here loads anywhere.
 
     apply(gradients)  ->  add up `aggregation_frequency` of them, on this rank
                       ->  the mean of all ranks, by the op DetAverage (_average.c)
                       ->  the optimizer's own apply(): clipping, decay, update
 
-What all ranks must do alike follows from what they all see: the number of gradients that were
-added up is the same everywhere, and with mixed precision the *scaled* gradients are averaged,
-so that one rank's overflow is everybody's.  A rank that is not in step makes the op fail on all
-of them, with a sentence.
+All ranks decide the same because they see the same: the number of added gradients is equal everywhere, and with
+mixed precision the *scaled* gradients are averaged, so an overflow on one rank is an overflow on all. If a rank
+is out of step, the op fails on all ranks, with a sentence.
+
+A model that XLA compiles cannot contain the op: it is refused, or, by wrap_model(), compiled without XLA.
 """
 import atexit
 import ctypes
@@ -25,11 +26,11 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from determined.keras._which import backend, is_legacy, keras
+from determined.keras._package import backend, is_legacy, keras
 
 logger = logging.getLogger("determined.keras")
 
-NOTICE_S = 60.0  # who waits longer than that for another rank says so, once
+NOTICE_S = 60.0  # a rank that waits longer for another rank says so, once
 _PIECE = 16 * 1024 * 1024
 
 
@@ -37,12 +38,12 @@ _PIECE = 16 * 1024 * 1024
 
 
 class _Op:
-    """The ranks of this process; one a process."""
+    """The ranks of this process; one per process."""
 
     def __init__(self) -> None:
-        from determined.keras import _steps
+        from determined.keras import _ops
 
-        self.module, self.library, self._told = _steps.ops(), _steps.library(), _steps.told
+        self.module, self.library, self._told = _ops.ops(), _ops.library(), _ops.told
 
     def join(self, rank: int, size: int) -> None:
         notice = ctypes.c_int64(int(NOTICE_S * 1e6))
@@ -56,13 +57,13 @@ _op: List[_Op] = []
 
 
 def _leave() -> None:
-    # A rank that fails does not wait for the others: its end takes them down.
+    # A rank that fails does not wait for the others: when it ends, they fail, too.
     _op[0].leave(at_once=getattr(sys, "last_type", None) is not None)
 
 
 def join(group: Any) -> None:
-    """Makes this process ready to average with the others; all ranks call it.  Done by
-    wrap_optimizer() and wrap_model() where there is more than one rank."""
+    """Prepares this process to average with the others; all ranks call it. wrap_optimizer() and wrap_model() call
+    it if there is more than one rank."""
     if group is None or group.size == 1:
         return
     if backend != "tensorflow":
@@ -104,8 +105,8 @@ def _loss_scale_class() -> type:
 
 
 def _check_callers(plan: _Plan) -> None:
-    """While a step is traced, and before it makes variables: what was compiled around a wrapped
-    optimizer and does not go with it.  settle() puts both right."""
+    """While a step is traced, before it makes variables: refuses compiled settings that do not work with a wrapped
+    optimizer. settle() corrects both."""
     frame: Any = sys._getframe(2) if plan.size > 1 else None
     while frame is not None:
         caller = frame.f_locals.get("self")
@@ -125,7 +126,7 @@ def _check_callers(plan: _Plan) -> None:
 
 
 def _without_none(gradients: Sequence[Any], variables: Sequence[Any]) -> List[Any]:
-    """Zeros where not one variable has a gradient: a model that cannot learn still runs."""
+    """Zeros, if no variable has a gradient: a model that cannot learn still runs."""
     if any(gradient is not None for gradient in gradients):
         return list(gradients)
     return [_zeros(variable) for variable in variables]
@@ -136,7 +137,7 @@ def _zeros(variable: Any) -> Any:
 
 
 def _dense(gradient: Any) -> Any:
-    """Of IndexedSlices (embeddings), too."""
+    """Also for IndexedSlices (embeddings)."""
     import tensorflow as tf
 
     return tf.convert_to_tensor(gradient)
@@ -175,7 +176,7 @@ def _mean_of_ranks(plan: _Plan, gradients: Sequence[Any]) -> List[Any]:
 
 
 class _Averaging:
-    """What a wrapped optimizer does before its own class gets the gradients."""
+    """Processes the gradients before the optimizer's own class gets them."""
 
     _det_plan: _Plan
     _det_sums: List[Any]  # by variable; with _det_count at the end of .variables
@@ -207,8 +208,8 @@ class _Averaging:
         if not was_built:
             self._det_build(list(args[0] if args else next(iter(kwargs.values()))))
 
-    # What a file holds is the plain optimizer, which loads anywhere; checkpoints of a
-    # training take .variables, and so the sums as well.
+    # A file holds the plain optimizer, which loads anywhere; checkpoints of a
+    # training save .variables, and so the sums as well.
 
     def _det_own(self) -> List[Any]:
         own = list(getattr(self, "_det_sums", ()))
@@ -232,7 +233,7 @@ class _Averaging:
             variable.assign(store[str(i)])
 
     def _det_apply(self, gradients: Sequence[Any], variables: Sequence[Any], go_on: Any) -> None:
-        """go_on(gradients) is the optimizer's own way."""
+        """go_on(gradients) calls the optimizer's own method."""
         plan = self._det_plan
         gradients = _without_none(gradients, variables)
         if plan.every == 1:
@@ -256,7 +257,7 @@ class _Averaging:
         _when(self._det_count >= plan.every, apply_sums)
 
     def _det_variables(self, variables: Sequence[Any]) -> List[Any]:
-        """Those that the optimizer was built for, in that order."""
+        """The variables that the optimizer was built for, in that order."""
         return list(getattr(self, "_trainable_variables", None) or variables)
 
 
@@ -297,7 +298,7 @@ class _Modern(_Averaging):
 
 
 class _Legacy(_Averaging):
-    """tf_keras, of both kinds: `optimizers.Optimizer` and `optimizers.legacy.Optimizer`."""
+    """tf_keras, both kinds: `optimizers.Optimizer` and `optimizers.legacy.Optimizer`."""
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         _check_callers(self._det_plan)
@@ -356,11 +357,11 @@ def _checked(value: Any) -> int:
 def _check_kind(optimizer: Any, plan: _Plan) -> None:
     base = (keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer) if is_legacy else keras.optimizers.Optimizer
     if not isinstance(optimizer, base):
-        raise TypeError(f"{optimizer!r:.200} is no optimizer of Keras; expected one, or its name")
+        raise TypeError(f"{optimizer!r:.200} is not an optimizer of Keras; expected one, or its name")
     if is_legacy and plan.every > 1 and isinstance(optimizer, keras.optimizers.legacy.Optimizer):
         raise ValueError(
             f"aggregation_frequency is {plan.every}, and {type(optimizer).__name__} of tf_keras.optimizers.legacy "
-            "cannot add gradients up: take the one of tf_keras.optimizers"
+            "cannot add gradients up: use the one of tf_keras.optimizers"
         )
     if plan.every > 1 and backend != "tensorflow":
         raise ValueError(
@@ -377,10 +378,10 @@ def wrap_optimizer(
     average_aggregated_gradients: bool = True,
     fp16: bool = False,
 ) -> Any:
-    """The same optimizer, which from now on averages its gradients over the ranks of `group`
-    (a DistributedContext; None: this process alone), and gives zeros where a model has no
-    gradient at all.  Every `aggregation_frequency` batches' gradients are added up first;
-    `fp16` sends them as halves.  What is wrapped already stays as it is."""
+    """The same optimizer, which from now on averages its gradients over the ranks of `group` (a
+    DistributedContext; None: this process alone), and uses zeros if a model has no gradient at all. The
+    gradients of every `aggregation_frequency` batches are added up first; `fp16` sends them as halves. A
+    wrapped optimizer stays as it is."""
     if isinstance(optimizer, (str, dict)):
         optimizer = keras.optimizers.get(optimizer)
     if is_wrapped(optimizer):
@@ -393,7 +394,7 @@ def wrap_optimizer(
     if isinstance(optimizer, _loss_scale_class()):
         _unwrap(optimizer.inner_optimizer)
     if getattr(optimizer, "built", False) and plan.every > 1:
-        raise ValueError("the optimizer has been used already: wrap it before, or compile the model again")
+        raise ValueError("the optimizer was already used: wrap it first, or compile the model again")
     object.__setattr__(optimizer, "_det_plan", plan._replace(stream=next(_streams)))
     _become(optimizer, _class_of(type(optimizer)))
     return optimizer
@@ -414,9 +415,8 @@ def _without_xla(model: Any) -> None:
 
 
 def settle(model: Any) -> Any:
-    """Puts right what was compiled after its optimizer was wrapped: mixed precision put
-    another one around it, or XLA was turned on.  Does nothing to a model without a wrapped
-    optimizer."""
+    """Corrects a model that was compiled after its optimizer was wrapped: mixed precision wrapped another one
+    around it, or XLA was turned on. Does nothing to a model without a wrapped optimizer."""
     optimizer = getattr(model, "optimizer", None)
     inner = getattr(optimizer, "inner_optimizer", None)
     if is_wrapped(inner):
@@ -435,10 +435,10 @@ def settle(model: Any) -> Any:
 
 
 def wrap_model(model: Any, group: Any = None, **options: Any) -> Any:
-    """The same model: whatever optimizer it is compiled with, now or later, also by name, is
-    wrapped with these options of wrap_optimizer()."""
+    """The same model: every optimizer that it is compiled with, now or later, also by name, is wrapped with these
+    options of wrap_optimizer()."""
     if not isinstance(model, keras.Model):
-        raise TypeError(f"{model!r:.200} is no model; expected a keras.Model")
+        raise TypeError(f"{model!r:.200} is not a model; expected a keras.Model")
     _checked(options.get("aggregation_frequency", 1))
     join(group)
     if getattr(model, "_det_is_wrapped", False):
@@ -469,13 +469,12 @@ def _is_seed(variable: Any) -> bool:
 
 
 def rank_variables(optimizer: Any) -> List[Any]:
-    """Those of an optimizer's variables that are each rank's own: gradients it has added up
-    since all averaged."""
+    """The optimizer's variables that differ between ranks: the gradients added up since the last average."""
     return list(getattr(optimizer, "_det_sums", ())) if is_wrapped(optimizer) else []
 
 
 def _shared(model: Any) -> List[Tuple[str, Any]]:
-    """(name, variable) of what ranks have in common: not their random generators."""
+    """(name, variable) of the state that ranks have in common: not their random generators."""
     optimizer = getattr(model, "optimizer", None)
     variables = getattr(optimizer, "variables", ())
     own = {id(each) for each in rank_variables(optimizer)}
@@ -490,8 +489,8 @@ def _array(variable: Any) -> np.ndarray:
 
 
 def checksum(model: Any) -> str:
-    """Of all trainable weights and the optimizer's state: the same on every rank.  Statistics
-    (batch normalisation) are each rank's own until average_statistics()."""
+    """A checksum of all trainable weights and the optimizer's state: equal on every rank. Statistics (batch
+    normalisation) differ between ranks until average_statistics()."""
     trainable = {id(each) for each in model.trainable_weights}
     other = {id(each) for each in model.weights} - trainable
     digest = hashlib.sha256()
@@ -502,7 +501,7 @@ def checksum(model: Any) -> str:
 
 
 def broadcast(model: Any, group: Any) -> None:
-    """Every rank gets the weights and the optimizer's state of rank 0."""
+    """Gives every rank the weights and the optimizer's state of rank 0."""
     if group is None or group.size == 1:
         return
     pairs = _shared(model)
@@ -535,8 +534,8 @@ def _assign(pairs: Sequence[Tuple[str, Any]], arrays: Sequence[np.ndarray], data
 
 
 def average_statistics(model: Any, group: Any) -> None:
-    """Weights that are not trained (the statistics of batch normalisation) become their mean
-    over all ranks, so that all validate and save the same model."""
+    """Replaces weights that are not trained (the statistics of batch normalisation) by their mean over all ranks,
+    so all ranks validate and save the same model."""
     if group is None or group.size == 1:
         return
     own = [each for each in model.non_trainable_weights if not _is_seed(each)]
@@ -551,7 +550,7 @@ def average_statistics(model: Any, group: Any) -> None:
 
 
 def _plain(results: Dict[str, Any]) -> Dict[str, Any]:
-    """Numbers as Python's, in dicts as Keras has them."""
+    """Python numbers, in dicts as in Keras."""
     plain: Dict[str, Any] = {}
     for name, value in results.items():
         if isinstance(value, dict):
@@ -579,9 +578,9 @@ def metric_variables(model: Any) -> List[Any]:
 
 
 def reduce_metrics(model: Any, distributed: Any) -> Dict[str, Any]:
-    """The metrics of what all ranks have seen since the last reset: their sums and counts are
-    added up, so that every sample weighs the same wherever it was.  Each rank keeps its own.
-    All ranks call it, and get the same."""
+    """The metrics over everything that all ranks have seen since the last reset: sums and counts are added up, so
+    every sample has the same weight on any rank. Each rank keeps its own state. All ranks call it, and get the
+    same result."""
     if distributed is None or distributed.size == 1:
         return _results(model)
     variables = metric_variables(model)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private parts of Keras that exact resume needs, all of them, in one place.
+"""All private parts of Keras that exact resume needs, in one place.
 
-Keras has no public way to begin in the middle of an epoch, nor to say in which order arrays are
-fed.  A running `fit` has both in its hands: a local variable `epoch_iterator`, whose
-`_enumerate_iterator()` hands out the steps of an epoch, and `model._initial_epoch`.  on_train_begin
-comes after the first was made and before the second is read: there `Fit` takes over.
+Keras has no public way to begin in the middle of an epoch, nor to set the order of arrays. A running `fit`
+controls both: a local variable `epoch_iterator`, whose `_enumerate_iterator()` yields the steps of an epoch,
+and `model._initial_epoch`. on_train_begin comes after the first was made and before the second is read: there
+`Fit` takes over.
 
-What is used, and what of Keras has it (tests/python/keras/test_callback.py says which of them a new
-Keras has lost):
+The parts that are used, and where Keras has them (tests/python/keras/test_callback.py says which of them a new
+Keras lacks):
 
     fit's locals epoch_iterator, callbacks, epochs, initial_epoch    backend/*/trainer.py
     EpochIterator._enumerate_iterator, ._get_iterator, .data_adapter,
@@ -26,14 +26,13 @@ import sys
 from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from determined.keras._which import backend, is_legacy, keras, tree
+from determined.keras._package import backend, is_legacy, keras, tree
 
 _COMPILED_STEP = "multi_step_on_iterator"
 
 
 def seeds(model: Any) -> List[Any]:
-    """The variables of generators that are none of the model's: that of the one which stands behind
-    keras.random, where it was made."""
+    """The variables of generators outside of the model: that of the generator behind keras.random, if it exists."""
     from keras.src.backend.common import global_state  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     generator = global_state.get_global_attribute("global_seed_generator")
@@ -41,7 +40,7 @@ def seeds(model: Any) -> List[Any]:
 
 
 def make_seed() -> None:
-    """Makes the generator behind keras.random, which else is there when somebody has drawn from it."""
+    """Creates the generator behind keras.random, which otherwise exists only after the first draw."""
     if is_legacy:
         return  # it has none
     from keras.src.random import seed_generator  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -50,7 +49,7 @@ def make_seed() -> None:
 
 
 def rates(optimizer: Any) -> List[Any]:
-    """The variable of a learning rate that is none of the optimizer's."""
+    """The variable of a learning rate that does not belong to the optimizer's variables."""
     from determined.keras import _compat_optimizer
 
     rate = _compat_optimizer.first_rate(optimizer)
@@ -58,7 +57,7 @@ def rates(optimizer: Any) -> List[Any]:
 
 
 def names_of_fit(model: Any, name: str) -> Dict[str, Any]:
-    """The locals of the fit() that drives a callback of this model, `name` among them."""
+    """The locals of the fit() that runs a callback of this model, `name` among them."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         names = frame.f_locals
@@ -66,13 +65,13 @@ def names_of_fit(model: Any, name: str) -> Dict[str, Any]:
             return names
         frame = frame.f_back
     raise RuntimeError(
-        "this callback is driven by nothing that looks like the fit() of "
+        "this callback was not called by the fit() of "
         f"{keras.__name__} {keras.__version__}: pass it to model.fit()"
     )
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """What went wrong in the user's code: Keras tells it in words of its own, several times over."""
+    """An error of the user's code: Keras reports it in its own words, several times."""
     while error.__context__ is not None:
         error = error.__context__
     return error
@@ -99,12 +98,12 @@ class Fit:
 
     @property
     def steps_per_epoch(self) -> Optional[int]:
-        """What the caller of fit asked for; None: an epoch is all of the data."""
+        """The caller's steps_per_epoch; None: an epoch is all of the data."""
         steps: Optional[int] = self.iterator.steps_per_epoch
         return steps
 
     def build(self) -> None:
-        """Makes every variable that training has: those of the optimizer and of metrics too."""
+        """Creates every variable of the training, also those of the optimizer and of metrics."""
         batch = self._first_batch()
         self.iterator.reset()
         if backend == "tensorflow":
@@ -115,7 +114,7 @@ class Fit:
         except Exception as error:
             if not self.model.run_eagerly:
                 raise _first_cause(error) from None
-            # Training may work without it; going on from a checkpoint does not.
+            # Training may work without it; resuming does not.
             self.why_not_built = error
 
     def _first_batch(self) -> Any:
@@ -124,7 +123,7 @@ class Fit:
             for batch in first:
                 return batch
             break
-        raise ValueError("the training data is empty: there is no batch in it")
+        raise ValueError("the training data is empty")
 
     def use_dataset(self, dataset: Any) -> None:
         """Feeds a tf.data.Dataset instead of the one that Keras made."""
@@ -132,7 +131,7 @@ class Fit:
         self.iterator._distributed_dataset = strategy.experimental_distribute_dataset(dataset)
 
     def use_batches(self, make: Callable[[], Iterator[Any]]) -> None:
-        """Feeds what `make` yields, as each backend wants it (not TensorFlow)."""
+        """Feeds the values of `make` in the form of each backend (not TensorFlow)."""
         from keras.src.trainers.data_adapters import data_adapter_utils as utils  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         names = {"jax": "get_jax_iterator", "torch": "get_torch_dataloader"}
@@ -140,7 +139,7 @@ class Fit:
         setattr(self.adapter, name, lambda: getattr(utils, name)(make()))
 
     def use_sequence(self, view: Any) -> None:
-        """Feeds another PyDataset, batch by batch as it has them, through the same workers."""
+        """Feeds another PyDataset, batch by batch, through the same workers."""
         self.adapter.py_dataset = view
         self.adapter.shuffle = False
         if self.adapter.enqueuer is not None:
@@ -148,15 +147,15 @@ class Fit:
             self.adapter.enqueuer.shuffle = False
 
     def forget_prepared(self) -> None:
-        """Workers keep what they have prepared when they are stopped, for the next epoch: the batches
-        that build() looked at would come twice."""
+        """When workers are stopped they keep their prepared batches for the next epoch: the batches that build()
+        read would come twice."""
         if self.adapter.enqueuer is not None:
             with self.adapter.enqueuer.ready_queue.mutex:
                 self.adapter.enqueuer.ready_queue.queue.clear()
 
     def end_workers(self) -> None:
-        """Training has left an epoch in the middle, and Keras its workers at their work: they would go on
-        making batches, lending out the program's generators, while the program does something else."""
+        """After training has left an epoch in the middle, Keras's workers would continue to make batches and use
+        the program's generators while the program does something else. This stops them."""
         if getattr(self.adapter, "enqueuer", None) is not None:
             self.adapter.enqueuer.stop()
 
@@ -168,8 +167,8 @@ class Fit:
     def take_over(
         self, prepare: Callable[[], None], steps: Callable[[], Iterator[Tuple[int, Iterator[Any]]]]
     ) -> None:
-        """Has `steps` hand out the steps of every epoch: their numbers, and where to read.  `prepare` is
-        called before workers begin with it."""
+        """Makes `steps` yield the steps of every epoch: their numbers, and where to read. `prepare` is called
+        before workers start."""
         iterator, stride = self.iterator, self.stride
 
         def enumerate_steps() -> Iterator[Tuple[int, int, Iterator[Any]]]:
@@ -183,13 +182,13 @@ class Fit:
         iterator._enumerate_iterator = enumerate_steps
 
     def expect(self, steps: int) -> None:
-        """So many were in each epoch before; here every epoch goes on until the data ends."""
+        """Every epoch goes on until the data ends, instead of the length of the epoch before."""
 
     # ---- the loop
 
     def begin_at(self, epoch: int) -> None:
-        """fit reads it right after on_train_begin.  What it does next takes it back, so that another fit() of
-        this model finds nothing of it, should this one fail."""
+        """fit reads it right after on_train_begin. The next step resets it, so another fit() of this model does
+        not find it if this one fails."""
         self.model._initial_epoch = epoch
         for occasion in ("on_epoch_begin", "on_train_end"):
             self._let_go_before(occasion)
@@ -204,18 +203,17 @@ class Fit:
         setattr(self.callbacks, occasion, let_go_first)
 
     def reorder(self, first: List[Any], last: Any) -> None:
-        """Has `last` called after all other callbacks, and `first` before them."""
+        """Calls `last` after all other callbacks, and `first` before them."""
         rest = [each for each in self.callbacks.callbacks if each is not last and each not in first]
         self.callbacks.callbacks = first + rest + [last]
 
     def leave_epoch_open(self) -> None:
-        """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
-        told of its end."""
+        """The epoch that fit is about to leave is not over: it is not validated, and callbacks do not get its end."""
         self.model._should_eval = lambda epoch, frequency: False
         self.callbacks.on_epoch_end = lambda epoch, logs=None: self.let_go()
 
     def let_go(self) -> None:
-        """The model, and the list of callbacks, are as they were before."""
+        """Restores the model and the list of callbacks."""
         self.model._initial_epoch = None
         vars(self.model).pop("_should_eval", None)
         for occasion in ("on_epoch_begin", "on_epoch_end", "on_train_end"):
@@ -223,24 +221,24 @@ class Fit:
 
 
 class Reset:
-    """Metrics begin anew, at once or with the next batch.
+    """Resets metrics, at once or with the next batch.
 
-    The first time in Keras's way; from then on, where all of them and the way are Keras's own, the variables get the
-    values they had then, which costs a tenth.  Where even that is too often, it is a part of the next training
-    step instead: fit() finds a train_function that does both."""
+    The first time it does so in Keras's way. After that, if all metrics and the method are Keras's own, the
+    variables get the values they had then, which costs a tenth. If even that is too slow, the reset becomes
+    part of the next training step: fit() finds a train_function that does both."""
 
-    _OFTEN = 10  # after fewer batches than these
+    _OFTEN = 10  # if windows have fewer batches
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._attributes = vars(model)  # past Keras's __setattr__, which looks for layers in everything
+        self._attributes = vars(model)  # bypasses Keras's __setattr__, which looks for layers in everything
         self._anew = self._train_anew
         self._values: List[Tuple[Any, Any]] = []  # of each variable
         self._step: Any = None  # Keras's, compiled once more
         self._is_due = False  # with the next batch
 
     def __call__(self) -> None:
-        """At once."""
+        """Resets the metrics at once."""
         if self._is_due:
             self._take_back()
         if not self._values:
@@ -251,7 +249,7 @@ class Reset:
             self._assign(resource=variable.handle, value=value)
 
     def after_window(self, batches: int) -> None:
-        """With the next batch, where windows are as short as this one."""
+        """Resets them with the next batch if windows are as short as this one, otherwise at once."""
         if batches >= self._OFTEN or self._step is None:
             self()
             return
@@ -259,7 +257,7 @@ class Reset:
         self._attributes["train_function"] = self._anew
 
     def settle(self) -> None:
-        """Somebody looks at the metrics before the next batch."""
+        """Call it before the metrics are read between two batches: resets them at once if a reset is due."""
         if self._is_due:
             self()
 
@@ -267,7 +265,7 @@ class Reset:
         self._take_back()
         try:
             return self._step(iterator)
-        except BaseException:  # most often there was no other batch
+        except BaseException:  # in most cases there was no other batch
             self()
             raise
 
@@ -293,8 +291,9 @@ class Reset:
 
 
 def _step_anew(model: Any, values: List[Tuple[Any, Any]]) -> Any:
-    """A training step of Keras's after which metrics hold this batch only; None: there is no such step.  Keras
-    unpacks what its compiled step gives outside of it, this one inside: it takes no longer than the plain one."""
+    """A training step of Keras after which metrics hold this batch only; None if there is no such step. Keras
+    unpacks the result of its compiled step outside of it, this one inside: it takes no longer than the plain
+    step."""
     import tensorflow as tf
 
     plain = model.train_function
@@ -314,16 +313,16 @@ def _step_anew(model: Any, values: List[Tuple[Any, Any]]) -> Any:
 
 
 def sync(model: Any) -> None:
-    """The variables hold what training has made of them."""
+    """The variables hold the trained values."""
     if backend == "jax":
         model.jax_state_sync()
 
 
-# ---- PyTorch draws from generators of its own, Keras's Dropout among others
+# ---- PyTorch's own generators, used for example by Keras's Dropout
 
 
 def torch_generators() -> List[Any]:
-    """The states of its generators, the processor's first; none with another backend."""
+    """The states of its generators, the processor's first; empty with another backend."""
     if backend != "torch":
         return []
     import torch  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -358,5 +357,5 @@ def torch_seeded(seed: int, epoch: int) -> Iterator[None]:
         torch.set_rng_state(before)
 
 
-if is_legacy:  # its fit() has nothing of this
+if is_legacy:  # its fit() has none of these
     from determined.keras._hooks_legacy import Fit, rates, seeds  # type: ignore[assignment]  # noqa: F811

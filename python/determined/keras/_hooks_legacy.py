@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What _hooks.py is to Keras 3, to its predecessor `tf_keras`: the same class over another fit().
+"""The same as _hooks.py for `tf_keras`, the predecessor of Keras 3: the same class over another fit().
 
-There a running fit() has a local `data_handler`, which hands out epochs, with an iterator for each,
-and the steps of the current epoch.  What is used of tf_keras:
+There a running fit() has a local `data_handler`, which yields epochs, with an iterator for each, and the steps
+of the current epoch. These parts of tf_keras are used:
 
     fit's locals data_handler, callbacks, epochs, initial_epoch, x, y, sample_weight, shuffle,
         class_weight, workers, use_multiprocessing, max_queue_size
@@ -11,8 +11,8 @@ and the steps of the current epoch.  What is used of tf_keras:
     Model.compiled_loss, .compiled_metrics, ._flatten_layers, ._should_eval; the adapters' _batch_size
     layers' ._random_generator._generator; optimizers' ._create_all_weights, ._get_hyper
 
-The order of arrays and sequences is ours (_feed.py): it is told of them by two classes that look
-like the adapters of Keras 3.
+_data_order.py gives the order of arrays and sequences; two classes here look like the adapters of Keras 3 to
+it.
 """
 import collections
 import concurrent.futures
@@ -24,13 +24,13 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 from determined.keras import _hooks
-from determined.keras._which import keras
+from determined.keras._package import keras
 
 Steps = Iterator[Tuple[int, Iterator[Any]]]
 
 
 def seeds(model: Any) -> List[Any]:
-    """The states of the layers' generators, which are no weights there."""
+    """The states of the layers' generators, which are not weights there."""
     found = []
     for layer in model._flatten_layers():
         generator = getattr(getattr(layer, "_random_generator", None), "_generator", None)
@@ -41,7 +41,7 @@ def seeds(model: Any) -> List[Any]:
 
 
 def rates(optimizer: Any) -> List[Any]:
-    """The learning rate, which can be set and is none of the optimizer's variables."""
+    """The learning rate, which can be set and does not belong to the optimizer's variables."""
     for rate in (getattr(optimizer, "_learning_rate", None), getattr(optimizer, "_hyper", {}).get("learning_rate")):
         if isinstance(rate, tf.Variable):
             return [rate]
@@ -49,10 +49,10 @@ def rates(optimizer: Any) -> List[Any]:
 
 
 class ArrayDataAdapter:
-    """Arrays, as Keras 3 has them."""
+    """Arrays, as in Keras 3."""
 
     def __init__(self, names: Any, adapter: Any) -> None:
-        # pieces that are None are left out, as Keras leaves them out
+        # parts that are None are left out, as in Keras
         whole = keras.utils.pack_x_y_sample_weight(names["x"], names["y"], names["sample_weight"])
         self._inputs = tf.nest.map_structure(_as_tensor, tf.__internal__.nest.list_to_tuple(whole))
         self._num_samples = int(tf.nest.flatten(self._inputs)[0].shape[0])
@@ -61,13 +61,13 @@ class ArrayDataAdapter:
 
 
 def _as_tensor(array: Any) -> Any:
-    """Keras makes its own type of whatever has a fraction."""
+    """Keras converts all floating-point arrays to its own type."""
     tensor = tf.convert_to_tensor(array)
     return tf.cast(tensor, keras.backend.floatx()) if tensor.dtype.is_floating else tensor
 
 
 class PyDatasetAdapter:
-    """A sequence with the workers that fit() was told of, as Keras 3 has it."""
+    """A sequence with the workers given to fit(), as in Keras 3."""
 
     enqueuer = None
 
@@ -95,14 +95,14 @@ class _Sequence:
         return self._sequence[index]
 
     def on_epoch_begin(self) -> None:
-        """There was none."""
+        """Does nothing: a sequence of tf_keras has no such method."""
 
     def on_epoch_end(self) -> None:
         self._sequence.on_epoch_end()
 
 
 class _Iterator:
-    """What of Keras 3's iterator over epochs others look at."""
+    """The part of Keras 3's epoch iterator that other modules read."""
 
     def __init__(self, handler: Any) -> None:
         self._num_batches = handler._inferred_steps
@@ -138,18 +138,18 @@ class Fit:
         return None if steps == -1 else steps
 
     def build(self) -> None:
-        """Makes every variable that training has: those of the optimizer and of metrics too."""
+        """Creates every variable of the training, also those of the optimizer and of metrics."""
         if type(self._handler._adapter).__name__ == "GeneratorDataAdapter":
             self._keep_first()
         for found in self._dataset:
             batch = tf.nest.map_structure(lambda x: self._strategy.experimental_local_results(x)[0], found)
             break
         else:
-            raise ValueError("the training data is empty: there is no batch in it")
+            raise ValueError("the training data is empty")
         try:
             self._build(batch)
         except Exception as error:
-            # Training works without it; going on from a checkpoint does not.
+            # Training works without it; resuming does not.
             self.why_not_built = error
         _warn_of_unsaved(self.model)
 
@@ -168,7 +168,7 @@ class Fit:
             metrics.build(predicted, y)
 
     def _keep_first(self) -> None:
-        """A generator gives each batch once: the first, which build() looks at, comes again."""
+        """A generator yields each batch once: the first, which build() read, is yielded again."""
         once = iter(self._dataset)
         first = list(itertools.islice(once, 1))
         whole = itertools.chain(first, once)
@@ -184,7 +184,7 @@ class Fit:
         self._dataset = self._strategy.experimental_distribute_dataset(dataset)
 
     def use_sequence(self, view: Any) -> None:
-        """Feeds another sequence, batch by batch as it has them, through as many workers."""
+        """Feeds another sequence, batch by batch, through as many workers."""
         signature = self._handler._adapter.get_dataset().element_spec
         standard = self._handler._adapter._standardize_batch
 
@@ -200,18 +200,18 @@ class Fit:
     _view: Any = None
 
     def forget_prepared(self) -> None:
-        """Nothing is prepared beyond an epoch."""
+        """Does nothing: nothing is prepared beyond an epoch."""
 
     def end_workers(self) -> None:
-        """They end with the epoch's iterator."""
+        """Does nothing: workers end with the epoch's iterator."""
 
     def open_iterator(self) -> Iterator[Any]:
         """A new pass over the data."""
         return iter(self._dataset)
 
     def take_over(self, prepare: Callable[[], None], steps: Callable[[], Steps]) -> None:
-        """Has `steps` hand out the steps of every epoch: their numbers, and where to read.  `prepare` is
-        called before."""
+        """Makes `steps` yield the steps of every epoch: their numbers, and where to read. `prepare` is called
+        before."""
         handler = self._handler
         current: List[Any] = []
 
@@ -241,7 +241,7 @@ class Fit:
         handler.steps = each_step
 
     def expect(self, steps: int) -> None:
-        """So many were in each epoch before: the first is counted, the others end after as many."""
+        """Counts the steps of the first epoch; the others end after as many."""
         self._handler._inferred_steps = steps
 
     @property
@@ -255,24 +255,23 @@ class Fit:
         self._begin = epoch
 
     def reorder(self, first: List[Any], last: Any) -> None:
-        """Has `last` called after all other callbacks, and `first` before them."""
+        """Calls `last` after all other callbacks, and `first` before them."""
         rest = [each for each in self.callbacks.callbacks if each is not last and each not in first]
         self.callbacks.callbacks = first + rest + [last]
 
     def leave_epoch_open(self) -> None:
-        """The epoch that fit is about to leave is not over: nothing validates it, and no callback is
-        told of its end."""
+        """The epoch that fit is about to leave is not over: it is not validated, and callbacks do not get its end."""
         vars(self.model)["_should_eval"] = lambda epoch, frequency: False
         self.callbacks.on_epoch_end = lambda epoch, logs=None: self.let_go()
 
     def let_go(self) -> None:
-        """The model, and the list of callbacks, are as they were before."""
+        """Restores the model and the list of callbacks."""
         vars(self.model).pop("_should_eval", None)
         vars(self.callbacks).pop("on_epoch_end", None)
 
 
 def _warn_of_unsaved(model: Any) -> None:
-    """Layers that were made before this package was imported draw from where nobody can look."""
+    """Layers that were made before this package was imported have generators whose state cannot be read."""
     drawing = [
         layer.name
         for layer in model._flatten_layers()

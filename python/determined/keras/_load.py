@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models out of checkpoints, with no code of the model at hand."""
+"""Whole models from checkpoints, without the code of the model.
+
+The checkpoint's folder is found in the trial's own storage, or through the master in the storage of its experiment
+(_checkpoints.py); that storage is read by a second context (DET_INIT_APART).
+"""
 from typing import Any, Dict, Optional, Union
 
 from determined import core
@@ -16,9 +20,9 @@ def load_model_from_checkpoint(
 ) -> Any:
     """The compiled model of a checkpoint, with its weights and the state of its optimizer.
 
-    `which` is a checkpoint's uuid, or the id of a trial: of that the checkpoint with the best
-    validation, else the latest.  Classes of the model's that are not Keras's own must be imported
-    (and registered: keras.saving.register_keras_serializable), or be given as `custom_objects`.
+    `which` is a checkpoint's uuid, or the id of a trial: then it is the checkpoint with the best validation,
+    else the latest. Classes of the model that are not Keras's own must be imported (and registered:
+    keras.saving.register_keras_serializable), or be given as `custom_objects`.
     """
     from determined.keras import _state
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training as the platform wants it, inside an ordinary model.fit().
 
-Keras trains; `Loop`, one of its callbacks, asks libdet's trainer after every batch what is due
-(det/trainer.h) and does it: report, validate, save, stop.  What is due at the last batch of an epoch
-waits for on_epoch_end, after Keras's own validation; in the middle of an epoch it is done at once.
+Keras trains. `Loop`, one of its callbacks, asks libdet's trainer after every batch what is due (det/trainer.h)
+and does it: report, validate, save, stop. At the last batch of an epoch this waits for on_epoch_end, after
+Keras's own validation; in the middle of an epoch it is done at once.
 
-A training that stops in the middle of an epoch leaves it open: nothing validates it and no callback
-hears of its end, because the training that goes on from the checkpoint will come to it.
+A training that stops in the middle of an epoch leaves it open: it is not validated and callbacks do not get its
+end, because the resumed training will finish it.
 
-The Loop is last among the callbacks, so that what they do at a boundary is in its checkpoint.
-_hooks.py says how it takes fit's data over, _feed.py in which order that comes, _saving.py what a
-checkpoint holds and how training goes on from it.  With several ranks every one runs the same fit: they save together, rank 0 tells at
-each boundary whether to stop, and where a callback of one rank has had enough, all stop with it.
+The Loop is last among the callbacks, so its checkpoint contains what they did at a boundary. _hooks.py says how
+it takes over fit's data, _data_order.py gives the order, _saving.py says what a checkpoint holds and how
+training resumes from it. With several ranks each runs the same fit: they save together, rank 0 says at each
+boundary whether to stop, and if a callback of one rank stops the training, all ranks stop.
 """
 import json
 import logging
@@ -22,13 +22,13 @@ from typing import Any, Callable, Dict, List, Optional, Union
 import determined as det
 from determined import _det, core
 from determined._trial import CONTINUE_ID, in_words
-from determined.keras import _feed, _hooks, _state
+from determined.keras import _data_order, _hooks, _state
+from determined.keras._package import keras
 from determined.keras._saving import Saving
-from determined.keras._which import keras
 
 logger = logging.getLogger("determined.keras")
 
-_TOLD_STEP = 0.01  # progress that is worth a report
+_TOLD_STEP = 0.01  # smaller changes of the progress are not reported
 _OCCASIONS = ("on_train_workload_begin", "on_train_workload_end", "on_checkpoint_end")  # more than Keras has
 _UNITS = {det.Batches: 1, det.Records: 2, det.Epochs: 3}
 
@@ -44,21 +44,21 @@ _BATCHES = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_
 
 
 def _may_stop_alone(callback: Any) -> bool:
-    """Whether a callback sees batches, and so may end an epoch on its own rank only (TerminateOnNaN does).
-    One that has `is_agreed` does it everywhere, or nowhere."""
+    """Whether a callback sees batches, and so may end an epoch on its own rank only (as TerminateOnNaN does). A
+    callback with `is_agreed` ends it on all ranks or on none."""
     plain = keras.callbacks.Callback
     methods = [(getattr(getattr(callback, name), "__func__", None), getattr(plain, name)) for name in _BATCHES]
     return not getattr(callback, "is_agreed", False) and any(own is not given for own, given in methods)
 
 
 def _plain(logs: Logs) -> Logs:
-    """The metrics of training among what Keras tells at the end of an epoch."""
+    """The metrics of training among Keras's logs at the end of an epoch."""
     return {name: float(value) for name, value in logs.items() if not name.startswith("val_")}
 
 
 class _Front(keras.callbacks.Callback):  # type: ignore[misc]
-    """First among the callbacks of several ranks: gives all of them the metrics of all ranks, so that
-    they come to the same conclusions."""
+    """First among the callbacks of several ranks: gives all of them the metrics of all ranks, so they decide the
+    same."""
 
     def __init__(self, loop: "Loop") -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
         self._validated: Logs = {}
 
     def on_test_begin(self, logs: Optional[Logs] = None) -> None:
-        if not self._loop._in_validation:  # Keras's own begins the metrics anew at the end of an epoch
+        if not self._loop._in_validation:  # Keras's own resets the metrics at the end of an epoch
             self._trained = self._loop.reduce()
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
@@ -84,9 +84,9 @@ class _Front(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class ValidationFreq(List[int]):
-    """The epochs after which model.fit() validates, as its argument validation_freq: those of the Loop.
+    """The argument validation_freq of model.fit(): the Loop decides after which epochs it validates.
 
-    Keras asks `epoch in validation_freq`, of lists only; this one is empty, and answers."""
+    Keras evaluates `epoch in validation_freq`, and only for lists. So this is an empty list that asks the Loop."""
 
     def __init__(self, loop: Callable[[], Optional["Loop"]]) -> None:
         super().__init__()
@@ -123,22 +123,22 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         saves: bool = True,
         logs: bool = False,
     ) -> None:
-        """Lengths are det.Epochs, det.Batches or det.Records; None: fit's own epochs, no period, a
-        report every 100 batches.
+        """Lengths are det.Epochs, det.Batches or det.Records; None: fit's own epochs, no period, a report every
+        100 batches.
 
-        configured       what the experiment's configuration says comes before the arguments
-        checkpoint       the storage id to begin from
-        continue_id      with the one that the checkpoint was saved with training goes on where it was;
-                         with another only the weights are taken
-        validate         validates in the middle of an epoch; None: only Keras does, at its end
-        validation_name  how validation metrics are called
-        windows          metrics begin anew after each report; else they run over the epoch
-        shard            each rank trains its part of the batches, and metrics are those of all
-        counts           reports have `batches` and `epochs`, too
-        seed             of the order; None: the trial's
-        save_model, load_model   (model, path, distributed): save and load the weights instead of us
-        saves            False: somebody else saves
-        logs             metrics are also in the program's log, where Keras shows no progress
+          configured       the experiment's configuration takes precedence over the arguments
+          checkpoint       the storage id to begin from
+          continue_id      if the checkpoint was saved with the same id, training resumes where it was;
+                           otherwise only the weights are taken
+          validate         validates in the middle of an epoch; None: only Keras does, at its end
+          validation_name  the name of validation metrics
+          windows          metrics are reset after each report; else they run over the epoch
+          shard            each rank trains its part of the batches, and metrics are those of all
+          counts           reports have `batches` and `epochs`, too
+          seed             of the order; None: the trial's
+          save_model, load_model   (model, path, distributed): save and load the weights instead of us
+          saves            False: the caller saves checkpoints
+          logs             metrics are also in the program's log, if Keras shows no progress
         """
         super().__init__()
         self.core = core_context
@@ -166,19 +166,19 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._reset()
 
     def _reset(self) -> None:
-        self._due = 0  # at the end of this epoch
-        self._has_validated = False  # the state as it is now
-        self._is_saved = False  # the same
+        self._due = 0  # what is due at the end of this epoch
+        self._has_validated = False  # the current state
+        self._is_saved = False  # the current state
         self._is_stopped = False  # by us
-        self._is_complete = False  # nothing is left to be trained
-        self._in_validation = False  # of ours
-        self._worth_telling = 0.0  # of the progress
-        self._heard: Dict[str, List[Any]] = {each: [] for each in _OCCASIONS}  # who wants to know of it
-        self._window: Optional[List[Any]] = None  # metrics, where a window goes on in the next epoch
+        self._is_complete = False  # nothing is left to train
+        self._in_validation = False  # our own, not that of Keras
+        self._worth_telling = 0.0  # the next progress to report
+        self._heard: Dict[str, List[Any]] = {each: [] for each in _OCCASIONS}  # callbacks by the event they handle
+        self._window: Optional[List[Any]] = None  # metrics, if a window continues in the next epoch
         self._is_window_new = True
-        self._reported = 0  # batches, when a window ended last
+        self._reported = 0  # batches at the end of the last window
         self._is_cut = False
-        self._asks = False  # all ranks after every batch whether it is to be the last
+        self._asks = False  # all ranks agree after every batch whether it is the last
         self._owed = 0  # what was due when training had to stop
         self.epoch_means: Logs = {}
 
@@ -205,7 +205,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return self._fit.stride if self._fit else 1
 
     def callback_list(self) -> Any:
-        """All callbacks, as model.evaluate(callbacks=...) takes them during training."""
+        """All callbacks, for model.evaluate(callbacks=...) during training."""
         assert self._fit is not None
         return self._fit.callbacks
 
@@ -214,7 +214,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         self._is_complete = True
 
     def is_validated(self, epoch: int) -> bool:
-        """After this epoch, counted from 1, which has just been trained: the platform wants to know."""
+        """Whether the platform wants a validation after this epoch, counted from 1, which has just been trained."""
         return bool(self._due & _det.VALIDATE)
 
     # ---- beginning
@@ -222,13 +222,13 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_begin(self, logs: Optional[Logs] = None) -> None:
         if self._trainer is not None:
             raise RuntimeError(
-                "fit() was called a second time with the same callback: one training is one fit(); "
+                "fit() was called a second time with the same callback: one callback serves one fit(); "
                 "make another callback, or train longer in one"
             )
         self._set_status("restoring" if self._checkpoint else "training")
         self._fit = fit = _hooks.Fit(self.model)
         fit.build()
-        self._feed = _feed.make(fit, self._seed, self._part())
+        self._feed = _data_order.make(fit, self._seed, self._part())
         self._trainer = self._make_trainer(fit, self._feed)
         self._saving = Saving(self.core, fit, self._trainer, self._siblings, self._save_model, self._load_model)
         self._reset_metrics = _hooks.Reset(self.model)
@@ -259,7 +259,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     def _go_on_from(self, checkpoint: str) -> None:
         memory = self._saving.restore(checkpoint, self.continue_id)
         if memory is not None:
-            # a training that had enough before its time trains no more, unless it is to be longer
+            # a training that stopped early does not continue, unless its length was changed
             self._is_complete = memory["complete"] == self._goal()
             self._is_saved = True
 
@@ -269,10 +269,10 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
         _distribute.broadcast(self.model, self.distributed)
 
-    def _part(self) -> _feed.Part:
+    def _part(self) -> _data_order.Part:
         return (self.distributed.rank, self.distributed.size) if self._is_sharded else (0, 1)
 
-    def _make_trainer(self, fit: _hooks.Fit, feed: _feed.Feed) -> Any:
+    def _make_trainer(self, fit: _hooks.Fit, feed: _data_order.Feed) -> Any:
         options = dict(self._options, batches_per_epoch=feed.batches or 0)
         if options["max_length"] is None:
             options["max_length"] = (3, max(fit.epochs - fit.first_epoch, 1))
@@ -286,7 +286,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _first_epoch(self, fit: _hooks.Fit) -> int:
         if self._is_complete:
-            return fit.epochs  # there is none
+            return fit.epochs  # no epoch is left
         return fit.first_epoch + self.epochs
 
     # ---- boundaries
@@ -303,17 +303,17 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._catch_up()
 
     def _agree(self) -> None:
-        """Where a callback of one rank has had enough, all ranks have; all of them ask."""
+        """If a callback of one rank stops the training, all ranks stop; all of them ask."""
         if self._is_sharded:
             self.model.stop_training = any(self.distributed.allgather(bool(self.model.stop_training)))
 
     def _catch_up(self) -> None:
-        """Validates what there was no time for when the platform wanted the slots back."""
+        """Runs the validation that was skipped when the platform wanted the slots back."""
         due, self._owed = self._owed, 0
         if due & _det.REPORT:
             self._report_training(_plain(self.model.get_metrics_result()), False)
         self._run_validation()
-        if self.model.stop_training:  # a callback has had enough
+        if self.model.stop_training:  # a callback has stopped the training
             self._is_complete = True
             if self._saves:
                 self.save()
@@ -337,18 +337,18 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         due = self._trainer.batch_end(fit.stride)
         if self._asks:
             self._agree()
-        model = fit.model  # the Callback's own property brings it up to date, with JAX after every batch
-        self._is_cut = model.stop_training  # by a callback: fit leaves the epoch here
+        model = fit.model  # the Callback's own property updates it, with JAX after every batch
+        self._is_cut = model.stop_training  # stopped by a callback: fit leaves the epoch here
         if self._is_complete:
             due |= _det.STOP | _det.CHECKPOINT
         if due & _det.EPOCH_END:
-            if due & _det.STOP:  # what this epoch's history is to hold cannot wait until training goes on
+            if due & _det.STOP:  # the history of this epoch cannot wait until training resumes
                 due |= self._trainer.begin()
             self._due = due
             self._leave_window_open(due)
         elif due:
             self._act(due, logs or {})
-            if model.stop_training:  # Keras looks at the metrics
+            if model.stop_training:  # Keras reads the metrics
                 self._reset_metrics.settle()
 
     def on_epoch_end(self, epoch: int, logs: Optional[Logs] = None) -> None:
@@ -359,7 +359,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             due |= _det.VALIDATE | _det.REPORT if self._is_cut else self._trainer.epoch_end()
             self._leave_window_open(due)
         self._agree()
-        if self.model.stop_training:  # a callback has had enough
+        if self.model.stop_training:  # a callback has stopped the training
             self._is_complete = True
         if self._is_complete:
             due |= _det.STOP | (0 if self._is_saved else _det.CHECKPOINT)
@@ -370,14 +370,14 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             self._report_training(logs, epoch_ends)
         if due & _det.VALIDATE and not self._has_validated and self._validate is not None:
             due |= self._run_validation()
-            if self.model.stop_training and not epoch_ends:  # a callback has had enough
+            if self.model.stop_training and not epoch_ends:  # a callback has stopped the training
                 self._is_complete = True
                 due |= _det.STOP | _det.CHECKPOINT
         elif epoch_ends:
             due |= self._verdict
         self._verdict = 0
         if epoch_ends:
-            if self.distributed.size > 1:  # each may have validated something else
+            if self.distributed.size > 1:  # each rank may have validated other data
                 due = self.distributed.broadcast(due)
             self._begin_metrics()
         if due & _det.CHECKPOINT and self._saves and not self._is_saved:
@@ -385,17 +385,17 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if due & _det.STOP:
             self._stop(epoch_ends)
 
-    _verdict = 0  # what the trainer said of the last validation
+    _verdict = 0  # the trainer's answer to the last validation
 
     def _leave_window_open(self, due: int) -> None:
-        """At the end of an epoch, before its validation and the next epoch empty the metrics."""
+        """At the end of an epoch, before its validation and the next epoch reset the metrics."""
         if self._windows and not due & _det.REPORT:
             _hooks.sync(self.model)
             entries = _state.snapshot(self.model, (_state.METRIC,))
             self._window = [(kind, path, array.copy()) for kind, path, array in entries]
 
     def _begin_metrics(self) -> None:
-        """The metrics as the next epoch begins with them, and as a checkpoint has them."""
+        """The metrics at the beginning of the next epoch, as in a checkpoint."""
         self._reset_metrics()
         if self._window is not None:
             _state.restore(self.model, self._window, (_state.METRIC,))
@@ -420,13 +420,13 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     # ---- reports
 
     def reduce(self) -> Logs:
-        """The metrics as they are now, over all ranks."""
+        """The current metrics, over all ranks."""
         from determined.keras import _distribute
 
         return _distribute.reduce_metrics(self.model, self.distributed)
 
     def _most(self) -> int:
-        """How many batches the window that begins now has, at the most."""
+        """The maximum number of batches of the window that begins now."""
         unit = int(self._config.get("scheduling_unit") or 100)
         most = unit - self.batches % unit
         length = (self._config.get("searcher") or {}).get("max_length")
@@ -435,7 +435,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         return most
 
     def _tell(self, occasion: str, *what: Any) -> None:
-        """Callbacks that know of more occasions than Keras has (determined.keras.callbacks)."""
+        """Callbacks with more events than Keras has (determined.keras.callbacks)."""
         for each in self._heard[occasion]:
             getattr(each, occasion)(*what)
 
@@ -473,7 +473,7 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
         if self._is_sharded and self._trainer is not None:
             from determined.keras import _distribute
 
-            _distribute.average_statistics(self.model, self.distributed)  # all validate the same model
+            _distribute.average_statistics(self.model, self.distributed)  # all ranks validate the same model
 
     def on_test_end(self, logs: Optional[Logs] = None) -> None:
         """A validation has ended: Keras's own at the end of an epoch, or ours."""
@@ -502,12 +502,12 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
             metrics[name] = metrics[other]
             return metrics[name]
         raise ValueError(
-            f"the searcher's metric '{name}' is not among what validation gives: "
-            f"{', '.join(sorted(metrics)) or 'nothing'}; name one of these in searcher.metric"
+            f"the searcher's metric '{name}' is not among the validation metrics: "
+            f"{', '.join(sorted(metrics)) or 'none'}; name one of these in searcher.metric"
         )
 
     def _run_validation(self) -> int:
-        """In the middle of an epoch: the metrics of training go on afterwards where they were."""
+        """In the middle of an epoch: the metrics of training continue afterwards."""
         assert self._validate is not None
         self._reset_metrics.settle()
         _hooks.sync(self.model)
@@ -531,24 +531,24 @@ class Loop(keras.callbacks.Callback):  # type: ignore[misc]
     # ---- checkpoints
 
     def _siblings(self) -> List[Any]:
-        """The other callbacks that may have something to remember."""
+        """The other callbacks, which may have state."""
         callbacks = self._fit.callbacks.callbacks if self._fit else []
         left_out = (Loop, _Front, keras.callbacks.ProgbarLogger)
         return [each for each in callbacks if not isinstance(each, left_out)]
 
     def _goal(self) -> Any:
-        """How long the training is to be."""
+        """The configured length of the training."""
         assert self._fit is not None
         length = self._options["max_length"]
         return [length and list(length), self._fit.epochs, (self._config.get("searcher") or {}).get("max_length")]
 
     def _files(self) -> Dict[str, Any]:
-        """What this rank has to put into a checkpoint."""
+        """This rank's part of a checkpoint."""
         self._reset_metrics.settle()
         return self._saving.files(self.continue_id, self._goal() if self._is_complete else None)
 
     def save(self) -> str:
-        """Saves a checkpoint of the state as it is now and returns its storage id; every rank calls it."""
+        """Saves a checkpoint of the current state and returns its storage id; every rank calls it."""
         self._set_status("checkpointing")
         self._trainer.saved()
         files = self._files()

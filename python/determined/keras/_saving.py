@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints of a training: what each rank puts into one, and how another training goes on from it.
+"""The checkpoints of a training: what each rank puts into one, and how a training resumes from it.
 
-    loop.json        the trainer's place (libdet's), the callbacks' state, Python's and NumPy's generators
+    loop.json        the trainer's position (libdet's), the callbacks' state, Python's and NumPy's generators
     variables.*      weights, optimizer, metrics, seeds: by name (_state.py)
-    continue_id      which training it is
-    rank-N-...       the same of the other ranks, less what all have alike
-    model.json ...   the model's architecture, where it can be told
+    continue_id      which training it belongs to
+    rank-N-...       the same for the other ranks, without the common part
+    model.json ...   the model's architecture, if it can be serialised
 
-Weights, optimizer and seeds are put back before the first epoch; callbacks and metrics in it, because fit()
-and the callbacks themselves begin anew between."""
+Weights, optimizer and seeds are restored before the first epoch; callbacks and metrics during it, because fit()
+and the callbacks themselves reset them in between."""
 import json
 import logging
 import os
@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from determined import core
 from determined._trial import CONTINUE_ID, rank_name
-from determined.keras import _feed, _hooks, _state
+from determined.keras import _data_order, _hooks, _state
 
 logger = logging.getLogger("determined.keras")
 
@@ -25,10 +25,10 @@ LOOP = "loop.json"
 
 
 class Saving:
-    """What a training saves, and goes on from.
+    """What a training saves, and resumes from.
 
-    siblings                 gives the callbacks that may have something to remember
-    save_model, load_model   (model, path, distributed): of the weights, instead of us; or None"""
+      siblings                 returns the callbacks that may have state
+      save_model, load_model   (model, path, distributed): for the weights, instead of us; or None"""
 
     def __init__(
         self,
@@ -50,7 +50,8 @@ class Saving:
     # ---- saving
 
     def remember_callbacks(self) -> bool:
-        """As they are when training begins: only what has changed by then is saved.  False: it was done."""
+        """Remembers the callbacks as training begins: only changed attributes are saved. False: it was done
+        before."""
         if self._before:
             return False
         self._before = {id(each): _state.remember(each) for each in self._siblings()}
@@ -64,12 +65,12 @@ class Saving:
                 [type(each).__name__, _state.callback_state(each, self._before.get(id(each), {}), arrays)]
                 for each in self._siblings()
             ],
-            "generators": _state.pack(_feed.generators(), arrays),
+            "generators": _state.pack(_data_order.generators(), arrays),
         }
 
     def files(self, continue_id: Any, complete: Any) -> Dict[str, Any]:
-        """What this rank has to put into a checkpoint, by name.  `complete` is the length of a training that has come to
-        its end, else None."""
+        """This rank's part of a checkpoint, by name. `complete` is the length of a training that has ended, else
+        None."""
         _hooks.sync(self._model)
         rank = self._distributed.rank
         blobs: List[Any] = []
@@ -93,10 +94,10 @@ class Saving:
                 files[_state.MODEL] = whole
         return files
 
-    # ---- going on
+    # ---- resuming
 
     def restore(self, storage_id: str, continue_id: Any) -> Optional[Dict[str, Any]]:
-        """Puts back what a checkpoint has.  What it tells of its training, where that is this one; None: only the
+        """Restores a checkpoint. Returns its description of the training if it belongs to this one; None: only the
         weights were taken."""
         if self._fit.why_not_built is not None:
             raise RuntimeError(
@@ -115,7 +116,7 @@ class Saving:
         path = os.path.join(folder, LOOP)
         if not os.path.exists(path) and self._load_model is not None:
             self._load_model(self._model, folder, self._distributed)
-            logger.info("beginning with the weights of the checkpoint; it is another program's")
+            logger.info("beginning with the weights of the checkpoint; it was saved by another program")
             return None, []
         if not os.path.exists(path):
             raise ValueError(
@@ -132,12 +133,12 @@ class Saving:
         with open(os.path.join(folder, CONTINUE_ID), encoding="utf-8") as file:
             continue_id = json.load(file)
         if continue_id != wanted or continue_id is None:
-            logger.info("beginning with the weights of the checkpoint; it is of another training")
+            logger.info("beginning with the weights of the checkpoint; it belongs to another training")
             return None, []
         return self._read_own(folder, memory, entries) if rank else (memory, entries)
 
     def _read_own(self, folder: str, memory: Any, entries: List[Any]) -> Any:
-        """What belongs to this rank, where the checkpoint is of as many ranks."""
+        """This rank's part, if the checkpoint has the same number of ranks."""
         own = os.path.join(folder, rank_name(LOOP, self._distributed.rank))
         if not os.path.exists(own):
             return memory, entries
@@ -150,7 +151,7 @@ class Saving:
         return memory, [each for each in entries if each[0] == _state.OPTIMIZER] + mine
 
     def _make_seeds(self, entries: List[Any]) -> None:
-        """A generator of Keras's that was made while training is none of a new model's."""
+        """A new model lacks the generators that Keras created during training."""
         saved = [kind for kind, _, _ in entries].count(_state.SEED)
         present = [kind for kind, _, _ in _state.variables_of(self._model)].count(_state.SEED)
         if saved == present + 1:
@@ -161,10 +162,10 @@ class Saving:
         _state.restore(self._model, entries, (_state.OPTIMIZER, _state.SEED, _state.RATE, _state.SUM))
         self._trainer.load(memory["trainer"])
         self._restored, self._restored_arrays = memory, entries
-        logger.info("going on after %d batches, %d epochs", self._trainer.batches(), self._trainer.epochs())
+        logger.info("continuing after %d batches, %d epochs", self._trainer.batches(), self._trainer.epochs())
 
     def restore_callbacks(self) -> None:
-        """Also metrics and generators: in the first epoch.  Does nothing where nothing is left to be put back."""
+        """Also restores metrics and generators, in the first epoch. Does nothing if nothing is left to restore."""
         memory, self._restored = self._restored, None
         if memory is None:
             return
@@ -178,5 +179,5 @@ class Saving:
                     siblings.remove(each)
                     break
         _state.restore(self._model, self._restored_arrays, (_state.METRIC,))
-        _feed.restore_generators(_state.unpack(memory["generators"], blobs))
+        _data_order.restore_generators(_state.unpack(memory["generators"], blobs))
         self._restored_arrays = []

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training's state as bytes, and back.
+"""The state of a training as bytes, and back.
 
-What decides how a training goes on lies in three places: in variables (weights, the
-optimizer's, those of random generators and of metrics), in attributes of callbacks, and in the
-generators of Python and NumPy.  Here all of it becomes a list of arrays and a tree of plain
-values, which a checkpoint holds as
+The course of a training depends on three places: variables (weights, the optimizer's, those of random
+generators and of metrics), attributes of callbacks, and the generators of Python and NumPy. Here all of it
+becomes a list of arrays and a tree of plain values, which a checkpoint holds as
 
-    variables.json   what lies where: kind, path, type, shape, offset
-    variables.bin    the arrays, one behind the other
+    variables.json   the index: kind, path, type, shape, offset
+    variables.bin    the arrays, one after the other
     loop.json        everything else
 
-without times, ids or addresses, so that equal states are equal bytes; and without pickle, so
-that reading a checkpoint runs nobody's code.
+without times, ids or addresses, so equal states are equal bytes; and without pickle, so reading a checkpoint
+runs no foreign code.
 """
 import base64
 import collections
@@ -24,7 +23,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 import numpy as np
 
 from determined.keras import _distribute, _hooks
-from determined.keras._which import backend, is_legacy, keras
+from determined.keras._package import backend, is_legacy, keras
 
 logger = logging.getLogger("determined.keras")
 
@@ -32,8 +31,8 @@ VARIABLES = "variables.json"
 ARRAYS = "variables.bin"
 MODEL = "model.json"
 
-# Kinds of variables.  Those of the first two are the same on all ranks of a training; what is
-# left belongs to each.
+# Kinds of variables. The first two are equal on all ranks of a training; the others
+# belong to each rank.
 TRAINABLE, OPTIMIZER, OTHER, SEED, METRIC, CALLBACK, RATE, SUM = (
     "trainable",
     "optimizer",
@@ -93,7 +92,7 @@ def _numpy(variable: Any) -> np.ndarray:
 
 
 def snapshot(model: Any, kinds: Iterable[str]) -> List[Entry]:
-    """The values of the variables as they are now; not copied where that can be avoided."""
+    """The current values of the variables; not copied if that can be avoided."""
     wanted = set(kinds)
     return [(kind, path, _numpy(each)) for kind, path, each in variables_of(model) if kind in wanted]
 
@@ -114,26 +113,25 @@ _WHAT = {
 
 
 def _check(kind: str, saved: List[Entry], present: List[Entry]) -> None:
-    """Says which layer it is, where a checkpoint is another model's."""
+    """Names the layer, if a checkpoint belongs to another model."""
     what = _WHAT[kind]
     for (_, old, array), (_, new, variable) in zip(saved, present):
         if tuple(array.shape) != tuple(variable.shape):
             raise ValueError(
-                f"the checkpoint is of another model: its {what} '{old}' is {_shape(array.shape)}, "
+                f"the checkpoint belongs to another model: its {what} '{old}' is {_shape(array.shape)}, "
                 f"the model's '{new}' is {_shape(variable.shape)}"
             )
     if len(saved) != len(present):
         more, less = ("checkpoint", "model") if len(saved) > len(present) else ("model", "checkpoint")
         first = (saved if len(saved) > len(present) else present)[min(len(saved), len(present))]
         raise ValueError(
-            f"the checkpoint is of another model: the {more} has a {what} '{first[1]}', the {less} "
+            f"the checkpoint belongs to another model: the {more} has a {what} '{first[1]}', the {less} "
             f"does not ({len(saved)} in the checkpoint, {len(present)} in the model)"
         )
 
 
 def restore(model: Any, entries: List[Entry], kinds: Iterable[str]) -> None:
-    """Gives the variables of these kinds the values they had; all or, where the checkpoint is
-    another model's, none."""
+    """Restores the variables of these kinds: all, or none if the checkpoint belongs to another model."""
     pairs = []
     present_of = variables_of(model)
     for kind in kinds:
@@ -178,11 +176,11 @@ def encode(entries: List[Entry]) -> Tuple[bytes, bytearray]:
 
 
 def decode(folder: str, table: str = VARIABLES, arrays: str = ARRAYS) -> List[Entry]:
-    """What encode() made, from a folder; the arrays are read when they are looked at."""
+    """Reads what encode() wrote into a folder; the arrays are read when they are used."""
     with open(os.path.join(folder, table), encoding="utf-8") as file:
         rows = json.load(file)
     path = os.path.join(folder, arrays)
-    if not os.path.getsize(path):  # nothing can be mapped
+    if not os.path.getsize(path):  # an empty file cannot be mapped
         return [(kind, name, np.zeros(shape, _type_of(dtype))) for kind, name, dtype, shape, _ in rows]
     data = np.memmap(path, np.uint8, "r")
     entries = []
@@ -197,7 +195,7 @@ def decode(folder: str, table: str = VARIABLES, arrays: str = ARRAYS) -> List[En
 
 
 def pack(value: Any, blobs: List[Entry]) -> Any:
-    """A value as JSON has it; arrays go into `blobs`.  TypeError: it is of no plain kind."""
+    """A value as JSON; arrays go into `blobs`. TypeError for other kinds of values."""
     if value is None or isinstance(value, (bool, int, float, str)) and type(value).__module__ == "builtins":
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
@@ -240,12 +238,12 @@ def unpack(packed: Any, blobs: List[Entry]) -> Any:
 
 # ---- callbacks
 
-# What a callback must find again by itself, or what depends on the time of day.
+# Attributes that a callback must set again by itself, or that depend on the time of day.
 _NOT_STATE = {
     "model",
     "_model",
     "params",
-    "min_delta",  # EarlyStopping and ReduceLROnPlateau turn its sign when they begin
+    "min_delta",  # EarlyStopping and ReduceLROnPlateau change its sign when they begin
     "_train_accumulated_time",
     "_batch_start_time",
     "_epoch_start_time",
@@ -268,8 +266,8 @@ def attributes(callback: Any) -> Dict[str, Any]:
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Whether it is something that training has made and pack() does not take: tensors, or some of them in a list
-    or dict.  A variable is the model's."""
+    """Whether training made it and pack() does not support it: tensors, or some of them in a list or dict. A
+    variable belongs to the model."""
     if isinstance(value, dict):
         return any(map(_holds_tensors, value.values()))
     if isinstance(value, (list, tuple, set, collections.deque)):
@@ -282,7 +280,7 @@ _told_of: Set[Tuple[str, str]] = set()
 
 
 def warn_of_unsaved(callback: Any) -> None:
-    """Says once which attributes of a callback a resumed training will not find again."""
+    """Says once which attributes of a callback will be missing in a resumed training."""
     kept, owner = attributes(callback), type(callback).__name__
     for name, value in vars(callback).items():
         if name in kept or name in _NOT_STATE or (owner, name) in _told_of or not _holds_tensors(value):
@@ -297,7 +295,7 @@ def warn_of_unsaved(callback: Any) -> None:
 
 
 def remember(callback: Any) -> Dict[str, Any]:
-    """attributes(), of which nothing changes when the callback changes an array in place."""
+    """attributes(), as a copy that does not change when the callback changes an array in place."""
     return {
         name: (packed, [(kind, path, array.copy()) for kind, path, array in blobs])
         for name, (packed, blobs) in attributes(callback).items()
@@ -313,8 +311,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def callback_state(callback: Any, before: Dict[str, Any], blobs: List[Entry]) -> Any:
-    """What a callback has learnt since training began: its own word for it (get_state()), else the
-    attributes that have changed."""
+    """What a callback has learnt since training began: its get_state(), or the attributes that have changed."""
     state = callback.get_state() if callable(getattr(callback, "get_state", None)) else None
     if state is not None:
         return {"state": pack(state, blobs)}
@@ -331,7 +328,7 @@ def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -
         callback.load_state(unpack(state["state"], blobs))
     for name, packed in state.get("attributes", {}).items():
         value, present = unpack(packed, blobs), vars(callback).get(name)
-        if isinstance(present, dict) and type(present) is not dict:  # defaultdict, Counter: it stays one
+        if isinstance(present, dict) and type(present) is not dict:  # defaultdict, Counter: keeps its type
             present.clear()
             present.update(value)
         else:
@@ -342,7 +339,7 @@ def restore_callback(callback: Any, state: Dict[str, Any], blobs: List[Entry]) -
 
 
 def generators() -> Any:
-    """Those of Python and NumPy, and of PyTorch where it is the one that trains."""
+    """Those of Python and NumPy, and of PyTorch if it is the backend."""
     return (random.getstate(), np.random.get_state(), _hooks.torch_generators())
 
 
@@ -356,7 +353,7 @@ def restore_generators(state: Any) -> None:
 
 
 def describe(model: Any) -> Optional[bytes]:
-    """Model and compilation as JSON; None: they cannot be told without their code."""
+    """Model and compilation as JSON; None if they cannot be serialised without their code."""
     if is_legacy:
         return None
     try:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of TensorFlow's strategies fits what a launch layer has started, and what it takes to make it
-work with Keras 3.
+"""Which of TensorFlow's strategies fits the launch layer, and repairs that make it work with Keras 3.
 
-Keras 3.15 cannot train under MultiWorkerMirroredStrategy: two of its functions treat values of
-several workers as if they were of one.  They are replaced when such a strategy is chosen, for such
-strategies only; all others go through Keras's own.  repair() says which of them is no longer what it
-was written against; tests/python/keras/test_strategy.py fails then.
+Keras 3.15 cannot train under MultiWorkerMirroredStrategy: two of its functions treat values of several workers
+as those of one. They are replaced when such a strategy is chosen, for such strategies only; all others use
+Keras's own. repair() says which of them no longer matches the code it was written for; then
+tests/python/keras/test_strategy.py fails.
 """
 import importlib
 import logging
@@ -20,8 +19,8 @@ _repaired: List[bool] = []
 
 
 def choose(workers: int) -> Any:
-    """Several workers: MultiWorkerMirroredStrategy.  One with several GPUs, or several processors as
-    slots: MirroredStrategy.  Else the default."""
+    """Several workers: MultiWorkerMirroredStrategy. One with several GPUs, or several processor slots:
+    MirroredStrategy. Otherwise the default."""
     import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     if workers > 1:
@@ -44,9 +43,9 @@ def _spans_workers(strategy: Any) -> bool:
 
 
 def _repair_build(trainer: Any) -> None:
-    """Keras takes the mean of a batch over all workers to learn its shape, as if the values of
-    several replicas were one tensor.  The first replica here has the same shape."""
-    from determined.keras._which import keras
+    """Keras takes the mean of a batch over all workers to learn its shape, as if the values of several replicas
+    were one tensor. The first replica here has the same shape."""
+    from determined.keras._package import keras
 
     own = trainer._maybe_symbolic_build
 
@@ -67,8 +66,8 @@ def _repair_build(trainer: Any) -> None:
 
 
 def _repair_reduce(module: Any) -> None:
-    """Keras takes the mean of metrics along their first axis, and a number has none."""
-    from determined.keras._which import keras
+    """Keras takes the mean of metrics along their first axis, but a number has no axis."""
+    from determined.keras._package import keras
 
     own = module.reduce_per_replica
 
@@ -82,13 +81,13 @@ def _repair_reduce(module: Any) -> None:
 
 
 def repair() -> List[str]:
-    """Makes both repairs, once.  What it returns, and warns of, is what Keras no longer has."""
+    """Makes both repairs, once. Returns, and warns of, the parts that Keras no longer has."""
     try:
-        from determined.keras import _which
+        from determined.keras import _package
     except ModuleNotFoundError:
-        return []  # a program of TensorFlow alone
-    if _which.is_legacy or _which.backend != "tensorflow" or _repaired:
-        return []  # Keras 2 needs none
+        return []  # the program uses TensorFlow alone
+    if _package.is_legacy or _package.backend != "tensorflow" or _repaired:
+        return []  # Keras 2 needs no repair
     missing: List[str] = []
     mends = {"TensorFlowTrainer._maybe_symbolic_build": _repair_build, "reduce_per_replica": _repair_reduce}
     for name, mend in mends.items():
@@ -96,7 +95,7 @@ def repair() -> List[str]:
             module = importlib.import_module(_TRAINER)
             mend(module.TensorFlowTrainer if "." in name else module)
         except (ImportError, AttributeError):
-            missing.append(f"Keras {_which.keras.__version__} has no {_TRAINER}.{name}")
+            missing.append(f"Keras {_package.keras.__version__} has no {_TRAINER}.{name}")
             logger.warning("%s, which is repaired for several nodes: training may fail there", missing[-1])
     _repaired.append(True)
     return missing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Trainer API: an ordinary Keras script with `with det.keras.init() as train_context` around it.
+"""The Trainer API: an ordinary Keras script inside `with det.keras.init() as train_context`.
 
     with det.keras.init() as train_context:
         model = ...
@@ -7,13 +7,14 @@
         model.compile(optimizer=optimizer, ...)
         train_context.fit(model=model, x=ds_train, epochs=6, validation_data=ds_test)
 
-fit() is model.fit() with one callback more: the Loop (`_loop.py`), which reports, validates, saves and
-stops as the platform wants it.  What is here translates between the two: arguments of every Keras, data
-for several slots, checkpoints that the program's own ModelCheckpoint saves, models of another trial.
+fit() is model.fit() with one more callback: the Loop (`_loop.py`), which reports, validates, saves and stops as
+the platform wants it. This module translates between the two: arguments of every Keras, data for several slots,
+checkpoints of the program's own ModelCheckpoint, models of another trial. A ModelCheckpoint gets a model that notes
+the files it saves; they become a checkpoint at the Loop's next boundary.
 
-Several slots: init() starts the program over again, one process for each, where nobody has done
-so yet (`determined._launch`).  Every process then runs the same script; what differs is its part of the
-data, and that only the first one prints and writes files.
+Several slots: init() starts the program again, one process for each slot, unless a launcher has done so
+(`determined._launch`). Every process then runs the same script on its part of the data, and only the first one
+prints and writes files.
 """
 import contextlib
 import json
@@ -26,9 +27,9 @@ from determined import _det, _launch, core
 from determined._info import ClusterInfo
 from determined._trial import continue_id
 from determined._units import Epochs, TrainUnit
-from determined.keras import _distribute, _load, _slots
+from determined.keras import _data_shards, _distribute, _load
 from determined.keras._loop import Loop, ValidationFreq
-from determined.keras._which import is_legacy, keras
+from determined.keras._package import is_legacy, keras
 from determined.util import list_files
 
 logger = logging.getLogger("determined.keras")
@@ -51,12 +52,12 @@ def _period(checkpoint_freq: Any) -> Optional[TrainUnit]:
             "det.Batches(n)"
         )
     if checkpoint_freq < 1:
-        raise ValueError(f"checkpoint_freq is {checkpoint_freq}; expected 1 or more, or None for none but at the end")
+        raise ValueError(f"checkpoint_freq is {checkpoint_freq}; expected 1 or more, or None to save only at the end")
     return Epochs(checkpoint_freq)
 
 
 def _validation_period(validation_freq: Any) -> Optional[TrainUnit]:
-    """What the policy knows of validation_freq; epochs in a list are asked for one by one."""
+    """The part of validation_freq that the policy knows; epochs in a list are asked for one by one."""
     is_number = isinstance(validation_freq, int) and not isinstance(validation_freq, bool)
     if is_number and validation_freq > 0:
         return Epochs(validation_freq)
@@ -71,7 +72,7 @@ def _validation_period(validation_freq: Any) -> Optional[TrainUnit]:
 
 
 class _Model:
-    """The model as a ModelCheckpoint sees it: what it saves is noted, and only one rank writes."""
+    """The model as a ModelCheckpoint sees it: saved files are noted, and only one rank writes."""
 
     def __init__(self, model: Any, saves: "_Saves") -> None:
         self._det_model = model
@@ -93,7 +94,7 @@ class _Model:
 
 
 class _Saves:
-    """What ModelCheckpoints of the program's have saved since the last checkpoint of the platform."""
+    """The files that the program's ModelCheckpoints have saved since the last checkpoint of the platform."""
 
     def __init__(self, callbacks: List[Any], is_chief: bool) -> None:
         self.is_chief = is_chief
@@ -109,7 +110,7 @@ class _Saves:
         callback.set_model = set_model
 
     def let_go(self) -> None:
-        """They are as they were, and see the model itself again."""
+        """Restores the callbacks; they see the model itself again."""
         for each in self.own:
             vars(each).pop("set_model", None)
             if isinstance(each.model, _Model):
@@ -120,7 +121,7 @@ class _Saves:
         return any(each.save_freq != "epoch" for each in self.own)
 
     def take(self) -> Dict[str, bytes]:
-        """The files, by the names they are to have in the platform's checkpoint."""
+        """The files, by their names in the platform's checkpoint."""
         found: Dict[str, bytes] = {}
         for path in dict.fromkeys(self.files):
             name = os.path.basename(os.path.normpath(path))
@@ -136,7 +137,7 @@ class _Saves:
 
 
 class TrainerCallback(Loop):
-    """What fit() puts among the callbacks: metrics, searcher, preemption, checkpoints.  Made by
+    """The callback that fit() adds: metrics, searcher, preemption, checkpoints. Made by
     TrainerContext.DeterminedCallback()."""
 
     def __init__(
@@ -160,16 +161,16 @@ class TrainerCallback(Loop):
         self._profilers: List["DeterminedProfilerCallback"] = []
 
     def is_validated(self, epoch: int) -> bool:
-        """After this epoch, counted from 1: the program wants it, or the platform does."""
+        """Whether the program or the platform wants a validation after this epoch, counted from 1."""
         frequency = self._validation_freq
         is_asked = epoch % frequency == 0 if isinstance(frequency, int) else epoch in frequency
         return is_asked or super().is_validated(epoch)
 
-    # ---- what the program saves itself
+    # ---- checkpoints of the program
 
     def watch(self, callbacks: List[Any]) -> None:
-        """A ModelCheckpoint among them takes the place of the periods and of the checkpoint policy;
-        nothing is lost, though: when training must stop, and at its end, the platform saves."""
+        """A ModelCheckpoint among them replaces the periods and the checkpoint policy. Nothing is lost: when
+        training must stop, and at its end, the platform saves."""
         saves = _Saves(callbacks, self.distributed.rank == 0)
         if saves.own:
             self._program = saves
@@ -211,16 +212,15 @@ class TrainerCallback(Loop):
 
 
 class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Measures the machine, and where the time goes, while the batches from `profiling_start` to
-    before `profiling_end` are trained, and at no other time.
+    """Measures the machine, and how the time is spent, from batch `profiling_start` to before `profiling_end`
+    only.
 
-    Batches count from 0, over all runs of the trial.  None takes what the experiment's configuration
-    says (profiling.enabled, begin_on_batch, end_after_batch, sync_timings).  With `sync_timings` a step
-    ends when its results are there; Keras hands them out after every batch, so that steps always
-    do, whatever it says.
+    Batches count from 0, over all runs of the trial. None takes the value from the experiment's configuration
+    (profiling.enabled, begin_on_batch, end_after_batch, sync_timings). With `sync_timings` a step ends when its
+    results are there. Keras reads them after every batch, so steps always end that way.
     """
 
-    is_agreed = True  # it stops nothing
+    is_agreed = True  # it never stops the training
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc
     def _configure(self) -> None:
         context = _open[-1] if _open else None
         if context is None:
-            raise RuntimeError("DeterminedProfilerCallback works inside of 'with det.keras.init()' only")
+            raise RuntimeError("DeterminedProfilerCallback works only inside of 'with det.keras.init()'")
         self._core = context.core
         self._loop = context._loop
         config = context._config.get("profiling") or {}
@@ -255,7 +255,7 @@ class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc
         end = None if last is None else last + 1
         self._end: Optional[int] = end if self.profiling_end is None else self.profiling_end
         if self._end is not None and self._end < self._first:
-            raise ValueError(f"the profiler is to end at batch {self._end}, before it begins at {self._first}")
+            raise ValueError(f"the profiler cannot end at batch {self._end}, before it begins at {self._first}")
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._configure()
@@ -284,7 +284,7 @@ class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc
             self.batch_ended(self._batches)
 
     def batch_ended(self, batches: int) -> None:
-        """So many are done, with all that is done about them."""
+        """Called when this many batches are done, with everything that belongs to them."""
         if self._is_on and self._end is not None and batches >= self._end:
             self._stop()
 
@@ -302,7 +302,7 @@ class DeterminedProfilerCallback(keras.callbacks.Callback):  # type: ignore[misc
 
 
 class TrainerContext:
-    """What init() gives: the training of one trial."""
+    """The object that init() returns: the training of one trial."""
 
     def __init__(self, core_context: core.Context) -> None:
         self.core = core_context
@@ -314,14 +314,15 @@ class TrainerContext:
 
     @property
     def _continue_id(self) -> str:
-        """Checkpoints of this very trial are gone on from; those of others only lend their weights."""
+        """A training resumes from checkpoints of its own trial; from those of other trials it takes only the
+        weights."""
         return continue_id(self.core)
 
     # ---- wrapping
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """The optimizer, averaging its gradients over all slots; also one slot takes zeros for gradients
-        that are missing.  Before model.compile()."""
+        """The optimizer, which averages its gradients over all slots; with one slot it still uses zeros for
+        missing gradients. Call it before model.compile()."""
         wanted = self._config.get("optimizations") or {}
         return _distribute.wrap_optimizer(
             optimizer,
@@ -332,9 +333,8 @@ class TrainerContext:
         )
 
     def wrap_dataset(self, dataset: Any) -> Any:
-        """The part of a tf.data.Dataset that this slot sees; wrapping it again changes nothing.  Other
-        data is shared by fit()."""
-        return _slots.wrap_dataset(dataset, self.distributed)
+        """The part of a tf.data.Dataset for this slot; wrapping it again changes nothing. fit() shares other data."""
+        return _data_shards.wrap_dataset(dataset, self.distributed)
 
     # ---- callbacks
 
@@ -344,14 +344,14 @@ class TrainerContext:
         validation_freq: Any = 1,
         validation_batch_size: Optional[int] = None,
     ) -> TrainerCallback:
-        """The callback that fit() injects, for a model.fit() of your own: with
-        validation_freq=context.ValidationFreq() beside it."""
+        """The callback that fit() adds, for your own model.fit(): use it with
+        validation_freq=context.ValidationFreq()."""
         self._begin_fit()
         self._loop = TrainerCallback(self, validation_freq)
         return self._loop
 
     def ValidationFreq(self) -> ValidationFreq:  # noqa: N802
-        """What model.fit() takes as validation_freq: see the class."""
+        """The value for validation_freq of model.fit(): see the class."""
         return ValidationFreq(lambda: self._loop)
 
     # ---- training
@@ -359,8 +359,8 @@ class TrainerContext:
     def _begin_fit(self) -> None:
         if self._has_fitted:
             raise RuntimeError(
-                "fit() was called already: a trial is one training, whose checkpoints and reports go on "
-                "from each other; train longer in one fit(), or make another trial of it"
+                "fit() was already called: a trial is one training, whose checkpoints and reports follow "
+                "each other; train longer in one fit(), or make another trial"
             )
         self._has_fitted = True
 
@@ -390,26 +390,26 @@ class TrainerContext:
     ) -> Any:
         """Trains as model.fit() does, from the latest checkpoint on, and returns its History.
 
-        `checkpoint_freq` counts epochs; det.Batches(n) counts batches; None: only at the end.  What the
-        experiment's configuration says about length and periods comes first.  Batches of arrays and
-        Sequences (`batch_size`, `validation_batch_size`) are those of all slots together, batches
-        of a tf.data.Dataset those of one.  Once in a context.
+        `checkpoint_freq` counts epochs; det.Batches(n) counts batches; None: only at the end. The experiment's
+        configuration of length and periods takes precedence. Batches of arrays and Sequences (`batch_size`,
+        `validation_batch_size`) are those of all slots together, batches of a tf.data.Dataset those of one
+        slot. Call it once per context.
         """
         period = _period(checkpoint_freq)
         _check_compiled(model)
         self._begin_fit()
         trained = self._model_of_source(model)
         self._wrap_compiled(trained)
-        if validation_split and validation_data is None and _slots.is_arrays(x):
-            (x, y, sample_weight), validation_data = _slots.split_validation((x, y, sample_weight), validation_split)
+        if validation_split and validation_data is None and _data_shards.is_arrays(x):
+            (x, y, sample_weight), validation_data = _data_shards.split_validation((x, y, sample_weight), validation_split)
             validation_split = 0.0
         workers_of_legacy = _set_workers((x, validation_data), workers, use_multiprocessing, max_queue_size)
         _check_batch_size(x, batch_size, self.distributed.size)
-        x = _slots.training_part(x, steps_per_epoch, self.distributed)
-        validation_data = _slots.validation_part(validation_data, self.distributed)
+        x = _data_shards.training_part(x, steps_per_epoch, self.distributed)
+        validation_data = _data_shards.validation_part(validation_data, self.distributed)
         batch = validation_batch_size or batch_size or (32 if _is_plain(validation_data) else None)
         validated: Dict[str, Any] = {
-            "batch_size": _slots.per_slot(batch, self.distributed) if _is_plain(validation_data) else None,
+            "batch_size": _data_shards.per_slot(batch, self.distributed) if _is_plain(validation_data) else None,
             "steps": validation_steps,
         }
         listed = _listed(callbacks)
@@ -430,7 +430,7 @@ class TrainerContext:
                 callbacks=[*listed, loop],
                 validation_split=validation_split,
                 validation_data=validation_data,
-                shuffle=shuffle and (_slots.is_arrays(x) or _slots.is_sequence(x)),
+                shuffle=shuffle and (_data_shards.is_arrays(x) or _data_shards.is_sequence(x)),
                 class_weight=class_weight,
                 sample_weight=sample_weight,
                 initial_epoch=initial_epoch,
@@ -447,19 +447,19 @@ class TrainerContext:
         return history
 
     def _verbosity(self, verbose: Union[str, int]) -> Union[str, int]:
-        """One rank prints; in a task a line for each epoch, because nobody sees bars move in a log."""
+        """One rank prints; in a task it is a line per epoch, because progress bars are useless in a log."""
         if self.distributed.rank:
             return 0
         return 2 if verbose == "auto" and self.info is not None else verbose
 
     def _enough_epochs(self, epochs: int, first: int, steps: int) -> int:
-        """The configuration may want more than the program, and Keras must not end before."""
+        """The configuration may want more epochs than the program, and Keras must not end before."""
         length = (self._config.get("searcher") or {}).get("max_length")
         unit, count = next(iter(length.items()), ("", 0)) if isinstance(length, dict) else ("batches", length or 0)
         if not count:
             return epochs
         if unit == "batches":
-            count = -(-count // steps)  # of records at least one is in an epoch
+            count = -(-count // steps)  # an epoch has at least one record
         return first + max(int(count), 1)
 
     def _warn_of_searcher(self) -> None:
@@ -468,17 +468,17 @@ class TrainerContext:
             logger.warning("the searcher looks at '%s', but nothing is validated: give fit() validation_data", metric)
 
     def _wrap_compiled(self, model: Any) -> None:
-        """What was compiled unwrapped is wrapped now."""
+        """Wraps an optimizer that was compiled without it."""
         strategy = getattr(model, "distribute_strategy", None)
         if getattr(strategy, "num_replicas_in_sync", 1) > 1:
             return  # tf.distribute averages
         self.wrap_optimizer(model.optimizer)
         _distribute.settle(model)
 
-    # ---- models of others
+    # ---- models of other trials
 
     def _source(self) -> Optional[str]:
-        """Where the configuration says to begin, in words."""
+        """The configured starting point, in words."""
         searcher = self._config.get("searcher") or {}
         if searcher.get("source_trial_id"):
             return f"trial {searcher['source_trial_id']}"
@@ -486,7 +486,7 @@ class TrainerContext:
         return None if not uuid else f"checkpoint {uuid}"
 
     def _model_of_source(self, model: Any) -> Any:
-        """The model to train: with a source in the configuration, that of its checkpoint."""
+        """The model to train: with a source in the configuration, the model of its checkpoint."""
         source, latest = self._source(), self.core.latest_checkpoint
         if source is None or latest is None:
             return model
@@ -498,7 +498,7 @@ class TrainerContext:
                 logger.warning("only the weights of %s are taken over: %s", source, error)
                 return model
         logger.info(
-            "model, optimizer and loss come from %s (checkpoint %s): what this program has compiled is "
+            "model, optimizer and loss come from %s (checkpoint %s): this program's compiled model is "
             "not used",
             source,
             latest,
@@ -506,8 +506,8 @@ class TrainerContext:
         return loaded
 
     def load_model_from_checkpoint(self, which: Union[int, str], *, custom_objects: Optional[Dict[str, Any]] = None) -> Any:
-        """The whole compiled model of a checkpoint: by its uuid, or the id of a trial, of which it is the
-        one with the best validation, else the latest."""
+        """The whole compiled model of a checkpoint, by its uuid or the id of a trial: then it is the checkpoint
+        with the best validation, else the latest."""
         return _load.load_model_from_checkpoint(which, custom_objects=custom_objects, core_context=self.core)
 
     # ---- inference
@@ -521,18 +521,18 @@ class TrainerContext:
         steps: Optional[int] = None,
         callbacks: Any = None,
     ) -> Any:
-        """As model.predict(), spread over the slots: each computes a stretch of the data, and all of
-        them return all results, in the order of the data.  Every slot must call it, also while
-        training is under way.  `batch_size` is what one slot computes at a time."""
+        """Like model.predict(), spread over the slots: each computes a part of the data, and all of them return
+        all results, in the order of the data. Every slot must call it, also during training. `batch_size` is
+        that of one slot."""
         if self.distributed.size == 1:
             return model.predict(x, batch_size=batch_size, verbose=verbose, steps=steps, callbacks=callbacks)
-        mine = _slots.stretch_of(x, steps, batch_size, self.distributed)
+        mine = _data_shards.stretch_of(x, steps, batch_size, self.distributed)
         found = None
         if mine is not None:
             found = model.predict(
                 mine, batch_size=batch_size, verbose=self._verbosity(verbose), callbacks=callbacks
             )
-        return _slots.join(self.distributed.allgather(found))
+        return _data_shards.join(self.distributed.allgather(found))
 
 
 # ---- arguments
@@ -550,7 +550,7 @@ def _check_batch_size(x: Any, batch_size: Optional[int], size: int) -> None:
         return
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size is {batch_size!r}; expected a whole number of at least 1")
-    if batch_size < size and not _slots.is_dataset(x):
+    if batch_size < size and not _data_shards.is_dataset(x):
         raise ValueError(f"batch_size is {batch_size}, which the {size} slots cannot share")
 
 
@@ -560,7 +560,7 @@ def _listed(callbacks: Any) -> List[Any]:
     listed = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     for each in listed:
         if isinstance(each, Loop):
-            raise ValueError("fit() puts the platform's callback in by itself: leave it out of callbacks")
+            raise ValueError("fit() adds the platform's callback by itself: leave it out of callbacks")
         if not isinstance(each, keras.callbacks.Callback):
             raise TypeError(f"callbacks has {each!r}; expected callbacks of Keras")
     return listed
@@ -569,35 +569,35 @@ def _listed(callbacks: Any) -> List[Any]:
 def _set_workers(
     data: Tuple[Any, ...], workers: int, use_multiprocessing: bool, max_queue_size: int
 ) -> Dict[str, Any]:
-    """What was an argument of fit() is an attribute of Sequences in Keras 3; other data never used it.
-    Returns what is one still."""
+    """Arguments of fit() that are attributes of Sequences in Keras 3; other data never used them. Returns those
+    that are still arguments."""
     wanted = {"workers": workers, "use_multiprocessing": use_multiprocessing, "max_queue_size": max_queue_size}
     if is_legacy:
         return wanted
     if wanted != {"workers": 1, "use_multiprocessing": False, "max_queue_size": 10}:
-        for each in filter(_slots.is_sequence, data):
+        for each in filter(_data_shards.is_sequence, data):
             for name, value in wanted.items():
                 setattr(each, name, value)
     return {}
 
 
 def _steps(x: Any, batch_size: Optional[int]) -> int:
-    """Batches of an epoch; 1 where nobody knows."""
-    if _slots.is_dataset(x):
+    """Batches per epoch; 1 if unknown."""
+    if _data_shards.is_dataset(x):
         return max(int(x.cardinality()), 1)
-    if _slots.is_sequence(x):
+    if _data_shards.is_sequence(x):
         return max(len(x), 1)
-    return max(_slots.rows(x) // (batch_size or 32), 1) if _slots.is_arrays(x) else 1
+    return max(_data_shards.rows(x) // (batch_size or 32), 1) if _data_shards.is_arrays(x) else 1
 
 
 def _is_plain(data: Any) -> bool:
-    """Arrays, which somebody has to batch."""
-    return data is not None and _slots.is_arrays(data)
+    """Whether it is arrays, which have no batches yet."""
+    return data is not None and _data_shards.is_arrays(data)
 
 
 def _evaluate(model: Any, data: Any, loop: TrainerCallback, batch_size: Optional[int], steps: Optional[int]) -> Any:
     """A validation in the middle of an epoch, as Keras would do it at its end."""
-    parts = data if isinstance(data, (list, tuple)) and _slots.is_arrays(data) else (data,)
+    parts = data if isinstance(data, (list, tuple)) and _data_shards.is_arrays(data) else (data,)
     x, y, sample_weight = (*parts, None, None)[:3]
     return model.evaluate(
         x,
@@ -612,23 +612,23 @@ def _evaluate(model: Any, data: Any, loop: TrainerCallback, batch_size: Optional
 
 
 def _give_weights(trained: Any, model: Any) -> None:
-    """The program's own variable has what was trained, where that fits."""
+    """Copies the trained weights into the program's own model, if they fit."""
     try:
         model.set_weights(trained.get_weights())
     except ValueError:
-        logger.warning("the trained model is another than this program's: use what fit() returns (history.model)")
+        logger.warning("the trained model is not this program's model: use what fit() returns (history.model)")
 
 
-# ---- the door
+# ---- init()
 
 
 @contextlib.contextmanager
 def init(*, distributed: Optional[core.DistributedContext] = None) -> Iterator[TrainerContext]:
     """The context of a training: `with det.keras.init() as train_context: ...`
 
-    Seeds Python, NumPy and Keras with the trial's seed.  In a task of several slots whose processes
-    nobody has started yet it starts the program over again, once for each.  Outside of a cluster
-    the same program runs alone.
+    Seeds Python, NumPy and Keras with the trial's seed. In a task of several slots whose processes were not
+    started yet, it starts the program again, once for each slot. Outside of a cluster the same program runs
+    alone.
     """
     if distributed is None:
         _launch.relaunch_if_needed()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of Keras, the class way: `entrypoint: model_def:MNISTTrial`
+"""Trials of Keras as classes: `entrypoint: model_def:MNISTTrial`
 
     class MNISTTrial(TFKerasTrial):
         def __init__(self, context): ...
@@ -7,8 +7,10 @@
         def build_training_data_loader(self): ...
         def build_validation_data_loader(self): ...
 
-The controller makes what the builders give into one `model.fit()`, which a Loop drives: it decides when to
-report, validate, save and stop, and goes on from a checkpoint in the middle of an epoch.
+The controller turns the results of the builders into one `model.fit()`, which a Loop drives: it decides when to
+report, validate, save and stop, and resumes from a checkpoint in the middle of an epoch. `Training` adds what the
+configuration and configure_fit() say. The native API (experimental/keras.py) uses the same Training; outside of a
+task it calls `det experiment create`.
 """
 import abc
 import logging
@@ -17,15 +19,15 @@ from typing import Any, Dict, List, Optional, Type, Union
 
 from determined._trial import LegacyTrial, TrialController
 from determined._units import Batches, Epochs, TrainUnit
-from determined.keras import _given, _state
-from determined.keras._given import ARRAYS, DATASET, SEQUENCE, Given
+from determined.keras import _state, _trial_data
 from determined.keras._loop import Loop, ValidationFreq
+from determined.keras._package import keras
 from determined.keras._trial_context import TFKerasTrialContext
-from determined.keras._which import keras
+from determined.keras._trial_data import ARRAYS, DATASET, SEQUENCE, Given
 
 logger = logging.getLogger("determined.keras")
 
-# model.fit() counts epochs; the Loop ends it where epochs do not.
+# model.fit() counts epochs; the Loop can also end it inside an epoch.
 _ENDLESS = 2**31 - 1
 
 
@@ -33,8 +35,8 @@ _ENDLESS = 2**31 - 1
 
 
 class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
-    """Ends the training where context.set_stop_requested(True) was called.  Several ranks ask each other at the
-    ends of steps, so that all stop after the same batch."""
+    """Ends the training after context.set_stop_requested(True). Several ranks ask each other at the ends of steps,
+    so all stop after the same batch."""
 
     is_agreed = True
 
@@ -55,7 +57,7 @@ class _StopsOnRequest(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class Training:
-    """A model, its data, and what else model.fit() is to know: everything checked, then run."""
+    """A model, its data, and the other arguments of model.fit(): checks everything, then runs."""
 
     def __init__(self, context: TFKerasTrialContext, model: Any, training: Given, validation: Optional[Given]) -> None:
         self.context = context
@@ -70,14 +72,14 @@ class Training:
         self.validation_batch_size: Optional[int] = None
         self.fit: Dict[str, Any] = dict(context._fit)
 
-    # ---- what can be seen to be wrong before anything is trained
+    # ---- checks before the training
 
     def check(self) -> None:
         ranks = self.context.distributed.size
         for given in (self.training, self.validation):
             if given is not None:
                 self._check_wrapped(given)
-                _given.check_shapes(given, self.model)
+                _trial_data.check_shapes(given, self.model)
         size = self.batch_size
         if size is not None and size < ranks:
             raise ValueError(
@@ -86,20 +88,20 @@ class Training:
         records = self.training.records()
         if records is not None and records < ranks:
             raise ValueError(
-                f"{self.training.source} gave {records} samples, which {ranks} slots cannot share"
+                f"{self.training.source} returned {records} samples, which {ranks} slots cannot share"
             )
 
     def _check_wrapped(self, given: Given) -> None:
-        if given.kind == DATASET and not _given.comes_from(given.x, self.context._datasets):
+        if given.kind == DATASET and not _trial_data.comes_from(given.x, self.context._datasets):
             raise ValueError(
-                f"{given.source} gave a tf.data.Dataset that is not wrapped: call "
+                f"{given.source} returned a tf.data.Dataset that is not wrapped: call "
                 "dataset = self.context.wrap_dataset(dataset) right after it is made"
             )
 
     # ---- epochs
 
     def _epoch_batches(self) -> Optional[int]:
-        """Batches of an epoch where the data itself does not end one: records_per_epoch."""
+        """Batches per epoch if the data itself does not end one: records_per_epoch."""
         if self.steps_per_epoch is not None:
             return self.steps_per_epoch
         records = self.context.get_experiment_config().get_records_per_epoch()
@@ -109,13 +111,13 @@ class Training:
             return max(records // self.context.get_global_batch_size(), 1)
         if isinstance(self._length(), Epochs):
             raise ValueError(
-                f"{self.training.source} gave a dataset without an end, and the training is counted in epochs: set "
+                f"{self.training.source} returned a dataset without an end, and the training is counted in epochs: set "
                 "records_per_epoch in the configuration, or searcher.max_length in batches"
             )
         return None
 
     def _length(self) -> Optional[TrainUnit]:
-        """The configured one, else what the caller wants."""
+        """The configured value, else the caller's."""
         configured = self.context.get_experiment_config().get_searcher_max_length()
         if isinstance(configured, dict) and configured.get("epochs"):
             return Epochs(int(configured["epochs"]))
@@ -139,21 +141,21 @@ class Training:
         return _ENDLESS
 
     def _share_dataset(self) -> None:
-        """Ranks train in step: all have as many batches as the one that has the fewest."""
+        """Ranks train in step: all use the number of batches of the rank that has the fewest."""
         given, distributed = self.training, self.context.distributed
         if given.kind != DATASET or distributed.size == 1 or given.is_endless():
             return
         count = given.batches(None)
         if count is None:
-            logger.info("the training dataset does not say how long it is; it is read once to count")
+            logger.info("the training dataset does not know its length; it is read once to count")
             count = int(given.x.reduce(0, lambda number, *_: number + 1))
         shared = min(distributed.allgather(count))
         if shared == 0:
-            raise ValueError(f"{given.source} gave too little data: not every slot has a batch")
+            raise ValueError(f"{given.source} returned too little data: not every slot has a batch")
         given.x = given.x.take(shared)
 
     def _draw_apart(self) -> None:
-        """Each rank drops out other units; what the model was built with is the same everywhere."""
+        """Each rank draws its own dropout; the model was built with the same seed everywhere."""
         rank = self.context.distributed.rank
         for kind, _, variable in _state.variables_of(self.model):
             if rank and kind == _state.SEED:
@@ -162,7 +164,7 @@ class Training:
     # ---- sequences
 
     def _set_workers(self) -> None:
-        """What configure_fit() said, for sequences that have not said it themselves."""
+        """The values of configure_fit(), for sequences that do not have their own."""
         wanted = {
             name: self.fit.pop(name)
             for name in ("workers", "use_multiprocessing", "max_queue_size")
@@ -217,12 +219,12 @@ class Training:
         )
 
     def _options(self, loop: Loop) -> Dict[str, Any]:
-        """What model.fit() is called with, beside x."""
+        """The arguments of model.fit() except x."""
         options: Dict[str, Any] = {
             "epochs": 1 if self.context._is_test else self._epochs(),
             "callbacks": [*self.callbacks, _StopsOnRequest(self.context, loop), loop],
             "verbose": self.fit.get("verbose", 0) if self.context.distributed.rank == 0 else 0,
-            # datasets and generators come in an order of their own
+            # datasets and generators have their own order
             "shuffle": self.fit.get("shuffle", True) and self.training.kind in (ARRAYS, SEQUENCE),
             "class_weight": self.fit.get("class_weight"),
             "steps_per_epoch": self._epoch_batches(),
@@ -257,19 +259,19 @@ def _set_workers(sequence: Any, wanted: Dict[str, Any]) -> None:
     from determined.keras.data import SequenceAdapter
 
     if isinstance(sequence, SequenceAdapter):
-        return  # which says it itself
+        return  # it has its own values
     for name, value in wanted.items():
         try:
             setattr(sequence, name, value)
         except AttributeError:
-            logger.warning("%s cannot be told %s=%r", type(sequence).__name__, name, value)
+            logger.warning("%s cannot be given %s=%r", type(sequence).__name__, name, value)
 
 
 # ---- the trial
 
 
 class TFKerasTrial(LegacyTrial):
-    """A trial of Keras: what to train, and with which data.  The platform does the rest."""
+    """A trial of Keras: what to train, and with which data. The platform does the rest."""
 
     trial_context_class = TFKerasTrialContext
     trial_controller_class: Optional[Type[TrialController]]
@@ -283,17 +285,17 @@ class TFKerasTrial(LegacyTrial):
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Any:
-        """The data to train with: (x, y) or (x, y, sample_weights) of arrays, a tf.data.Dataset, a
-        keras.utils.Sequence or a SequenceAdapter.  A sequence has batches of get_global_batch_size(),
-        of which each slot takes its part; a dataset, once it is wrapped, of get_per_slot_batch_size()."""
+        """The training data: (x, y) or (x, y, sample_weights) of arrays, a tf.data.Dataset, a keras.utils.Sequence
+        or a SequenceAdapter. A sequence has batches of get_global_batch_size(), of which each slot takes its
+        part; a dataset, once it is wrapped, of get_per_slot_batch_size()."""
 
     @abc.abstractmethod
     def build_validation_data_loader(self) -> Any:
-        """The data to validate with, of one of the same kinds."""
+        """The validation data, of one of the same kinds."""
 
     def session_config(self) -> Any:
-        """A tf.compat.v1.ConfigProto with the numbers of threads and how GPU memory grows; None: as
-        TensorFlow does by itself."""
+        """A tf.compat.v1.ConfigProto with the numbers of threads and how GPU memory grows; None: TensorFlow's
+        defaults."""
         return None
 
     def keras_callbacks(self) -> List[Any]:
@@ -302,7 +304,7 @@ class TFKerasTrial(LegacyTrial):
 
 
 def _apply_session_config(config: Any) -> None:
-    """What of the session's configuration of old TensorFlow has a meaning without sessions."""
+    """Applies the part of an old session configuration that has a meaning without sessions."""
     if config is None:
         return
     import tensorflow as tf  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -316,19 +318,19 @@ def _apply_session_config(config: Any) -> None:
             for device in tf.config.list_physical_devices("GPU"):
                 tf.config.experimental.set_memory_growth(device, True)
     except RuntimeError as error:
-        logger.warning("session_config() comes too late, TensorFlow has begun already: %s", error)
+        logger.warning("session_config() comes too late, TensorFlow has already started: %s", error)
 
 
 def check_model(context: TFKerasTrialContext, model: Any, source: str) -> None:
-    """Whether it can be trained: a model, compiled, and wrapped by this context."""
+    """Checks that it can be trained: a compiled model, wrapped by this context."""
     if not isinstance(model, keras.Model):
         hint = "; is there a `return` in it?" if model is None else ""
-        raise TypeError(f"{source} gave a {type(model).__name__}; expected a keras.Model{hint}")
+        raise TypeError(f"{source} returned a {type(model).__name__}; expected a keras.Model{hint}")
     if not getattr(model, "compiled", getattr(model, "_is_compiled", False)):
-        raise ValueError(f"{source} gave a model that is not compiled: call model.compile(...) before it is returned")
+        raise ValueError(f"{source} returned a model that is not compiled: call model.compile(...) before returning it")
     if not context._has_wrapped(model):
         raise ValueError(
-            f"{source} gave a model that is not wrapped: call model = self.context.wrap_model(model) before it "
+            f"{source} returned a model that is not wrapped: call model = self.context.wrap_model(model) before it "
             "is compiled"
         )
 
@@ -337,7 +339,7 @@ def check_callbacks(callbacks: Any, source: str) -> List[Any]:
     found = [] if callbacks is None else list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     for each in found:
         if not isinstance(each, keras.callbacks.Callback):
-            raise TypeError(f"{source} gave a {type(each).__name__}; expected callbacks of Keras")
+            raise TypeError(f"{source} returned a {type(each).__name__}; expected callbacks of Keras")
     return found
 
 
@@ -357,8 +359,8 @@ class TFKerasTrialController(TrialController):
         batch_size = context.get_global_batch_size()
         model = trial.build_model()
         check_model(context, model, "build_model()")
-        training = _given.understand(trial.build_training_data_loader(), "build_training_data_loader()")
-        validation = _given.understand(trial.build_validation_data_loader(), "build_validation_data_loader()")
+        training = _trial_data.understand(trial.build_training_data_loader(), "build_training_data_loader()")
+        validation = _trial_data.understand(trial.build_validation_data_loader(), "build_validation_data_loader()")
         run = Training(context, model, training, validation)
         run.callbacks = check_callbacks(trial.keras_callbacks(), "keras_callbacks()")
         run.batch_size = batch_size
@@ -371,9 +373,9 @@ TFKerasTrial.trial_controller_class = TFKerasTrialController
 
 
 def load_model_from_checkpoint_path(path: Union[str, "os.PathLike[str]"], tags: Optional[List[str]] = None) -> Any:
-    """The compiled model of a checkpoint that was downloaded into the folder `path`, with its weights and
-    its optimizer's state.  Classes of your own in it must be imported before, and be registered with
-    @keras.saving.register_keras_serializable().  `tags` are of TensorFlow's SavedModel, which is not used."""
+    """The compiled model of a checkpoint that was downloaded into the folder `path`, with its weights and its
+    optimizer's state. Your own classes in it must be imported before, and be registered with
+    @keras.saving.register_keras_serializable(). `tags` belong to TensorFlow's SavedModel and are not used."""
     folder = os.fspath(path)
     if not os.path.isdir(folder):
         raise NotADirectoryError(f"'{folder}' is not the folder of a checkpoint")

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a Keras trial runs: hyperparameters and ranks, as every trial has them, and what makes a model and a
-dataset part of a training over several slots."""
+"""The context of a Keras trial: hyperparameters and ranks, as for every trial, and the wrappers that make a model
+and a dataset part of a training over several slots."""
 import json
 import os
 from typing import Any, Dict, List, Optional
 
 from determined import core
 from determined._trial import TrialContext
-from determined.keras import _given
-from determined.keras._which import keras
+from determined.keras import _trial_data
+from determined.keras._package import keras
 
 # of keras.utils.set_random_seed()
 _SEEDS = 2**32
 
 
 class TFKerasTrialContext(TrialContext):
-    """What `TFKerasTrial.__init__` is given."""
+    """The argument of `TFKerasTrial.__init__`."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class TFKerasTrialContext(TrialContext):
         hparams: Optional[Dict[str, Any]] = None,
         exp_conf: Optional[Dict[str, Any]] = None,
     ) -> None:
-        if core_context.info is None:  # without a platform both come from the environment
+        if core_context.info is None:  # in offline runs both come from the environment
             values = core_context._values
             hparams = core_context.hparams if hparams is None else hparams
             exp_conf = json.loads(values["config"] or "{}") if exp_conf is None else exp_conf
@@ -33,7 +33,7 @@ class TFKerasTrialContext(TrialContext):
         self._datasets: List[Any] = []
         self._fit: Dict[str, Any] = {}
         self._is_test = os.environ.get("DET_TEST_MODE") == "1"
-        # Before anything of the user's is made: weights are drawn when layers are built.
+        # Before the user's code makes anything: weights are drawn when layers are built.
         keras.utils.set_random_seed(self.get_trial_seed() % _SEEDS)
 
     @property
@@ -56,10 +56,10 @@ class TFKerasTrialContext(TrialContext):
     # ---- wrappers
 
     def wrap_model(self, model: Any) -> Any:
-        """Makes a model train over all slots of the trial.  Compile what it returns; the optimizer
-        need not be wrapped itself, nor be an object: a name such as "adam" will do."""
+        """Makes a model train over all slots of the trial. Compile the model that it returns; the optimizer need
+        not be wrapped itself, and may be a name such as "adam"."""
         if not isinstance(model, keras.Model):
-            raise TypeError(f"wrap_model() was given a {_given._name(model)}; expected a keras.Model")
+            raise TypeError(f"wrap_model() was given a {_trial_data._name(model)}; expected a keras.Model")
         if not self._has_wrapped(model):
             if self._averages():
                 from determined.keras import _distribute
@@ -69,8 +69,8 @@ class TFKerasTrialContext(TrialContext):
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Makes an optimizer average gradients over all slots.  wrap_model() does it as well, for the
-        optimizer that the model is compiled with; nothing is averaged twice."""
+        """Makes an optimizer average gradients over all slots. wrap_model() does this as well, for the optimizer
+        that the model is compiled with; nothing is averaged twice."""
         if not self._averages():
             return optimizer
         from determined.keras import _distribute
@@ -79,22 +79,22 @@ class TFKerasTrialContext(TrialContext):
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
         """Gives each slot a part of a `tf.data.Dataset`: call it right after the dataset was made, before it is
-        shuffled and batched, and batch it by get_per_slot_batch_size().  With shard_dataset=False
-        every slot sees all of it.  Wrapping again what was made of a wrapped one changes nothing."""
-        if not _given.is_dataset(dataset):
+        shuffled and batched, and batch it by get_per_slot_batch_size(). With shard_dataset=False every slot
+        sees all of it. Wrapping a dataset derived from a wrapped one changes nothing."""
+        if not _trial_data.is_dataset(dataset):
             raise TypeError(
-                f"wrap_dataset() was given a {_given._name(dataset)}; expected a tf.data.Dataset (arrays and "
-                "sequences are shared out by themselves)"
+                f"wrap_dataset() was given a {_trial_data._name(dataset)}; expected a tf.data.Dataset (arrays and "
+                "sequences are shared automatically)"
             )
-        if _given.comes_from(dataset, self._datasets):
-            return dataset  # a part of a part would leave data out
+        if _trial_data.comes_from(dataset, self._datasets):
+            return dataset  # a part of a part would lose data
         if shard_dataset and self.distributed.size > 1:
             dataset = dataset.shard(self.distributed.size, self.distributed.rank)
         self._datasets.append(dataset)
         return dataset
 
     def _averages(self) -> bool:
-        """Whether something comes between the gradients and the optimizer."""
+        """Whether gradients are processed before the optimizer gets them."""
         return self.distributed.size > 1 or self._optimizations()["aggregation_frequency"] > 1
 
     def _optimizations(self) -> Dict[str, Any]:
@@ -106,8 +106,8 @@ class TFKerasTrialContext(TrialContext):
         }
 
     def _continue_id(self) -> str:
-        """Marks checkpoints of this trial, which it goes on from exactly; of one that it only begins from
-        it takes the weights.  Two runs of one configuration have the same."""
+        """Marks checkpoints of this trial, from which it resumes exactly; from other checkpoints it takes only the
+        weights. Two runs of one configuration have the same id."""
         searcher = self._exp_conf.get("searcher") or {}
         source = searcher.get("source_trial_id") or searcher.get("source_checkpoint_uuid")
         return f"trial from {source}" if source else "trial"
@@ -127,8 +127,8 @@ class TFKerasTrialContext(TrialContext):
         shuffle: Optional[bool] = None,
         validation_steps: Optional[int] = None,
     ) -> None:
-        """What model.fit() is to be called with, beyond the data.  None leaves it as it is.  `workers`,
-        `use_multiprocessing` and `max_queue_size` are about sequences that do not say it themselves."""
+        """Arguments for model.fit() beside the data. None leaves a value as it is. `workers`,
+        `use_multiprocessing` and `max_queue_size` apply to sequences that do not set them."""
         given = dict(locals())
         del given["self"]
         for name in ("workers", "max_queue_size", "validation_steps"):

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences: batches that can be asked for by number.
+"""Sequences: batches by index.
 
-    InMemorySequence(data, labels, batch_size)   arrays, in the dress of a `keras.utils.Sequence`
+    InMemorySequence(data, labels, batch_size)   arrays as a `keras.utils.Sequence`
     SequenceAdapter(sequence, workers, ...)      any sequence, made by threads or processes
 
-A training that the platform follows sees through the dress: it takes the rows of an
-InMemorySequence from the arrays themselves, in the order that it gives to arrays.
+A training on the platform recognises an InMemorySequence: it takes the rows from the arrays themselves, in the
+order that it uses for arrays.
 """
 from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from determined import _det
-from determined.keras._which import Sequence, is_legacy
+from determined.keras._package import Sequence, is_legacy
 
 
 def _kind(value: Any) -> str:
@@ -43,7 +43,7 @@ def _array(value: Any, name: str) -> Any:
 
 
 def _arrays(value: Any, name: str) -> Any:
-    """An array, or tuples and dicts of arrays: of a list Keras makes a tuple anyway."""
+    """An array, or tuples and dicts of arrays: Keras turns a list into a tuple anyway."""
     if isinstance(value, dict):
         if not value:
             raise ValueError(f"{name} is a dict without an array in it")
@@ -77,10 +77,9 @@ def _rows(value: Any, rows: Any) -> Any:
 class InMemorySequence(Sequence):  # type: ignore[misc]
     """Arrays in memory as a sequence of batches.
 
-    `data`, `labels` and `sample_weights` are arrays with one row for each sample, or lists or
-    dicts of such arrays; labels and weights may be left out.  The last batch is as large as what is
-    left.  With `shuffle` the samples come in another order in every epoch, which follows from
-    `seed` and the epoch alone.
+    `data`, `labels` and `sample_weights` are arrays with one row for each sample, or lists or dicts of such
+    arrays; labels and weights may be left out. The last batch may be smaller. With `shuffle` the samples come
+    in another order in every epoch, which depends on `seed` and the epoch alone.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class InMemorySequence(Sequence):  # type: ignore[misc]
             raise ValueError("there are sample_weights but no labels; expected both")
         given = (("data", data), ("labels", labels), ("sample_weights", sample_weights))
         parts = [_arrays(each, name) for name, each in given if name == "data" or each is not None]
-        # What a training looks for: then it does not ask for batches at all.
+        # A training looks for this attribute: then it does not ask for batches at all.
         self._arrays = tuple(parts)
         self._samples = self._count(parts)
         self._epoch = 0
@@ -121,7 +120,7 @@ class InMemorySequence(Sequence):  # type: ignore[misc]
             raise ValueError(f"the arrays have different numbers of samples: {told}")
         count = next(iter(counts.values()))
         if not count:
-            raise ValueError("the data is empty: there is no sample in it")
+            raise ValueError("the data is empty")
         return count
 
     def __len__(self) -> int:
@@ -156,11 +155,11 @@ class SequenceAdapter(Sequence):  # type: ignore[misc]
     """A sequence whose batches are made ahead of the training.
 
         SequenceAdapter(sequence, workers=0, use_multiprocessing=False)   by the training itself
-        SequenceAdapter(sequence, workers=1, use_multiprocessing=True)    by one process beside it
+        SequenceAdapter(sequence, workers=1, use_multiprocessing=True)    by another process
         SequenceAdapter(sequence, workers=2, use_multiprocessing=False)   by two threads
 
-    A sequence is anything with `__getitem__` and `__len__`: a `keras.utils.Sequence`, also one that
-    never calls the `__init__` of its base.  At most `max_queue_size` batches wait to be used.
+    A sequence is any object with `__getitem__` and `__len__`: a `keras.utils.Sequence`, also one that never
+    calls the `__init__` of its base. At most `max_queue_size` batches are made ahead.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class SequenceAdapter(Sequence):  # type: ignore[misc]
     ) -> None:
         if not hasattr(sequence, "__getitem__") or not hasattr(sequence, "__len__"):
             raise TypeError(
-                f"SequenceAdapter was given a {_kind(sequence)}; expected a keras.utils.Sequence: something "
+                f"SequenceAdapter was given a {_kind(sequence)}; expected a keras.utils.Sequence: an object "
                 "with __getitem__ and __len__"
             )
         if isinstance(sequence, (str, bytes, dict, list, tuple, np.ndarray)):
@@ -191,7 +190,7 @@ class SequenceAdapter(Sequence):  # type: ignore[misc]
             self.use_multiprocessing = options["use_multiprocessing"]
             self.max_queue_size = options["max_queue_size"]
         if not len(sequence):
-            raise ValueError("the sequence is empty: there is no batch in it")
+            raise ValueError("the sequence is empty")
         self.sequence = sequence
 
     def __len__(self) -> int:

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's data sets, and pictures that take their place where they cannot be had.
+"""Keras's data sets, and generated pictures that replace them where they cannot be downloaded.
 
     from determined.keras import datasets
 
     datasets.allow_drawn()
     (x, y), (x_test, y_test) = keras.datasets.mnist.load_data()
 
-After that call `load_data()` of mnist, fashion_mnist and cifar10 gives what it always gives where
-Keras finds the files (in ~/.keras) or can fetch them.  Where it cannot, which it finds out within
-seconds, it says so in one line and gives drawn pictures: as many, of the same shapes and types,
-always the same ones, in ten classes that a network can learn.  They are good for trying things
-out; what is learned from them says nothing about the real ones.
+After that call `load_data()` of mnist, fashion_mnist and cifar10 returns the usual data if Keras finds the
+files (in ~/.keras) or can download them. If it cannot, which it finds out within seconds, it says so in one
+line and returns generated pictures: as many, of the same shapes and types, always the same ones, in ten classes
+that a network can learn. They are good for trying things out; results on them say nothing about the real data.
 
-DRAWN_DATA=N among the environment variables: they are drawn in any case, N for the training and
-N / 5 for the tests.  source(name) tells afterwards what it was.
+With the environment variable DRAWN_DATA=N, pictures are always generated, N for the training and N / 5 for the
+tests. source(name) says afterwards which data it was.
 """
 import fcntl
 import functools
@@ -57,7 +56,7 @@ _sources: Dict[str, str] = {}
 
 
 def _masks(figure: str, side: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """One figure, written by `count` hands: turned, slanted, sized and placed by chance."""
+    """One figure, drawn `count` times: turned, slanted, sized and placed at random."""
     dots = np.zeros((10, 10), np.float32)  # with a margin
     dots[1:9, 1:9] = np.unpackbits(np.frombuffer(bytes.fromhex(figure), np.uint8)).reshape(8, 8)
     turn, slant, across, down = rng.normal(0, [[0.12], [0.12], [1.2], [1.2]], (4, count))
@@ -88,7 +87,7 @@ def _draw(kind: _Set, count: int, seed: int) -> Split:
     channels = 3 if kind.has_colours else 1
     shape = (count, kind.side, kind.side, channels)
     pictures = np.empty((count, kind.side * kind.side, channels), np.uint8)
-    for first in range(0, count, 4096):  # so that little memory is needed
+    for first in range(0, count, 4096):  # limits the memory
         some = labels[first : first + 4096]
         mask = masks[some, rng.integers(0, hands, len(some))][:, :, None]
         if kind.has_colours:
@@ -103,7 +102,7 @@ def _draw(kind: _Set, count: int, seed: int) -> Split:
 
 
 def drawn(name: str, train: int = 0, test: int = 0) -> Tuple[Split, Split]:
-    """The pictures that take the place of keras.datasets.NAME; 0: as many as there are of those."""
+    """The pictures that replace those of keras.datasets.NAME; 0: as many as there are of those."""
     if name not in _SETS:
         raise ValueError(f"there are no drawn pictures for '{name}', only for {', '.join(_SETS)}")
     kind = _SETS[name]
@@ -113,12 +112,12 @@ def drawn(name: str, train: int = 0, test: int = 0) -> Tuple[Split, Split]:
 def _number() -> int:
     text = os.environ.get("DRAWN_DATA", "")
     if text and (not text.isdigit() or int(text) < 5):
-        raise ValueError(f"DRAWN_DATA is '{text}', not a number of pictures from 5 on")
+        raise ValueError(f"DRAWN_DATA is '{text}'; expected a number of pictures, 5 or more")
     return int(text or 0)
 
 
 def _fetch(load: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Keras's own load_data(), with a limit on how long it waits, by one process at a time."""
+    """Keras's own load_data(), with a timeout, by one process at a time."""
     home = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
     os.makedirs(home, exist_ok=True)
     before = socket.getdefaulttimeout()
@@ -137,7 +136,7 @@ def _wrapped(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
         number = _number()
         why = f"DRAWN_DATA is {number}"
         source = f"drawn {number or _SETS[name].train}"
-        if not number and _sources.get(name) != source:  # what could not be fetched is not tried again
+        if not number and _sources.get(name) != source:  # a failed download is not tried again
             try:
                 result = _fetch(load, *args, **kwargs)
                 _sources[name] = "keras"
@@ -154,18 +153,18 @@ def _wrapped(name: str, load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def source(name: str) -> str:
-    """What the last load_data() of that set gave: "keras", or "drawn 60000"; a name for a cache of it."""
+    """The data of the last load_data() of that set: "keras", or "drawn 60000"; usable as a name for a cache of it."""
     if name not in _sources:
         raise ValueError(f"'{name}' has not been loaded since allow_drawn() was called")
     return _sources[name]
 
 
 def allow_drawn() -> None:
-    """From now on, in this process, load_data() of Keras's picture sets never fails for want of a network."""
-    from determined.keras._which import keras
+    """From now on, in this process, load_data() of Keras's picture sets does not fail without a network."""
+    from determined.keras._package import keras
 
     homes = [keras]
-    if "tensorflow" in sys.modules:  # whose `keras` has modules of its own
+    if "tensorflow" in sys.modules:  # its `keras` has its own modules
         homes.append(sys.modules["tensorflow"].keras)
     for home in homes:
         for name in _SETS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch layers by their Python names: `python3 -m determined.launch.tensorflow -- python3 train.py`
 
-Each becomes `det launch`, with its options and the command behind them.  A file that ends in .py is
-run with this interpreter.
+Each becomes `det launch`, with its options and the command after them. A file that ends in .py is run with this
+interpreter.
 """
 import sys
 from typing import List, NoReturn, Tuple
@@ -11,7 +11,7 @@ _TAKE_A_VALUE = ("--port", "-n", "--ranks", "--replicas")
 
 
 def _split(words: List[str]) -> Tuple[List[str], List[str]]:
-    """Options, and the command."""
+    """Splits the arguments into options and the command."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         if words[at] == "--":
@@ -39,5 +39,5 @@ def launch(layer: str, options: List[str], command: List[str]) -> NoReturn:
 def refuse(layer: str) -> NoReturn:
     sys.exit(
         f"determined: the launch layer '{layer}' is not built yet; 'det launch torch_distributed' and "
-        "'det launch mpi' start one process a slot, 'det launch tensorflow' one a node"
+        "'det launch mpi' start one process per slot, 'det launch tensorflow' one per node"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comes with a later version, and says so."""
+"""Not implemented; prints an error that says so."""
 from determined.launch import refuse
 
 if __name__ == "__main__":

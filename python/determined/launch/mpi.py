@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process a slot, through mpirun: `det launch mpi`."""
+"""One process per slot, through mpirun: `det launch mpi`."""
 import sys
 
 from determined.launch import become

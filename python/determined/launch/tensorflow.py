@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process a node, with TF_CONFIG where there are several: `det launch tensorflow`."""
+"""One process per node, with TF_CONFIG if there are several: `det launch tensorflow`."""
 import sys
 
 from determined.launch import become

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process a slot, with the environment that torchrun would give it: `det launch torch_distributed`.
+"""One process per slot, with the environment that torchrun would set: `det launch torch_distributed`.
 
     python3 -m determined.launch.torch_distributed [OPTIONS --] python3 train.py
     python3 -m determined.launch.torch_distributed [OPTIONS --] --trial model_def:Trial
 
-Options are torchrun's, as far as they mean something where the platform counts processes and starts
-them again; the others are named and left out.
+The options are torchrun's. Those without a meaning here, where the platform counts and restarts processes, are
+named and ignored.
 """
 import sys
 from typing import List, Optional, Tuple
@@ -13,7 +13,7 @@ from typing import List, Optional, Tuple
 from determined.launch import launch
 
 _TAKEN = ("nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port")
-# Of torchrun: with a value, and without.
+# Options of torchrun: with a value, and without.
 _LEFT_OUT = (
     ("event-log-handler", "local-addr", "local-ranks-filter", "log-dir", "logs-specs", "max-restarts")
     + ("monitor-interval", "numa-binding", "rdzv-backend", "rdzv-conf", "rdzv-id", "redirects", "role")
@@ -25,7 +25,7 @@ _COUNTED = ("auto", "gpu", "cpu")
 
 
 def _take(name: str, value: Optional[str]) -> List[str]:
-    """The words of `det launch` for one option of torchrun's."""
+    """The options of `det launch` for one option of torchrun."""
     if name in _LEFT_OUT or name in _FLAGS_LEFT_OUT:
         print(f"determined: torchrun's --{name} has no effect here", file=sys.stderr)
         return []

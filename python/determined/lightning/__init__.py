@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front end for Lightning: a callback, a logger, and data that can be resumed.
+"""The front end for Lightning: a callback, a logger, and a resumable data loader.
 
-    DetCallback     saves, goes on where training was, stops when the platform asks for it
-    DetLogger       reports what the module logs
-    Resumable       a data loader whose place in the epoch is kept
+    DetCallback     saves, resumes, stops when the platform asks for it
+    DetLogger       reports the module's logged values
+    Resumable       a data loader that keeps its position in the epoch
 
-Both packages of Lightning are served, `lightning` and `pytorch_lightning`: the one that the program
-has imported, see _which.py.
+Both packages of Lightning are supported, `lightning` and `pytorch_lightning`: the one that the program has
+imported, see _package.py.
 """
 import importlib
 from typing import TYPE_CHECKING, Any, List

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The callback for Lightning's Trainer.
 
-Lightning saves weights, optimizers, schedulers, its loops and the state of callbacks in one file,
-and begins from it: trainer.fit(model, ckpt_path=...).  What it leaves out is kept beside that file,
-for every rank, and put back:
+Lightning saves weights, optimizers, schedulers, its loops and the state of callbacks in one file, and resumes
+from it: trainer.fit(model, ckpt_path=...). The callback keeps the rest beside that file, for every rank, and
+restores it:
 
-    lightning.ckpt      what trainer.save_checkpoint() writes
-    rank-N.json         the random generators of rank N, and the place in its data (Resumable)
+    lightning.ckpt      the file of trainer.save_checkpoint()
+    rank-N.json         the random generators of rank N, and the position in its data (Resumable)
 
-When checkpoints are saved, and why there:
+When checkpoints are saved, and why then:
 
-    train_batch_end     in the middle of an epoch: each `checkpoint_batches`, and when asked to
-                        stop.  Not after a batch that is followed by a validation, for which
-                        Lightning would never make up: there it is validation_end
-    train_epoch_end     after the validation: each `checkpoint_epochs`, when asked to stop, when the
+    train_batch_end     in the middle of an epoch: every `checkpoint_batches`, and when asked to
+                        stop.  Not after a batch that is followed by a validation, because a resumed
+                        training would skip that validation: then it is saved in validation_end
+    train_epoch_end     after the validation: every `checkpoint_epochs`, when asked to stop, when the
                         training ends
 
-A training that was asked to stop in the middle ends without a validation, which Lightning otherwise
-begins when trainer.should_stop is set: the slots are wanted back.  What the rest of the loggers and
-callbacks hear of that half epoch is not reported and not saved; it is trained again, whole.
+A training that is asked to stop in the middle of an epoch ends without the validation that Lightning otherwise
+runs when trainer.should_stop is set, because the slots are wanted back. Values that other loggers and callbacks
+get for that half epoch are neither reported nor saved; the whole epoch is trained again.
 
-The generators are put back twice: before the loaders make their iterators (fit_start), so that
-the order of a new epoch is drawn as it would have been, and after it where an epoch goes on.
+The generators are restored twice: before the loaders make their iterators (fit_start), so a new epoch gets the
+same order, and again after it if an epoch is continued.
 """
 import json
 import logging
@@ -34,7 +34,7 @@ from determined import core
 from determined.lightning import _rng
 from determined.lightning._data import Resumable
 from determined.lightning._logger import DetLogger, counts
-from determined.lightning._which import pl
+from determined.lightning._package import pl
 
 logger = logging.getLogger("determined.lightning")
 
@@ -43,15 +43,15 @@ _RANK = "rank-{}.json"
 
 
 class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
-    """Saves checkpoints, goes on from the latest, stops when the platform asks for it, tells the progress.
+    """Saves checkpoints, resumes from the latest, stops when the platform asks for it, reports the progress.
 
         callback = DetCallback(core_context)
         trainer = Trainer(callbacks=[callback], logger=DetLogger(core_context), ...)
         trainer.fit(module, Resumable(loader), ckpt_path=callback.ckpt_path)
 
-    core_context        what det.core.init() gave
-    checkpoint_epochs   a checkpoint every so many epochs; 0: only at the end and when it must stop
-    checkpoint_batches  and every so many batches of an epoch; None: not in its middle
+      core_context        the context of det.core.init()
+      checkpoint_epochs   a checkpoint every so many epochs; 0: only at the end and when it must stop
+      checkpoint_batches  and every so many batches of an epoch; None: not inside an epoch
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         if not isinstance(core_context, core.Context):
-            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+            raise TypeError(f"core_context is {core_context!r}; expected the context of det.core.init()")
         _check("checkpoint_epochs", checkpoint_epochs, 0)
         if checkpoint_batches is not None:
             _check("checkpoint_batches", checkpoint_batches, 1)
@@ -69,15 +69,15 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._is_preempted = False
         self._is_due = False
         self._has_stepped = True
-        self._is_finished = False  # already when it began
-        self._kept: List[Any] = []  # settings of the Trainer that stopping changes: (of what, name, value)
+        self._is_finished = False  # it was already at its end when it began
+        self._kept: List[Any] = []  # settings of the Trainer that stopping changes: (object, name, value)
         self._rank_state: Optional[Dict[str, Any]] = None
         self._folder: Optional[str] = None
         self.ckpt_path = self._fetch()
 
     @property
     def is_preempted(self) -> bool:
-        """Whether the platform has ended the training before its time: exit with 0 then."""
+        """Whether the platform has ended the training early: then exit with 0."""
         return self._is_preempted
 
     # ---- the latest checkpoint
@@ -100,15 +100,15 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             with open(mine, encoding="utf-8") as file:
                 self._rank_state = json.load(file)
         else:
-            logger.warning("checkpoint %s was saved by fewer processes: their random generators begin anew", uuid)
+            logger.warning("checkpoint %s was saved by fewer processes: the others start with new random generators", uuid)
         metadata = self._core.checkpoint.get_metadata(uuid)
         self._is_finished = bool(metadata.get("finished"))
         if self._dist.rank == 0:
-            logger.info("going on after %d steps, from checkpoint %s", metadata["steps_completed"], uuid)
+            logger.info("continuing after %d steps, from checkpoint %s", metadata["steps_completed"], uuid)
         return path
 
     def _forget(self) -> None:
-        """What was fetched is loaded, by all of this machine."""
+        """Called on every rank after its machine has loaded the checkpoint."""
         folder, self._folder = self._folder, None
         if folder is not None:
             self._dist.allgather_local(None)
@@ -119,12 +119,12 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if sum(isinstance(callback, DetCallback) for callback in trainer.callbacks) > 1:
-            raise RuntimeError("the Trainer has two DetCallbacks, which would save everything twice: give one")
+            raise RuntimeError("the Trainer has two DetCallbacks, which would save everything twice: use one")
         told, there = self._dist.size, trainer.world_size
         if told != there:
             raise RuntimeError(
-                f"the Trainer has {there} processes and the context {told}: make it with core.init(distributed="
-                "core.DistributedContext.from_torch_distributed()), in processes that a launcher has started"
+                f"the Trainer has {there} processes and the context has {told}: make it with core.init(distributed="
+                "core.DistributedContext.from_torch_distributed()), in processes that a launcher started"
             )
         for each in trainer.loggers:
             if isinstance(each, DetLogger):
@@ -138,7 +138,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         is_loaded_later = trainer.strategy.restore_checkpoint_after_setup
         if trainer.ckpt_path != self.ckpt_path and not is_loaded_later:
             logger.warning(
-                "training begins anew, though there is a checkpoint: call "
+                "training starts from the beginning although there is a checkpoint: call "
                 "trainer.fit(..., ckpt_path=callback.ckpt_path)"
             )
             self._rank_state = None
@@ -146,7 +146,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         if self._rank_state is not None:
             _rng.put(self._rank_state["generators"])
         if self._is_finished:
-            trainer.should_stop = True  # by a callback, whose reasons nobody knows any more
+            trainer.should_stop = True  # stopped by a callback for a reason that is no longer known
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._tell("training")
@@ -156,13 +156,13 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             return
         loader = trainer.train_dataloader
         if isinstance(loader, Resumable) and state["data"] is not None:
-            loader.load_state_dict(state["data"])  # Lightning does it in the middle of an epoch only
+            loader.load_state_dict(state["data"])  # Lightning does this only in the middle of an epoch
         if not state["in_epoch"]:
             return
         if not hasattr(loader, "load_state_dict"):
             logger.warning(
-                "training goes on in the middle of an epoch, and the loader begins at its beginning: some records are "
-                "seen twice and some not at all; give determined.lightning.Resumable(loader)"
+                "training continues in the middle of an epoch, but the loader starts from its beginning: some records are "
+                "seen twice and some not at all; use determined.lightning.Resumable(loader)"
             )
         _rng.put(state["generators"])
 
@@ -173,7 +173,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             return  # train_epoch_end follows
         if self._batches is not None and (batch_idx + 1) % self._batches == 0:
             self._is_due = True
-        # Gradients that are still to be added to are not saved.
+        # Unfinished sums of gradients are not saved.
         self._has_stepped = (batch_idx + 1) % trainer.accumulate_grad_batches == 0
         if not _is_validated_now(trainer, batch_idx):
             self._save_in_epoch(trainer)
@@ -200,7 +200,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if self._is_preempted:
-            return  # in the middle
+            return  # in the middle of an epoch
         self._is_due = False
         self._progress(trainer)
         is_asked = self._core.preempt.should_preempt()
@@ -222,7 +222,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
     # ---- saving and stopping
 
     def _stop(self, trainer: Any) -> None:
-        """Whatever the least number of epochs is, and without a validation."""
+        """Ends the training regardless of the minimum number of epochs, and without a validation."""
         self._is_preempted = True
         fit = trainer.fit_loop
         for thing, name, value in (
@@ -246,7 +246,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
                 json.dump(self._state_of_rank(trainer, in_epoch), file)
             trainer.save_checkpoint(os.path.join(folder, _FILE))
             metadata = {"steps_completed": trainer.global_step, "framework": "lightning", "finished": finished}
-            dist.allgather(None)  # all have written what is theirs
+            dist.allgather(None)  # all ranks have written their files
             self._core.checkpoint.upload(
                 folder if dist.local_rank == 0 else None, metadata if dist.rank == 0 else None, shard=dist.size > 1
             )

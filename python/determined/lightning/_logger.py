@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module logs, in the groups of the platform.
+"""Reports the values that a module logs, in the groups of the platform.
 
-A logger of Lightning is given names and numbers, and not told whose they are.  DetCallback gives it
-the Trainer, which knows: what comes while it validates belongs to `validation`, the rest of fit() to
-`training`.  Without a DetCallback the names decide: those that begin with "val" are of a validation.
-Metrics of test() and predict() are not reported, nor those of single batches of a validation.
+Lightning gives a logger names and numbers, but not their group. DetCallback gives it the Trainer, which knows:
+values logged during a validation belong to `validation`, the rest of fit() to `training`. Without a DetCallback
+the names decide: names that begin with "val" belong to a validation. Metrics of test() and predict() are not
+reported, nor those of single batches of a validation.
 """
 from typing import Any, Dict, Mapping, Optional, Union
 
 from determined import core
-from determined.lightning._which import pl
+from determined.lightning._package import pl
 
 
 class DetLogger(pl.loggers.logger.Logger):  # type: ignore[misc]
-    """Reports what self.log() and self.log_dict() log: Trainer(logger=DetLogger(core_context)).
+    """Reports the values of self.log() and self.log_dict(): Trainer(logger=DetLogger(core_context)).
 
-    core_context    what det.core.init() gave; None: the logger makes one, for a program without
-                    several processes, and closes it when the fit is over
+      core_context    the context of det.core.init(); None: the logger makes one, for a program with one
+                      process, and closes it when the fit is over
     """
 
     def __init__(self, core_context: Optional[core.Context] = None) -> None:
         super().__init__()
         if core_context is not None and not isinstance(core_context, core.Context):
-            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+            raise TypeError(f"core_context is {core_context!r}; expected the context of det.core.init()")
         self._is_mine = core_context is None
         self._core: Optional[core.Context] = core_context
         self._trainer: Any = None
-        self.is_silent = False  # the rest of an epoch that was broken off
+        self.is_silent = False  # the rest of an interrupted epoch
 
     @property
     def experiment(self) -> core.Context:
-        """The context, for everything else that can be reported."""
+        """The context, for all other reports."""
         if self._core is None:
             self._core = core.init()
         return self._core
@@ -46,14 +46,14 @@ class DetLogger(pl.loggers.logger.Logger):  # type: ignore[misc]
         return 0 if info is None or info.task_type != "TRIAL" else f"trial-{info.trial.trial_id}"
 
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        """Nothing: the platform knows them, having given them."""
+        """Does nothing: the platform chose the hyperparameters and knows them."""
 
     def log_metrics(self, metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
         context = self.experiment
         if context.distributed.rank != 0 or self.is_silent:
             return
         found = dict(metrics)
-        is_whole = found.pop("epoch", None) is not None  # Lightning adds it but for single batches
+        is_whole = found.pop("epoch", None) is not None  # Lightning adds it except for single batches
         if self._trainer is not None:
             self._report_of_stage(context, found, is_whole)
         else:
@@ -79,7 +79,7 @@ def _group(name: str) -> Optional[str]:
 
 
 def counts(trainer: Any) -> Dict[str, Any]:
-    """How far the training is: steps of the optimizer, and passes through the data."""
+    """The position of the training: steps of the optimizer, and passes through the data."""
     batches = trainer.fit_loop.total_batch_idx + 1
     epochs = trainer.num_training_batches
     return {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The random generators of a process, as JSON: Python's, NumPy's, PyTorch's on the processor and on
-GPUs.  Lightning saves none of them."""
+"""The random generators of a process, as JSON: those of Python, NumPy and PyTorch, on processors and GPUs.
+Lightning does not save them."""
 import random
 from typing import Any, Dict
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""determined.lightning.experimental.DetLogger, the name that 0.38 has: a logger that needs no context.
+"""determined.lightning.experimental.DetLogger, the name in 0.38: a logger that needs no context.
 
-Given none, it makes one itself: of the trial in a task, elsewhere of a run in a folder
-(DET_OFFLINE_DIR), which `det import` brings to a master.
+Without a context it makes one itself: of the trial in a task; elsewhere of an offline run (DET_OFFLINE_DIR),
+which `det import` sends to a master.
 """
 from typing import TYPE_CHECKING, Any, List
 

@@ -2,10 +2,10 @@
 """The front end for PyTorch: a trial is a class, and one loop trains it.
 
     init()          a context: context.fit(trial, ...), or Trainer(trial, context).fit(...)
-    PyTorchTrial    what is trained: train_batch(), evaluate_batch()
+    PyTorchTrial    the model and its steps: train_batch(), evaluate_batch()
     DataLoader      PyTorch's own, sharded and resumable
 
-All of them end in the Loop (_loop.py), which asks libdet's trainer after every batch what is due.
+All of them use the Loop (_loop.py), which asks libdet's trainer after every batch what is due.
 """
 import importlib
 from typing import TYPE_CHECKING, Any, List

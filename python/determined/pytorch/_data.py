@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A data loader that can be driven: sharded over ranks, and begun anywhere.
+"""A data loader that is sharded over ranks and can begin anywhere.
 
-DataLoader is PyTorch's own, and behaves as PyTorch's own for whoever iterates over it.  A training
-does not: it makes a *feed* of it, which knows where it is (epoch, position), goes anywhere at once,
-and hands out the batches of one rank.
+DataLoader is PyTorch's own, and behaves like it for programs that iterate over it. A training does not iterate
+over it: it makes a *feed* of it, which knows its position (epoch, position), seeks at once, and yields the
+batches of one rank.
 
     which records       _data_order.py: a function of (seed, epoch, position)
-    arrays              _data_arrays.py: gathered in one go; with workers, in a thread ahead of the training
+    arrays              _data_arrays.py: gathered at once; with workers, in a thread ahead of the training
     other data sets     made here, one after the other; with workers, by PyTorch's (_data_workers.py)
 
-What a batch draws.  Without workers a batch is made when it is asked for and never before, so that
-what it draws from the generators of the process belongs to what a checkpoint holds of those.  With
-workers every batch is made with generators seeded by (seed, epoch, batch), however many workers
-there are.  Either way a training that goes on from a checkpoint gets the very batches it would
-have got.  Generators that a data set keeps for itself are nobody's business: who has such seeds them by index.
+Random numbers of a batch. Without workers a batch is made when it is asked for and never before, so its draws
+from the process's generators match the generators in a checkpoint. With workers every batch is made with
+generators seeded by (seed, epoch, batch), whatever the number of workers. Either way a resumed training gets
+exactly the batches it would have got. Private generators of a data set are not handled: such a data set should
+seed them by index.
 
-A validation walks through epoch 0 again and again, so that it sees the same every time.
+A validation always reads epoch 0, so it sees the same data every time.
 """
 import itertools
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Union
@@ -28,17 +28,18 @@ from determined.pytorch import _data_arrays, _data_order, _data_workers, sampler
 TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
 
 _REFUSED = (
-    "context.experimental.disable_dataset_reproducibility_checks() lets a torch.utils.data.DataLoader through as it is"
+    "context.experimental.disable_dataset_reproducibility_checks() allows a plain torch.utils.data.DataLoader"
 )
 
 
 class DataLoader(data.DataLoader):  # type: ignore[type-arg]
     """torch.utils.data.DataLoader for data sets with a length and an item for each index.
 
-    The batch size is that of one rank: context.get_per_slot_batch_size().  When a training drives it, it is sharded,
-    shuffled by the training's seed, differently in each epoch, and resumed by itself.  Beyond what PyTorch takes, the
-    data may be a dict of arrays, or a tuple of arrays of different shapes.  Arrays need no worker processes: num_workers above 0 is a thread for
-    them, and worker_init_fn is not called.  Batches always come in order."""
+    The batch size is that of one rank: context.get_per_slot_batch_size(). In a training it is sharded, shuffled
+    by the training's seed, differently in each epoch, and resumed automatically. In addition to PyTorch's
+    types, the data may be a dict of arrays, or a tuple of arrays of different shapes. Arrays need no worker
+    processes: for them num_workers above 0 means a thread, and worker_init_fn is not called. Batches always
+    come in order."""
 
     def __init__(
         self,
@@ -60,11 +61,11 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
         persistent_workers: bool = False,
         **more: Any,
     ) -> None:
-        self._is_own = sampler is None and batch_sampler is None  # the order: ours to compute
+        self._is_own = sampler is None and batch_sampler is None  # we compute the order
         dataset = _checked_dataset(dataset, self._is_own)
         _check_arguments(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if shuffle and len(dataset) == 0:
-            raise ValueError("the data set is empty: there is no record in it to be shuffled")
+            raise ValueError("the data set is empty, so it cannot be shuffled")
         self._is_shuffled = bool(shuffle)
         self._has_batch_sampler = batch_sampler is not None
         super().__init__(
@@ -98,8 +99,8 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
         return _data_workers.ahead(gather, iter(_sampler_of(self)), _depth(self))
 
     def get_data_loader(self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> "DataLoader":
-        """A loader for whoever iterates by hand: repeated for ever, then one batch of every `num_replicas`, then
-        without the first `skip`."""
+        """A loader for manual iteration: repeated forever, then one batch of every `num_replicas`, then without
+        the first `skip`."""
         kept: Dict[str, Any] = dict(
             num_workers=self.num_workers,
             collate_fn=self.collate_fn,
@@ -120,7 +121,7 @@ class DataLoader(data.DataLoader):  # type: ignore[type-arg]
 def _checked_dataset(dataset: Any, must_be_counted: bool) -> Any:
     if isinstance(dataset, data.IterableDataset):
         raise TypeError(
-            f"{type(dataset).__name__} is an IterableDataset, whose records have no numbers: it can be neither "
+            f"{type(dataset).__name__} is an IterableDataset, whose records have no indices: it can be neither "
             "sharded nor resumed; make it a data set with __len__ and __getitem__, or " + _REFUSED
         )
     dataset = _data_arrays.as_dataset(dataset)
@@ -140,14 +141,14 @@ def _check_arguments(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
         )
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
         raise ValueError(
-            "a batch_sampler says which records a batch has: batch_size, shuffle, sampler and drop_last are not given beside it"
+            "a batch_sampler decides which records a batch has: do not give batch_size, shuffle, sampler or drop_last with it"
         )
     if sampler is not None and shuffle:
-        raise ValueError("a sampler says in which order the records come: shuffle=True is not given beside it")
+        raise ValueError("a sampler decides the order of the records: do not give shuffle=True with it")
 
 
 def _sampler_of(loader: data.DataLoader) -> Any:  # type: ignore[type-arg]
-    """Of batches, or of records where there are no batches."""
+    """The sampler of batches, or of records if there are no batches."""
     return loader.sampler if loader.batch_sampler is None else loader.batch_sampler
 
 
@@ -156,7 +157,7 @@ def _is_default(collate: Any) -> bool:
 
 
 def _gatherer(loader: data.DataLoader) -> Optional[Callable[[Any], Any]]:  # type: ignore[type-arg]
-    """Where the records are rows of arrays: what gathers them, pinned where that was asked for."""
+    """If the records are rows of arrays: the function that gathers them, pinned if requested."""
     if loader.batch_sampler is None or not _is_default(loader.collate_fn):
         return None
     gather = _data_arrays.gatherer(loader.dataset, _pins(loader))
@@ -170,7 +171,7 @@ def _pins(loader: data.DataLoader) -> bool:  # type: ignore[type-arg]
 
 
 def _depth(loader: data.DataLoader) -> int:  # type: ignore[type-arg]
-    """Batches that are gathered ahead."""
+    """The number of batches that are gathered ahead."""
     return loader.num_workers * (loader.prefetch_factor or 2) if loader.num_workers else 0
 
 
@@ -180,7 +181,7 @@ def _depth(loader: data.DataLoader) -> int:  # type: ignore[type-arg]
 class Feed:
     """The batches of one rank, epoch after epoch.
 
-        batches     of an epoch, on this rank; None: not known before it ends (a loader that is let through)
+        batches     of an epoch, on this rank; None: unknown before it ends (a plain PyTorch loader)
         records     of an epoch, over all ranks; None as above
 
     After the last batch of an epoch comes the first of the next."""
@@ -194,34 +195,34 @@ class Feed:
         self._running: Optional[Iterator[Any]] = None
 
     def go_to(self, epoch: int, position: int) -> None:
-        """The next epoch() begins with this batch of this epoch; at once, wherever that is."""
+        """The next epoch() begins with this batch of this epoch; takes the same time for any position."""
         self.pause()
         self._epoch, self._position = epoch, position
 
     def where(self) -> Any:
-        """(epoch, position) of the batch that comes next."""
+        """(epoch, position) of the next batch."""
         self._settle()
         return self._epoch, self._position
 
     def epoch(self) -> Iterator[Any]:
-        """What is left of the current epoch."""
+        """The rest of the current epoch."""
         self.pause()
         self._settle()
         self._running = running = self._walk()
         return running
 
     def pause(self) -> None:
-        """Ends what an epoch() began; the place stays."""
+        """Ends an iteration of epoch(); the position stays."""
         running, self._running = self._running, None
         if running is not None:
             running.close()  # type: ignore[attr-defined]
 
     def state(self) -> Dict[str, Any]:
-        """What does not follow from the seed and the place, for a checkpoint: plain values."""
+        """State for a checkpoint that does not follow from the seed and the position: plain values."""
         return {}
 
     def load(self, state: Dict[str, Any]) -> None:
-        """What state() gave, before go_to()."""
+        """Restores the result of state(); call it before go_to()."""
 
     def close(self) -> None:
         """Ends the workers."""
@@ -246,7 +247,7 @@ class Feed:
 
 
 class _OwnFeed(Feed):
-    """Of a DataLoader of ours."""
+    """The feed of our own DataLoader."""
 
     def __init__(self, loader: DataLoader, order: _data_order.Order, source: Any, is_exact: bool) -> None:
         super().__init__()
@@ -273,8 +274,8 @@ class _OwnFeed(Feed):
 
 
 class _PlainFeed(Feed):
-    """A loader that is let through: as it comes, passed over up to the place.  It draws its order from (seed,
-    epoch), as far as it draws it from the generators of the process."""
+    """A plain PyTorch loader: in its own order, skipping batches up to the position. Its order depends on (seed,
+    epoch), as far as it draws from the generators of the process."""
 
     def __init__(self, loader: Any, seed: int, is_exact: bool) -> None:
         super().__init__()
@@ -294,7 +295,7 @@ class _PlainFeed(Feed):
                 next(itertools.islice(passed, position - 1, None), None)
                 first = []
             else:
-                first = list(itertools.islice(passed, 1))  # which is when the order is drawn
+                first = list(itertools.islice(passed, 1))  # the order is drawn now
         yield from first
         yield from passed
 
@@ -309,7 +310,7 @@ def make_feed(
     training: bool = True,
     round_size: Optional[int] = None,
 ) -> Feed:
-    """What a training or a validation reads a loader through.  `round_size` is round_of() the ranks."""
+    """The feed through which a training or a validation reads a loader. `round_size` is round_of() the ranks."""
     what = "training" if training else "validation"
     if not isinstance(loader, DataLoader):
         if not isinstance(loader, data.DataLoader):
@@ -321,7 +322,7 @@ def make_feed(
             )
         return _PlainFeed(loader, seed, not training)
     if _count(loader) == 0:
-        raise ValueError(f"the {what} data is empty: there is no record in its data set")
+        raise ValueError(f"the {what} data is empty")
     order = _order(loader, seed, rank, size, checks, training, round_size)
     if training and not order.batches:
         raise ValueError(_too_few(loader, size))
@@ -329,8 +330,8 @@ def make_feed(
 
 
 def round_of(loader: Any, distributed: Any) -> Optional[int]:
-    """The records of a batch over all ranks, where these have asked for different numbers; None: they are
-    alike.  All ranks call it."""
+    """The number of records of a batch over all ranks, if their batch sizes differ; None if they are equal. All
+    ranks call it."""
     mine = loader.batch_size if isinstance(loader, DataLoader) and not loader._has_batch_sampler else None
     sizes = [mine] if distributed.size == 1 else distributed.allgather(mine)
     if len(set(sizes)) == 1:
@@ -349,7 +350,7 @@ def _order(
 ) -> _data_order.Order:
     if loader._is_own or _is_as_own(loader):
         generator = loader.generator if loader._is_own else getattr(loader.sampler, "generator", None)
-        if generator is not None:  # whose seed counts
+        if generator is not None:  # the user's seed counts
             seed = _data_order.mix(seed, generator.initial_seed())
         items, batch_size = _count(loader) or 0, loader.batch_size or 1
         return _data_order.Computed(
@@ -357,14 +358,14 @@ def _order(
         )
     if round_size is not None:
         raise ValueError(
-            f"with a sampler all ranks need batches of one size, and the {size} of them have {round_size} records together: "
-            f"take a global batch size that {size} divides"
+            f"with a sampler all ranks need batches of one size, but the {size} of them have {round_size} records together: "
+            f"use a global batch size that {size} divides"
         )
     for part in _data_order.chain(_sampler_of(loader)):
         if isinstance(part, data.DistributedSampler) and part.num_replicas > 1:
             raise ValueError(
-                "the sampler is a torch.utils.data.DistributedSampler, but batches are shared among the ranks already: "
-                "every rank would have a part of its part; leave it out, and give shuffle=True instead"
+                "the sampler is a torch.utils.data.DistributedSampler, but batches are already shared among the ranks: "
+                "every rank would get a part of its part; remove it, and give shuffle=True instead"
             )
     may_split = loader.batch_sampler is not None and not loader._has_batch_sampler and not loader.drop_last
     most = 10 * (_count(loader) or 0) + 100_000
@@ -379,7 +380,7 @@ def _is_shuffled(loader: DataLoader) -> bool:
 
 
 def _is_as_own(loader: DataLoader) -> bool:
-    """A sampler of PyTorch's that says no more than `shuffle` does."""
+    """A sampler of PyTorch with the same meaning as `shuffle`."""
     sampler: Any = loader.sampler
     if loader._has_batch_sampler or type(sampler) not in (data.SequentialSampler, data.RandomSampler):
         return False
@@ -387,21 +388,21 @@ def _is_as_own(loader: DataLoader) -> bool:
 
 
 def _count(loader: DataLoader) -> Optional[int]:
-    """Of the records; None: a data set that only a sampler knows the indices of."""
+    """The number of records; None if only a sampler knows the indices of the data set."""
     dataset: Any = loader.dataset
     return len(dataset) if hasattr(dataset, "__len__") else None
 
 
 def _too_few(loader: DataLoader, size: int) -> str:
     if loader._has_batch_sampler:
-        return f"the batch_sampler gives fewer batches than the {size} processes that train"
+        return f"the batch_sampler returns fewer batches than the {size} processes that train"
     records = f"{_count(loader) or 'the'} records"
     if loader.drop_last:
         return (
             f"{records} are not enough for a batch of {loader.batch_size} on each of {size} processes, and drop_last=True "
-            "leaves out what is less; make batch_size smaller"
+            "leaves out incomplete batches; make batch_size smaller"
         )
-    return f"{records}, or what the sampler chose of them, cannot be shared by {size} processes"
+    return f"{records}, or those that the sampler chose, cannot be shared by {size} processes"
 
 
 def _source(loader: DataLoader, seed: int, rank: int, size: int) -> Any:

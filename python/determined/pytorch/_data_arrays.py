@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data that lies in memory as arrays: the rows of a batch are gathered in one go.
+"""Data in memory as arrays: the rows of a batch are gathered at once.
 
-PyTorch's loader takes a record out of every array for each row of a batch, and stacks them again.
-Where records are rows of arrays, and nobody asked for another collate_fn, the same batch is one
-gathering for each array.  Such data are a TensorDataset, an array or a tensor, a Subset of these, and,
-which PyTorch's loader does not know, a dict of arrays of one length, or a tuple of such that are not all of one
-shape: those that are could as well be records, and to PyTorch they are.
+PyTorch's loader takes a record out of every array for each row of a batch, and stacks them again. If records
+are rows of arrays, and the default collate_fn is used, the same batch is one gather for each array. Such data
+are a TensorDataset, an array or a tensor, a Subset of these, and, unknown to PyTorch's loader, a dict of arrays
+of one length, or a tuple of such arrays with different shapes. PyTorch takes a tuple of arrays with one shape
+for records.
+
+Arrays with long rows are gathered by `_det.gather()`, which requests rows ahead of their use, as libdet's loader
+does.
 """
 import math
 from typing import Any, Callable, List, Optional
@@ -22,7 +25,7 @@ except ImportError:  # PyTorch works without it
 
 Take = Callable[[Any], torch.Tensor]
 
-_MOST_COLUMNS = 16  # of a tuple: more are records rather than columns
+_MOST_COLUMNS = 16  # of a tuple: a longer one is records rather than columns
 
 
 class Columns(data.Dataset):  # type: ignore[type-arg]
@@ -41,7 +44,7 @@ class Columns(data.Dataset):  # type: ignore[type-arg]
 
 
 def as_dataset(given: Any) -> Any:
-    """What a loader was given, as a data set."""
+    """The data of a loader, as a data set."""
     if type(given) is dict and given and all(map(_is_array, given.values())):
         _check_lengths({repr(name): len(column) for name, column in given.items()})
         return Columns(given)
@@ -58,12 +61,12 @@ def _is_array(value: Any) -> bool:
 def _check_lengths(lengths: Any) -> None:
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"the arrays of a data set have one row for each record: {told}")
+        raise ValueError(f"the arrays of a data set must have one row for each record: {told}")
 
 
 def gatherer(dataset: Any, pins: bool = False) -> Optional[Callable[[Any], Any]]:
-    """What makes the batch of some records, by their indices; None: they are no rows of arrays.
-    With `pins` long rows are gathered into pinned memory at once."""
+    """The function that makes a batch of records, by their indices; None: they are not rows of arrays. With `pins`
+    long rows are gathered directly into pinned memory."""
     if type(dataset) is data.Subset:
         inner = gatherer(dataset.dataset, pins)
         if inner is None or np is None:
@@ -107,14 +110,14 @@ def _as_indices(indices: Any) -> Any:
 
 
 def _taker(column: Any, pins: bool) -> Optional[Take]:
-    """What gathers rows of one array; None: PyTorch itself has to see to it."""
+    """The function that gathers rows of one array; None: PyTorch itself must do it."""
     if isinstance(column, torch.Tensor):
         return _tensor_taker(column, pins)
     if column.dtype.kind not in "biufc":
         return None
     try:
         kind = torch.from_numpy(np.empty(0, column.dtype)).dtype
-    except (TypeError, ValueError):  # a type, or an order of bytes, that PyTorch does not have
+    except (TypeError, ValueError):  # a type or byte order that PyTorch does not have
         return None
     return _array_taker(column, kind, pins)
 
@@ -131,7 +134,7 @@ def _tensor_taker(column: torch.Tensor, pins: bool) -> Optional[Take]:
     return lambda rows: column.index_select(0, torch.as_tensor(rows, device=column.device))
 
 
-_CARRIERS = {torch.bfloat16: torch.int16}  # types that NumPy has, for some that it has not
+_CARRIERS = {torch.bfloat16: torch.int16}  # NumPy's types of the same size, for types that it lacks
 _LONG_ROW = 512  # bytes; shorter ones NumPy copies faster
 
 
@@ -147,7 +150,7 @@ def _array_taker(array: Any, kind: torch.dtype, pins: bool) -> Take:
     def room(count: int) -> torch.Tensor:
         if pins:
             return torch.empty((count, *shape), dtype=carrier, pin_memory=True)
-        return torch.from_numpy(np.empty((count, *shape), array.dtype))  # in huge pages, which PyTorch does not ask for
+        return torch.from_numpy(np.empty((count, *shape), array.dtype))  # in huge pages, which PyTorch does not request
 
     def take(rows: Any) -> torch.Tensor:
         made = room(len(rows))

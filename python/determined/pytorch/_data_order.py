@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which records the batches of an epoch hold, and whose they are.
+"""Which records the batches of an epoch hold, and which rank gets them.
 
-Batch k of an epoch is rank k % size's: a *round* is one batch for every rank.  What is over at the
-end, fewer records than a round has, is shared record by record, so that all ranks have equally many
-batches, one of them short.  Two things cannot be shared: records that are fewer than the ranks, and
-whole batches where every batch must be as it is (drop_last, a batch_sampler of the user's, no
-batches at all).  In training nobody has those, so that no rank waits for another.  A validation
-leaves nothing out and counts nothing twice: there some ranks may have one batch fewer.
+Batch k of an epoch belongs to rank k % size: a *round* is one batch for every rank. The rest at the end, fewer
+records than a round has, is shared record by record, so all ranks have the same number of batches, one of them
+short. Two rests cannot be shared: fewer records than ranks, and whole batches if batches must stay as they are
+(drop_last, a batch_sampler of the user's, no batches at all). In training these are left out, so no rank waits
+for another. A validation leaves nothing out and counts nothing twice: there some ranks may have one batch
+fewer.
 
-Ranks whose batch sizes differ (7 records shared by 2) must agree on a round first: it is the sum of
-their sizes, and shared as libdet shares a batch, so that a rank may have one record more or less than it asked for.
+Ranks with different batch sizes (7 records shared by 2) must first agree on a round: it is the sum of their
+sizes, and shared as libdet shares a batch, so a rank may have one record more or less than it asked for.
 
-    Computed   no sampler was given, or one of PyTorch's that says no more than shuffle does: the records
-               as they lie, or libdet's permutation of (seed, epoch).  Going anywhere costs the
-               same wherever it is.
+    Computed   without a sampler, or with one of PyTorch's that means the same as shuffle: the records
+               in their order, or libdet's permutation of (seed, epoch).  Seeking costs the same for
+               any position.
     Listed     the user's sampler, asked once for each epoch, with the generators of Python, NumPy
-               and PyTorch lent to it as (seed, epoch) wants them, and put back afterwards.  So it
-               gives the same order when it is asked again, in another process, after a kill: nothing
-               of it is kept, unless it has state_dict() and load_state_dict().
+               and PyTorch seeded by (seed, epoch), and restored afterwards.  So it gives the same
+               order when it is asked again, in another process, after a kill: none of it is saved,
+               unless it has state_dict() and load_state_dict().
 """
 import contextlib
 import itertools
@@ -38,7 +38,7 @@ _WORD = (1 << 64) - 1
 
 
 def mix(*numbers: int) -> int:
-    """64 bits in which every bit of every number counts (splitmix64)."""
+    """A hash of 64 bits that depends on every bit of every number (splitmix64)."""
     mixed = 0
     for number in numbers:
         mixed = (mixed + (number & _WORD) + 0x9E3779B97F4A7C15) & _WORD
@@ -49,7 +49,7 @@ def mix(*numbers: int) -> int:
 
 
 def seed_generators(seed: int) -> None:
-    """Those of Python, NumPy and PyTorch's CPU, as this batch or epoch wants them."""
+    """Seeds the generators of Python, NumPy and PyTorch's CPU for this batch or epoch."""
     random.seed(seed)
     torch.default_generator.manual_seed(seed)
     numpy = sys.modules.get("numpy")
@@ -59,7 +59,7 @@ def seed_generators(seed: int) -> None:
 
 @contextlib.contextmanager
 def lent(seed: int, generators: Sequence[torch.Generator] = ()) -> Iterator[None]:
-    """The generators begin where `seed` says, and are afterwards as they were."""
+    """Seeds the generators by `seed`, and restores them afterwards."""
     numpy = sys.modules.get("numpy")
     python, theirs = random.getstate(), numpy.random.get_state() if numpy else None
     states = [(each, each.get_state()) for each in (torch.default_generator, *generators)]
@@ -77,13 +77,14 @@ def lent(seed: int, generators: Sequence[torch.Generator] = ()) -> Iterator[None
 
 
 class Order:
-    """What both have.  `batches` of an epoch are ours; `records` are everybody's."""
+    """The common part. `batches` per epoch are ours; `records` are those of all ranks."""
 
     batches: int
     records: int
 
     def batches_from(self, epoch: int, first: int) -> Iterator[Any]:
-        """What each of our batches holds, from this one on: indices, as memory of 64-bit integers or as a list."""
+        """The records of each of our batches, from this one on: indices, as memory of 64-bit integers or as a
+        list."""
         raise NotImplementedError
 
     def state(self) -> Any:
@@ -116,7 +117,7 @@ class Computed(Order):
         self.items, self.batch_size, self.shuffle, self.seed = items, batch_size, shuffle, seed & _WORD
         self.rank, self.size = rank, size
         self._rounds = -(-items // self._round)  # libdet's, the short one as well
-        self._apart = -1  # the batch that is no part of a round
+        self._apart = -1  # the batch that is not part of a round
         full, left = divmod(items, self._round)
         self.batches, self.records = full, full * self._round
         if drop_last and is_exact and is_even:
@@ -144,7 +145,7 @@ class Computed(Order):
             yield memoryview(_det.order(self.items, self.batch_size, self.shuffle, self.seed, at, 1)[0]).cast("q")
 
     def _part(self, epoch: int, first: int, count: int) -> memoryview:
-        """Of these rounds; only the last of an epoch may be short, so that batches lie at multiples."""
+        """The items of these rounds; only the last of an epoch may be short, so batches lie at multiples."""
         indices, _ = _det.order(
             self.items, self._round, self.shuffle, self.seed, epoch * self._rounds + first, count, self.rank, self.size
         )
@@ -155,12 +156,12 @@ class Computed(Order):
 
 
 def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: bool) -> List[Any]:
-    """Ours of these: one of each round, and of what is over what the essay says."""
+    """Our batches of these: one of each round, and our share of the rest (see above)."""
     if size == 1:
         return batches
     full = len(batches) // size
     if may_split and full * size == len(batches) and len(batches[-1]) < len(batches[0]):
-        full -= 1  # a round that is short by records is shared as one that is short by batches
+        full -= 1  # a round with too few records is shared like one with too few batches
     mine, left = batches[rank : full * size : size], batches[full * size :]
     records = list(itertools.chain.from_iterable(left)) if may_split else []
     if len(records) >= size:
@@ -172,8 +173,8 @@ def share(batches: List[Any], rank: int, size: int, is_exact: bool, may_split: b
 
 class Listed(Order):
     def __init__(self, sampler: Any, most: int, seed: int, rank: int, size: int, is_exact: bool, may_split: bool) -> None:
-        self.sampler = sampler  # of batches, or of what stands for one
-        self._most = most  # batches of an epoch; more have no end
+        self.sampler = sampler  # yields batches, or records that count as batches
+        self._most = most  # batches per epoch; a sampler with more is endless
         self.seed, self.rank, self.size = seed, rank, size
         self.is_exact, self.may_split = is_exact, may_split
         self._state = self._sampler_state()
@@ -194,13 +195,13 @@ class Listed(Order):
             if len(self._mine) != self.batches and not self._has_said:
                 self._has_said = True
                 logger.warning(
-                    "%s gives %d batches in epoch %d, and gave %d before: epochs stay as long as the first; "
-                    "it begins anew where it has fewer, and more are left out",
+                    "%s returns %d batches in epoch %d, but returned %d before: epochs keep the length of the first; "
+                    "it starts again if it has fewer, and additional ones are left out",
                     _name(self.sampler), len(self._mine), epoch, self.batches,
                 )  # fmt: skip
         mine = self._mine
         if not mine:
-            raise ValueError(f"{_name(self.sampler)} gives no batch for rank {self.rank} in epoch {epoch}")
+            raise ValueError(f"{_name(self.sampler)} returns no batch for rank {self.rank} in epoch {epoch}")
         return (mine[k % len(mine)] for k in range(first, self.batches))
 
     def state(self) -> Any:
@@ -212,20 +213,20 @@ class Listed(Order):
             self._epoch = -1
 
     def is_known(self) -> bool:
-        """That it draws from generators that are lent to it, or from none."""
+        """Checks that it draws only from the seeded generators."""
         homes = ("torch.utils.data.", "determined.pytorch.")
         return all(
             type(part) in (list, tuple, range) or type(part).__module__.startswith(homes) for part in chain(self.sampler)
         )
 
     def check(self) -> None:
-        """That it gives the same when it is asked again."""
+        """Checks that it gives the same order when it is asked again."""
         again = share(self._list(0), self.rank, self.size, self.is_exact, self.may_split)
         if _plain(again) == _plain(self._mine):
             return
         raise ValueError(
-            f"{_name(self.sampler)} gives another order when it is asked for the same epoch again, so that a training could "
-            "not go on where it was; let it draw from random, numpy.random or torch's generator, which are seeded "
+            f"{_name(self.sampler)} returns another order when it is asked for the same epoch again, so a training could "
+            "not be resumed; let it draw from random, numpy.random or torch's generator, which are seeded "
             "for each epoch, or give it set_epoch(epoch), or call "
             "context.experimental.disable_dataset_reproducibility_checks()"
         )
@@ -245,19 +246,19 @@ class Listed(Order):
         return [each if hasattr(each, "__len__") else list(each) for each in batches] if self.may_split else batches
 
     def _all(self) -> List[Any]:
-        """One pass.  One that is repeated by a sampler of determined.pytorch.samplers is so long as it says."""
+        """One pass. A sampler of determined.pytorch.samplers that repeats knows the length of a pass."""
         if any(getattr(part, "is_endless", False) for part in chain(self.sampler)):
             return list(itertools.islice(self.sampler, len(self.sampler)))
         batches = list(itertools.islice(self.sampler, self._most + 1))
         if len(batches) > self._most:
             raise ValueError(
-                f"{_name(self.sampler)} gave more than {self._most} batches and does not end: one pass through it is an epoch; "
-                "let it end, training goes on with the next one"
+                f"{_name(self.sampler)} returned more than {self._most} batches and does not end: an epoch is one pass; "
+                "let it end, and training continues with the next pass"
             )
         return batches
 
     def _sampler_state(self) -> Any:
-        """Of those that have one, as they are before an epoch; None where nobody has."""
+        """The states of samplers that have one, before an epoch; None if there are none."""
         found = {
             str(i): part.state_dict()
             for i, part in enumerate(chain(self.sampler))
@@ -267,7 +268,7 @@ class Listed(Order):
             return json.loads(json.dumps(found)) if found else None
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"state_dict() of {_name(self.sampler)} cannot be kept: {error}; let it return numbers, strings, lists and dicts"
+                f"state_dict() of {_name(self.sampler)} cannot be saved: {error}; let it return numbers, strings, lists and dicts"
             ) from error
 
     def _put_back(self, parts: List[Any]) -> None:
@@ -276,7 +277,7 @@ class Listed(Order):
 
 
 def chain(sampler: Any) -> Iterator[Any]:
-    """A sampler, and those it is made of."""
+    """A sampler, and those it contains."""
     seen: List[int] = []
     while sampler is not None and id(sampler) not in seen:
         seen.append(id(sampler))
@@ -286,7 +287,7 @@ def chain(sampler: Any) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """To be compared: tensors and arrays as lists."""
+    """For comparison: tensors and arrays as lists."""
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value.tolist() if hasattr(value, "tolist") else value

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who makes the batches: this thread, a thread ahead of it, or PyTorch's worker processes.
+"""Makes the batches in this thread, in a thread ahead of it, or in PyTorch's worker processes.
 
-A *source* has open(items, epoch, first), a generator of batches, one for each of `items` (what
-_data_order.py says a batch holds), and close().
+A *source* has open(items, epoch, first), a generator of batches, one for each of `items` (the records of a
+batch, from _data_order.py), and close().
 
-    Gathered   arrays, gathered here or, where workers were asked for, in a thread some batches ahead
-    Inline     records fetched and put together here, each batch when it is asked for
-    Workers    the same in PyTorch's worker processes.  A loader of PyTorch's is given *jobs* rather
-               than records, a job being the items of a batch and the seed of its generators; so
-               the batches need not know which worker makes them, nor how many there are.
+    Gathered   arrays, gathered here or, with workers, in a thread some batches ahead
+    Inline     records fetched and collated here, each batch when it is asked for
+    Workers    the same in PyTorch's worker processes.  PyTorch's loader gets *jobs* rather than
+               records: a job is the items of a batch and the seed of its generators.  So a batch does
+               not depend on the worker that makes it, nor on the number of workers.
 
-When a worker dies, PyTorch raises from a signal handler, wherever the program is.  Here it may do so
-while a batch is waited for, and the workers are looked at before: a death is found at
-once, and told in a sentence.
+When a worker dies, PyTorch raises from a signal handler, wherever the program is. Here that can happen only
+while we wait for a batch, and we check the workers first: a death is noticed at once, and reported in a
+sentence.
 """
 import queue
 import signal
@@ -23,26 +23,26 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import torch
 from torch.utils import data
 
-from determined.pytorch import _data_order, _private
+from determined.pytorch import _data_order, _torch_internals
 
-_GRACE_S = 1.0  # for a process to be gone that has closed its pipes
+_GRACE_S = 1.0  # for the end of a process that has closed its pipes
 
 Job = Tuple[int, Any]  # the seed, and the items
 
 
-pinned = _private.pin
+pinned = _torch_internals.pin
 
 
 # ---- arrays
 
 
 def ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Iterator[Any]:
-    """The batches of `items`, in their order; up to `depth` of them are made ahead, in a thread."""
+    """The batches of `items`, in their order; a thread makes up to `depth` of them ahead."""
     return _ahead(make, items, depth) if depth else (make(each) for each in items)
 
 
 class _Hand:
-    """A thread that makes one thing after the other."""
+    """A thread that makes one batch after the other."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self.todo: Any = queue.SimpleQueue()  # what to make, and None after the last
@@ -63,12 +63,12 @@ class _Hand:
                 return
             try:
                 self.done.put((self._make(each), None))
-            except Exception as error:  # which the taker raises
+            except Exception as error:  # raised again by the reader
                 self.done.put((None, error))
 
 
 def _ahead(make: Callable[[Any], Any], items: Iterator[Any], depth: int) -> Iterator[Any]:
-    """`items` are asked for here: whose order they are may draw from the generators of this thread."""
+    """`items` are read here: their order may draw from the generators of this thread."""
     hand = _Hand(make)
     try:
         waiting = 0
@@ -106,11 +106,11 @@ class Gathered:
 
 
 class Uneven(ValueError):
-    """Records that make no batch."""
+    """Records that cannot be collated."""
 
 
 class Maker:
-    """Fetches records, and puts them together; picklable where the data set is."""
+    """Fetches records and collates them; picklable if the data set is."""
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], is_batched: bool) -> None:
         self.dataset, self.collate, self.is_batched = dataset, collate, is_batched
@@ -133,13 +133,13 @@ class Maker:
 
 
 def difference(records: Any, indices: Any) -> Optional[str]:
-    """In what two records of a batch differ that should not; None: in nothing that is known here."""
+    """The difference between two records of a batch that should be alike; None if no difference is known."""
     for record, index in zip(records, indices):
         path, one, other = _unlike(records[0], record, "")
         if path is None:
             continue
         return (
-            f"the records of a batch differ, and cannot be put together: {_part(path)}record {indices[0]} {one}, but {_part(path)}"
+            f"the records of a batch differ and cannot be collated: {_part(path)}record {indices[0]} {one}, but {_part(path)}"
             f"record {index} {other}; make them alike, or give the loader a collate_fn"
         )
     return None
@@ -150,7 +150,7 @@ def _part(path: str) -> str:
 
 
 def _unlike(one: Any, other: Any, path: str) -> Any:
-    """(where, what is the one, what is the other); where is None: they are alike."""
+    """(path, description of the one, of the other); path is None if they are alike."""
     if isinstance(one, dict) and isinstance(other, dict):
         if set(one) != set(other):
             return path, f"has the keys {_listed(one)}", f"has {_listed(other)}"
@@ -196,7 +196,7 @@ class Inline:
 
 
 class _Told:
-    """What a worker says instead of a batch."""
+    """An error of a worker instead of a batch."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -218,7 +218,7 @@ class _Jobs(data.Dataset):  # type: ignore[type-arg]
 
 
 class _Init:
-    """What the user wants done when a worker begins; to it the data set is the user's own."""
+    """Calls the user's worker_init_fn in a new worker, with the user's own data set in the worker info."""
 
     def __init__(self, theirs: Optional[Callable[[int], None]]) -> None:
         self.theirs = theirs
@@ -235,7 +235,7 @@ def _same(batch: Any) -> Any:
 
 
 class _Queued:
-    """The jobs of the stretch that is being loaded, as a sampler."""
+    """The jobs of the part that is being loaded, as a sampler."""
 
     def __init__(self) -> None:
         self.jobs: Iterator[Job] = iter(())
@@ -248,7 +248,7 @@ class Workers:
     def __init__(self, loader: Any, maker: Maker, seed: int, rank: int, size: int) -> None:
         self._seed, self._rank, self._size = seed, rank, size
         self._queued = _Queued()
-        self._generator = torch.Generator()  # so that PyTorch does not draw from the program's
+        self._generator = torch.Generator()  # so PyTorch does not draw from the program's generator
         self._timeout = loader.timeout
         self._inner: Any = data.DataLoader(
             _Jobs(maker),
@@ -269,8 +269,8 @@ class Workers:
         self._queued.jobs = self._jobs(items, epoch, first)
         self._generator.manual_seed(_data_order.mix(self._seed, epoch))
         batches = iter(self._inner)
-        _private.unwatch(batches)
-        pids = tuple(worker.pid for worker in _private.workers(batches))
+        _torch_internals.unwatch(batches)
+        pids = tuple(worker.pid for worker in _torch_internals.workers(batches))
         while True:
             self._look_after(batches)
             try:
@@ -285,7 +285,7 @@ class Workers:
             yield batch
 
     def close(self) -> None:
-        _private.end_workers(self._inner)
+        _torch_internals.end_workers(self._inner)
 
     def _jobs(self, items: Iterator[Any], epoch: int, first: int) -> Iterator[Job]:
         for k, each in enumerate(items, first):
@@ -293,9 +293,9 @@ class Workers:
             yield seed, each.tolist() if isinstance(each, memoryview) else each
 
     def _look_after(self, batches: Any, cause: Optional[BaseException] = None) -> None:
-        """Raises where a worker has died, or where nothing came in time."""
-        workers = _private.workers(batches)
-        if isinstance(cause, (OSError, EOFError)):  # of a pipe to one that is just dying, it may be
+        """Raises if a worker has died, or if nothing came in time."""
+        workers = _torch_internals.workers(batches)
+        if isinstance(cause, (OSError, EOFError)):  # the pipe may belong to a dying worker
             ended = connection.wait([worker.sentinel for worker in workers], _GRACE_S)
             for worker in workers:
                 worker.join(_GRACE_S if worker.sentinel in ended else 0)
@@ -305,20 +305,20 @@ class Workers:
         if cause is not None and "timed out" in str(cause):
             raise RuntimeError(
                 f"no batch came from the {len(workers)} workers of the data loader within {self._timeout} seconds (timeout); "
-                "give them longer, or find what they wait for with num_workers=0"
+                "increase the timeout, or find what they wait for with num_workers=0"
             ) from cause
 
 
 def _death(number: int, count: int, worker: Any) -> str:
-    how = f"ended by itself with exit code {worker.exitcode}"
+    how = f"ended with exit code {worker.exitcode}"
     if worker.exitcode < 0:
         number_of, text = -worker.exitcode, signal.strsignal(-worker.exitcode)
-        how = f"was ended by signal {number_of} ({text})"
+        how = f"was killed by signal {number_of} ({text})"
     why = {
-        -signal.SIGKILL: "perhaps the memory was not enough for so many workers",
+        -signal.SIGKILL: "perhaps the memory is too small for so many workers",
         -signal.SIGBUS: "perhaps the shared memory (/dev/shm) is full",
         -signal.SIGSEGV: "a library that the data set uses crashed",
-    }.get(worker.exitcode, "it may have said why")
+    }.get(worker.exitcode, "its output may say why")
     return (
         f"worker {number} of {count} of the data loader (process {worker.pid}) {how}; {why}: try fewer workers, or num_workers=0, which "
         "loads in this process"
@@ -326,9 +326,9 @@ def _death(number: int, count: int, worker: Any) -> str:
 
 
 def _next(batches: Any, pids: Tuple[int, ...]) -> Any:
-    """Meanwhile PyTorch's handler of SIGCHLD raises where one of these workers dies."""
-    _private.watch(batches, pids)
+    """Lets PyTorch's handler of SIGCHLD raise if one of these workers dies; outside of it the handler does not."""
+    _torch_internals.watch(batches, pids)
     try:
         return next(batches)
     finally:
-        _private.unwatch(batches)
+        _torch_internals.unwatch(batches)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model on several ranks: torch.distributed's process group, and DistributedDataParallel.
 
-    ranks = join(distributed)     the group, and the device of this process; of one rank: nothing to do
+    ranks = join(distributed)     the group, and the device of this process; does nothing for one rank
     model = ranks.wrap(model)     weights of rank 0 everywhere, gradients averaged by backward()
     with ranks.no_sync():         a batch whose gradients are kept for later ones
     with ranks.evaluating():      forward passes that do not wait for the other ranks
-    with ranks.guard():           the rank that failed is heard before those that it took along
+    with ranks.guard():           the rank that failed is reported before the ranks that it broke
     ranks.leave()
 
-The ranks have met already when the group is made (core's DistributedContext), and on one machine
-they agree on its port there: rank 0 listens on loopback, where the kernel says, so that trainings
-beside each other do not collide.  Several machines use MASTER_ADDR and MASTER_PORT, as torchrun and
-`det launch torch_distributed` set them.
+The ranks are already connected when the group is made (core's DistributedContext), and on one machine they
+agree on its port there: rank 0 listens on loopback, on a port chosen by the kernel, so parallel trainings do
+not collide. Several machines use MASTER_ADDR and MASTER_PORT, as torchrun and `det launch torch_distributed`
+set them.
 
-Buffers (the means of BatchNorm) are those of rank 0 at the beginning of every forward pass in
-training, which is PyTorch's own rule, and at the beginning of an evaluation; in it they stay, so that
-ranks may have different numbers of batches.
+Buffers (the means of BatchNorm) are those of rank 0 at the beginning of every forward pass in training, which
+is PyTorch's own rule, and at the beginning of an evaluation. During an evaluation they stay, so ranks may have
+different numbers of batches.
 """
 import atexit
 import contextlib
@@ -33,18 +33,18 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
-from determined.pytorch import _private
+from determined.pytorch import _torch_internals
 
 logger = logging.getLogger("determined.pytorch")
 
-TIMEOUT_S = 1800.0  # for the others, in one operation: a rank may have a checkpoint to write
-STAND_BACK_S = 10.0  # for the launcher, to end a rank that lost its peer
+TIMEOUT_S = 1800.0  # limit for one operation: another rank may be writing a checkpoint
+STAND_BACK_S = 10.0  # within this time the launcher ends a rank that lost its peer
 _BROKEN = ("gloo", "nccl", "connection closed by peer", "connection reset by peer", "broken pipe")
 _UNUSED = "Expected to have finished reduction in the prior iteration"
 
 
 class _Parallel(DistributedDataParallel):
-    """What is not its own it has from the model: `self.model.encode(x)` works on one slot and on two."""
+    """Other attributes come from the model: `self.model.encode(x)` works on one slot and on two."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -56,7 +56,7 @@ class _Parallel(DistributedDataParallel):
 
 
 def plain(model: nn.Module) -> nn.Module:
-    """The model itself, whose state has the same names on one slot and on several."""
+    """The model itself: its state has the same names on one slot and on several."""
     return model.module if isinstance(model, DistributedDataParallel) else model  # type: ignore[no-any-return]
 
 
@@ -64,7 +64,7 @@ def plain(model: nn.Module) -> nn.Module:
 
 
 def device(local_rank: int, local_size: int) -> torch.device:
-    """Of this process: a GPU of its own, or, where there are none, the processor."""
+    """The device of this process: a GPU of its own, or without GPUs the processor."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     count = torch.cuda.device_count()
@@ -82,7 +82,7 @@ def device(local_rank: int, local_size: int) -> torch.device:
 
 
 def _store(distributed: Any, timeout: datetime.timedelta) -> Tuple[Optional[dist.Store], Optional[str]]:
-    """Where the ranks find each other: on one machine a store of our own; else by environment."""
+    """Where the ranks find each other: on one machine our own store; otherwise by environment."""
     if distributed.cross_size > 1:
         return None, "env://"
     port = 0
@@ -104,7 +104,7 @@ def _store(distributed: Any, timeout: datetime.timedelta) -> Tuple[Optional[dist
 
 
 def _stay_inside(distributed: Any) -> None:
-    """Ranks of one machine talk over loopback, whatever its name resolves to."""
+    """Ranks of one machine talk over loopback, whatever its host name resolves to."""
     if distributed.cross_size == 1 and "lo" in (name for _, name in socket.if_nameindex()):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
@@ -127,7 +127,7 @@ def _open(distributed: Any, backend: str, timeout_s: float) -> None:
         if distributed.cross_size > 1:
             where = f"at {os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')} (MASTER_ADDR, MASTER_PORT)"
         raise RuntimeError(
-            f"rank {distributed.rank} could not meet the other {distributed.size - 1} processes of this training "
+            f"rank {distributed.rank} could not reach the other {distributed.size - 1} processes of this training "
             f"{where} within {timeout_s:g} seconds: {error}"
         ) from error
 
@@ -155,7 +155,7 @@ class Ranks:
         if dist.is_initialized():  # by the user
             if (dist.get_rank(), dist.get_world_size()) != (self.rank, self.size):
                 raise RuntimeError(
-                    f"torch.distributed was initialized as rank {dist.get_rank()} of {dist.get_world_size()}, and "
+                    f"torch.distributed was initialized as rank {dist.get_rank()} of {dist.get_world_size()}, but "
                     f"this process is rank {self.rank} of {self.size}: leave it to det.pytorch.init()"
                 )
             return
@@ -165,10 +165,10 @@ class Ranks:
         atexit.register(self.leave)
 
     def leave(self) -> None:
-        """Ends the group; the user's own stays."""
+        """Ends the group; a group of the user's stays."""
         atexit.unregister(self.leave)
         fails = sys.exc_info()[0] is not None
-        # NCCL would wait for what other ranks never join; the end of the process does it then.
+        # NCCL would wait for operations that other ranks never join; the end of the process ends them.
         if self._owns and dist.is_initialized() and not (fails and self.device.type == "cuda"):
             dist.destroy_process_group()
         self._owns = False
@@ -177,8 +177,8 @@ class Ranks:
     # ---- models
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """The model on this device and, where there are others, in step with them.  One that comes in
-        a DistributedDataParallel of the user's (find_unused_parameters, ...) stays as it is."""
+        """The model on this device and, with several ranks, synchronised with them. A model in a
+        DistributedDataParallel of the user's (find_unused_parameters, ...) stays as it is."""
         if isinstance(model, DistributedDataParallel):
             self._models.append(model)
             return model
@@ -194,13 +194,13 @@ class Ranks:
         return wrapped
 
     def _take_from_first(self, model: nn.Module) -> None:
-        """What is not trained is not looked after by PyTorch, and must be the same all the same."""
+        """PyTorch does not synchronise parameters that are not trained, but they must be equal, too."""
         with torch.no_grad():
             for each in (*model.parameters(), *model.buffers()):
                 dist.broadcast(each.data, 0)
 
     def compress(self, optimizer: torch.optim.Optimizer) -> None:
-        """Gradients of the models that it trains travel as float16."""
+        """Sends the gradients of the optimizer's models as float16."""
         own = {id(each) for group in optimizer.param_groups for each in group["params"]}
         for model in self._models:
             if id(model) not in self._compressed and any(id(each) in own for each in model.parameters()):
@@ -209,8 +209,8 @@ class Ranks:
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Around the forward and backward passes of a batch whose gradients stay on this rank until a
-        batch outside of it adds its own, and all are averaged."""
+        """Keeps the gradients of the batches inside of it on this rank. The first batch outside adds its own, and
+        the sum is averaged over the ranks."""
         with contextlib.ExitStack() as stack:
             for model in self._models:
                 stack.enter_context(model.no_sync())
@@ -218,19 +218,19 @@ class Ranks:
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Forward passes that wait for nobody; all ranks come in together, and with the same weights."""
+        """Forward passes that do not wait for other ranks; all ranks enter together, and with the same weights."""
         self._look_for_difference()
-        before = [_private.sync_buffers(model) for model in self._models]
+        before = [_torch_internals.sync_buffers(model) for model in self._models]
         for model in self._models:
-            _private.set_sync_in_forward(model, False)
+            _torch_internals.set_sync_in_forward(model, False)
         try:
             yield
         finally:
             for model, was in zip(self._models, before):
-                _private.set_sync_in_forward(model, was)
+                _torch_internals.set_sync_in_forward(model, was)
 
     def _look_for_difference(self) -> None:
-        """Said once: some methods mean it to be so, most do not."""
+        """Warns once if weights differ between ranks: some methods intend it, most do not."""
         if self._models and not self._has_told:
             sentence = self.difference()
             self._has_told = sentence is not None
@@ -238,8 +238,7 @@ class Ranks:
                 logger.warning("%s", sentence)
 
     def difference(self) -> Optional[str]:
-        """A sentence about the first weight that is not the same on all ranks; None: they all are.
-        All ranks call it."""
+        """A sentence about the first weight that differs between ranks; None if all are equal. All ranks call it."""
         if self.size == 1:
             return None
         mine = {
@@ -257,18 +256,18 @@ class Ranks:
                     )
         return None
 
-    # ---- what goes wrong
+    # ---- failures
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Around a training.  A rank whose peer has gone waits a moment before it fails in its turn:
-        the launcher ends it, and what is read last is the error that was the cause."""
+        """Around a training. A rank whose peer has gone waits a moment before it fails itself: the launcher ends
+        it, and the last error in the log is the cause."""
         try:
             yield
         except RuntimeError as error:
             if self.size > 1 and _UNUSED in str(error):
                 raise RuntimeError(
-                    "a batch did not use all weights of a wrapped model, which has to be known before: give "
+                    "a batch did not use all weights of a wrapped model, which must be declared: give "
                     "wrap_model() a model in torch.nn.parallel.DistributedDataParallel(model, "
                     "find_unused_parameters=True)"
                 ) from error
@@ -293,7 +292,7 @@ _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _sums(tensor: torch.Tensor) -> torch.Tensor:
-    """Of its bits: the same weights have the same, others nearly never."""
+    """A checksum: equal weights have the same, others almost never."""
     flat = tensor.detach().contiguous().reshape(-1)
     words = flat.view(_WORDS.get(flat.element_size(), torch.uint8))
     return torch.stack([words.sum(dtype=torch.int64), words[: len(words) // 2].sum(dtype=torch.int64)]).cpu()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bringing data to where a process computes."""
+"""Moves data to the device of the process."""
 import logging
 from typing import Any, Dict, Set
 
@@ -9,9 +9,9 @@ logger = logging.getLogger("determined.pytorch")
 
 
 def to_device(data: Any, device: torch.device, untouched: Set[type]) -> Any:
-    """The same data with its tensors on the device: tensors, what has a to() of its own, and lists, tuples
-    and dicts of them.  Other things stay as they are; `untouched` collects their types, and each is
-    told of once."""
+    """The same data with its tensors on the device: tensors, objects with a to() method, and lists, tuples and
+    dicts of them. Other objects stay as they are; `untouched` collects their types, and each type is reported
+    once."""
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, dict):
@@ -26,12 +26,12 @@ def to_device(data: Any, device: torch.device, untouched: Set[type]) -> Any:
     if type(data) not in untouched:
         untouched.add(type(data))
         if not isinstance(data, (str, bytes, int, float, bool, type(None))):
-            logger.warning("data of type %s is not brought to '%s': it is no tensor", type(data).__name__, device)
+            logger.warning("data of type %s is not moved to '%s': it is not a tensor", type(data).__name__, device)
     return data
 
 
 def _same_kind(data: Any, moved: Dict[Any, Any]) -> Any:
-    """Of a dict's subclass: filled anew, where it can be made so."""
+    """For a subclass of dict: a new object, filled again, if possible."""
     try:
         return type(data)(moved)
     except TypeError:

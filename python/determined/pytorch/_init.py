@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The door: det.pytorch.init(), on a cluster or without one.
+"""det.pytorch.init(), on a cluster or offline.
 
     context = det.pytorch.init()                          with det.pytorch.init() as train_context:
     trial = context.build_trial(MyTrial)                      trial = MyTrial(train_context)
     metrics = context.fit(trial, train_data, val_data)        Trainer(trial, train_context).fit(...)
 
-Both give the same context.  Several slots: init() starts the program over again, one process for each, where
-nobody has done so yet (determined._launch).
+Both give the same context. Several slots: init() starts the program again, one process for each slot, unless a
+launcher has done so (determined._launch).
 """
 import atexit
 import contextlib
@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Type
 from determined import _launch, core, errors
 from determined._info import get_cluster_info
 from determined.core._context import TensorboardMode
-from determined.pytorch import _local
+from determined.pytorch import _local_config
 from determined.pytorch._loop import CONFIGURATION, PROGRAM, Loop, Options
 from determined.pytorch._trainer import keep_of
 from determined.pytorch._trial import PyTorchTrial, context_of
@@ -27,7 +27,7 @@ from determined.pytorch._units import Unit, length
 
 
 class Training:
-    """context.training: the trial of this task, or of this run without a platform."""
+    """context.training: the trial of this task, or of this offline run."""
 
     def __init__(self, context: PyTorchTrialContext) -> None:
         self.hparams: Dict[str, Any] = context.get_hparams()
@@ -39,7 +39,7 @@ class Training:
 
 
 class TrainerContext(PyTorchTrialContext):
-    """What init() gives: a trial's context, which can also make trials, train them and predict."""
+    """The object that init() returns: a trial's context, which can also make trials, train them and predict."""
 
     _is_entered = False
     _is_closed = False
@@ -48,7 +48,7 @@ class TrainerContext(PyTorchTrialContext):
         super().__init__(core_context, **options)
         self._made_with = options
 
-    # ---- its life
+    # ---- beginning and end
 
     def __enter__(self) -> "TrainerContext":
         self._is_entered = True
@@ -68,12 +68,12 @@ class TrainerContext(PyTorchTrialContext):
         self._core.__exit__(exc_type, exc, tb)
 
     def close(self) -> None:
-        """Ends the context.  The end of the program does it as well."""
+        """Ends the context. The end of the program does it, too."""
         self.__exit__()
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Without a `with` of the program's own InvalidHP must be heard of here."""
+        """If the program has no `with`, InvalidHP must be handled here."""
         try:
             yield
         except errors.InvalidHP as error:
@@ -89,25 +89,25 @@ class TrainerContext(PyTorchTrialContext):
         info = self._core.info
         if info is not None and info.task_type != "TRIAL":
             raise RuntimeError(
-                f"context.training is not there: this task is a {info.task_type}, a job and no training; what it was "
-                "given is in context.config_data"
+                f"context.training does not exist: this task is a {info.task_type}, a job and not a training; its "
+                "data is in context.config_data"
             )
         return Training(self)
 
     @property
     def config_data(self) -> Dict[str, Any]:
-        """`data` of the configuration, which is the user's own: a trial's, or a job's."""
+        """`data` of the configuration of a trial or job; it belongs to the user."""
         info = self._core.info
         return dict(info.user_data) if info is not None else dict(self.get_data_config())
 
     # ---- trials
 
     def _trial_context(self, **options: Any) -> PyTorchTrialContext:
-        """Another trial's context on the same run."""
+        """A context for another trial on the same run."""
         return PyTorchTrialContext(self._core, **{**self._made_with, **options})
 
     def build_trial(self, trial_class: Type[PyTorchTrial]) -> Any:
-        """A trial of this class, with a trial context of its own.  The generators are seeded first."""
+        """A trial of this class, with its own trial context. The generators are seeded first."""
         if not isinstance(trial_class, type) or not issubclass(trial_class, PyTorchTrial):
             raise TypeError(f"build_trial() was given {trial_class!r}; expected a subclass of det.pytorch.PyTorchTrial")
         with self._told():
@@ -134,10 +134,10 @@ class TrainerContext(PyTorchTrialContext):
     ) -> Dict[str, Any]:
         """Trains, from the latest checkpoint on, and returns the metrics of the last validation.
 
-        The data loaders given here come before those that the trial builds.  Lengths are det.Epochs,
-        det.Batches or det.Records.  On a cluster the experiment's configuration counts where it says
-        something: the searcher decides how long to train, and `max_length` is ignored.  Anywhere else
-        what is given here counts.  The other arguments are those of Trainer.fit().
+        The data loaders given here take precedence over those that the trial builds. Lengths are det.Epochs,
+        det.Batches or det.Records. On a cluster the experiment's configuration takes precedence: the searcher
+        decides how long to train, and `max_length` is ignored. Anywhere else the arguments count. The other
+        arguments are those of Trainer.fit().
         """
         length(min_validation_period, "min_validation_period")
         length(min_checkpoint_period, "min_checkpoint_period")
@@ -168,14 +168,14 @@ class TrainerContext(PyTorchTrialContext):
         self, trial_class: Type[PyTorchTrial], trial_id: Optional[int] = None, uuid: Optional[str] = None
     ) -> Any:
         """A trial with the weights of a checkpoint, made again with its own hyperparameters: of the checkpoint
-        `uuid`, or of the trial `trial_id`, whose best one it takes, else its latest."""
+        `uuid`, or of the best checkpoint of the trial `trial_id`, else its latest."""
         from determined.pytorch import _load
 
         return _load.load_checkpoint_trial(self._core, trial_class, trial_id, uuid)
 
     def predict(self, trial: PyTorchTrial, data: Any, on_batch: Optional[Callable[..., None]] = None) -> Any:
-        """What the trial predicts for the data, over all slots: one output a record, in the data's order;
-        with `on_batch`, batch by batch into a function."""
+        """The trial's predictions for the data, over all slots: one output per record, in the data's order; with
+        `on_batch`, batch by batch into a function."""
         from determined.pytorch import _predict
 
         return _predict.predict(self._core, trial, data, on_batch)
@@ -183,7 +183,7 @@ class TrainerContext(PyTorchTrialContext):
 
 @contextlib.contextmanager
 def _environment(**texts: Optional[str]) -> Iterator[None]:
-    """What libdet reads when a run without a platform is opened."""
+    """The environment that libdet reads when an offline run begins."""
     before = {name: os.environ.get(name) for name in texts}
     os.environ.update({name: text for name, text in texts.items() if text is not None})
     try:
@@ -200,7 +200,7 @@ def _json(value: Optional[Dict[str, Any]]) -> Optional[str]:
     try:
         return None if value is None else json.dumps(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"hparams and exp_conf hold what a configuration can hold, and no more: {error}") from None
+        raise TypeError(f"hparams and exp_conf may hold only what a configuration can hold: {error}") from None
 
 
 def _open(
@@ -231,15 +231,16 @@ def init(
     aggregation_frequency: Optional[int] = None,
     enable_tensorboard_logging: bool = True,
 ) -> TrainerContext:
-    """The context of a training, or of a job: to be used as it is, or in a `with`.
+    """The context of a training or of a job, with or without a `with`.
 
-    Seeds Python, NumPy and PyTorch with the trial's seed.  In a task of several slots whose processes nobody has
-    started yet it starts the program over again, once for each.  Outside of a cluster the same program runs
+    Seeds Python, NumPy and PyTorch with the trial's seed. In a task of several slots whose processes were not
+    started yet, it starts the program again, once for each slot. Outside of a cluster the same program runs
     alone; there `hparams` and `exp_conf` are the trial's, else they come from DET_CONFIG=FILE, const.yaml or
     the only YAML file with a `searcher` beside the script.
 
-    `aggregation_frequency`: the optimizers step after so many batches; None: optimizations.aggregation_frequency
-    of the configuration, else 1.  `enable_tensorboard_logging`: metrics are also written for TensorBoard.
+    `aggregation_frequency`: the optimizers step after so many batches; None:
+    optimizations.aggregation_frequency of the configuration, else 1. `enable_tensorboard_logging`: metrics are
+    also written for TensorBoard.
     """
     for name, value in (("hparams", hparams), ("exp_conf", exp_conf)):
         if value is not None and not isinstance(value, dict):
@@ -248,7 +249,7 @@ def init(
         _launch.relaunch_if_needed("torch_distributed")
         distributed = _launch.distributed()
     if get_cluster_info() is None:
-        hparams, exp_conf = _local.settle(hparams, exp_conf)
+        hparams, exp_conf = _local_config.settle(hparams, exp_conf)
     else:
         hparams = exp_conf = None  # the platform's
     mode = TensorboardMode.AUTO if enable_tensorboard_logging else TensorboardMode.MANUAL

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials out of checkpoints: made anew with the hyperparameters they were trained with, and given their weights.
+"""Trials from checkpoints: made again with the hyperparameters of their training, and with their weights.
 
     load_trial_from_checkpoint_path(path)           a folder; the class is in it, or given
     context.load_checkpoint_trial(Cls, trial_id=7)  the best checkpoint of a trial, else its latest
 
-What rebuilding takes is in load_data.json: the class, the hyperparameters, the configuration.  A trial that is
-loaded has a context of its own, in which nothing trains: models are wrapped, but belong to this process alone.
+load_data.json has what this needs: the class, the hyperparameters, the configuration. A loaded trial has its
+own context, in which nothing trains: models are wrapped, but belong to this process alone.
 """
 import contextlib
 import importlib
@@ -25,8 +25,8 @@ from determined.pytorch._trial_context import PyTorchTrialContext
 
 
 class CheckpointLoadContext(PyTorchTrialContext):
-    """The context of a trial that is loaded and not trained: it has the hyperparameters and the configuration of its
-    training, a device, and no platform around it."""
+    """The context of a trial that is loaded and not trained: it has the hyperparameters and the configuration of
+    its training, a device, and no platform."""
 
     def __init__(
         self,
@@ -46,19 +46,19 @@ class CheckpointLoadContext(PyTorchTrialContext):
         nowhere: Any = types.SimpleNamespace(
             info=None, hparams={}, _config={}, _values={"seed": 0}, distributed=alone, latest_checkpoint=None
         )
-        # As one of one its models are not spread over ranks; who asks afterwards learns of the others.
+        # With one rank its models are not spread over ranks; afterwards the context shows all ranks.
         super().__init__(
             nowhere, hparams=dict(hparams or {}), exp_conf=dict(exp_conf or {}), enable_tensorboard_logging=False
         )
         self.distributed = ranks or core.DistributedContext._alone()
 
 
-# ---- what a checkpoint says of itself
+# ---- the description in a checkpoint
 
 
 def _load_data(folder: str) -> Dict[str, Any]:
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no checkpoint in '{folder}': it is no folder")
+        raise FileNotFoundError(f"there is no checkpoint in '{folder}': it is not a folder")
     path = os.path.join(folder, _state.LOAD_DATA)
     try:
         with open(path, encoding="utf-8") as file:
@@ -70,26 +70,26 @@ def _load_data(folder: str) -> Dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"'{path}' cannot be read: {error}") from None
     if said.get("trial_type") != "PyTorchTrial":
-        raise ValueError(f"the checkpoint in '{folder}' is of a {said.get('trial_type')}, not of a PyTorchTrial")
+        raise ValueError(f"the checkpoint in '{folder}' belongs to a {said.get('trial_type')}, not to a PyTorchTrial")
     return said
 
 
 def _class_in(folder: str, spec: str) -> Type[PyTorchTrial]:
-    """The class that a checkpoint brings along."""
+    """The class in a checkpoint's code."""
     code = os.path.join(folder, _state.CODE)
     name, _, path = spec.partition(":")
     way_out = "give load_trial_from_checkpoint_path() the class: trial_class=..."
     if not os.path.isdir(code):
-        raise ValueError(f"the checkpoint in '{folder}' has no code with it; {way_out}")
+        raise ValueError(f"the checkpoint in '{folder}' contains no code; {way_out}")
     with import_from_path(code):
         try:
             found: Any = importlib.import_module(name)
             for part in path.split("."):
                 found = getattr(found, part)
         except (ImportError, AttributeError) as error:
-            raise ValueError(f"the class '{spec}' cannot be had from '{code}' ({error}); {way_out}") from error
+            raise ValueError(f"the class '{spec}' cannot be loaded from '{code}' ({error}); {way_out}") from error
     if not (isinstance(found, type) and issubclass(found, PyTorchTrial)):
-        raise ValueError(f"'{spec}' in '{code}' is no PyTorchTrial; {way_out}")
+        raise ValueError(f"'{spec}' in '{code}' is not a PyTorchTrial; {way_out}")
     return found
 
 
@@ -99,21 +99,21 @@ def _check_class(trial_class: Any) -> None:
 
 
 def _check_same(trial_class: Type[PyTorchTrial], spec: str, uuid: str) -> None:
-    """That it is the class that was trained, or one that is derived from it; modules may have moved."""
+    """Checks that it is the trained class, or derived from it; modules may have moved."""
     name = spec.partition(":")[2]
     if not any(each.__qualname__ == name for each in trial_class.__mro__):
         raise ValueError(
-            f"checkpoint {uuid} is of the class '{spec}', and '{trial_class.__name__}' is to be loaded: give the class "
-            "that was trained, one that is derived from it, or another trial"
+            f"checkpoint {uuid} belongs to the class '{spec}', not to '{trial_class.__name__}': give the class "
+            "that was trained, a class derived from it, or another trial"
         )
 
 
-# ---- making it
+# ---- making the trial
 
 
 @contextlib.contextmanager
 def _generators_kept() -> Iterator[None]:
-    """A context seeds them, and layers draw from them; a program that loads a trial has its own."""
+    """A context seeds the generators, and layers draw from them; this restores those of the program."""
     device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_initialized() else torch.device("cpu")
     before = _state.generators(device)
     try:
@@ -127,8 +127,8 @@ def _check_arguments(trial_class: Type[PyTorchTrial], context: CheckpointLoadCon
         inspect.signature(trial_class.__init__).bind(None, context, **given)
     except TypeError as error:
         raise TypeError(
-            f"{trial_class.__name__} cannot be made of a context and {sorted(given) or 'nothing else'} ({error}): give "
-            "what it takes beside it, load_trial_from_checkpoint_path(path, trial_class, trial_kwargs={...})"
+            f"{trial_class.__name__} cannot be made from a context and {sorted(given) or 'nothing else'} ({error}): give "
+            "its other arguments, load_trial_from_checkpoint_path(path, trial_class, trial_kwargs={...})"
         ) from None
 
 
@@ -157,7 +157,7 @@ def load_trial_from_checkpoint_path(
 ) -> PyTorchTrial:
     """The trial of the checkpoint in a folder, with its weights, on the device of this process.
 
-    Without `trial_class` the class comes from the code in the checkpoint.  `trial_kwargs` are what it takes
+    Without `trial_class` the class comes from the code in the checkpoint. `trial_kwargs` are its arguments
     beside the context; `torch_load_kwargs` are for torch.load().
     """
     folder = os.fspath(path)
@@ -174,8 +174,8 @@ def load_checkpoint_trial(
     trial_id: Optional[int] = None,
     uuid: Optional[str] = None,
 ) -> PyTorchTrial:
-    """The trial of a checkpoint: of one that `uuid` names, or of `trial_id`, whose best is taken, else its
-    latest.  All ranks have it for themselves."""
+    """The trial of the checkpoint `uuid`, or of the best checkpoint of `trial_id`, else its latest. Every rank has
+    its own copy."""
     _check_class(trial_class)
     if (trial_id is None) == (uuid is None):
         raise TypeError("load_checkpoint_trial() takes either trial_id or uuid")

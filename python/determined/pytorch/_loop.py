@@ -3,13 +3,15 @@
 
     batch from the feed -> train_batch() -> metrics into libdet's windows -> what is due?
 
-What is due after a batch libdet's trainer says (det/trainer.h): report, validate, save, stop.  Nobody here counts
-periods; only those that name single steps (Batch([1, 5])) the loop adds itself.  On the processor a metric
-becomes a number at once, which waits for nobody; on a GPU it stays there until somebody reads it.
+libdet's trainer decides what is due after a batch (det/trainer.h): report, validate, save, stop. This module
+does not count periods; the loop adds only those that name single steps (Batch([1, 5])). On the processor a
+metric becomes a number at once, which needs no waiting; on a GPU it stays there until it is read. Everything that
+cannot change within an epoch is looked up once per epoch. Both keep the loop's own cost at a few microseconds per
+batch. If program and configuration both set a value, `configured` in _det_trainer.c decides which one counts.
 
-A run that goes on from a checkpoint does what one that nobody stopped would do next, to the bit: what was saved is
-loaded, the feed goes to the same batch, and the random generators are set last, after everything that a
-beginning draws.  Ranks do the same things at the same batches; rank 0 reports.
+A resumed run does exactly, to the bit, what an uninterrupted run would do next: the saved state is loaded, the
+feed seeks to the same batch, and the random generators are set last, after all draws of the beginning. Ranks do
+the same things at the same batches; rank 0 reports.
 """
 import contextlib
 import dataclasses
@@ -34,18 +36,18 @@ from determined.pytorch._units import Unit, length
 
 logger = logging.getLogger("determined.pytorch")
 
-_TOLD_STEP = 0.01  # progress that is worth a report
+_TOLD_STEP = 0.01  # smaller changes of the progress are not reported
 _DATA, _STEP, _VALIDATE = 0, 1, 4  # enum det_timing_kind
 _ASK_CHIEF = 0  # enum det_preempt_mode
 
-# Who decides where both say something.
+# Whether program or configuration decides if both have a value.
 CONFIGURATION, PROGRAM = 1, 2
 
 
 @dataclasses.dataclass
 class Options:
-    """How long to train, and what to do how often.  None: as the configuration says, else only at the
-    end; reports come every 100 batches."""
+    """How long to train, and how often to do what. None: as the configuration says, else only at the end; reports
+    come every 100 batches."""
 
     max_length: Unit = None
     validation_period: Unit = None
@@ -63,26 +65,26 @@ class Options:
 
 
 def _takes_index(method: Any) -> bool:
-    """Whether evaluate_batch() wants the number of the batch, too."""
+    """Whether evaluate_batch() takes the number of the batch, too."""
     parameters = inspect.signature(method).parameters.values()
     places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     return len(places) > 1 or any(each.kind is each.VAR_POSITIONAL for each in parameters)
 
 
-# ---- a GPU that is full
+# ---- a full GPU
 
 
 def _out_of_memory(error: BaseException, context: PyTorchTrialContext) -> BaseException:
-    """The same error, with what was asked for and what was free in front."""
+    """The same error, preceded by the requested and the free memory."""
     asked = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(error))
     free = re.search(r"of which ([\d.]+ \w+) is free", str(error))
     whole = re.search(r"total capacity of ([\d.]+ \w+)", str(error))
-    words = [f"the GPU {context.device} is full: {asked.group(1) if asked else 'more memory'} was asked for"]
+    words = [f"the GPU {context.device} is full: {asked.group(1) if asked else 'more memory'} was requested"]
     if free:
         words.append(f", {free.group(1)} {f'of {whole.group(1)} ' if whole else ''}was free")
     size = context.get_hparams().get("global_batch_size") if isinstance(context.get_hparams(), dict) else None
     now = f" (now {size})" if size else ""
-    words.append(f"; take smaller batches{now}, aggregate gradients over several (aggregation_frequency), or use_amp()")
+    words.append(f"; use smaller batches{now}, aggregate gradients over several (aggregation_frequency), or use_amp()")
     return type(error)("".join(words))
 
 
@@ -112,24 +114,24 @@ class Loop:
         self._is_trainer = is_trainer
         self._is_test = self._options.test_mode or os.environ.get("DET_TEST_MODE") == "1"
         self._config = context.get_experiment_config()
-        # where we are: the batch that is trained now
+        # the position: the batch that is trained now
         self.batches = 0
         self.epoch = 0
         self.position = 0
         self.epoch_length = 0
         self.first_batch = 0
         self._is_saved = False
-        self._is_complete = False  # nothing is left to be trained
+        self._is_complete = False  # nothing is left to train
         self._has_validated = False
-        self._owed = 0  # what was due when training had to stop, of the single steps
-        self._told = -1.0  # of the progress
-        self._metrics: Metrics = {}  # the latest: of validation where there is one
+        self._owed = 0  # the single steps that were due when training had to stop
+        self._told = -1.0  # the last reported progress
+        self._metrics: Metrics = {}  # the latest metrics: of validation if there is one
         self._generators: Any = None
 
     # ---- beginning
 
     def run(self) -> Metrics:
-        """Trains; returns the metrics of the last validation, or of training where nothing is validated."""
+        """Trains; returns the metrics of the last validation, or of training without a validation."""
         self._check()
         self.context._loop = self
         self.context.is_preempted = False
@@ -152,14 +154,14 @@ class Loop:
     def _check(self) -> None:
         info = self.core.info
         if info is not None and info.task_type != "TRIAL":
-            raise RuntimeError(f"nothing can be trained here: this task is a {info.task_type}, no trial of an experiment")
+            raise RuntimeError(f"this task cannot train: it is a {info.task_type}, not a trial of an experiment")
         context = self.context
         if context._loop is not None:
-            raise RuntimeError("fit() was called while it trains already")
+            raise RuntimeError("fit() was called while it is already training")
         if getattr(context, "_has_fitted", False):
             raise RuntimeError(
-                "fit() was called already: a trial is one training, whose checkpoints and reports go on from each "
-                "other; train longer in one fit(), or make another trial of it"
+                "fit() was already called: a trial is one training, whose checkpoints and reports follow each "
+                "other; train longer in one fit(), or make another trial"
             )
         context._check_wrapped()
         context._has_fitted = True  # type: ignore[attr-defined]
@@ -187,7 +189,7 @@ class Loop:
             stack.enter_context(self.context.profiler)
 
     def _data(self, index: int, name: str) -> Any:
-        """A data loader: that of the call, else the trial's."""
+        """A data loader: the argument of the call, else the trial's."""
         if self._given[index] is not None:
             return self._given[index]
         return getattr(self.trial, name)() if is_defined(self.trial, name) else None
@@ -198,7 +200,7 @@ class Loop:
         if data is None:
             if training:
                 raise ValueError(
-                    f"there is nothing to train with: give fit() train_data, or {type(self.trial).__name__} a {name}()"
+                    f"there is no training data: give fit() train_data, or {type(self.trial).__name__} a {name}()"
                 )
             return None
         return _data.make_feed(
@@ -212,16 +214,16 @@ class Loop:
         )
 
     def _check_lengths(self) -> None:
-        """Gradients are averaged batch by batch: whoever had more would wait for ever."""
+        """Gradients are averaged batch by batch: a rank with more batches would wait forever."""
         lengths = self.distributed.allgather(self._feed.batches)
         if len(set(lengths)) > 1:
             raise ValueError(
-                f"the ranks have {', '.join(map(str, lengths))} batches of training data an epoch, and must have equally many: "
-                "let a det.pytorch.DataLoader share the data, or make the parts alike"
+                f"the ranks have {', '.join(map(str, lengths))} batches of training data per epoch, but must have the same number: "
+                "let a det.pytorch.DataLoader share the data, or make the parts equal"
             )
 
     def _make_evaluation(self, stack: contextlib.ExitStack) -> Any:
-        """What validates: a function; None: nothing does."""
+        """The function that validates; None: nothing is validated."""
         one, all_ = (is_defined(self.trial, name) for name in ("evaluate_batch", "evaluate_full_dataset"))
         name = type(self.trial).__name__
         if one and all_:
@@ -229,7 +231,7 @@ class Loop:
         data = self._data(1, "build_validation_data_loader")
         if data is None or not (one or all_):
             if data is not None:
-                raise ValueError(f"{name} has neither evaluate_batch() nor evaluate_full_dataset(), to validate with")
+                raise ValueError(f"{name} has neither evaluate_batch() nor evaluate_full_dataset(), so it cannot validate")
             self._warn_of_searcher()
             return None
         if all_:
@@ -237,7 +239,7 @@ class Loop:
         self._given = (self._given[0], data)  # built once
         feed = stack.enter_context(contextlib.closing(self._make_feed(False)))
         if feed.batches == 0 and self.distributed.size == 1:
-            raise ValueError("there is no batch in the validation data: it is empty")
+            raise ValueError("the validation data is empty")
         reducer = self.trial.evaluation_reducer()
         _reducer.Metrics(reducer)  # checks it
         with_index = _takes_index(self.trial.evaluate_batch)
@@ -246,7 +248,7 @@ class Loop:
     def _warn_of_searcher(self) -> None:
         metric = (self._config.get("searcher") or {}).get("metric")
         if metric is not None and self.core.info is not None:
-            logger.warning("the searcher looks at '%s', but nothing is validated: there is no validation data", metric)
+            logger.warning("the searcher uses '%s', but nothing is validated: there is no validation data", metric)
 
     def _trainer_options(self) -> Dict[str, Any]:
         options = self._options
@@ -270,7 +272,7 @@ class Loop:
         return chosen
 
     def _records_per_batch(self) -> int:
-        """Over all ranks; 0: the configuration's global_batch_size."""
+        """Records per batch over all ranks; 0: the configuration's global_batch_size."""
         records = getattr(self._feed, "records", 0) or 0
         size = self.context.get_hparams().get("global_batch_size")
         if isinstance(size, int) and not isinstance(size, bool) and size > 0:
@@ -278,7 +280,7 @@ class Loop:
         return -(-records // self.epoch_length) if self.epoch_length else 0
 
     def _single_steps(self) -> List[Tuple[int, Any, bool]]:
-        """Periods that name single steps: (what, container, of epochs)."""
+        """Periods that name single steps: (what, container, whether it counts epochs)."""
         options = self._options
         periods = (
             (_det.REPORT, options.reporting_period),
@@ -308,7 +310,7 @@ class Loop:
             if found is not None and folder is not None:
                 self._restore(folder, found, goes_on)
         rank = self.distributed.rank
-        if rank and self._generators is None:  # weights are equal by now; what is dropped out is not
+        if rank and self._generators is None:  # weights must be equal on all ranks, dropout must differ
             seed_everything(self.context.get_trial_seed() + rank)
         self._train_mode()
         self.callbacks.tell("on_training_start")
@@ -319,7 +321,7 @@ class Loop:
 
     @contextlib.contextmanager
     def _folder(self, checkpoint: Optional[str]) -> Iterator[Optional[str]]:
-        """Where the checkpoint to begin from lies: one of the storage, or a folder of its own."""
+        """Where the checkpoint to begin from is: in the storage, or in a folder."""
         if checkpoint is None:
             yield None
         elif os.path.isdir(checkpoint):
@@ -333,7 +335,7 @@ class Loop:
         self.callbacks.tell("on_checkpoint_load_start", checkpoint)
         _state.restore_models(self.context, checkpoint, _state.other_class(folder, self.trial))
         if not goes_on:
-            logger.info("beginning with the weights of the checkpoint; it is of another training")
+            logger.info("beginning with the weights of the checkpoint; it belongs to another training")
             return
         _state.restore_training(self.context, checkpoint, self.callbacks)
         _state.restore_own(self.context, own)
@@ -348,7 +350,7 @@ class Loop:
             self._feed.load(memory["feed"])
         self._generators = checkpoint["rng_state"]
         self._is_saved = True
-        logger.info("going on after %d batches, %d epochs", self.batches, self.epoch)
+        logger.info("continuing after %d batches, %d epochs", self.batches, self.epoch)
 
     # ---- training
 
@@ -366,14 +368,14 @@ class Loop:
             return
         if self.batches == 0 and self.distributed.rank == 0:
             slots = f"{self.distributed.size} slots" if self.distributed.size > 1 else "one slot"
-            logger.info("training on %s (%s), %s batches an epoch", slots, self.context.device, self.epoch_length or "?")
+            logger.info("training on %s (%s), %s batches per epoch", slots, self.context.device, self.epoch_length or "?")
         if due & _det.VALIDATE and self._act(due & (_det.REPORT | _det.VALIDATE)):
             return
         while not self._train_epoch():
             pass
 
     def _train_epoch(self) -> bool:
-        """The rest of an epoch; True: that was all."""
+        """Trains the rest of an epoch; returns True at the end of the training."""
         if self.position == 0:
             self.callbacks.tell_epoch("on_training_epoch_start", self.epoch)
         self._feed.go_to(self.epoch, self.position)
@@ -391,14 +393,14 @@ class Loop:
         return self._run_out(epoch)
 
     def _run_out(self, epoch: int) -> bool:
-        """The data has ended, and nobody knew before that it would."""
+        """The data has ended, and its length was unknown before."""
         if self.epoch_length:
             raise RuntimeError(
-                f"the training data ended after {self.position} batches of epoch {epoch}, and has {self.epoch_length} by "
-                "its own word"
+                f"the training data ended after {self.position} batches of epoch {epoch}, but its length is "
+                f"{self.epoch_length}"
             )
         if self.position == 0:
-            raise ValueError("there is no batch in the training data: it is empty")
+            raise ValueError("the training data is empty")
         due = self._trainer.epoch_end()
         self._end_epoch()
         self.epoch, self.position = self._trainer.epochs(), 0
@@ -421,8 +423,7 @@ class Loop:
             yield batch
 
     def _make_step(self) -> Any:
-        """What is done with one batch, as one function: everything that does not change is looked up
-        once an epoch.  It says what is due."""
+        """The work for one batch, as one function: constants are looked up once per epoch. Returns what is due."""
         context, trial = self.context, self.trial
         moves = context.experimental._auto_to_device and context.device.type != "cpu"
         frequency = context.aggregation_frequency
@@ -479,7 +480,7 @@ class Loop:
         with contextlib.nullcontext() if is_step else context._ranks.no_sync():
             with torch.autocast(context.device.type, enabled=amp):
                 metrics = self.trial.train_batch(batch, self.epoch, index)
-        if amp and context._has_stepped:  # a batch may leave it out, and then there is nothing to learn from
+        if amp and context._has_stepped:  # a batch may return no loss, and then nothing is learnt
             context._scaler.update()
         return metrics
 
@@ -498,7 +499,7 @@ class Loop:
         return _det.STOP | _det.CHECKPOINT
 
     def _named_steps(self, due: int) -> int:
-        """What is due because a period names this very step."""
+        """What is due because a period names this step."""
         more = 0
         for what, container, of_epochs in self._steps:
             if of_epochs and not due & _det.EPOCH_END:
@@ -506,7 +507,7 @@ class Loop:
             if (self.epoch if of_epochs else self.batches) in container:
                 more |= what
         if due & _det.STOP and not due & _det.VALIDATE and more & _det.VALIDATE:
-            self._owed, more = more, more & _det.CHECKPOINT  # whoever asked to stop gets a checkpoint and nothing else
+            self._owed, more = more, more & _det.CHECKPOINT  # a user who asked to stop gets a checkpoint and nothing else
         return more
 
     def _end_epoch(self) -> None:
@@ -517,7 +518,7 @@ class Loop:
     # ---- what is due
 
     def _act(self, due: int) -> bool:
-        """True: training ends here."""
+        """Returns True if training ends here."""
         if due & _det.REPORT:
             self._report()
             due |= self._agree_to_stop()
@@ -529,11 +530,11 @@ class Loop:
         return bool(due & _det.STOP)
 
     def _agree_to_stop(self) -> int:
-        """Several ranks ask each other at reports and validations, so that all stop after the same batch."""
+        """Several ranks ask each other at reports and validations, so all stop after the same batch."""
         return self._stop_for_program() if any(self.distributed.allgather(self.context._stop_requested)) else 0
 
     def _reduce(self, training: bool) -> Metrics:
-        """What the user's own reducers come to; they begin anew."""
+        """The results of the user's own reducers, which are then reset."""
         found: Metrics = self.context._reducers.reduce(self.distributed, training)
         self.context._reducers.reset(training)
         return found
@@ -616,7 +617,7 @@ class Loop:
         return {**evaluation.values(self.distributed), **self._reduce(training=False)}
 
     def _evaluate_all(self, data: Any) -> Metrics:
-        """On rank 0, for all."""
+        """Runs on rank 0, for all ranks."""
         metrics: Any = None
         if self.distributed.rank == 0:
             found = _metrics.named("evaluate_full_dataset()", self.trial.evaluate_full_dataset(data))
@@ -624,7 +625,7 @@ class Loop:
         return {**self.distributed.broadcast(metrics), **self._reduce(training=False)}
 
     def _searcher_value(self, metrics: Metrics) -> float:
-        """The searcher's metric; where none is named, the only one, else the loss."""
+        """The searcher's metric; without a name, the only one, else the loss."""
         name = (self._config.get("searcher") or {}).get("metric")
         if name is None:
             name = next(iter(metrics)) if len(metrics) == 1 else "loss"
@@ -632,7 +633,7 @@ class Loop:
         if name in metrics:
             return _float(metrics[name])
         raise ValueError(
-            f"the searcher's metric '{name}' is not among what validation gives: {_metrics.listed(metrics)}; name one of these in "
+            f"the searcher's metric '{name}' is not among the validation metrics: {_metrics.listed(metrics)}; name one of these in "
             "searcher.metric"
         )
 
@@ -643,7 +644,7 @@ class Loop:
     # ---- checkpoints
 
     def _goal(self) -> Any:
-        """How long the training is to be."""
+        """The length of the training."""
         unit = self._options.max_length
         return [unit and list(length(unit, "max_length") or ()), (self._config.get("searcher") or {}).get("max_length")]
 
@@ -658,7 +659,7 @@ class Loop:
         }
 
     def _files(self) -> Dict[str, Any]:
-        """What this rank has to put into a checkpoint."""
+        """This rank's part of a checkpoint."""
         rank = self.distributed.rank
         self._windows.settle()
         checkpoint = _state.collect(self.context, self.callbacks)
@@ -691,8 +692,8 @@ class Loop:
         )
 
     def save(self) -> str:
-        """Saves a checkpoint of the state as it is now and returns its storage id; every rank calls it.
-        Training goes on while the files are written, unless a callback wants to see them."""
+        """Saves a checkpoint of the current state and returns its storage id; every rank calls it. Training
+        continues while the files are written, unless a callback wants to see them."""
         self._set_status("checkpointing")
         self._trainer.saved()
         files = self._files()
@@ -726,11 +727,11 @@ class Loop:
         self.core._det.checkpoint_wait(-1)
 
 
-# ---- small things
+# ---- helpers
 
 
 def _read(folder: str, rank: int) -> Any:
-    """A checkpoint; of one that another program has saved only the state_dict.pth."""
+    """A checkpoint; if another program saved it, only its state_dict.pth."""
     if os.path.exists(os.path.join(folder, _state.LOOP)):
         return _state.read(folder, rank)
     checkpoint = _state.decode(_state._need(folder, _state.STATE))
@@ -738,7 +739,7 @@ def _read(folder: str, rank: int) -> Any:
 
 
 def _closable(feed: Any) -> Any:
-    """An iterator with a close(), as generators have it."""
+    """An iterator with a close() method, like a generator."""
     iterator = iter(feed)
     return iterator if hasattr(iterator, "close") else (each for each in iterator)
 
@@ -751,7 +752,7 @@ def _float(value: Any) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; what it has not, reports know better."""
+    """As JSON would hold it; reports handle other values."""
     value = value.tolist() if callable(getattr(value, "tolist", None)) else value
     try:
         json.dumps(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning rates that change while training goes on, stepped by the loop."""
+"""Learning rates that change during training, stepped by the loop."""
 import enum
 from typing import Any, Dict, List
 
@@ -7,14 +7,14 @@ import torch
 
 
 class LRScheduler:
-    """A scheduler of PyTorch's, and when it is stepped.
+    """A scheduler of PyTorch, and when it is stepped.
 
-    step_mode   STEP_EVERY_EPOCH            after the last batch of an epoch
-                STEP_EVERY_BATCH            after every batch
-                STEP_EVERY_OPTIMIZER_STEP   after every batch that steps the optimizer: with
-                                            aggregation_frequency=4 after every fourth
-                MANUAL_STEP                 by yourself, with step()
-    frequency   only every so many of them
+        step_mode   STEP_EVERY_EPOCH            after the last batch of an epoch
+                    STEP_EVERY_BATCH            after every batch
+                    STEP_EVERY_OPTIMIZER_STEP   after every batch that steps the optimizer: with
+                                                aggregation_frequency=4 after every fourth
+                    MANUAL_STEP                 by yourself, with step()
+        frequency   only every so many of them
     """
 
     class StepMode(enum.Enum):
@@ -40,7 +40,7 @@ class LRScheduler:
         self._step_mode = step_mode
         self._frequency = frequency
 
-    # ---- what a scheduler has
+    # ---- the scheduler's own methods
 
     def step(self, *args: Any, **kwargs: Any) -> None:
         self._scheduler.step(*args, **kwargs)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What batches give: the loss or a dict of metrics, the same names each time, numbers in the end."""
+"""The results of batches: the loss or a dict of metrics, the same names each time, finally numbers."""
 import math
 from typing import Any, Dict, List, Tuple
 
 import torch
 
-_PENDING_MOST = 1024  # metrics of so many batches wait on the GPU
+_PENDING_MOST = 1024  # metrics of so many batches may stay on the GPU
 
 Metrics = Dict[str, Any]
 
@@ -13,7 +13,7 @@ Metrics = Dict[str, Any]
 def no_number(source: str, name: str, value: Any) -> TypeError:
     shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
     hint = "; take its mean, or give it to a reducer (context.wrap_reducer)" if shape else ""
-    return TypeError(f"{source} gave the metric '{name}' as a {type(value).__name__}{shape}; expected a number{hint}")
+    return TypeError(f"{source} returned the metric '{name}' as a {type(value).__name__}{shape}; expected a number{hint}")
 
 
 def number(source: str, name: str, value: Any) -> float:
@@ -26,7 +26,7 @@ def number(source: str, name: str, value: Any) -> float:
 
 
 def named(source: str, metrics: Any) -> Metrics:
-    """A loss alone is a dict of it."""
+    """A loss alone becomes a dict."""
     if isinstance(metrics, dict):
         return metrics
     if isinstance(metrics, torch.Tensor):
@@ -37,7 +37,7 @@ def named(source: str, metrics: Any) -> Metrics:
 
 
 def even(before: Any, metrics: Metrics, batch: int) -> Any:
-    """The names, which are those of the first batch."""
+    """Checks the names, which must be those of the first batch."""
     if before is not None:
         raise uneven("evaluate_batch()", before, metrics, batch)
     return set(metrics)
@@ -49,8 +49,8 @@ def listed(names: Any) -> str:
 
 def uneven(source: str, before: Any, now: Any, batch: int) -> ValueError:
     return ValueError(
-        f"{source} gave the metrics {listed(now)} for batch {batch}, and {listed(before)} for those before it: every batch "
-        "must give the same"
+        f"{source} returned the metrics {listed(now)} for batch {batch}, but {listed(before)} for those before it: every batch "
+        "must return the same"
     )
 
 
@@ -92,11 +92,11 @@ class Windows:
             raise uneven("train_batch()", self._names, metrics, batch)
         for name in metrics:
             if not isinstance(name, str) or not name or "\n" in name:
-                raise TypeError(f"train_batch() gave a metric named {name!r}; expected a word")
+                raise TypeError(f"train_batch() returned a metric named {name!r}; expected a word")
         self._names = set(metrics)
 
     def _wait(self, name: str, value: torch.Tensor) -> None:
-        # What autograd has computed is this batch's own; a tensor of the user's may be added to later.
+        # A tensor that autograd computed belongs to this batch; a tensor of the user's may change later.
         kept = value.detach() if value.requires_grad and not value.is_leaf else value.detach().clone()
         if kept.dim():
             if kept.numel() != 1:
@@ -106,7 +106,7 @@ class Windows:
         self._waiting += 1
 
     def settle(self) -> None:
-        """Reads what waits on the GPU."""
+        """Reads the values that are still on the GPU."""
         for name, values in self._pending.items():
             for value in torch.stack(values).double().tolist():
                 self._trainer.metric(name, value)
@@ -114,18 +114,18 @@ class Windows:
         self._waiting = 0
 
     def close(self) -> Tuple[Metrics, List[Metrics]]:
-        """The means, and what each batch gave where that is kept; another window begins."""
+        """The means, and the metrics of each batch if they are kept; then a new window begins."""
         self.settle()
         batches, self.batches = self.batches, []
         return self._trainer.window(), batches
 
 
 def mean_of_ranks(ranks: List[Metrics]) -> Metrics:
-    """Ranks train as many batches each, so that the mean of their means is that of all."""
+    """Every rank trains the same number of batches, so the mean of their means is that of all."""
     for rank, each in enumerate(ranks):
         if each.keys() != ranks[0].keys():
             raise ValueError(
-                f"train_batch() gave the metrics {listed(ranks[0])} on rank 0, and {listed(each)} on rank {rank}: every rank "
-                "must give the same"
+                f"train_batch() returned the metrics {listed(ranks[0])} on rank 0, but {listed(each)} on rank {rank}: every rank "
+                "must return the same"
             )
     return {name: math.fsum(each[name] for each in ranks) / len(ranks) for name in ranks[0]}

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial at work: one output for every record, in the order of the data, over all slots.
+"""Prediction with a trial: one output for every record, in the order of the data, over all slots.
 
-Batch k is rank k % size's; what is over at the end is shared record by record (_data_order.py).  So
-what the ranks have computed in one round, one after the other, is a stretch of the data in its order:
+Batch k belongs to rank k % size; the rest at the end is shared record by record (_data_order.py). So the
+outputs of the ranks in one round, one after the other, are a part of the data in its order:
 
     round 0    batch 0 of rank 0 | batch 1 of rank 1
     round 1    batch 2 of rank 0 | batch 3 of rank 1         gathered, and handed on
 
-A round is in memory at a time; where all outputs are wanted, those as well.  Nothing is computed twice or
-padded, so nothing has to be taken out again.
+One round is in memory at a time, and all outputs if they are wanted. Nothing is computed twice or padded, so
+nothing has to be removed again.
 
-In evaluation mode, without gradients, and with generators of its own: afterwards models and generators
-are as they were, and a training may go on.
+It runs in evaluation mode, without gradients, and with its own generators: afterwards models and generators are
+restored, and a training may continue.
 """
 import contextlib
 import inspect
@@ -29,30 +29,30 @@ from determined.pytorch._trial_context import PyTorchTrialContext
 _SORTED = (data.SequentialSampler, data.RandomSampler)
 
 
-# ---- what is computed
+# ---- the model
 
 
 def _inputs(batch: Any) -> Any:
-    """Of a tensor, of (inputs,) and of (inputs, labels)."""
+    """The inputs of a tensor, of (inputs,) and of (inputs, labels)."""
     if isinstance(batch, torch.Tensor):
         return batch
     if isinstance(batch, (tuple, list)) and 1 <= len(batch) <= 2:
         return batch[0]
     kind = f"{type(batch).__name__} of {len(batch)}" if hasattr(batch, "__len__") else type(batch).__name__
     raise TypeError(
-        f"a batch is a {kind}, and nobody knows which part of it the model is to see; expected a tensor or "
+        f"a batch is a {kind}, and its inputs for the model are unknown; expected a tensor or "
         "(inputs, labels), or define predict_batch(self, batch) in the trial"
     )
 
 
 def _computation(trial: Any, context: PyTorchTrialContext) -> Callable[[Any, int], Any]:
-    """What makes outputs of a batch, given its number."""
+    """The function that computes the outputs of a batch, given its number."""
     own = getattr(trial, "predict_batch", None)
     if own is None:
         models = context.models
         if len(models) != 1:
             raise TypeError(
-                f"{type(trial).__name__} has {len(models)} wrapped models, so that it must say what to compute: define "
+                f"{type(trial).__name__} has {len(models)} wrapped models, so it must say what to compute: define "
                 "predict_batch(self, batch)"
             )
         return lambda batch, _: models[0](_inputs(batch))
@@ -64,7 +64,7 @@ def _computation(trial: Any, context: PyTorchTrialContext) -> Callable[[Any, int
 
 
 def _rows(output: Any) -> Optional[int]:
-    """How many records an output is for; None: that cannot be told, or it is none."""
+    """The number of records of an output; None if unknown, or if it is not an output."""
     if isinstance(output, (torch.Tensor, np.ndarray)):
         return output.shape[0] if output.ndim else None
     if isinstance(output, list):
@@ -82,13 +82,13 @@ def _check(output: Any, records: int, name: str) -> None:
     if output is not None and _rows(output) != records:
         shape = f" of shape {tuple(output.shape)}" if hasattr(output, "shape") else ""
         raise ValueError(
-            f"{name} gave a {type(output).__name__}{shape} for a batch of {records} records; expected one output for "
+            f"{name} returned a {type(output).__name__}{shape} for a batch of {records} records; expected one output for "
             "each: a tensor or an array whose first dimension they are, a tuple or a dict of those, or a list"
         )
 
 
 def _settled(output: Any) -> Any:
-    """On the CPU, where nobody changes it any more."""
+    """A copy on the CPU that later code does not change."""
     if isinstance(output, torch.Tensor):
         return output.detach().cpu()
     if isinstance(output, dict):
@@ -118,8 +118,8 @@ def _join(parts: List[Any]) -> Any:
     if len(shapes) > 1:
         one, other, *_ = shapes
         raise ValueError(
-            f"batches have outputs of different shapes, {one} and {other} for a record: pad them in predict_batch(), or "
-            "take them one batch at a time with on_batch"
+            f"batches have outputs of different shapes, {one} and {other} per record: pad them in predict_batch(), or "
+            "take them batch by batch with on_batch"
         )
     return torch.cat(parts) if isinstance(first, torch.Tensor) else np.concatenate(parts)
 
@@ -128,11 +128,12 @@ def _join(parts: List[Any]) -> Any:
 
 
 class _InOrder:
-    """The batches of a loader as its data lie, without shuffling, and with all records; ours of each round."""
+    """The batches of a loader in the order of its data, without shuffling, and with all records; ours of each
+    round."""
 
     def __init__(self, loader: Any, seed: int, distributed: Any) -> None:
         if len(loader.dataset) == 0:
-            raise ValueError("the data to predict is empty: there is no record in its data set")
+            raise ValueError("the data to predict is empty")
         ours = _sorted(loader)
         self._feed = _data.make_feed(
             ours,
@@ -154,7 +155,7 @@ class _InOrder:
 
 
 def _sorted(loader: Any) -> _data.DataLoader:
-    """The same loader, where it shuffles or leaves something out without doing so."""
+    """The same loader without shuffling and without leaving anything out."""
     kept: Dict[str, Any] = {
         "num_workers": loader.num_workers,
         "collate_fn": loader.collate_fn,
@@ -172,8 +173,7 @@ def _sorted(loader: Any) -> _data.DataLoader:
 
 
 class _Passing:
-    """Batches that come as they come: of an IterableDataset, of a list, of a generator.  Every rank goes
-    through all of them."""
+    """Batches in their own order: of an IterableDataset, of a list, of a generator. Every rank reads all of them."""
 
     rounds: Optional[int] = None
 
@@ -202,12 +202,12 @@ def _source(given: Any, seed: int, distributed: Any) -> Any:
     return _Passing(given, distributed)
 
 
-# ---- the walk
+# ---- rounds
 
 
 @contextlib.contextmanager
 def _evaluating(context: PyTorchTrialContext) -> Iterator[None]:
-    """Afterwards every module is in the mode in which it was, and every generator where it was."""
+    """Afterwards every module is in its previous mode, and every generator in its previous state."""
     modules = [module for model in context.models for module in model.modules()]
     modes = [module.training for module in modules]
     kind = context.device.type
@@ -234,7 +234,7 @@ def _on_device(context: PyTorchTrialContext, batch: Any) -> Any:
 def _computed(
     trial: Any, context: PyTorchTrialContext, batches: Iterator[Any], distributed: Any
 ) -> Iterator[Tuple[bool, Any]]:
-    """(True, output) for each batch of this rank; (False, None) for ever after."""
+    """(True, output) for each batch of this rank; then (False, None) forever."""
     compute = _computation(trial, context)
     name = "predict_batch()" if hasattr(trial, "predict_batch") else "the model"
     for k, batch in enumerate(batches):
@@ -248,7 +248,7 @@ def _computed(
 def _rounds(
     distributed: Any, mine: Iterator[Tuple[bool, Any]], rounds: Optional[int], collect: Callable[[Any, Any], Any]
 ) -> Iterator[List[Any]]:
-    """What the ranks have computed, a round at a time; nothing on ranks that are told of none."""
+    """The outputs of the ranks, round by round; nothing on ranks that do not receive them."""
     for k in itertools.count():
         if k == rounds:
             return
@@ -263,8 +263,8 @@ def predict(core_context: core.Context, trial: Any, given: Any, on_batch: Option
     """Outputs of a trial for data, one for each record, in order.
 
     All ranks call it, and all get all outputs: tensors and arrays joined along their first dimension, also
-    within dicts and tuples, and lists one after the other.  With `on_batch` nothing is kept and nothing returned:
-    the first rank calls it with the outputs of a batch at a time."""
+    within dicts and tuples, and lists one after the other. With `on_batch` nothing is kept or returned: the
+    first rank calls it with the outputs of one batch at a time."""
     if not isinstance(trial, _trial.PyTorchTrial):
         raise TypeError(f"predict() was given a {type(trial).__name__}; expected a PyTorchTrial")
     if on_batch is not None and not callable(on_batch):

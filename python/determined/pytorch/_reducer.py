@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of many batches and ranks made into one.
+"""Combines metrics of many batches and ranks.
 
     Metrics(reducer)    numbers of batches: AVG SUM MAX MIN.  add() after every batch, values() at a report
     Means()             the same with AVG
     Reducers            the user's own: MetricReducer, or a function over all values
-    gather()            what every rank has, at rank 0, tensors and arrays as raw bytes
+    gather()            the objects of all ranks, at rank 0, tensors and arrays as raw bytes
 
-A sum is the true sum of all values, rounded once, to float64: whoever adds keeps what rounding would
-lose as further numbers (Shewchuk's expansions, by math.fsum).  So a mean does not depend on how batches
-were shared among ranks, nor on where a training was interrupted, to the last bit; and all ranks get it
-from the same numbers in the same order.
+A sum is the true sum of all values, rounded once, to float64: additions keep the rounding errors as further
+numbers (Shewchuk's expansions, by math.fsum). So a mean does not depend, to the last bit, on how batches were
+shared among ranks, nor on where a training was interrupted; and all ranks compute it from the same numbers in
+the same order.
 
-add() only puts a tensor aside: nothing waits for a GPU before a report.
+add() only stores a tensor: nothing waits for a GPU before a report.
 """
 import abc
 import enum
@@ -23,11 +23,11 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 import torch
 
-_PENDING_MOST = 1024  # tensors put aside, before they become one
+_PENDING_MOST = 1024  # stored tensors, before they are combined
 
 
 class Reducer(enum.Enum):
-    """How numbers of batches become one."""
+    """How the numbers of batches are combined."""
 
     AVG = 1
     SUM = 2
@@ -39,14 +39,14 @@ class Reducer(enum.Enum):
 
 
 def _expansion(values: Sequence[float]) -> List[float]:
-    """A few numbers whose sum is exactly that of the values; not finite: one that says so."""
+    """A few numbers whose sum is exactly that of the values; if it is not finite, one number."""
     parts: List[float] = []
     try:
         rest = math.fsum(values)
         while rest and math.isfinite(rest):
             parts.append(rest)
             rest = math.fsum((*values, *(-part for part in parts)))
-    except (OverflowError, ValueError):  # an intermediate one, or infinities that cancel out
+    except (OverflowError, ValueError):  # an intermediate sum, or infinities that cancel out
         return [sum(values)]
     return parts if not rest else [rest]
 
@@ -60,13 +60,13 @@ def _total(parts: Iterable[float]) -> float:
 
 
 def _extreme(values: Iterable[float], choose: Callable[..., float]) -> float:
-    """What is not a number stays to be seen."""
+    """NaN stays NaN."""
     values = list(values)
     return math.nan if any(map(math.isnan, values)) else choose(values)
 
 
 def _numbers(values: Sequence[Any]) -> List[float]:
-    """Of tensors on any device: as few transfers as there are kinds."""
+    """Numbers of tensors on any device: one transfer for each kind."""
     if values and all(isinstance(each, torch.Tensor) for each in values):
         kinds = {(each.device, each.dtype) for each in values}
         if len(kinds) == 1:
@@ -112,13 +112,12 @@ class _Bucket:
 
 
 class Metrics:
-    """Numbers by name, of any number of batches, over all ranks.  `reducer` is one for all, or one
-    for each name."""
+    """Numbers by name, of any number of batches, over all ranks. `reducer` is one for all, or one for each name."""
 
     def __init__(self, reducer: Union[Reducer, Mapping[str, Reducer]] = Reducer.AVG) -> None:
         for each in reducer.values() if isinstance(reducer, Mapping) else (reducer,):
             if not isinstance(each, Reducer):
-                raise TypeError(f"the reducer {each!r} is none of det.pytorch.Reducer.AVG, SUM, MAX and MIN")
+                raise TypeError(f"the reducer {each!r} is not one of det.pytorch.Reducer.AVG, SUM, MAX and MIN")
         self._reducer = reducer
         self._buckets: Dict[str, _Bucket] = {}
 
@@ -139,7 +138,7 @@ class Metrics:
         return bucket
 
     def add(self, metrics: Mapping[str, Any], weight: float = 1) -> None:
-        """Of one batch, which weighs so much in a mean."""
+        """Adds one batch, with its weight in a mean."""
         for name, value in metrics.items():
             bucket = self._buckets.get(name) or self._new(name)
             bucket.pending.append(_aside(name, value))
@@ -154,7 +153,7 @@ class Metrics:
         self._buckets = {}
 
     def values(self, distributed: Any = None) -> Dict[str, float]:
-        """The metrics over all ranks, the same on each.  All ranks call it; one may have nothing."""
+        """The metrics over all ranks, the same on each. All ranks call it; a rank may have none."""
         mine = self.state()
         everyones = [mine] if distributed is None or distributed.size == 1 else distributed.allgather(mine)
         names = dict.fromkeys(name for each in everyones for name in each)
@@ -173,7 +172,7 @@ class Metrics:
         return total / weight if weight else math.nan
 
     def state(self) -> Dict[str, List[Any]]:
-        """What this rank has so far; plain numbers."""
+        """This rank's state so far; plain numbers."""
         return {name: bucket.state() for name, bucket in self._buckets.items()}
 
     def load(self, state: Mapping[str, Sequence[Any]]) -> None:
@@ -193,7 +192,7 @@ class Means(Metrics):
 
 
 def _aside(name: str, value: Any) -> Any:
-    """A number, or a tensor that nobody changes later."""
+    """A number, or a tensor that does not change later."""
     if isinstance(value, torch.Tensor):
         if value.numel() != 1 or value.is_complex():
             raise TypeError(
@@ -208,7 +207,7 @@ def _aside(name: str, value: Any) -> Any:
     except (TypeError, ValueError):
         raise TypeError(
             f"the metric '{name}' is {value!r:.100}; expected a number, or a tensor with one: wrap a reducer "
-            "(wrap_reducer) for what is not"
+            "(wrap_reducer) for other values"
         ) from None
 
 
@@ -216,21 +215,21 @@ def _aside(name: str, value: Any) -> Any:
 
 
 class MetricReducer(metaclass=abc.ABCMeta):
-    """A metric that is no mean over batches: what a rank has seen of it, and what the ranks' parts
-    make together.  Between the calls it is the trial's to feed."""
+    """A metric that is not a mean over batches: it collects the values of a rank, and combines the parts of all
+    ranks. The trial gives it values between these calls."""
 
     @abc.abstractmethod
     def reset(self) -> None:
-        """Forgets what was seen: a new report begins."""
+        """Forgets everything: a new report begins."""
 
     @abc.abstractmethod
     def per_slot_reduce(self) -> Any:
-        """What this rank has to give: numbers, tensors, arrays, and lists and dictionaries of them."""
+        """This rank's part: numbers, tensors, arrays, and lists and dictionaries of them."""
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: List[Any]) -> Any:
-        """The metric, or a dictionary of metrics where it was wrapped without a name; from what every
-        rank gave, in the order of ranks."""
+        """The metric, or a dictionary of metrics if it was wrapped without a name; from the parts of all ranks, in
+        the order of ranks."""
 
 
 class _Function(MetricReducer):
@@ -264,14 +263,14 @@ class _Wrapped:
             return {self.name: value}
         if not isinstance(value, dict):
             raise TypeError(
-                f"a reducer that was wrapped without a name ({type(self.reducer).__name__}) gave {value!r:.100}; "
+                f"a reducer that was wrapped without a name ({type(self.reducer).__name__}) returned {value!r:.100}; "
                 "expected a dictionary of metrics, or wrap_reducer(..., name=...)"
             )
         return value
 
 
 class Reducers:
-    """Those of one trial, in the order in which they were wrapped, which is the same on all ranks."""
+    """The reducers of one trial, in the order in which they were wrapped, which is the same on all ranks."""
 
     def __init__(self) -> None:
         self._all: List[_Wrapped] = []
@@ -288,9 +287,9 @@ class Reducers:
                 raise TypeError(f"wrap_reducer() got {reducer!r:.100}; expected a MetricReducer, or a function")
             reducer = _Function(reducer)
         if name is not None and any(each.name == name for each in self._all):
-            raise ValueError(f"there is a reducer with the name '{name}' already")
+            raise ValueError(f"there is already a reducer with the name '{name}'")
         if not for_training and not for_validation:
-            raise ValueError("a reducer is for_training, for_validation or both, and this one is for neither")
+            raise ValueError("a reducer must be for_training, for_validation or both, but this one is neither")
         self._all.append(_Wrapped(reducer, name, for_training, for_validation))
         return reducer
 
@@ -305,7 +304,7 @@ class Reducers:
             each.reducer.reset()
 
     def reduce(self, distributed: Any, training: bool) -> Dict[str, Any]:
-        """The metrics, the same on all ranks; all call it.  Rank 0 computes them."""
+        """The metrics, the same on all ranks; all call it. Rank 0 computes them."""
         which = self._which(training)
         if not which:
             return {}
@@ -317,10 +316,10 @@ class Reducers:
         result: Dict[str, Any] = found if distributed.size == 1 else distributed.broadcast(found)
         return result
 
-    # A training that is interrupted goes on with what its reducers had seen.
+    # A resumed training continues with the state of its reducers.
 
     def state(self) -> List[Dict[str, Any]]:
-        """Data only: what else a reducer refers to it gets when the trial makes it again."""
+        """Only the data: a reducer gets its other references when the trial makes it again."""
         return [
             {name: value for name, value in vars(each.reducer).items() if _is_data(value)} for each in self._all
         ]
@@ -340,7 +339,7 @@ class Reducers:
     ) -> None:
         if len(state) != len(self._all):
             raise ValueError(
-                f"the checkpoint has {len(state)} reducers, and this trial wraps {len(self._all)}: it is another trial's"
+                f"the checkpoint has {len(state)} reducers, but this trial wraps {len(self._all)}: it belongs to another trial"
             )
         for i, (each, values) in enumerate(zip(self._all, state)):
             away = elsewhere[i] if i < len(elsewhere) else ()
@@ -380,7 +379,7 @@ def _is_elsewhere(value: Any) -> bool:
 # ---- between ranks
 #
 # A message is a pickle in which tensors and arrays are numbers, then the bytes of all those: the
-# elements of one kind lie together, and are copied together.
+# elements of one kind are stored together, and copied together.
 
 
 class _Packer(pickle.Pickler):
@@ -444,7 +443,7 @@ def _apart(kind: torch.dtype, data: memoryview, shapes: List[Tuple[int, ...]]) -
     sizes = [math.prod(shape) for shape in shapes]
     if not data.nbytes:
         return [torch.empty(shape, dtype=kind) for shape in shapes]
-    # A copy: they may be written to, and begin where their kind wants it.
+    # A copy: they are writable, and aligned for their kind.
     flat = torch.frombuffer(bytearray(data), dtype=kind)
     return [part.view(shape) for part, shape in zip(flat.split(sizes), shapes)]
 
@@ -465,7 +464,7 @@ def unpack(message: Any) -> Any:
 
 
 def gather(distributed: Any, stuff: Any) -> Optional[List[Any]]:
-    """What every rank has, at rank 0; None elsewhere."""
+    """The objects of all ranks, at rank 0; None elsewhere."""
     if distributed is None or distributed.size == 1:
         return [stuff]
     parts = distributed._group.gather(pack(stuff), False)
@@ -473,7 +472,7 @@ def gather(distributed: Any, stuff: Any) -> Optional[List[Any]]:
 
 
 def allgather(distributed: Any, stuff: Any) -> List[Any]:
-    """What every rank has, everywhere."""
+    """The objects of all ranks, on every rank."""
     if distributed is None or distributed.size == 1:
         return [stuff]
     return [unpack(part) for part in distributed._group.allgather(pack(stuff), False)]

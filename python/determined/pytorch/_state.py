@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkpoint of a PyTorch trial holds, and how all of it comes back.
+"""What a checkpoint of a PyTorch trial holds, and how it is restored.
 
     state_dict.pth      models, optimizers, schedulers, scaler, callbacks, random generators (of rank 0)
-    own_state.pth       what each rank has for itself: reducers, gradients under way
-    loop.json           where the training is: libdet's trainer, the data, the last validation
+    own_state.pth       each rank's own state: reducers, unfinished gradients
+    loop.json           the position of the training: libdet's trainer, the data, the last validation
     trial_state.pkl     batches and epochs, for readers of that name
     load_data.json      configuration, hyperparameters and class, to make the trial again
-    continue_id         which training it is, not in which state
+    continue_id         which training it belongs to, not its state
     code/               the program's own modules
 
 Those of rank N > 0 are called rank-N-...; ranks share what DistributedDataParallel keeps equal.
 
-Equal states are equal bytes: nothing has times, ids or addresses, and what pickle would write
-differently for equal objects (strings that are one object or two, tensors in larger storages) is made
-the same first.  A checkpoint of plain values and tensors is read without running anybody's code.
+Equal states are equal bytes: files contain no times, ids or addresses, and differences that pickle makes
+between equal objects (strings that are one object or two, tensors in larger storages) are removed first. A
+checkpoint of plain values and tensors is read without running foreign code.
 """
 import collections
 import io
@@ -36,9 +36,9 @@ LOOP = "loop.json"
 TRIAL_STATE = "trial_state.pkl"
 LOAD_DATA = "load_data.json"
 CODE = "code"
-NOT_STATE = [CONTINUE_ID, LOAD_DATA]  # what it is, not how it goes on: det resume-proof compares the others
+NOT_STATE = [CONTINUE_ID, LOAD_DATA]  # it identifies the training: det resume-proof compares the other files
 
-_CODE_LIMIT = 4 << 20  # of one file: more is no code
+_CODE_LIMIT = 4 << 20  # of one file: a larger one is not code
 
 _NUMBERS = (bool, int, float, type(None))
 
@@ -47,10 +47,10 @@ _NUMBERS = (bool, int, float, type(None))
 
 
 class _Walk:
-    """Makes a tree in which equal things are written equally."""
+    """Makes a tree in which equal objects are written equally."""
 
     def __init__(self) -> None:
-        self.is_plain = True  # torch.load(weights_only=True) will do
+        self.is_plain = True  # torch.load(weights_only=True) can read it
         self._tensors: Dict[Any, torch.Tensor] = {}
 
     def __call__(self, value: Any) -> Any:
@@ -106,7 +106,7 @@ _Slow: Any = getattr(pickle, "_Pickler")  # the one in Python, whose methods can
 
 
 class _Pickler(_Slow):  # type: ignore[misc]
-    """For what is not plain: equal strings are one, sets have an order."""
+    """For other objects: equal strings are one, sets have an order."""
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         if type(obj) is str:
@@ -132,7 +132,7 @@ def _strict_module() -> types.ModuleType:
 
 
 def encode(value: Any) -> memoryview:
-    """As torch.save() writes it; equal values give equal bytes."""
+    """Bytes as torch.save() writes them; equal values give equal bytes."""
     walk = _Walk()
     tree = walk(value)
     buffer = io.BytesIO()
@@ -144,7 +144,7 @@ def encode(value: Any) -> memoryview:
 
 
 def decode(path: str, **options: Any) -> Any:
-    """What encode() wrote, on the processor; objects of the user's only where there are some."""
+    """Reads the bytes of encode(), on the processor; loads objects of the user's only if there are any."""
     options.setdefault("map_location", "cpu")
     if "weights_only" in options:
         return torch.load(path, **options)
@@ -158,7 +158,7 @@ def decode(path: str, **options: Any) -> Any:
 
 
 def generators(device: torch.device) -> Dict[str, Any]:
-    """Those of Python, NumPy, PyTorch, and of this process's GPU."""
+    """The states of the generators of Python, NumPy, PyTorch, and of this process's GPU."""
     state: Dict[str, Any] = {"cpu_rng_state": torch.get_rng_state(), "random_rng_state": random.getstate()}
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -184,11 +184,11 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-# ---- models and their like
+# ---- models, optimizers, schedulers
 
 
 def collect(context: Any, callbacks: Any) -> Dict[str, Any]:
-    """What state_dict.pth holds."""
+    """The content of state_dict.pth."""
     checkpoint: Dict[str, Any] = {
         "models_state_dict": [plain(model).state_dict() for model in context.models],
         "optimizers_state_dict": [each.state_dict() for each in context.optimizers],
@@ -206,30 +206,30 @@ def _shape(shape: Iterable[int]) -> str:
 
 
 def _check_model(saved: Dict[str, Any], model: Any, number: int, which: str) -> None:
-    """Says which layer it is, where a checkpoint is another model's."""
+    """Names the layer, if a checkpoint belongs to another model."""
     present = model.state_dict()
     name = f"model {number} ({type(model).__name__})"
     for key in present:
         if key not in saved:
-            raise ValueError(f"the checkpoint is of another model{which}: it has no '{key}', which {name} has")
+            raise ValueError(f"the checkpoint belongs to another model{which}: it has no '{key}', which {name} has")
         old, new = saved[key], present[key]
         if isinstance(new, torch.Tensor) and tuple(old.shape) != tuple(new.shape):
             raise ValueError(
-                f"the checkpoint is of another model{which}: its '{key}' is {_shape(old.shape)}, that of {name} is "
+                f"the checkpoint belongs to another model{which}: its '{key}' is {_shape(old.shape)}, that of {name} is "
                 f"{_shape(new.shape)}"
             )
     for key in saved:
         if key not in present:
-            raise ValueError(f"the checkpoint is of another model{which}: it has '{key}', which {name} does not have")
+            raise ValueError(f"the checkpoint belongs to another model{which}: it has '{key}', which {name} does not have")
 
 
 def restore_models(context: Any, checkpoint: Dict[str, Any], which: str = "") -> None:
-    """The weights; all or, where they are another's, none."""
+    """Restores the weights: all, or none if they belong to another model."""
     saved = checkpoint["models_state_dict"]
     models = [plain(model) for model in context.models]
     if len(saved) != len(models):
         raise ValueError(
-            f"the checkpoint is of another trial{which}: it has {len(saved)} models, and {len(models)} are wrapped"
+            f"the checkpoint belongs to another trial{which}: it has {len(saved)} models, but {len(models)} are wrapped"
         )
     for number, (state, model) in enumerate(zip(saved, models)):
         _check_model(state, model, number + 1, which)
@@ -238,12 +238,12 @@ def restore_models(context: Any, checkpoint: Dict[str, Any], which: str = "") ->
 
 
 def load_models(context: Any, folder: str, **options: Any) -> None:
-    """The weights of the checkpoint in a folder, into the models that the context has wrapped."""
+    """Loads the weights of the checkpoint in a folder into the models that the context has wrapped."""
     restore_models(context, decode(_need(folder, STATE), **options), other_class(folder, None))
 
 
 def restore_training(context: Any, checkpoint: Dict[str, Any], callbacks: Any) -> None:
-    """Everything but the weights and the generators."""
+    """Restores everything except the weights and the generators."""
     _restore_each("optimizer", context.optimizers, checkpoint["optimizers_state_dict"])
     _restore_each("scheduler", context.lr_schedulers, checkpoint["lr_schedulers_state_dict"])
     if context._scaler is not None and "scaler_state_dict" in checkpoint:
@@ -254,7 +254,7 @@ def restore_training(context: Any, checkpoint: Dict[str, Any], callbacks: Any) -
 def _restore_each(what: str, present: List[Any], saved: List[Any]) -> None:
     if len(present) != len(saved):
         raise ValueError(
-            f"the checkpoint is of another trial: it has {len(saved)} {what}s, and {len(present)} are wrapped"
+            f"the checkpoint belongs to another trial: it has {len(saved)} {what}s, but {len(present)} are wrapped"
         )
     for number, (each, state) in enumerate(zip(present, saved)):
         try:
@@ -262,12 +262,12 @@ def _restore_each(what: str, present: List[Any], saved: List[Any]) -> None:
         except (ValueError, KeyError) as error:
             inner = getattr(each, "_scheduler", each)
             raise ValueError(
-                f"the checkpoint is of another trial: its {what} {number + 1} does not fit the "
-                f"{type(inner).__name__} that is wrapped: {error}"
+                f"the checkpoint belongs to another trial: its {what} {number + 1} does not fit the wrapped "
+                f"{type(inner).__name__}: {error}"
             ) from error
 
 
-# ---- what each rank has for itself
+# ---- each rank's own state
 
 
 def collect_own(context: Any, rank: int, checkpoint: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
@@ -320,7 +320,7 @@ def load_data(context: Any, trial: Any, is_trainer: bool) -> bytes:
 
 
 def other_class(folder: str, trial: Optional[Any]) -> str:
-    """Words about whose checkpoint it is, for sentences; nothing where it is the same class's."""
+    """Names the trial of the checkpoint, for messages; empty if it is the same class."""
     try:
         with open(os.path.join(folder, LOAD_DATA), encoding="utf-8") as file:
             spec = str(json.load(file)["trial_cls_spec"])
@@ -331,7 +331,7 @@ def other_class(folder: str, trial: Optional[Any]) -> str:
 
 
 def _program() -> str:
-    """The program's folder: a task's, else the script's."""
+    """The program's folder: that of the task, else that of the script."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     if main is None or os.environ.get("DET_ALLOCATION_ID") or _is_installed(os.path.abspath(main)):
         return os.getcwd()
@@ -339,7 +339,7 @@ def _program() -> str:
 
 
 def code() -> Dict[str, bytes]:
-    """The modules that belong to the program: those that were imported from its folder."""
+    """The modules of the program: those that were imported from its folder."""
     folder = _program()
     found: Dict[str, bytes] = {}
     for module in list(sys.modules.values()):
@@ -356,7 +356,7 @@ def code() -> Dict[str, bytes]:
 
 
 def _is_installed(path: str) -> bool:
-    """Of a library, or of this package itself."""
+    """Whether it belongs to a library, or to this package itself."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
     libraries = tuple(os.path.join(place, "lib") + os.sep for place in {sys.prefix, sys.base_prefix} if place)
     parts = path.split(os.sep)
@@ -378,8 +378,8 @@ def trial_state(batches: int, epochs: int) -> bytes:
 
 
 def read(folder: str, rank: int) -> Tuple[Dict[str, Any], Dict[str, Any], Dict[str, Any], Any]:
-    """state_dict.pth, what this rank has for itself, where the training was, and which it is.  A rank
-    that the checkpoint does not know begins with what rank 0 had, but for generators and reducers: what
+    """state_dict.pth, this rank's own state, the position of the training, and which training it is. A rank that
+    the checkpoint does not contain begins with the state of rank 0, except for generators and reducers: what
     rank 0 has drawn and counted is not drawn and counted twice."""
     checkpoint = decode(_need(folder, STATE))
     mine = rank if os.path.exists(os.path.join(folder, rank_name(OWN, rank))) else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Today's form: a trial and its context, trained by a call.
+"""The Trainer of today's API: trains a trial with its context.
 
     with det.pytorch.init() as train_context:
         trial = MyTrial(train_context)
@@ -35,7 +35,7 @@ class Trainer:
         if not isinstance(trial, PyTorchTrial):
             raise TypeError(f"Trainer() was given a {type(trial).__name__}; expected a det.pytorch.PyTorchTrial")
         if not isinstance(context, PyTorchTrialContext):
-            raise TypeError(f"Trainer() was given a {type(context).__name__}; expected what det.pytorch.init() gives")
+            raise TypeError(f"Trainer() was given a {type(context).__name__}; expected the context of det.pytorch.init()")
         self._trial = trial
         self._context: PyTorchTrialContext = getattr(trial, "_det_context", context)  # build_trial() made one for it
 
@@ -57,17 +57,18 @@ class Trainer:
     ) -> Dict[str, Any]:
         """Trains, from the latest checkpoint on, and returns the metrics of the last validation.
 
-        Lengths and periods are det.pytorch.Batch(n) or Epoch(n), periods also single steps: Batch([1, 5]).
-        What is given here counts; where nothing is, the experiment's configuration does
-        (searcher.max_length, min_validation_period, min_checkpoint_period, scheduling_unit,
-        checkpoint_policy, perform_initial_validation).  At the end the trial is validated and saved in any case.
+        Lengths and periods are det.pytorch.Batch(n) or Epoch(n), periods also single steps: Batch([1, 5]). The
+        arguments take precedence over the experiment's configuration (searcher.max_length,
+        min_validation_period, min_checkpoint_period, scheduling_unit, checkpoint_policy,
+        perform_initial_validation). At the end the trial is always validated and saved.
 
-        checkpoint_policy     "best": a validation that is the best so far is saved; "all": every one; "none"
-        latest_checkpoint     the storage id of a checkpoint to begin from, or its folder; None: that of the
-                              platform.  One of this trial is gone on from, of another the weights are taken
-        step_zero_validation  validates before the first batch
-        test_mode             trains one batch, validates one and saves
-        profiling_enabled     measures the machine, and where the time goes
+          checkpoint_policy     "best": the best validation so far is saved; "all": every one; "none"
+          latest_checkpoint     the storage id of a checkpoint to begin from, or its folder; None: that of the
+                                platform.  A checkpoint of this trial is resumed; of another trial, only the
+                                weights are taken
+          step_zero_validation  validates before the first batch
+          test_mode             trains one batch, validates one and saves
+          profiling_enabled     measures the machine, and how the time is spent
         """
         for name, value in (("step_zero_validation", step_zero_validation), ("test_mode", test_mode)):
             if not isinstance(value, bool):

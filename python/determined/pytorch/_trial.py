@@ -25,12 +25,12 @@ def batch_length(batch: Any) -> int:
         batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
     try:
         return len(batch)
-    except TypeError:  # a single number, or nothing that could be counted
+    except TypeError:  # a single number, or an object that cannot be counted
         return 1
 
 
 class PyTorchTrial(LegacyTrial):
-    """A trial of PyTorch.  Make models and optimizers in __init__, and wrap them with the context."""
+    """A trial of PyTorch. Make models and optimizers in __init__, and wrap them with the context."""
 
     trial_context_class = PyTorchTrialContext
     trial_controller_class: Optional[Type[TrialController]]
@@ -47,47 +47,47 @@ class PyTorchTrial(LegacyTrial):
 
     @abc.abstractmethod
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
-        """Trains one batch: the forward pass, context.backward(loss), context.step_optimizer(optimizer).
-        Returns the loss, or a dict of metrics; every batch gives the same names.  `batch_idx` counts
-        the batches of the whole training from 0, on this rank."""
+        """Trains one batch: the forward pass, context.backward(loss), context.step_optimizer(optimizer). Returns
+        the loss, or a dict of metrics; every batch returns the same names. `batch_idx` counts the batches of
+        the whole training from 0, on this rank."""
 
     def build_training_data_loader(self) -> Any:
-        """The data to train with: a det.pytorch.DataLoader.  Its batch size is that of one slot:
+        """The training data: a det.pytorch.DataLoader. Its batch size is that of one slot:
         context.get_per_slot_batch_size()."""
         raise NotImplementedError
 
     def build_validation_data_loader(self) -> Any:
-        """The data to validate with: a det.pytorch.DataLoader."""
+        """The validation data: a det.pytorch.DataLoader."""
         raise NotImplementedError
 
     def evaluate_batch(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
-        """The metrics of one batch of validation data, without gradients.  The second argument can be
-        left out.  What they come to over all batches evaluation_reducer() says.  Define this, or
+        """The metrics of one batch of validation data, without gradients. The second argument can be left out.
+        evaluation_reducer() says how the metrics of all batches are combined. Define this, or
         evaluate_full_dataset()."""
         raise NotImplementedError
 
     def evaluate_full_dataset(self, data_loader: Any) -> Dict[str, Any]:
-        """The metrics over all the validation data, computed on rank 0 while the others wait.  Use
+        """The metrics over all the validation data, computed on rank 0 while the others wait. Use
         context.to_device() on its batches."""
         raise NotImplementedError
 
     def evaluation_reducer(self) -> Any:
-        """How the metrics of evaluate_batch() become one: a Reducer for all of them, or a dict that has
-        one for each name.  Reducer.AVG, the mean over all records, is the default."""
+        """How the metrics of evaluate_batch() are combined: a Reducer for all of them, or a dict with one for each
+        name. Reducer.AVG, the mean over all records, is the default."""
         return Reducer.AVG
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:
-        """Callbacks, by names that checkpoints know them by."""
+        """Callbacks by name; checkpoints use the names."""
         return {}
 
     def get_batch_length(self, batch: Any) -> int:
-        """Records of a batch: by which validation metrics are weighed.  Override it for batches that are
-        no tensors, nor tuples, lists or dicts of them."""
+        """Records of a batch: the weight of its validation metrics. Override it for batches that are not tensors,
+        nor tuples, lists or dicts of them."""
         return batch_length(batch)
 
 
 def is_defined(trial: PyTorchTrial, name: str) -> bool:
-    """Whether the user's class has a method of its own."""
+    """Whether the user's class overrides a method."""
     return getattr(type(trial), name, None) is not getattr(PyTorchTrial, name)
 
 
@@ -106,7 +106,7 @@ def context_of(trial: PyTorchTrial) -> PyTorchTrialContext:
 
 
 class PyTorchTrialController(TrialController):
-    """Drives a PyTorchTrial as the experiment's configuration wants it."""
+    """Trains a PyTorchTrial as the experiment's configuration says."""
 
     context: PyTorchTrialContext
 
@@ -120,7 +120,7 @@ class PyTorchTrialController(TrialController):
 
         if not is_defined(self.trial, "build_training_data_loader"):
             raise ValueError(
-                f"{type(self.trial).__name__} has no build_training_data_loader(): a trial that is named by "
+                f"{type(self.trial).__name__} has no build_training_data_loader(): a trial named by "
                 "`entrypoint` builds its own data"
             )
         Loop(self.context, self.trial, is_trainer=False).run()

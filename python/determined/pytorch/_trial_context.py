@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a PyTorch trial runs: hyperparameters and ranks, as every trial has them, and what makes models, optimizers
-and their like part of a training that the platform saves, resumes and spreads over slots.
+"""The context of a PyTorch trial: hyperparameters and ranks, as for every trial, and the wrappers that make
+models, optimizers and schedulers part of a training that the platform saves, resumes and spreads over slots.
 
-What is wrapped is known: it is moved to the device, averaged over ranks and part of every checkpoint, in the order of
-wrapping.  backward() and step_optimizer() belong into train_batch(); they see to mixed precision and to the aggregation
-of gradients over batches.
+A wrapped object is moved to the device, averaged over ranks and part of every checkpoint, in the order of
+wrapping. backward() and step_optimizer() belong into train_batch(); they handle mixed precision and the
+aggregation of gradients over batches.
 """
 import logging
 import os
@@ -17,12 +17,12 @@ import torch
 
 try:
     import numpy
-except ImportError:  # PyTorch can do without
+except ImportError:  # PyTorch works without it
     numpy = None  # type: ignore[assignment]
 
 from determined import core
 from determined._trial import TrialContext
-from determined.pytorch import _ddp, _device, _private, _reducer
+from determined.pytorch import _ddp, _device, _reducer, _torch_internals
 from determined.pytorch._lr_scheduler import LRScheduler
 
 logger = logging.getLogger("determined.pytorch")
@@ -31,7 +31,7 @@ _SEEDS = 2**32  # those of NumPy
 
 
 def seed_everything(seed: int) -> None:
-    """The generators of Python, NumPy and PyTorch, on all devices."""
+    """Seeds the generators of Python, NumPy and PyTorch, on all devices."""
     random.seed(seed)
     if numpy is not None:
         numpy.random.seed(seed % _SEEDS)
@@ -39,17 +39,17 @@ def seed_everything(seed: int) -> None:
 
 
 def _check_gpus(given: int) -> None:
-    """A task that was given GPUs is not trained on the processor by mistake."""
+    """Fails if a task with GPUs would train on the processor by mistake."""
     if given and not torch.cuda.is_available():
         raise RuntimeError(
-            f"this task has {given} GPU{'s' * (given > 1)}, and PyTorch {torch.__version__} of its Python "
+            f"this task has {given} GPU{'s' * (given > 1)}, but PyTorch {torch.__version__} of its Python "
             f"({sys.executable}) can use none: install a build with CUDA that fits the driver, or run on slots "
             "without GPUs"
         )
 
 
 def _join(core_context: core.Context) -> _ddp.Ranks:
-    """The ranks of this process: one group for all trials that it makes."""
+    """The ranks of this process: one group for all its trials."""
     ranks = getattr(core_context, "_torch_ranks", None)
     if ranks is None:
         info = core_context.info
@@ -59,7 +59,7 @@ def _join(core_context: core.Context) -> _ddp.Ranks:
 
 
 class PyTorchExperimentalContext:
-    """What later versions may change: context.experimental."""
+    """Functions that later versions may change: context.experimental."""
 
     def __init__(self, parent: "PyTorchTrialContext") -> None:
         self._parent = parent
@@ -68,19 +68,19 @@ class PyTorchExperimentalContext:
         self._checks_data = True
 
     def use_amp(self) -> None:
-        """Mixed precision without a further word: train_batch() and evaluate_batch() run under
-        torch.autocast (float16 on GPUs, bfloat16 elsewhere), backward() scales the loss where that is
-        needed, and step_optimizer() takes it back.  Call it once, in __init__."""
+        """Automatic mixed precision: train_batch() and evaluate_batch() run under torch.autocast (float16 on GPUs,
+        bfloat16 elsewhere), backward() scales the loss if that is needed, and step_optimizer() unscales the
+        gradients. Call it once, in __init__."""
         parent = self._parent
         if parent._scaler is not None:
-            raise RuntimeError("use_amp() makes a scaler of its own, and one was wrapped: choose one of them")
+            raise RuntimeError("use_amp() makes its own scaler, but one was wrapped: choose one of them")
         device = parent.device.type
         parent.wrap_scaler(torch.amp.GradScaler(device, enabled=device == "cuda"))
         self._auto_amp = True
 
     def disable_dataset_reproducibility_checks(self) -> None:
-        """Takes data loaders as they are, a torch.utils.data.DataLoader for example: nobody shares their
-        data among slots then, and a training that goes on within an epoch reads over what it has seen."""
+        """Accepts other data loaders, for example a torch.utils.data.DataLoader: their data is not shared among
+        slots, and a training that is resumed within an epoch skips what it has seen by reading it."""
         self._checks_data = False
 
     def disable_auto_to_device(self) -> None:
@@ -89,9 +89,9 @@ class PyTorchExperimentalContext:
 
 
 class PyTorchTrialContext(TrialContext):
-    """What PyTorchTrial.__init__ is given."""
+    """The argument of PyTorchTrial.__init__."""
 
-    is_preempted = False  # the platform ended the last fit() before its time
+    is_preempted = False  # the platform ended the last fit() early
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class PyTorchTrialContext(TrialContext):
         self._scaler: Any = None
         self._tells_of_scaler = True
         self._reducers = _reducer.Reducers()
-        self._averaging: Dict[int, bool] = {}  # of the optimizers that are wrapped, by id
+        self._averaging: Dict[int, bool] = {}  # of the wrapped optimizers, by id
         self._has_stepped = False  # an optimizer, in this batch
         self._compresses = bool(self._exp_conf.get_optimizations_config().get("gradient_compression"))
         self._configure_aggregation(aggregation_frequency)
@@ -122,7 +122,7 @@ class PyTorchTrialContext(TrialContext):
         self._strangers: Set[type] = set()
         self._writer: Any = None
         self._logs_to_tensorboard = enable_tensorboard_logging
-        # Before anything of the user's is made: weights are drawn when layers are.
+        # Before the user's code makes anything: weights are drawn when layers are made.
         seed_everything(self.get_trial_seed())
 
     def _configure_aggregation(self, frequency: Optional[int]) -> None:
@@ -140,12 +140,12 @@ class PyTorchTrialContext(TrialContext):
 
     @property
     def aggregation_frequency(self) -> int:
-        """After how many batches the optimizers step."""
+        """The number of batches after which the optimizers step."""
         return self._aggregation_frequency
 
     def get_hparam(self, name: str) -> Any:
         if name not in self._hparams and hasattr(type(self._hparams), "__missing__"):
-            return self._hparams[name]  # which says where they could have come from
+            return self._hparams[name]  # says where they could come from
         return super().get_hparam(name)
 
     def get_initial_batch(self) -> int:
@@ -156,11 +156,12 @@ class PyTorchTrialContext(TrialContext):
 
     def _check_time(self, what: str) -> None:
         if self._loop is not None:
-            raise RuntimeError(f"{what} was called while training is under way: call it in the trial's __init__")
+            raise RuntimeError(f"{what} was called during training: call it in the trial's __init__")
 
     def wrap_model(self, model: torch.nn.Module) -> Any:
-        """The model, on this process's device, and over several slots one that averages its gradients
-        (torch.nn.parallel.DistributedDataParallel).  Use what it returns; before optimizers are made."""
+        """The model on this process's device; with several slots, one that averages its gradients
+        (torch.nn.parallel.DistributedDataParallel). Use the model that it returns, and make optimizers
+        afterwards."""
         self._check_time("wrap_model()")
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"wrap_model() was given a {type(model).__name__}; expected a torch.nn.Module")
@@ -177,12 +178,12 @@ class PyTorchTrialContext(TrialContext):
         fp16_compression: Optional[bool] = None,
         average_aggregated_gradients: Optional[bool] = None,
     ) -> torch.optim.Optimizer:
-        """The optimizer, known to the platform: it is saved and restored, and stepped by step_optimizer().
+        """Registers the optimizer: the platform saves and restores it, and step_optimizer() steps it.
 
         `backward_passes_per_step`: how many times backward() is called before it is stepped once.
-        `fp16_compression`: gradients travel between slots as float16.  `average_aggregated_gradients`:
-        those of aggregation_frequency batches are averaged, not summed.  None: as the configuration's
-        `optimizations` say.
+        `fp16_compression`: gradients travel between slots as float16. `average_aggregated_gradients`: those of
+        aggregation_frequency batches are averaged, not summed. None: as `optimizations` of the configuration
+        says.
         """
         self._check_time("wrap_optimizer()")
         if not isinstance(optimizer, torch.optim.Optimizer):
@@ -200,8 +201,8 @@ class PyTorchTrialContext(TrialContext):
         return optimizer
 
     def wrap_lr_scheduler(self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1) -> Any:
-        """The scheduler, saved, restored and stepped as `step_mode` says, every `frequency`-th time.  Its
-        optimizer must be wrapped."""
+        """Registers the scheduler: it is saved, restored and stepped as `step_mode` says, every `frequency`-th
+        time. Its optimizer must be wrapped."""
         self._check_time("wrap_lr_scheduler()")
         if any(each._scheduler is lr_scheduler for each in self.lr_schedulers):
             raise RuntimeError(f"wrap_lr_scheduler() was called twice with the same {type(lr_scheduler).__name__}")
@@ -215,28 +216,28 @@ class PyTorchTrialContext(TrialContext):
         return lr_scheduler
 
     def wrap_scaler(self, scaler: Any) -> Any:
-        """A torch.amp.GradScaler of your own: saved and restored.  Scale the loss, and give the scaler to
-        step_optimizer(); call its update() after the batch's last step."""
+        """Registers your own torch.amp.GradScaler: it is saved and restored. Scale the loss, and give the scaler
+        to step_optimizer(); call its update() after the batch's last step."""
         self._check_time("wrap_scaler()")
         if not hasattr(scaler, "unscale_") or not hasattr(scaler, "state_dict"):
             raise TypeError(f"wrap_scaler() was given a {type(scaler).__name__}; expected a torch.amp.GradScaler")
         if self._scaler is not None:
-            raise RuntimeError("wrap_scaler() was called before, or use_amp(): a trial has one scaler")
+            raise RuntimeError("wrap_scaler() or use_amp() was already called: a trial has one scaler")
         self._scaler = scaler
         return scaler
 
     def wrap_reducer(
         self, reducer: Any, name: Optional[str] = None, for_training: bool = True, for_validation: bool = True
     ) -> Any:
-        """A MetricReducer, or a function that is given all that was noted: its result is reported as
-        `name`, or, without a name, the dict that it gives.  Returns what to update."""
+        """A MetricReducer, or a function of all values given to update(): its result is reported as `name`, or,
+        without a name, as the dict that it returns. Returns the reducer to update."""
         self._check_time("wrap_reducer()")
         return self._reducers.wrap(reducer, name, for_training, for_validation)
 
     def configure_apex_amp(self, *args: Any, **kwargs: Any) -> Any:
-        """Not there: Apex's amp is no longer developed, and torch.amp takes its place."""
+        """Not supported: Apex's amp is no longer developed, and torch.amp replaces it."""
         raise NotImplementedError(
-            "configure_apex_amp() is not there: torch.amp has taken the place of Apex; call "
+            "configure_apex_amp() is not supported: torch.amp has replaced Apex; call "
             "context.experimental.use_amp() in __init__, or wrap_scaler(torch.amp.GradScaler())"
         )
 
@@ -249,13 +250,13 @@ class PyTorchTrialContext(TrialContext):
         retain_graph: bool = False,
         create_graph: bool = False,
     ) -> None:
-        """The gradients of the loss, as loss.backward() computes them; in train_batch() only."""
+        """Computes the gradients of the loss, as loss.backward() does; in train_batch() only."""
         if not self._is_in_train_batch:
             raise RuntimeError("context.backward() was called outside of train_batch(): gradients are part of a batch")
         if not self.experimental._auto_amp:
             loss.backward(gradient, retain_graph, create_graph)  # type: ignore[no-untyped-call]
             return
-        # Each operation goes back in the precision it was computed in; choosing again would cast once more.
+        # Each operation goes back in the precision it was computed in; another autocast would cast once more.
         with torch.autocast(self.device.type, enabled=False):
             self._scaler.scale(loss).backward(gradient, retain_graph, create_graph)
 
@@ -266,13 +267,11 @@ class PyTorchTrialContext(TrialContext):
         auto_zero_grads: bool = True,
         scaler: Any = None,
     ) -> None:
-        """Steps the optimizer, and forgets the gradients unless `auto_zero_grads` is False; in
-        train_batch() only.  Where gradients are aggregated nothing happens but after every
-        aggregation_frequency-th batch.
+        """Steps the optimizer, and zeroes the gradients unless `auto_zero_grads` is False; in train_batch() only.
+        If gradients are aggregated, it does something only after every aggregation_frequency-th batch.
 
-        `clip_grads` is called with the parameters that have gradients, before the step:
-        `lambda params: torch.nn.utils.clip_grad_norm_(params, 1.0)`.  `scaler` is the one that the loss
-        was scaled with.
+        `clip_grads` is called with the parameters that have gradients, before the step: `lambda params:
+        torch.nn.utils.clip_grad_norm_(params, 1.0)`. `scaler` is the one that scaled the loss.
         """
         if not self._is_in_train_batch:
             raise RuntimeError("context.step_optimizer() was called outside of train_batch(): steps are part of a batch")
@@ -291,7 +290,7 @@ class PyTorchTrialContext(TrialContext):
             if (self._loop.batches + 1) % frequency:
                 return
             if averages:
-                _private.divide([each.grad for each in _parameters(optimizer) if each.grad is not None], frequency)
+                _torch_internals.divide([each.grad for each in _parameters(optimizer) if each.grad is not None], frequency)
         if clip_grads is not None:
             if scaler is not None:
                 scaler.unscale_(optimizer)
@@ -308,19 +307,19 @@ class PyTorchTrialContext(TrialContext):
         if self._tells_of_scaler:
             self._tells_of_scaler = False
             logger.warning(
-                "step_optimizer() was given a scaler that is not wrapped: its scale is in no checkpoint, and a training that "
-                "goes on begins with a new one; call scaler = context.wrap_scaler(scaler) in __init__"
+                "step_optimizer() was given a scaler that is not wrapped: its scale is in no checkpoint, and a resumed training "
+                "begins with a new one; call scaler = context.wrap_scaler(scaler) in __init__"
             )
 
     def to_device(self, data: Any) -> Any:
-        """The tensors in it on this process's device, however they are nested in dicts, lists and tuples."""
+        """The data with its tensors on this process's device, nested in any dicts, lists and tuples."""
         return _device.to_device(data, self.device, self._strangers)
 
-    # ---- where we are
+    # ---- the position
 
     def _need_loop(self, what: str) -> Any:
         if self._loop is None:
-            raise RuntimeError(f"context.{what} has no answer before training: ask in train_batch() or a callback")
+            raise RuntimeError(f"context.{what} is unknown before training: ask in train_batch() or a callback")
         return self._loop
 
     def is_epoch_start(self) -> bool:
@@ -333,18 +332,18 @@ class PyTorchTrialContext(TrialContext):
         return bool(loop.epoch_length and loop.position + 1 >= loop.epoch_length)
 
     def current_train_epoch(self) -> int:
-        """The epoch under way, from 0."""
+        """The current epoch, from 0."""
         return int(self._need_loop("current_train_epoch()").epoch)
 
     def current_train_batch(self) -> int:
         """The current batch, from 0 over the whole training."""
         return int(self._need_loop("current_train_batch()").batches)
 
-    # ---- watching
+    # ---- profiling and TensorBoard
 
     def set_profiler(self, *args: Any, **kwargs: Any) -> None:
-        """torch.profiler.profile(*args, **kwargs), on while training and stepped after every batch; its
-        traces go to TensorBoard."""
+        """torch.profiler.profile(*args, **kwargs), on during training and stepped after every batch; its traces go
+        to TensorBoard."""
         self._check_time("set_profiler()")
         kwargs.setdefault(
             "on_trace_ready", torch.profiler.tensorboard_trace_handler(str(self.get_tensorboard_path()))
@@ -352,8 +351,8 @@ class PyTorchTrialContext(TrialContext):
         self.profiler = torch.profiler.profile(*args, **kwargs)
 
     def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Whether files of get_tensorboard_path() belong to the platform.  The metrics that are reported
-        are written in any case: init(enable_tensorboard_logging=False) turns that off, too."""
+        """Whether files of get_tensorboard_path() belong to the platform. Reported metrics are always written;
+        init(enable_tensorboard_logging=False) turns that off, too."""
         if not isinstance(enable_tensorboard_logging, bool):
             raise TypeError(f"enable_tensorboard_logging is {enable_tensorboard_logging!r}; expected True or False")
         self._logs_to_tensorboard = enable_tensorboard_logging
@@ -388,7 +387,7 @@ class PyTorchTrialContext(TrialContext):
     # ---- for the loop
 
     def _check_wrapped(self) -> None:
-        """What would be lost with the next checkpoint cannot be trained."""
+        """Fails for parts that would be missing in the next checkpoint."""
         if not self.models:
             raise ValueError("the trial has wrapped no model: self.model = context.wrap_model(model) in __init__")
         if not self.optimizers:
@@ -406,7 +405,7 @@ class PyTorchTrialContext(TrialContext):
                 )
 
     def _send_tensorboard(self) -> None:
-        """Where the platform does not look after the folder by itself."""
+        """Uploads the files, if the platform does not manage the folder by itself."""
         if self._writer is not None:
             self._writer.flush()
         board = self._core.train._board
@@ -425,8 +424,8 @@ def _parameters(optimizer: torch.optim.Optimizer) -> List[Any]:
 
 
 def _keep_tensorflow_out() -> None:
-    """tensorboard imports all of TensorFlow where that is installed, which takes seconds, unless it
-    finds a module of this name; its own few functions serve as well."""
+    """If TensorFlow is installed, tensorboard imports all of it, which takes seconds, unless it finds a module of
+    this name; its own few functions are enough."""
     if "tensorflow" not in sys.modules and "tensorboard.compat" not in sys.modules:
         name = "tensorboard.compat.notf"
         sys.modules.setdefault(name, types.ModuleType(name))

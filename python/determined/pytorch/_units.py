@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths and periods as today's Trainer takes them: so many, or just these.
+"""Lengths and periods of today's Trainer: a number, or single steps.
 
     Batch(100)        every 100 batches, or a training of 100
     Epoch([1, 5])     after the first and the fifth epoch
 
-det.Batches, det.Epochs and det.Records, the units of the seed's form, are taken wherever these are.
+det.Batches, det.Epochs and det.Records, the units of the older API, are accepted wherever these are.
 """
 from typing import Any, Container, Optional, Tuple, Union
 
@@ -15,7 +15,7 @@ _SEEDS = {_units.Batches: _det.BATCHES, _units.Records: _det.RECORDS, _units.Epo
 
 
 class TrainUnit:
-    """A whole number above 0, or a container of the steps that are meant."""
+    """A whole number above 0, or a container of single steps."""
 
     def __init__(self, value: Union[int, Container[int]]) -> None:
         name = type(self).__name__
@@ -46,7 +46,7 @@ Unit = Union[TrainUnit, _units.TrainUnit, None]
 
 
 def length(unit: Unit, what: str) -> Optional[Tuple[int, int]]:
-    """What libdet's trainer takes: (kind, count); None for a container, which the loop asks itself."""
+    """The form of libdet's trainer: (kind, count); None for a container, which the loop asks itself."""
     if unit is None:
         return None
     kind = _SEEDS.get(type(unit)) or _KINDS.get(type(unit).__name__)  # type: ignore[call-overload]

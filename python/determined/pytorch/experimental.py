@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class that processes a data set batch by batch, on as many slots as there are.
+"""Processes a data set batch by batch, on any number of slots.
 
     class Embed(TorchBatchProcessor):
         def __init__(self, context):
@@ -11,18 +11,18 @@
 
     torch_batch_process(Embed, dataset, batch_size=64)
 
-The ranks take the batches in turn: the `step`-th of rank r is the (step * ranks + r)-th of all.  So
-at every checkpoint, which all ranks make together, exactly the first records of the data set are done,
-and a number tells how many.  A run that goes on from there may have another number of slots.
+The ranks take the batches in turn: the `step`-th of rank r is the (step * ranks + r)-th of all. So at every
+checkpoint, which all ranks make together, exactly the first records of the data set are done, and one number
+says how many. A resumed run may have another number of slots.
 
     checkpoint (every checkpoint_interval batches of a rank, and when the platform wants to stop)
-      on_checkpoint_start()      the program writes what it holds back
-      reducers                   of what was processed since the last one, reported by rank 0
+      on_checkpoint_start()      the program writes its buffered results
+      reducers                   over the batches since the last checkpoint, reported by rank 0
       the checkpoint itself      steps_completed, records_completed, default_output_uuid
 
-What upload_path() took lies in the checkpoint storage beside the checkpoints, in one folder for all ranks
-and runs, named by default_output_uuid.  A batch that was processed after the last checkpoint is processed
-again, and its files are written over.
+The files of upload_path() are in the checkpoint storage beside the checkpoints, in one folder for all ranks and
+runs, named by default_output_uuid. A batch that was processed after the last checkpoint is processed again, and
+its files are overwritten.
 """
 import abc
 import contextlib
@@ -46,12 +46,12 @@ logger = logging.getLogger("determined.pytorch")
 Reducer = Union[MetricReducer, Callable[[List[Any]], Any]]
 
 _OUTPUT = "default_output_uuid"
-# What decides which records are a batch, and who sees it.
+# Arguments that decide which records are a batch, and which rank gets it.
 _OURS = ("batch_size", "shuffle", "sampler", "batch_sampler")
 
 
 class TorchBatchProcessorContext:
-    """What a TorchBatchProcessor is made with: its device, its ranks, and where its results go."""
+    """The context of a TorchBatchProcessor: its device, its ranks, and the place for its results."""
 
     def __init__(self, core_context: core.Context) -> None:
         self._core = core_context
@@ -73,7 +73,7 @@ class TorchBatchProcessorContext:
         """The same data with its tensors on this slot's device."""
         return _device.to_device(data, self.device, self._strangers)
 
-    # ---- who and what
+    # ---- ranks and device
 
     def get_hparams(self) -> Dict[str, Any]:
         return self._core.hparams
@@ -95,10 +95,10 @@ class TorchBatchProcessorContext:
         """A folder to write into; when the `with` ends without an exception, its files are in the checkpoint
         storage, in the one folder that all ranks and runs of this processing share.
 
-        A file of the same name is written over: name files by rank and batch."""
+        A file of the same name is overwritten: name files by rank and batch."""
         if self._output is None:
             raise errors.StateError(
-                "upload_path() needs a checkpoint storage, which a trial has and a job has not: write to a place "
+                "upload_path() needs a checkpoint storage, which only trials have, not jobs: write to a place "
                 "that the job's configuration names in data"
             )
         folder = tempfile.mkdtemp(dir=self._output, prefix=".det-")
@@ -109,7 +109,7 @@ class TorchBatchProcessorContext:
             shutil.rmtree(folder, ignore_errors=True)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Metrics of a group of your own; any rank may."""
+        """Reports metrics of your own group; any rank may call it."""
         if not self._core._values["is_trial"]:
             logger.info("%s after %d batches: %s", group, steps_completed, metrics)
             return
@@ -118,10 +118,10 @@ class TorchBatchProcessorContext:
     def wrap_reducer(
         self, reducer: Reducer, name: Optional[str] = None, group: str = "inference"
     ) -> MetricReducer:
-        """Has a reducer reported with every checkpoint: what it gathered since the last one, on all ranks.
+        """Reports a reducer with every checkpoint: its values since the last one, on all ranks.
 
-        A function takes the list of all values that were given to update(); it needs a name.  A MetricReducer
-        without a name gives a dict."""
+        A function takes the list of all values that were given to update(); it needs a name. A MetricReducer
+        without a name returns a dict."""
         wrapped = self._reducers.setdefault(group, Reducers()).wrap(reducer, name, True, True)
         wrapped.reset()
         return wrapped
@@ -132,10 +132,10 @@ class TorchBatchProcessorContext:
     def report_task_using_model_version(self, model_version: Any) -> None:
         self._core.experimental.report_task_using_model_version(model_version)
 
-    # ---- of the loop
+    # ---- for the loop
 
     def _open_output(self, name: str) -> None:
-        """The folder of that name beside the checkpoints, which a draft of one tells."""
+        """The folder of that name beside the checkpoints; a draft of a checkpoint has its path."""
         root = None
         if self.distributed.rank == 0:
             draft = self._core._det.checkpoint_begin(0, "{}")
@@ -162,7 +162,7 @@ def _move_files(source: str, target: str) -> None:
 
 
 class TorchBatchProcessor(metaclass=abc.ABCMeta):
-    """What is done with each batch.  One is made on every slot."""
+    """The processing of each batch. One object is made on every slot."""
 
     @abc.abstractmethod
     def __init__(self, context: TorchBatchProcessorContext) -> None:
@@ -170,14 +170,13 @@ class TorchBatchProcessor(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def process_batch(self, batch: Any, batch_idx: int) -> None:
-        """One batch; `batch_idx` counts those of this rank, from 0, over all runs.  No gradients are
-        kept."""
+        """Processes one batch; `batch_idx` counts those of this rank, from 0, over all runs. Gradients are off."""
 
     def on_checkpoint_start(self) -> None:
-        """Before a checkpoint: write what was held back.  What is not written by then may be lost."""
+        """Before a checkpoint: write buffered results. Results that are not written by then may be lost."""
 
     def on_finish(self) -> None:
-        """After the last checkpoint.  It comes again where a run died in it."""
+        """After the last checkpoint. It is called again if a run died in it."""
 
 
 # ---- the loop
@@ -186,7 +185,7 @@ class TorchBatchProcessor(metaclass=abc.ABCMeta):
 def _check(dataset: Any, batch_size: Optional[int], max_batches: Optional[int], checkpoint_interval: int) -> None:
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         raise TypeError(
-            f"the data set is a {type(dataset).__name__}, which cannot be shared among slots nor gone on with: "
+            f"the data set is a {type(dataset).__name__}, which can be neither shared among slots nor resumed: "
             "expected a Dataset with __len__() and __getitem__()"
         )
     for name, value in (
@@ -208,7 +207,7 @@ def _check_kwargs(dataloader_kwargs: Optional[Dict[str, Any]]) -> Dict[str, Any]
 
 
 class _Work:
-    """Which records are left, and which of them this rank has in its next batches."""
+    """The remaining records, and those of this rank's next batches."""
 
     def __init__(self, records: int, batch_size: int, distributed: core.DistributedContext, drop_last: bool) -> None:
         self.batch_size = batch_size
@@ -218,7 +217,7 @@ class _Work:
         self.steps = 0
 
     def plan(self, metadata: Dict[str, Any], max_batches: Optional[int]) -> None:
-        """From where a checkpoint was made on."""
+        """Continues from a checkpoint."""
         self.first_step = int(metadata.get("steps_completed") or 0)
         self.first_record = int(metadata.get("records_completed") or 0)
         left = max(self.records - self.first_record, 0)
@@ -227,7 +226,7 @@ class _Work:
             self.steps = max(min(self.steps, max_batches), self.first_step)
 
     def batch(self, step: int) -> range:
-        """The records of a step of this rank; none where others have the last ones."""
+        """The records of a step of this rank; empty if other ranks have the last ones."""
         first = self.first_record + ((step - self.first_step) * self.size + self.rank) * self.batch_size
         return range(min(first, self.records), min(first + self.batch_size, self.records))
 
@@ -236,7 +235,7 @@ class _Work:
         return min(self.first_record + (step - self.first_step) * self.size * self.batch_size, self.records)
 
     def __iter__(self) -> Iterator[List[int]]:
-        """As a batch sampler of PyTorch's."""
+        """As a batch sampler of PyTorch."""
         for step in range(self.first_step, self.steps):
             batch = self.batch(step)
             if batch:
@@ -260,9 +259,9 @@ class _Loop:
             self.metadata = self.core.checkpoint.get_metadata(latest)
             if _OUTPUT not in self.metadata:
                 raise ValueError(
-                    f"checkpoint {latest} is none of torch_batch_process(): there is no place in the data in it"
+                    f"checkpoint {latest} was not saved by torch_batch_process(): it has no position in the data"
                 )
-            logger.info("going on after %d batches of each slot", self.metadata["steps_completed"])
+            logger.info("continuing after %d batches of each slot", self.metadata["steps_completed"])
         self.output = self.core.distributed.broadcast(self.metadata.get(_OUTPUT) or self.output)
 
     def save(self, processor: TorchBatchProcessor, context: TorchBatchProcessorContext, work: _Work, step: int) -> None:
@@ -270,22 +269,22 @@ class _Loop:
         context._report_reducers(step)
         if not self.is_trial:
             return
-        self.core.distributed.allgather(None)  # all have written what belongs to it
+        self.core.distributed.allgather(None)  # all ranks have written their files
         if self.core.distributed.rank == 0:
             metadata = {"steps_completed": step, "records_completed": work.done(step), _OUTPUT: self.output}
             with self.core.checkpoint.store_path(metadata):
                 pass
             self.core.train.report_progress(step / work.steps if work.steps else 1.0)
-        self.core.distributed.allgather(None)  # and nobody goes on before it is made
+        self.core.distributed.allgather(None)  # and no rank continues before it is complete
 
     def is_stopping(self, is_boundary: bool) -> bool:
-        """Several ranks ask together, which makes them wait for each other: with checkpoints only."""
+        """Several ranks ask together, which makes them wait for each other; so only at checkpoints."""
         return (is_boundary or self.core.distributed.size == 1) and self.core.preempt.should_preempt()
 
     def run(
         self, processor: TorchBatchProcessor, context: TorchBatchProcessorContext, work: _Work, batches: Iterator[Any]
     ) -> bool:
-        """False: the platform wants the slots back."""
+        """Returns False if the platform wants the slots back."""
         saved = work.first_step
         for step in range(work.first_step, work.steps):
             if work.batch(step):
@@ -318,10 +317,10 @@ def _process(
     context = TorchBatchProcessorContext(core_context)
     if loop.is_trial:
         context._open_output(loop.output)
-        logger.info("what upload_path() takes lies in '%s'", context._output)
+        logger.info("files of upload_path() are in '%s'", context._output)
     work.plan(loop.metadata, max_batches)
     processor = cls(context)
-    # A generator of its own: PyTorch's would draw from the program's, for the seeds of workers.
+    # Its own generator: otherwise PyTorch would draw the seeds of workers from the program's.
     loader_kwargs.setdefault("generator", torch.Generator())
     batches = iter(DataLoader(dataset, batch_sampler=work, **loader_kwargs))  # type: ignore[arg-type]
     if loop.run(processor, context, work, batches):
@@ -339,13 +338,13 @@ def torch_batch_process(
 ) -> None:
     """Processes a data set in batches, in the order of its records, on all slots of the task.
 
-    `max_batches` is how many each slot processes at most, and `checkpoint_interval` after how many
-    of them a checkpoint is made.  `dataloader_kwargs` go to PyTorch's DataLoader.  In a task of several slots whose
-    processes nobody has started yet the program is started over again, once for each.  Without a platform
-    it runs alone, and goes on where it was in the same DET_OFFLINE_DIR.
+    `max_batches` is the maximum number of batches per slot, and `checkpoint_interval` the number of batches
+    between checkpoints. `dataloader_kwargs` go to PyTorch's DataLoader. In a task of several slots whose
+    processes were not started yet, the program is started again, once for each slot. An offline run runs alone,
+    and continues where it was in the same DET_OFFLINE_DIR.
     """
     if not (isinstance(batch_processor_cls, type) and issubclass(batch_processor_cls, TorchBatchProcessor)):
-        raise TypeError(f"{batch_processor_cls!r} is no subclass of TorchBatchProcessor")
+        raise TypeError(f"{batch_processor_cls!r} is not a subclass of TorchBatchProcessor")
     _check(dataset, batch_size, max_batches, checkpoint_interval)
     loader_kwargs = _check_kwargs(dataloader_kwargs)
     if batch_size is None:

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers that repeat, distribute, skip and shuffle; each is usable alone, and around any other.
+"""Samplers that repeat, distribute, skip and shuffle; each can be used alone, and around any other.
 
-    RepeatSampler, RepeatBatchSampler                              again and again, for ever
+    RepeatSampler, RepeatBatchSampler                              repeated forever
     DistributedSampler, DistributedBatchSampler                    every num_workers-th, from `rank` on
     SkipSampler, SkipBatchSampler                                  without the first `skip`
     ReproducibleShuffleSampler, ReproducibleShuffleBatchSampler    in libdet's order of (seed, epoch)
 
-Around each other they are put in the order shuffle, repeat, distribute, skip: adapt_sampler() and
-adapt_batch_sampler() do the last three.  A sampler gives records and a batch sampler lists of them;
-what these do with either is the same, and a row below.
+They are nested in the order shuffle, repeat, distribute, skip: adapt_sampler() and adapt_batch_sampler() do the
+last three. A sampler yields records and a batch sampler lists of records; both are treated the same.
 
-Nothing is passed over that can be computed.  iterate_from(n) is an iteration without its first n,
-and asks the sampler within for the same; where that is the user's, its items are passed
-over.  ReproducibleShuffle counts epochs: an iteration is one, and set_epoch() says which is next.
+Positions are computed where possible, instead of skipping items. iterate_from(n) is an iteration without its
+first n items, and asks the inner sampler for the same; items of a user's sampler are skipped.
+ReproducibleShuffle counts epochs: an iteration is one, and set_epoch() sets the next one.
 """
 import itertools
 from typing import Any, Iterable, Iterator, Sequence
@@ -21,14 +20,14 @@ from torch.utils import data
 
 from determined import _det
 
-_PIECE = 1 << 12  # whose order is computed at once
+_PIECE = 1 << 12  # its order is computed at once
 
 
 # ---- around any sampler
 
 
 def _is_plain(sampler: Any) -> bool:
-    """Records as they lie, or batches of them: every iteration is the same, and begins anywhere."""
+    """Records in their order, or batches of them: every iteration is the same, and begins anywhere."""
     if type(sampler) is data.BatchSampler:
         return _is_plain(sampler.sampler)
     return type(sampler) in (data.SequentialSampler, range)
@@ -48,7 +47,7 @@ def _from(sampler: Any, first: int) -> Iterator[Any]:
 
 
 def _pass_over(sampler: Any, passes: int) -> None:
-    """As if it had been iterated over so many times."""
+    """Counts so many iterations as done."""
     if isinstance(sampler, _Around):
         sampler.pass_over(passes)
     elif not _is_plain(sampler):
@@ -77,15 +76,15 @@ class _Around:
         raise NotImplementedError
 
     def pass_over(self, passes: int) -> None:
-        """As if it had been iterated over so many times."""
+        """Counts so many iterations as done."""
         _pass_over(self._inner, passes)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is that of this epoch, for those within that count them."""
+        """The next iteration is that of this epoch, for inner samplers that count epochs."""
         if callable(getattr(self._inner, "set_epoch", None)):
             self._inner.set_epoch(epoch)
 
-    # what others ask a batch sampler for
+    # attributes that a batch sampler must have
     batch_size = property(lambda self: getattr(self._inner, "batch_size", None))
     drop_last = property(lambda self: getattr(self._inner, "drop_last", False))
 
@@ -122,7 +121,7 @@ class _Distribute(_Around):
 
 
 class _Skip(_Around):
-    """The length is what an iteration gives; of what is repeated, that of one pass."""
+    """The length of an iteration; if it is repeated, that of one pass."""
 
     def __init__(self, skip: int) -> None:
         if skip < 0:
@@ -169,25 +168,25 @@ def _reachable(sampler: Any) -> Sequence[Any]:
     return range(len(sampler)) if type(sampler) is data.SequentialSampler else list(sampler)
 
 
-# ---- by name
+# ---- public classes
 
 
 class RepeatSampler(_Repeat, data.Sampler):  # type: ignore[type-arg]
-    """The records of a sampler, again and again."""
+    """The records of a sampler, repeated forever."""
 
     def __init__(self, sampler: Iterable[Any]) -> None:
         self._inner = self.sampler = sampler
 
 
 class RepeatBatchSampler(_Repeat, data.BatchSampler):
-    """The batches of a batch sampler, again and again."""
+    """The batches of a batch sampler, repeated forever."""
 
     def __init__(self, batch_sampler: Iterable[Any]) -> None:
         self._inner = self.batch_sampler = batch_sampler
 
 
 class DistributedSampler(_Distribute, data.Sampler):  # type: ignore[type-arg]
-    """Of every `num_workers` records the one that is `rank`'s."""
+    """Of every `num_workers` records, the one of `rank`."""
 
     def __init__(self, sampler: Iterable[Any], num_workers: int, rank: int) -> None:
         super().__init__(num_workers, rank)
@@ -195,7 +194,7 @@ class DistributedSampler(_Distribute, data.Sampler):  # type: ignore[type-arg]
 
 
 class DistributedBatchSampler(_Distribute, data.BatchSampler):
-    """Of every `num_workers` batches the one that is `rank`'s."""
+    """Of every `num_workers` batches, the one of `rank`."""
 
     def __init__(self, batch_sampler: Iterable[Any], num_workers: int, rank: int) -> None:
         super().__init__(num_workers, rank)
@@ -203,7 +202,7 @@ class DistributedBatchSampler(_Distribute, data.BatchSampler):
 
 
 class SkipSampler(_Skip, data.Sampler):  # type: ignore[type-arg]
-    """Records without the first."""
+    """Records without the first ones."""
 
     def __init__(self, sampler: Iterable[Any], skip: int) -> None:
         super().__init__(skip)
@@ -211,7 +210,7 @@ class SkipSampler(_Skip, data.Sampler):  # type: ignore[type-arg]
 
 
 class SkipBatchSampler(_Skip, data.BatchSampler):
-    """Batches without the first."""
+    """Batches without the first ones."""
 
     def __init__(self, batch_sampler: Iterable[Any], skip: int) -> None:
         super().__init__(skip)
@@ -219,7 +218,7 @@ class SkipBatchSampler(_Skip, data.BatchSampler):
 
 
 class ReproducibleShuffleSampler(_Shuffle, data.Sampler):  # type: ignore[type-arg]
-    """Records in an order that follows from the seed and the epoch."""
+    """Records in an order that depends on the seed and the epoch only."""
 
     def __init__(self, sampler: Iterable[Any], seed: int) -> None:
         super().__init__(seed)
@@ -227,18 +226,18 @@ class ReproducibleShuffleSampler(_Shuffle, data.Sampler):  # type: ignore[type-a
 
 
 class ReproducibleShuffleBatchSampler(_Shuffle, data.BatchSampler):
-    """Batches, each as it is, in an order that follows from the seed and the epoch."""
+    """Batches, each unchanged, in an order that depends on the seed and the epoch only."""
 
     def __init__(self, batch_sampler: Iterable[Any], seed: int) -> None:
         super().__init__(seed)
         self._inner = self.batch_sampler = batch_sampler
 
 
-# ---- together
+# ---- combinations
 
 
 def adapt_sampler(sampler: Any, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0) -> Any:
-    """Repeated, then distributed, then skipped, as far as asked for."""
+    """Repeated, then distributed, then skipped, as far as requested."""
     if repeat:
         sampler = RepeatSampler(sampler)
     if num_replicas > 1:
@@ -249,7 +248,7 @@ def adapt_sampler(sampler: Any, repeat: bool = False, skip: int = 0, num_replica
 def adapt_batch_sampler(
     batch_sampler: Any, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
 ) -> Any:
-    """Repeated, then distributed, then skipped, as far as asked for."""
+    """Repeated, then distributed, then skipped, as far as requested."""
     if repeat:
         batch_sampler = RepeatBatchSampler(batch_sampler)
     if num_replicas > 1:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end for Hugging Face's Trainer: one callback.
 
-    DetCallback     reports, saves, goes on where training was, stops when the platform asks for it
+    DetCallback     reports, saves, resumes, stops when the platform asks for it
 """
 import importlib
 from typing import TYPE_CHECKING, Any, List

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The callback for Hugging Face's Trainer.
 
-The Trainer has its own loop, its own checkpoints and its own way to resume; the callback carries
-them to and from the platform, and asks for what the platform needs.  What happens when, in the
-order of the Trainer's events (one step is one of the optimizer):
+The Trainer has its own loop, checkpoints and way to resume. The callback transfers them to and from the
+platform, and requests what the platform needs. This happens when, in the order of the Trainer's events (one
+step is one of the optimizer):
 
     made            the latest checkpoint -> args.output_dir, args.resume_from_checkpoint
     step_end        last step: evaluate.  Else asked to stop: log, end the training
     log             report, progress
     evaluate        asked to stop: end the training
     save            checkpoint-STEP -> the checkpoint storage
-    epoch_end       the Trainer comes here also when it ends in the middle of an epoch: save what
-                    is not saved; do not evaluate half an epoch
+    epoch_end       the Trainer also comes here when it ends in the middle of an epoch: save the
+                    unsaved state; do not evaluate half an epoch
 
-An evaluation comes before the checkpoint of the same step, always: it draws from the random
-generators, and the Trainer does not repeat it when it resumes.  Hence a training that ends is
-saved in epoch_end, after all of them.
+An evaluation always comes before the checkpoint of the same step: it draws from the random generators, and the
+Trainer does not repeat it when it resumes. So a training that ends is saved in epoch_end, after all
+evaluations.
 
-Only events and arguments that are documented are used, those that 4.x has, too.
+Only documented events and arguments are used, and only those that 4.x has, too.
 """
 import json
 import logging
@@ -30,26 +30,26 @@ from determined.transformers import _files
 
 logger = logging.getLogger("determined.transformers")
 
-# Endings of what measures the machine and not the model.
+# Suffixes of metrics that measure the machine and not the model.
 _SPEEDS = ("_runtime", "_per_second", "_compilation_time", "_preparation_time")
 _OF_VALIDATION = "eval_"
 _OF_TEST = "test_"
 
 
 class DetCallback(TrainerCallback):  # type: ignore[misc]
-    """Reports metrics and progress, saves checkpoints, stops when the platform asks for it, and goes
-    on from the latest checkpoint.  Make it before the Trainer, and resume from what it found:
+    """Reports metrics and progress, saves checkpoints, stops when the platform asks for it, and resumes from the
+    latest checkpoint. Make it before the Trainer, and resume from the checkpoint that it found:
 
         args = TrainingArguments(...)
         callback = DetCallback(core_context, args)
         trainer = Trainer(..., args=args, callbacks=[callback])
         trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)
 
-    core_context    what det.core.init() gave
-    args            the TrainingArguments that the Trainer gets
-    filter_metrics  only metrics whose name contains one of these words are reported; None: all
-    user_data       a dict of your own, of what JSON can hold, saved with every checkpoint; when
-                    training goes on, it is filled with what was saved
+      core_context    the context of det.core.init()
+      args            the TrainingArguments of the Trainer
+      filter_metrics  only metrics whose name contains one of these words are reported; None: all
+      user_data       your own dict, of values that JSON can hold, saved with every checkpoint; when
+                      training is resumed, it is filled with the saved values
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         user_data: Optional[Dict[str, Any]] = None,
     ) -> None:
         if not isinstance(core_context, core.Context):
-            raise TypeError(f"core_context is {core_context!r}; expected what det.core.init() gives")
+            raise TypeError(f"core_context is {core_context!r}; expected the context of det.core.init()")
         if not isinstance(args, TrainingArguments):
             raise TypeError(f"args is of type {type(args).__name__}; expected the Trainer's TrainingArguments")
         self._core = core_context
@@ -76,7 +76,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         _check_length(core_context._config.get("searcher") or {}, args)
         self._folder = _files.need_place(args.output_dir)
         if args.save_only_model:
-            logger.warning("args.save_only_model: a training that is resumed begins with a new optimizer")
+            logger.warning("args.save_only_model: a resumed training begins with a new optimizer")
         self._restore(args)
 
     def _restore(self, args: TrainingArguments) -> None:
@@ -84,7 +84,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         if uuid is None:
             return
         if getattr(args, "overwrite_output_dir", False):  # until 4.x
-            logger.warning("args.overwrite_output_dir: training begins anew, without checkpoint %s", uuid)
+            logger.warning("args.overwrite_output_dir: training starts from the beginning, without checkpoint %s", uuid)
             return
         args.resume_from_checkpoint = _files.fetch(self._core, uuid, self._folder)
         metadata = self._core.checkpoint.get_metadata(uuid)
@@ -92,7 +92,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         if self.user_data is not None:
             self.user_data.update(metadata.get("user_data") or {})
         if self._is_chief:
-            logger.info("going on after %d steps, from checkpoint %s", self._resumes_at, uuid)
+            logger.info("continuing after %d steps, from checkpoint %s", self._resumes_at, uuid)
 
     # ---- the Trainer's events
 
@@ -101,7 +101,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
     ) -> None:
         if getattr(state, "_det_callback", None) is not None:
             raise RuntimeError(
-                "the Trainer has two DetCallbacks, which would report and save everything twice: give one"
+                "the Trainer has two DetCallbacks, which would report and save everything twice: use one"
             )
         state._det_callback = self
         self._state = state
@@ -109,7 +109,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         self._begun, self._evaluated, self._saved = state.global_step, -1, -1
         if state.global_step == 0 and self._resumes_at > 0:
             logger.warning(
-                "training begins anew, though a checkpoint of %d steps is there: call "
+                "training starts from the beginning although there is a checkpoint of %d steps: call "
                 "trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)",
                 self._resumes_at,
             )
@@ -123,7 +123,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         else:
             self._stop_if_asked(control)
             if control.should_save and _is_whole(state) and _strategy(args) == "epoch":
-                # The evaluation of this epoch's end, before the checkpoint and not after it.
+                # The evaluation of this epoch's end comes before the checkpoint.
                 control.should_evaluate = control.should_evaluate or args.eval_delay <= state.epoch
         return control
 
@@ -164,7 +164,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         logs = logs or {}
         is_summary = self._is_training and "train_runtime" in logs
         if is_summary and (self._is_preempted or state.global_step == self._begun):
-            return  # the training is not over, or was before
+            return  # the training is not over, or was over before
         training, validation = self._split(logs)
         for group, metrics in (("training", training), ("validation", validation)):
             if metrics:
@@ -194,7 +194,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
 
     @property
     def is_preempted(self) -> bool:
-        """Whether the platform has ended the training before its time: exit with 0 then."""
+        """Whether the platform has ended the training early: then exit with 0."""
         return self._is_preempted
 
     def _tell(self, word: str) -> None:
@@ -220,7 +220,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc]
         return training, validation
 
 
-# ---- what is checked when the callback is made
+# ---- checks when the callback is made
 
 
 def _words(filter_metrics: Any) -> Optional[List[str]]:
@@ -247,18 +247,18 @@ def _check_ranks(core_context: core.Context, args: TrainingArguments) -> None:
     told, there = core_context.distributed.size, args.world_size
     if told < there:
         raise RuntimeError(
-            f"the Trainer has {there} processes and the context {told}: make it with core.init(distributed="
+            f"the Trainer has {there} processes and the context has {told}: make it with core.init(distributed="
             "core.DistributedContext.from_torch_distributed())"
         )
     if told > there:
         raise RuntimeError(
-            f"the context has {told} processes and the Trainer {there}: where there is no GPU it looks for the others with "
+            f"the context has {told} processes and the Trainer has {there}: without a GPU it looks for the others with "
             "TrainingArguments(use_cpu=True) only"
         )
 
 
 def _check_length(searcher: Dict[str, Any], args: TrainingArguments) -> None:
-    """The Trainer decides how long it trains; what the searcher counts on must be the same."""
+    """The Trainer decides how long it trains; the searcher must expect the same length."""
     length = searcher.get("max_length")
     if length is not None:
         if not isinstance(length, dict):
@@ -290,7 +290,7 @@ def _check_one(what: str, unit: str, count: Union[int, float], args: TrainingArg
                 f"--num_train_epochs {count}"
             )
     else:
-        raise ValueError(f"{what} is in {unit}, which the Trainer does not count: take batches or epochs")
+        raise ValueError(f"{what} is in {unit}, which the Trainer does not count: use batches or epochs")
 
 
 def _strategy(args: TrainingArguments) -> str:

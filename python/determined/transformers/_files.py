@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of Hugging Face's Trainer, in the checkpoint storage and back.
+"""Checkpoints of Hugging Face's Trainer, to the checkpoint storage and back.
 
-The Trainer saves into a folder of its own, OUTPUT_DIR/checkpoint-STEP, and resumes from such a one.
-A checkpoint of the platform holds that folder under its name, the folder of the best model where
-that is to be loaded in the end, and what TensorBoard's writer left in `runs`.
+The Trainer saves into its own folder, OUTPUT_DIR/checkpoint-STEP, and resumes from such a folder. A checkpoint
+of the platform holds that folder under its name, the folder of the best model if it is to be loaded in the end,
+and the files of TensorBoard's writer in `runs`.
 
-A checkpoint is copied into an empty folder, OUTPUT_DIR is none after a crash: it is copied beside
-the others and moved, one node after the other, since nodes may share the folder.
+A checkpoint can only be copied into an empty folder, and after a crash OUTPUT_DIR is not empty. So it is copied
+into a new folder and moved, one node after the other, since nodes may share the folder.
 """
 import json
 import os
@@ -23,7 +23,7 @@ _NAME = re.compile(r"checkpoint-\d+")
 
 
 def need_place(output_dir: Any) -> str:
-    """The folder that checkpoints are saved in before they go elsewhere, made and writable."""
+    """Creates the folder that checkpoints are first saved in, and checks that it is writable."""
     try:
         path = os.fspath(output_dir)
         os.makedirs(path, exist_ok=True)
@@ -48,7 +48,7 @@ def _is_wanted(path: str) -> bool:
 
 
 def _move(source: str, target: str) -> None:
-    """Everything in `source` into `target`, in the place of what has the same name there."""
+    """Moves everything in `source` to `target`, replacing entries of the same name."""
     for name in sorted(os.listdir(source)):
         old, new = os.path.join(source, name), os.path.join(target, name)
         if name == BOARD:
@@ -61,7 +61,7 @@ def _move(source: str, target: str) -> None:
 
 
 def _find_best(folder: str, output_dir: str) -> None:
-    """The path of the best model is one of the machine that saved it; it lies here now."""
+    """The saved path of the best model is that of another machine; sets it to the path here."""
     path = os.path.join(folder, STATE)
     with open(path, encoding="utf-8") as file:
         state: Dict[str, Any] = json.load(file)
@@ -76,7 +76,7 @@ def _find_best(folder: str, output_dir: str) -> None:
 
 
 def fetch(core_context: core.Context, uuid: str, output_dir: str) -> str:
-    """Brings a checkpoint into `output_dir`: the folder to resume from.  Every rank calls it."""
+    """Copies a checkpoint into `output_dir`; returns the folder to resume from. Every rank calls it."""
     dist = core_context.distributed
     steps = core_context.checkpoint.get_metadata(uuid).get("steps_completed")
     folder = os.path.join(output_dir, FOLDER.format(steps))
@@ -90,7 +90,7 @@ def fetch(core_context: core.Context, uuid: str, output_dir: str) -> str:
             f"checkpoint {uuid} has no '{os.path.basename(folder)}/{STATE}': DetCallback did not save it, and the "
             "Trainer cannot resume from it"
         )
-    dist.allgather(None)  # everybody has looked
+    dist.allgather(None)  # all ranks have looked
     for node in range(dist.cross_size):
         if dist.cross_rank == node and dist.local_rank == 0:
             _move(beside, output_dir)
@@ -115,7 +115,7 @@ def store(
         metadata = {"steps_completed": step, "framework": "transformers"}
         if user_data is not None:
             metadata["user_data"] = user_data
-    dist.allgather(None)  # all have written what is theirs
+    dist.allgather(None)  # all ranks have written their files
     has_files = dist.local_rank == 0 and os.path.isdir(os.path.join(output_dir, name))
     return core_context.checkpoint.upload(
         output_dir if has_files or dist.size == 1 else None,

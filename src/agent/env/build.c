@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - venv, then pip, then a look at what came of it.
+/* build.c - runs venv and pip, and lists the result.
  *
- * Interpreters differ in what they were installed with: Debian's comes without
- * ensurepip unless python3-venv is there.  So, in this order: `-m venv` with a pip of
- * its own; an empty one, filled by the interpreter's own pip (--python, since
- * pip 22.3); virtualenv.
+ * Interpreters are installed with different tools: Debian's has no ensurepip unless
+ * python3-venv is installed.  So we try, in this order: `-m venv` with its own pip; an
+ * empty environment, filled by the interpreter's own pip (--python, since pip 22.3);
+ * virtualenv.
  *
- * pip is told apart from the task's own settings where these would lead it astray (a
- * PYTHONPATH hides what is missing; --user and --target lead elsewhere); which index it
- * asks is the user's and the machine's business. */
+ * pip does not get those settings of the task that would break the build: PYTHONPATH
+ * hides missing packages, --user and --target install elsewhere.  The user and the
+ * machine decide which index it uses. */
 #include "agent/env/build.h"
 
 #include <errno.h>
@@ -20,18 +20,18 @@
 
 #include "agent/env/interpreter.h"
 #include "agent/env/process.h"
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "model/field.h"
 
 enum { TAIL = 20, TAIL_LINE = 400, WAIT_MS = 200, LOOK_MS = 5, SHORT_KEY = 10 };
 
-static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+static void print_line(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-static void say(const char *fmt, ...)
+static void print_line(const char *fmt, ...)
 {
     va_list args;
 
@@ -48,12 +48,12 @@ static int64_t mono_us(void)
     return clock_mono_us(&clock_system);
 }
 
-/* ---- what is run ----------------------------------------------------------------- */
+/* ---- running programs ------------------------------------------------------------ */
 
-/* The last lines of what is run, for when it fails. */
+/* The last lines that a program printed, for the error message. */
 struct tail {
     char line[TAIL][TAIL_LINE];
-    size_t count; /* of all lines there were */
+    size_t count; /* of all lines */
     char cause[TAIL_LINE];
     bool may_pass;
     bool is_full; /* the disk */
@@ -82,8 +82,8 @@ bool build_may_pass(const char *line)
     return false;
 }
 
-/* Large downloads, compiling and unpacking many are what takes long: they are told as
- * they begin. */
+/* Large downloads, compiling and unpacking take long, so the log says when they
+ * begin. */
 static bool is_worth_telling(const char *line)
 {
     while (*line == ' ')
@@ -94,7 +94,7 @@ static bool is_worth_telling(const char *line)
             (has(line, " MB)") || has(line, " GB)")));
 }
 
-static void hear(void *arg, const char *line)
+static void take_line(void *arg, const char *line)
 {
     struct tail *tail = arg;
 
@@ -104,7 +104,7 @@ static void hear(void *arg, const char *line)
     tail->may_pass |= build_may_pass(line);
     tail->is_full |= has(line, "o space left on") || has(line, "isk quota");
     if (is_worth_telling(line))
-        say("%s", line + strspn(line, " "));
+        print_line("%s", line + strspn(line, " "));
 }
 
 static void tell_tail(const struct tail *tail)
@@ -116,7 +116,7 @@ static void tell_tail(const struct tail *tail)
     fflush(stderr);
 }
 
-struct work {
+struct env_build {
     const struct build_config *config;
     const struct interpreter *interpreter;
     const struct env_key *key;
@@ -127,7 +127,8 @@ struct work {
     bool is_final;
 };
 
-static det_status run(struct work *w, const char *const *argv, struct err *err)
+static det_status run_program(struct env_build *w, const char *const *argv,
+                              struct err *err)
 {
     static const char *const changes[] = {
         "PYTHONPATH",         "PYTHONHOME",           "PIP_TARGET",
@@ -139,7 +140,7 @@ static det_status run(struct work *w, const char *const *argv, struct err *err)
     struct process process = {.argv = argv,
                               .changes = changes,
                               .directory = w->config->wish.folder,
-                              .on_line = hear,
+                              .on_line = take_line,
                               .arg = tail};
     int how = 0;
     det_status st =
@@ -165,20 +166,20 @@ static bool can_fill_from_outside(const struct interpreter *it)
     return it->pip_major > 22 || (it->pip_major == 22 && it->pip_minor >= 3);
 }
 
-static det_status no_way(struct work *w, struct err *err)
+static det_status no_way(struct env_build *w, struct err *err)
 {
     char host[128] = "this machine";
 
     (void)gethostname(host, sizeof(host) - 1);
     w->is_final = true;
     return err_set(err, DET_UNSUPPORTED,
-                   "'%s' on %s can make no environments: it has neither ensurepip nor "
+                   "'%s' on %s cannot make environments: it has neither ensurepip nor "
                    "pip 22.3 nor virtualenv; install python3-venv there (Debian, "
                    "Ubuntu), or name another with environment.python",
                    w->interpreter->path, host);
 }
 
-static det_status make_empty(struct work *w, struct err *err)
+static det_status make_empty(struct env_build *w, struct err *err)
 {
     const struct interpreter *it = w->interpreter;
     const char *full[] = {it->executable, "-m", "venv", w->dir, NULL};
@@ -186,17 +187,18 @@ static det_status make_empty(struct work *w, struct err *err)
     const char *other[] = {it->executable, "-m", "virtualenv", w->dir, NULL};
 
     if (it->has_venv && it->has_ensurepip)
-        return run(w, full, err);
+        return run_program(w, full, err);
     if (it->has_venv && can_fill_from_outside(it))
-        return run(w, bare, err);
-    return it->has_virtualenv ? run(w, other, err) : no_way(w, err);
+        return run_program(w, bare, err);
+    return it->has_virtualenv ? run_program(w, other, err) : no_way(w, err);
 }
 
 /* ---- filling it ------------------------------------------------------------------ */
 
-/* A list in the configuration becomes a file in the task's folder, where its relative
- * paths mean what they say. */
-static det_status write_lines(struct work *w, const char **ret_path, struct err *err)
+/* A list in the configuration becomes a file in the task's folder, to which its
+ * relative paths refer. */
+static det_status write_lines(struct env_build *w, const char **ret_path,
+                              struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     const struct field_strs *lines = w->config->wish.lines;
@@ -211,7 +213,7 @@ static det_status write_lines(struct work *w, const char **ret_path, struct err 
     return io_replace(w->config->io, path, text.data, text.len, false, err);
 }
 
-static det_status fill(struct work *w, struct err *err)
+static det_status install_packages(struct env_build *w, struct err *err)
 {
     const struct interpreter *it = w->interpreter;
     bool is_bare = it->has_venv && !it->has_ensurepip && can_fill_from_outside(it);
@@ -234,15 +236,15 @@ static det_status fill(struct work *w, struct err *err)
     argv[n++] = file;
     argv[n] = NULL;
     if (w->key->packages)
-        st = run(w, argv, err);
+        st = run_program(w, argv, err);
     if (!w->config->wish.file)
         (void)io_remove(w->config->io, file, NULL);
     return st;
 }
 
-/* So that also `python -I` finds `determined`.  What the requirements name of that
- * name comes before it. */
-static det_status write_pth(struct work *w, struct err *err)
+/* Lets `python -I` find `determined`, too.  A package of that name in the requirements
+ * comes first. */
+static det_status write_pth(struct env_build *w, struct err *err)
 {
     const char *text, *path;
 
@@ -275,7 +277,7 @@ static uint64_t tree_size(struct io *io, const char *path, struct arena *mem)
     return size;
 }
 
-static det_status finish(struct work *w, int64_t began_us, struct err *err)
+static det_status finish(struct env_build *w, int64_t began_us, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     CLEANUP(arena_done) struct arena scratch = ARENA_INIT(256 << 20);
@@ -303,7 +305,7 @@ static det_status finish(struct work *w, int64_t began_us, struct err *err)
     return envs_finish(w->config->io, w->dir, &text, err);
 }
 
-static det_status build(struct work *w, struct err *err)
+static det_status build(struct env_build *w, struct err *err)
 {
     int64_t began_us = mono_us();
     size_t count = w->key->packages;
@@ -315,22 +317,23 @@ static det_status build(struct work *w, struct err *err)
     w->python = arena_printf(w->mem, "%s/bin/python", w->dir);
     if (!w->python)
         return err_default(err, DET_NOMEM);
-    say("building environment %.*s from %s (%zu package%s, Python %s): the first time, "
+    print_line(
+        "building environment %.*s from %s (%zu package%s, Python %s): the first time, "
         "this may take minutes",
         SHORT_KEY, w->key->text, w->from, count, count == 1 ? "" : "s",
         w->interpreter->version);
     st = make_empty(w, err);
     if (!st)
-        say("installing what %s names", w->from);
+        print_line("installing the packages of %s", w->from);
     if (!st)
-        st = fill(w, err);
+        st = install_packages(w, err);
     if (!st)
         st = write_pth(w, err);
     if (!st)
         st = finish(w, began_us, err);
     if (!st)
-        say("environment %.*s is ready after %.1f s", SHORT_KEY, w->key->text,
-            (double)(mono_us() - began_us) / 1e6);
+        print_line("environment %.*s is ready after %.1f s", SHORT_KEY, w->key->text,
+                   (double)(mono_us() - began_us) / 1e6);
     else
         (void)io_remove_tree(w->config->io, w->dir, NULL);
     return st;
@@ -338,7 +341,7 @@ static det_status build(struct work *w, struct err *err)
 
 /* ---- getting it ------------------------------------------------------------------ */
 
-static det_status find_or_build(struct work *w, struct build *ret, struct err *err)
+static det_status find_or_build(struct env_build *w, struct build *ret, struct err *err)
 {
     const struct build_config *c = w->config;
     CLEANUP(io_closep) struct io_file *lock = NULL;
@@ -357,14 +360,14 @@ static det_status find_or_build(struct work *w, struct build *ret, struct err *e
         if (!lock) {
             st = envs_lock(c->io, c->envs, w->key->text, w->mem, &lock, err);
             if (st == DET_BUSY && !has_said)
-                say("another task builds environment %.*s, waiting for it", SHORT_KEY,
-                    w->key->text);
+                print_line("another task builds environment %.*s, waiting for it",
+                           SHORT_KEY, w->key->text);
             has_said |= st == DET_BUSY;
             if (st == DET_BUSY)
                 poll(NULL, 0, WAIT_MS);
             else if (st)
                 return st;
-            continue; /* it may have come into being in between */
+            continue; /* it may have been built in between */
         }
         st = build(w, err);
         if (st)
@@ -377,12 +380,12 @@ det_status build_environment(const struct build_config *config, struct arena *me
 {
     struct interpreter interpreter;
     struct env_key key;
-    struct work w = {.config = config,
-                     .interpreter = &interpreter,
-                     .key = &key,
-                     .from = config->wish.file ? config->wish.file
-                                               : "environment.requirements",
-                     .mem = mem};
+    struct env_build w = {.config = config,
+                          .interpreter = &interpreter,
+                          .key = &key,
+                          .from = config->wish.file ? config->wish.file
+                                                    : "environment.requirements",
+                          .mem = mem};
     const char *path;
     det_status st = interpreter_find(config->python, mem, &path, err);
 

@@ -11,11 +11,11 @@
 #include "agent/env/build.h"
 #include "agent/env/interpreter.h"
 #include "agent/env/machine.h"
-#include "agent/task/child.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "agent/task/prepare/child.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 
 enum { MEM_LIMIT = 512 << 20, NICE = 10 };
 
@@ -41,8 +41,8 @@ static bool wants_packages(const struct enter_options *options)
 
 /* ---- the record ------------------------------------------------------------------ */
 
-/* Whole or not at all for who looks, but not durable: the task does not survive a loss
- * of power either, and no start waits for a disk. */
+/* Readers see it complete or not at all, but it is not durable: the task does not
+ * survive a loss of power either, and no start waits for a disk. */
 static det_status put_file(struct enter *e, const char *path, const struct buf *text,
                            struct err *err)
 {
@@ -83,11 +83,11 @@ static void write_record(struct enter *e, const struct interpreter *python,
     }
     jw_end_object(&w);
     if (text.status || e->mem.has_failed || put_file(e, path, &text, &err))
-        fprintf(stderr, "[det] what this ran on is not recorded: %s\n",
+        fprintf(stderr, "[det] the environment of this run is not recorded: %s\n",
                 err.text[0] ? err.text : "out of memory");
 }
 
-/* In a process that nobody waits for, with nobody's output. */
+/* In a detached process without output. */
 static void ask_beside(struct enter *e, const char *path)
 {
     struct interpreter python;
@@ -101,7 +101,7 @@ static void ask_beside(struct enter *e, const char *path)
         return;
     }
     if (pid < 0)
-        return; /* the part is all there will be */
+        return; /* only the part will exist */
     if (fork() != 0)
         _exit(0);
     null = open("/dev/null", O_RDWR);
@@ -115,7 +115,7 @@ static void ask_beside(struct enter *e, const char *path)
     _exit(0);
 }
 
-/* The environment that was built says what is in it; else who is known is not asked. */
+/* A built environment lists its contents; else a cached answer saves asking. */
 static void record(struct enter *e)
 {
     const struct json *marker = e->build.env.marker;
@@ -175,14 +175,14 @@ static det_status use_packages(struct enter *e, bool *ret_is_final, struct err *
     if (!bin || setenv("VIRTUAL_ENV", e->build.env.dir, 1))
         return err_default(err, DET_NOMEM);
     (void)unsetenv("PYTHONHOME");
-    /* The lock lives as long as somebody has this descriptor. */
+    /* The lock lives as long as any process has this descriptor. */
     (void)fcntl(io_fd(e->build.env.use), F_SETFD, 0);
     return put_first(e, bin, err);
 }
 
-/* `python` and `python3` mean the interpreter that was named, whatever its file is
- * called: two small scripts in front of PATH.  A link would not do, since a virtual
- * environment knows itself by where its interpreter lies. */
+/* `python` and `python3` mean the named interpreter, whatever its file is called:
+ * two small scripts first on PATH.  A symlink would not do, because a virtual
+ * environment finds itself by the place of its interpreter. */
 static det_status use_python(struct enter *e, bool *ret_is_final, struct err *err)
 {
     static const char *const names[] = {"python", "python3"};
@@ -221,15 +221,7 @@ static det_status use_python(struct enter *e, bool *ret_is_final, struct err *er
 
 /* ---- becoming the entrypoint ----------------------------------------------------- */
 
-/* As shells have it. */
-static int code_of(det_status status)
-{
-    if (status == DET_NOT_FOUND)
-        return 127;
-    return status == DET_FORBIDDEN ? 126 : 1;
-}
-
-static int fail(struct enter *e, int code, bool is_final, const struct err *err)
+static int fail_task(struct enter *e, int code, bool is_final, const struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
@@ -263,9 +255,9 @@ int enter_run(const struct enter_options *options, const char *const *argv)
     else if (options->python)
         st = use_python(&e, &is_final, &err);
     if (st)
-        return fail(&e, 1, is_final, &err);
+        return fail_task(&e, 1, is_final, &err);
     record(&e);
-    if (getenv("DET_TENSORBOARD")) /* it may want packages of its own */
+    if (getenv("DET_TENSORBOARD")) /* it may need its own packages */
         (void)setenv("DET_TASK_ENVS", options->envs, 1);
     st = child_find(argv[0], (const char *const *)(uintptr_t)environ, &e.mem, &path,
                     &err);
@@ -273,5 +265,5 @@ int enter_run(const struct enter_options *options, const char *const *argv)
         execve(path, (char *const *)(uintptr_t)argv, environ);
         st = err_errno(&err, errno, "cannot run '%s'", argv[0]);
     }
-    return fail(&e, code_of(st), false, &err);
+    return fail_task(&e, child_exit_code(st), false, &err);
 }

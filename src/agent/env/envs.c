@@ -5,12 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/vec.h"
 #include "base/rng.h"
-#include "base/vec.h"
-#include "data/json.h"
+#include "data/base64.h"
+#include "data/json/json.h"
 #include "data/text.h"
 
 #define USE   "det-environment.use"
@@ -19,12 +20,12 @@
 
 enum { MARKER_MOST = 8 << 20, NUMBER = 24, RANDOM = 4 };
 
-static const char *join(struct arena *mem, const char *dir, const char *name)
+static const char *join_path(struct arena *mem, const char *dir, const char *name)
 {
     return arena_printf(mem, "%s/%s", dir, name);
 }
 
-/* The part before the last dash, which the key has none of; NULL: no environment. */
+/* The part before the last dash (a key has no dash); NULL: not an environment. */
 static const char *key_of(const char *name, struct arena *mem)
 {
     const char *dash = strrchr(name, '-');
@@ -39,7 +40,7 @@ static det_status read_marker(struct io *io, const char *dir, struct arena *mem,
                               struct json **ret_marker, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(MARKER_MOST);
-    const char *path = join(mem, dir, ENVS_MARKER);
+    const char *path = join_path(mem, dir, ENVS_MARKER);
     det_status st =
         path ? io_read_file(io, path, &text, err) : err_default(err, DET_NOMEM);
 
@@ -48,7 +49,7 @@ static det_status read_marker(struct io *io, const char *dir, struct arena *mem,
 
 /* ---- using ----------------------------------------------------------------------- */
 
-/* A failure to note the time is none of the task's business. */
+/* A failure to note the time does not concern the task. */
 static void note_use(struct io_file *use, int64_t now_us)
 {
     char text[NUMBER];
@@ -60,7 +61,7 @@ static void note_use(struct io_file *use, int64_t now_us)
 static det_status try_one(struct io *io, const char *dir, int64_t now_us,
                           struct arena *mem, struct env *ret_env, struct err *err)
 {
-    const char *path = join(mem, dir, USE);
+    const char *path = join_path(mem, dir, USE);
     struct io_file *use = NULL;
     struct json *marker = NULL;
     det_status st =
@@ -68,8 +69,8 @@ static det_status try_one(struct io *io, const char *dir, int64_t now_us,
 
     if (!st)
         st = io_lock_shared(use, err);
-    /* Who removes it takes the lock first, and the marker next; who only looks holds
-     * the lock for a moment and leaves the marker: DET_BUSY is of these two. */
+    /* A remover takes the lock first, then the marker; a reader holds the lock for a
+     * moment and leaves the marker.  DET_BUSY is one of these two. */
     if (!st || st == DET_BUSY) {
         det_status whole = read_marker(io, dir, mem, &marker, err);
 
@@ -97,7 +98,7 @@ det_status envs_find(struct io *io, const char *envs, const char *key, int64_t n
 
     for (; !st && *names; names++) {
         const char *theirs = key_of(*names, mem);
-        const char *dir = join(mem, envs, *names);
+        const char *dir = join_path(mem, envs, *names);
 
         if (!dir)
             return err_default(err, DET_NOMEM);
@@ -113,7 +114,7 @@ det_status envs_find(struct io *io, const char *envs, const char *key, int64_t n
     if (mem->has_failed)
         return err_default(err, DET_NOMEM);
     if (is_busy)
-        return err_set(err, DET_BUSY, "somebody looks at environment %s", key);
+        return err_set(err, DET_BUSY, "another process looks at environment %s", key);
     if (st && st != DET_NOT_FOUND)
         return st;
     return err_set(err, DET_NOT_FOUND, "there is no environment %s", key);
@@ -139,7 +140,7 @@ det_status envs_lock(struct io *io, const char *envs, const char *key,
     return st;
 }
 
-/* What has no marker: with the lock held nobody builds it any more. */
+/* Removes folders without a marker.  We hold the lock, so none is being built. */
 static det_status remove_leftovers(struct io *io, const char *envs, const char *key,
                                    struct arena *mem, struct err *err)
 {
@@ -148,7 +149,7 @@ static det_status remove_leftovers(struct io *io, const char *envs, const char *
 
     for (; !st && *names; names++) {
         const char *theirs = key_of(*names, mem);
-        const char *dir = join(mem, envs, *names);
+        const char *dir = join_path(mem, envs, *names);
         struct json *marker;
 
         if (!dir)
@@ -157,8 +158,8 @@ static det_status remove_leftovers(struct io *io, const char *envs, const char *
             continue;
         if (read_marker(io, dir, mem, &marker, NULL) != DET_NOT_FOUND)
             continue;
-        /* A process that outlived its build may still write there; envs_prune() will
-         * get it. */
+        /* A process that outlived its build may still write there; `det env prune`
+         * will remove it. */
         (void)io_remove_tree(io, dir, NULL);
     }
     return st;
@@ -179,7 +180,7 @@ det_status envs_begin(struct io *io, const char *envs, const char *key,
         return st;
     hex_encode(hex, random, sizeof(random));
     dir = arena_printf(mem, "%s/%s-%s", envs, key, hex);
-    path = dir ? join(mem, dir, USE) : NULL;
+    path = dir ? join_path(mem, dir, USE) : NULL;
     if (!path)
         return err_default(err, DET_NOMEM);
     st = io_mkdir(io, dir, false, err);
@@ -195,8 +196,8 @@ det_status envs_finish(struct io *io, const char *dir, const struct buf *marker,
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
     CLEANUP(io_closep) struct io_file *use = NULL;
-    const char *use_path = join(&mem, dir, USE);
-    const char *path = join(&mem, dir, ENVS_MARKER);
+    const char *use_path = join_path(&mem, dir, USE);
+    const char *path = join_path(&mem, dir, ENVS_MARKER);
     det_status st;
 
     if (mem.has_failed || marker->status)
@@ -204,7 +205,8 @@ det_status envs_finish(struct io *io, const char *dir, const struct buf *marker,
     st = io_open(io, use_path, IO_WRITE, &use, err);
     if (st)
         return st;
-    /* Thousands of files: one sync of everything costs less than one for each. */
+    /* There are thousands of files: one sync of the file system costs less than one
+     * for each. */
     if (io_fd(use) >= 0 && syncfs(io_fd(use)))
         return err_set(err, DET_IO, "cannot sync '%s'", dir);
     return io_replace(io, path, marker->data, marker->len, false, err);
@@ -236,22 +238,22 @@ static det_status is_taken(struct io *io, const char *path, bool *ret_taken)
     return st == DET_NOMEM ? st : DET_OK;
 }
 
-static det_status look_at(struct io *io, const char *envs, const char *name,
-                          struct arena *mem, env_vec *list)
+static det_status look_at_env(struct io *io, const char *envs, const char *name,
+                              struct arena *mem, env_vec *list)
 {
-    struct env env = {.key = key_of(name, mem), .dir = join(mem, envs, name)};
+    struct env env = {.key = key_of(name, mem), .dir = join_path(mem, envs, name)};
     const char *use, *lock;
     struct json *marker;
     det_status st;
 
     if (!env.key || !env.dir)
         return mem->has_failed ? DET_NOMEM : DET_OK;
-    use = join(mem, env.dir, USE);
+    use = join_path(mem, env.dir, USE);
     lock = arena_printf(mem, "%s/%s" LOCK, envs, env.key);
     if (!use || !lock)
         return DET_NOMEM;
     st = read_marker(io, env.dir, mem, &marker, NULL);
-    if (st == DET_NOMEM) /* it may be whole all the same */
+    if (st == DET_NOMEM) /* it may still be complete */
         return st;
     env.marker = st ? NULL : marker;
     st = read_used(io, use, &env.used_us);
@@ -274,11 +276,11 @@ static det_status look_in(struct io *io, const char *envs, struct arena *mem,
         return DET_OK;
     for (; !st && *names; names++) {
         if (strncmp(*names, USERS, strlen(USERS)) == 0) {
-            const char *inner = join(mem, envs, *names);
+            const char *inner = join_path(mem, envs, *names);
 
             st = inner ? look_in(io, inner, mem, list, err) : DET_NOMEM;
         } else {
-            st = look_at(io, envs, *names, mem, list);
+            st = look_at_env(io, envs, *names, mem, list);
         }
     }
     return st ? err_default(err, st) : DET_OK;
@@ -302,9 +304,9 @@ det_status envs_list(struct io *io, const char *envs, struct arena *mem,
     return st;
 }
 
-/* Takes a lock that may not be there; DET_BUSY as io_lock() has it. */
-static det_status take(struct io *io, const char *path, struct io_file **ret_lock,
-                       struct err *err)
+/* Takes a lock whose file may not exist; DET_BUSY as in io_lock(). */
+static det_status take_lock(struct io *io, const char *path, struct io_file **ret_lock,
+                            struct err *err)
 {
     det_status st = io_open(io, path, IO_WRITE | IO_PLAIN, ret_lock, err);
 
@@ -313,8 +315,7 @@ static det_status take(struct io *io, const char *path, struct io_file **ret_loc
     return st ? st : io_lock(*ret_lock, err);
 }
 
-/* Both locks, whatever it looked like when it was listed: nobody builds it and nobody
- * uses it. */
+/* Takes both locks, whatever the list said: then it is neither built nor used. */
 det_status envs_remove(struct io *io, const struct env *env, struct arena *mem,
                        struct err *err)
 {
@@ -323,15 +324,15 @@ det_status envs_remove(struct io *io, const struct env *env, struct arena *mem,
     const char *slash = strrchr(env->dir, '/');
     const char *lock_path =
         arena_printf(mem, "%.*s/%s" LOCK, (int)(slash - env->dir), env->dir, env->key);
-    const char *use_path = join(mem, env->dir, USE);
-    const char *marker = join(mem, env->dir, ENVS_MARKER);
+    const char *use_path = join_path(mem, env->dir, USE);
+    const char *marker = join_path(mem, env->dir, ENVS_MARKER);
     det_status st;
 
     if (!lock_path || !use_path || !marker)
         return err_default(err, DET_NOMEM);
-    st = take(io, lock_path, &lock, err);
+    st = take_lock(io, lock_path, &lock, err);
     if (!st)
-        st = take(io, use_path, &use, err);
+        st = take_lock(io, use_path, &use, err);
     if (st == DET_BUSY)
         return err_set(err, DET_BUSY, "environment %s is in use", env->key);
     if (st)

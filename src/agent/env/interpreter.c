@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpreter.c - one line of JSON from a short script, kept in a file.
+/* interpreter.c - one line of JSON from a short script, cached in a file.
  *
- * The script runs where the task does, which decides what the shims of version managers
- * mean, but searches no modules there, lest one takes the place of those it needs.
- * Names and versions are read from the names of the .dist-info folders, which costs
- * nothing; only what is named otherwise is opened. */
+ * The script runs in the task's folder, which decides what the shims of version
+ * managers mean, but does not search modules there, because one might replace those it
+ * needs.  Names and versions come from the names of the .dist-info folders, which costs
+ * nothing; only folders with other names are opened. */
 #include "agent/env/interpreter.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "agent/env/process.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "data/sha256.h"
 
 #define MARK "det-interpreter "
@@ -112,7 +112,7 @@ det_status interpreter_find(const char *name, struct arena *mem, const char **re
     return not_here(name, err);
 }
 
-/* ---- what it says ---------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------- */
 
 static det_status read_answer(const char *path, const struct json *tree,
                               struct arena *mem, struct interpreter *ret_it,
@@ -135,9 +135,9 @@ static det_status read_answer(const char *path, const struct json *tree,
     };
 
     if (!it.version || mem->has_failed)
-        return mem->has_failed
-                   ? err_default(err, DET_NOMEM)
-                   : err_set(err, DET_CORRUPT, "what '%s' says is not complete", path);
+        return mem->has_failed ? err_default(err, DET_NOMEM)
+                               : err_set(err, DET_CORRUPT,
+                                         "the answer of '%s' is not complete", path);
     it.pip_major = (int)strtol(pip, NULL, 10);
     if (strchr(pip, '.'))
         it.pip_minor = (int)strtol(strchr(pip, '.') + 1, NULL, 10);
@@ -147,10 +147,10 @@ static det_status read_answer(const char *path, const struct json *tree,
 
 struct hearing {
     struct buf answer;
-    char last[200]; /* what it said otherwise */
+    char last[200]; /* its last other line */
 };
 
-static void hear(void *arg, const char *line)
+static void take_line(void *arg, const char *line)
 {
     struct hearing *h = arg;
 
@@ -172,7 +172,7 @@ static det_status ask(const char *path, struct arena *mem, struct json **ret_tre
 {
     CLEANUP(hearing_done) struct hearing h = {.answer = BUF_LIMITED(ANSWER_MOST)};
     const char *argv[] = {path, "-c", script, NULL};
-    struct process process = {.argv = argv, .on_line = hear, .arg = &h};
+    struct process process = {.argv = argv, .on_line = take_line, .arg = &h};
     int how = 0;
     det_status st = process_run(&process, &how, err);
 
@@ -181,11 +181,11 @@ static det_status ask(const char *path, struct arena *mem, struct json **ret_tre
     if (!process_was_fine(how) || !h.answer.len)
         return err_set(err, DET_INVALID,
                        "'%s' cannot be used as a Python interpreter: %s", path,
-                       h.last[0] ? h.last : "it says nothing");
+                       h.last[0] ? h.last : "it printed nothing");
     return json_parse(h.answer.data, h.answer.len, mem, ret_tree, err);
 }
 
-/* ---- what is known --------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------- */
 
 static void add_file(struct sha256 *sum, const char *path)
 {
@@ -200,7 +200,7 @@ static void add_file(struct sha256 *sum, const char *path)
     sha256_part(sum, text);
 }
 
-/* NULL: nothing is kept of this one. */
+/* NULL: this one is not cached. */
 static const char *known_path(struct io *io, const char *path, const char *folder,
                               struct arena *mem)
 {
@@ -254,9 +254,9 @@ static bool read_known(struct io *io, const char *known, struct arena *mem,
     return true;
 }
 
-/* Failing costs the next one some time, nothing more. */
-static void keep(struct io *io, const char *folder, const char *known,
-                 const struct json *tree, struct arena *mem)
+/* A failure costs the next caller some time, nothing more. */
+static void keep_answer(struct io *io, const char *folder, const char *known,
+                        const struct json *tree, struct arena *mem)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     const char *parent = arena_printf(mem, "%s/known", folder);
@@ -278,11 +278,11 @@ det_status interpreter_ask(struct io *io, const char *path, const char *folder,
     if (read_known(io, known, mem, &tree))
         return read_answer(path, tree, mem, ret_interpreter, err);
     if (is_known_only)
-        return err_set(err, DET_BUSY, "nothing is known of '%s' yet", path);
+        return err_set(err, DET_BUSY, "'%s' was not asked yet", path);
     st = ask(path, mem, &tree, err);
     if (st)
         return st;
     if (known)
-        keep(io, folder, known, tree, mem);
+        keep_answer(io, folder, known, tree, mem);
     return read_answer(path, tree, mem, ret_interpreter, err);
 }

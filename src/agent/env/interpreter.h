@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpreter.h - what a Python interpreter says about itself and its packages.
  *
- * Asking costs tens of milliseconds, so that the answer is kept: in FOLDER/known, by
- * the interpreter's file and the variables that decide what it sees.  An answer is good
- * as long as that file and every folder that the interpreter searches are as they were
- * (packages come and go as entries of those folders).  What is a script and no program,
- * such as the shims of version managers, may mean another interpreter in another
- * folder: it is always asked. */
+ * Asking takes tens of milliseconds, so the answer is cached in FOLDER/known, by the
+ * interpreter's file and the variables that affect it.  An answer is valid as long as
+ * that file and every folder on the interpreter's path are unchanged (packages come and
+ * go as entries of those folders).  A script, such as the shims of version managers,
+ * may mean another interpreter in another folder: it is always asked. */
 #ifndef AGENT_ENV_INTERPRETER_H
 #define AGENT_ENV_INTERPRETER_H
 
@@ -33,11 +32,11 @@ struct interpreter {
     const struct json *packages; /* name: version */
 };
 
-/* Everything lies in `mem`.  `name` is looked for along PATH unless it has a slash.
- * DET_NOT_FOUND: there is none such here; DET_INVALID: it is there, and no Python. */
+/* Everything is in `mem`.  `name` is looked for along PATH unless it has a slash.
+ * DET_NOT_FOUND: it does not exist; DET_INVALID: it is not a Python. */
 det_status interpreter_find(const char *name, struct arena *mem, const char **ret_path,
                             struct err *err);
-/* `folder` NULL: nothing is kept.  `is_known_only`: DET_BUSY instead of asking. */
+/* `folder` NULL: no cache.  `is_known_only`: DET_BUSY instead of asking. */
 det_status interpreter_ask(struct io *io, const char *path, const char *folder,
                            bool is_known_only, struct arena *mem,
                            struct interpreter *ret_interpreter, struct err *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key.c - a walk through requirements files, summing what it meets.
+/* key.c - walks through requirements files and adds everything to a checksum.
  *
- * pip takes the path of an included file as relative to the one that includes it, and
- * that of a package as relative to where it runs, the task's folder.  Every word of a
- * line that is a path of either kind is summed with all that is in it: a wheel that was
- * built again under its old name is another environment. */
+ * pip resolves the path of an included file relative to the including file, and the
+ * path of a package relative to the current folder, the task's.  Every word that is a
+ * path of either kind is added with its content: a wheel that was built again under its
+ * old name is another environment. */
 #include "agent/env/key.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "agent/env/interpreter.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "data/requirements.h"
 #include "data/sha256.h"
 #include "data/text.h"
@@ -34,7 +34,8 @@ struct walk {
 
 /* ---- files that are installed ---------------------------------------------------- */
 
-/* Its length stands behind it: what follows cannot be taken for a part of it. */
+/* The length follows the content, so what comes next cannot be mistaken for a part
+ * of it. */
 static det_status sum_file(struct walk *w, const char *path, struct err *err)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
@@ -83,8 +84,7 @@ static det_status sum_tree(struct walk *w, const char *path, unsigned depth,
     return st;
 }
 
-/* The path of `word` below the folder `base` of the task's; NULL: nothing lies there.
- */
+/* The path of `word` below the task's folder `base`; NULL: it does not exist. */
 static const char *path_below(struct walk *w, const char *base, const char *word)
 {
     struct io_stat found;
@@ -98,7 +98,7 @@ static const char *path_below(struct walk *w, const char *base, const char *word
     return path && io_stat(w->io, path, &found, NULL) == DET_OK ? path : NULL;
 }
 
-/* Words end at blanks, and at what stands behind a path: "x.whl[extra]; marker". */
+/* Words end at blanks, and at what may follow a path: "x.whl[extra]; marker". */
 static det_status sum_words(struct walk *w, const char *base, const char *text,
                             struct err *err)
 {
@@ -194,8 +194,8 @@ static det_status read_text(struct walk *w, const char *file, struct buf *text,
         return err_default(err, DET_NOMEM);
     if (!path_is_inside(file))
         return err_set(err, DET_INVALID,
-                       "'%s' is not inside the folder with the code; requirements "
-                       "travel with it",
+                       "'%s' is not inside the folder with the code, so it was not "
+                       "submitted",
                        file);
     st = io_stat(w->io, path, &found, err);
     if (st == DET_NOT_FOUND)

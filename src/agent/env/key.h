@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key.h - what an environment is made of, and so its name.
+/* key.h - what an environment consists of, as a checksum that is its name.
  *
- * Two tasks share an environment when their keys are equal: the same requirements (as
- * pip reads them: comments do not count), with every file that these name and that lies
- * beside them (-r, -c, wheels, folders), and the same interpreter.  Where the files lie
- * does not count. */
+ * Two tasks share an environment if their keys are equal: the same requirements (as pip
+ * reads them, without comments), the same content of every file they name beside them
+ * (-r, -c, wheels, folders), and the same interpreter.  The place of the files does not
+ * count. */
 #ifndef AGENT_ENV_KEY_H
 #define AGENT_ENV_KEY_H
 
@@ -31,14 +31,14 @@ struct env_key {
     const char *requirements; /* all lines, as they count, in `mem` */
 };
 
-/* DET_INVALID: it cannot be built, whoever tries: a file that is missing, leads out of
- * the folder, includes itself or is no text, or -e, which would lead into the folder of
- * one task. */
+/* DET_INVALID: it can never be built: a file is missing, leads out of the folder,
+ * includes itself or is not text, or there is -e, which would lead into the folder
+ * of one task. */
 det_status env_key(struct io *io, const struct env_wish *wish,
                    const struct interpreter *interpreter, struct arena *mem,
                    struct env_key *ret_key, struct err *err);
 
-/* The same files for nobody's interpreter: whether they are all right. */
+/* Checks the same files without an interpreter. */
 det_status env_wish_check(struct io *io, const struct env_wish *wish, struct arena *mem,
                           struct env_key *ret_key, struct err *err);
 

@@ -6,17 +6,16 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/task.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
 #include "model/field.h"
 
 enum { PROC_MOST = 4 << 20 };
 
-/* What stands behind the separator in [at, end), without blanks and quotes around it.
- */
+/* The text after the separator in [at, end), without blanks and quotes around it. */
 static const char *cut(const char *at, const char *end, struct arena *mem)
 {
     const char *value;
@@ -73,7 +72,7 @@ void machine_write(struct json_writer *w, struct io *io, const struct field_strs
     jw_str(w, "libc", arena_printf(mem, "glibc %s", gnu_get_libc_version()));
     jw_object(w, "cpu");
     jw_str(w, "model", *model ? model : name.machine);
-    jw_i64(w, "cores", task_cores());
+    jw_i64(w, "cores", executor_cores());
     jw_end_object(w);
     jw_i64(w, "memoryBytes", strtoll(memory, NULL, 10) * 1024);
     jw_array(w, "gpus");

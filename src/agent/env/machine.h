@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.h - what a run ran on, for its record.
+/* machine.h - describes what a run ran on, for its record.
  *
- * Nothing in it is of one run alone: runs of the same code with the same packages on
- * the same machine have the same record, and the master keeps it once. */
+ * The record contains nothing that is specific to one run: runs of the same code with
+ * the same packages on the same machine have equal records, and the master stores them
+ * once. */
 #ifndef AGENT_ENV_MACHINE_H
 #define AGENT_ENV_MACHINE_H
 

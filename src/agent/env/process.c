@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 
-/* All that an interpreter with thousands of packages has to say is one line. */
+/* An interpreter with thousands of packages prints one long line. */
 enum { CHUNK = 16 << 10, LINE_MOST = 4 << 20, EXIT_LOST = 125 };
 
 static void close_end(int *fd)
@@ -43,7 +43,7 @@ static void change_environment(const char *const *changes)
     }
 }
 
-/* `status` is closed by a successful exec; else it gets errno. */
+/* A successful exec closes `status`; otherwise errno is written to it. */
 static _Noreturn void be_child(const struct process *process, int out, int status,
                                pid_t parent)
 {
@@ -66,7 +66,7 @@ static _Noreturn void be_child(const struct process *process, int out, int statu
 
 /* ---- listening ------------------------------------------------------------------- */
 
-/* What stands before `seen` has no end of a line in it. */
+/* The bytes before `seen` contain no line end. */
 static void tell_lines(const struct process *process, struct buf *text, size_t seen,
                        bool is_last)
 {
@@ -87,8 +87,8 @@ static void tell_lines(const struct process *process, struct buf *text, size_t s
     }
 }
 
-/* Until everybody has closed it.  Without memory the lines go unheard: it must not make
- * the other side wait. */
+/* Reads until all writers have closed it.  Without memory the lines are ignored,
+ * because the program must not block. */
 static void listen_to(const struct process *process, int fd)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
@@ -109,7 +109,7 @@ static void listen_to(const struct process *process, int fd)
     tell_lines(process, &text, text.len, true);
 }
 
-/* Why the program could not be run; 0: it runs. */
+/* Returns why the program could not be executed; 0: it runs. */
 static int exec_failure(int status)
 {
     int code = 0;

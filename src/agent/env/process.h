@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h - running a program to its end and hearing what it says, line by line.
+/* process.h - runs a program to its end and reads its output line by line.
  *
- * For processes without threads: the one that prepares a task's environment.  What is
- * started dies with its parent, reads nothing, and writes both of its streams into one
- * pipe. */
+ * For processes without threads: the one that prepares a task's environment.  The
+ * program dies with its parent, has no input, and writes both streams into one pipe. */
 #ifndef AGENT_ENV_PROCESS_H
 #define AGENT_ENV_PROCESS_H
 
@@ -19,11 +18,12 @@ struct process {
     const char *const *argv;    /* ends with NULL; looked for along PATH */
     const char *const *changes; /* "NAME=value" sets, "NAME" removes; NULL: none */
     const char *directory;      /* NULL: this one */
-    process_line_fn *on_line;   /* NULL: nobody listens */
+    process_line_fn *on_line;   /* NULL: output is ignored */
     void *arg;
 };
 
-/* How it ended, as wait(2) tells.  DET_NOT_FOUND, DET_FORBIDDEN: it cannot be run. */
+/* Returns how it ended, as wait(2) does.  DET_NOT_FOUND, DET_FORBIDDEN: it cannot be
+ * executed. */
 det_status process_run(const struct process *process, int *ret_status, struct err *err);
 
 /* Whether it ended with exit code 0. */

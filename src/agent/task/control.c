@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/task/place.h"
+#include "agent/task/task_dir.h"
 
 static const char *const words[] = {
     "", "ping", "term", "kill", "master",
@@ -23,14 +23,14 @@ static void closep(int *fd)
         close(*fd);
 }
 
-/* The address of DIR/control by way of a descriptor, which the caller closes. */
+/* The address of DIR/control through a descriptor, which the caller closes. */
 static int address_of(const char *dir, struct sockaddr_un *ret_address)
 {
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(ret_address->sun_path, sizeof(ret_address->sun_path),
-             "/proc/self/fd/%d/" PLACE_CONTROL, fd);
+             "/proc/self/fd/%d/" TASK_DIR_CONTROL, fd);
     return fd;
 }
 
@@ -45,12 +45,12 @@ det_status control_listen(const char *dir, int *ret_fd, struct err *err)
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_errno(err, errno, "cannot make a socket");
-    unlinkat(dir_fd, PLACE_CONTROL, 0);
+    unlinkat(dir_fd, TASK_DIR_CONTROL, 0);
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
-        return err_errno(err, errno, "cannot listen at '%s/" PLACE_CONTROL "'", dir);
+        return err_errno(err, errno, "cannot listen at '%s/" TASK_DIR_CONTROL "'", dir);
     /* DIR may be opened for others to pass through. */
-    if (fchmodat(dir_fd, PLACE_CONTROL, 0600, 0))
-        return err_errno(err, errno, "cannot close '%s/" PLACE_CONTROL "' to others",
+    if (fchmodat(dir_fd, TASK_DIR_CONTROL, 0600, 0))
+        return err_errno(err, errno, "cannot close '%s/" TASK_DIR_CONTROL "' to others",
                          dir);
     *ret_fd = fd;
     fd = -1;
@@ -89,7 +89,7 @@ enum control_word control_next(int fd, char ret_argument[CONTROL_TEXT])
         text[strcspn(text, " ")] = '\0';
         word = word_of(text);
         answer = word ? "ok" : "unknown";
-        /* Who does not wait for the answer does not get it. */
+        /* A sender that does not wait for the answer does not get it. */
         (void)!sendto(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT,
                       (struct sockaddr *)&from, from_len);
         if (word)
@@ -112,7 +112,7 @@ det_status control_send(const char *dir, enum control_word word, int timeout_ms,
 det_status control_tell(const char *dir, enum control_word word, const char *argument,
                         int timeout_ms, struct err *err)
 {
-    /* An address of its own, picked by the kernel, for the answer to come to. */
+    /* The kernel chooses our address, to which the answer is sent. */
     const struct sockaddr own = {.sa_family = AF_UNIX};
     struct sockaddr_un address;
     CLEANUP(closep) int dir_fd = address_of(dir, &address);
@@ -123,7 +123,7 @@ det_status control_tell(const char *dir, enum control_word word, const char *arg
                        argument ? argument : "");
 
     if (len >= (int)sizeof(text))
-        return err_set(err, DET_TOO_LARGE, "'%s' is too long to be told", argument);
+        return err_set(err, DET_TOO_LARGE, "'%s' is too long for a message", argument);
     if (dir_fd < 0 || fd < 0)
         return unreachable(dir, errno, err);
     if (bind(fd, &own, sizeof(own.sa_family)) ||

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control.h - the socket over which a supervisor is told what to do.
+/* control.h - the socket over which a supervisor gets its commands.
  *
- * DIR/control is a datagram socket: one word a message, with what belongs to it behind
- * a blank, and "ok" comes back.  It is addressed through a descriptor of DIR, since a
- * socket's path may have only 108 bytes. It is private, whatever DIR is. */
+ * DIR/control is a datagram socket.  A message is one word, then a blank and an
+ * argument if the word takes one; the supervisor answers "ok".  The socket is addressed
+ * through a descriptor of DIR, because a socket's path is limited to 108 bytes.  Only
+ * its owner may write to it, whatever the mode of DIR.
+ *
+ * CONTROL_MASTER is one step of a chain: a master that comes back at another address
+ * tells its agent, the agent tells the supervisors, and each supervisor tells its task,
+ * in a file that libdet reads before each call (runfile_moved() in
+ * libdet/client/runfile.h). */
 #ifndef AGENT_TASK_CONTROL_H
 #define AGENT_TASK_CONTROL_H
 
@@ -21,14 +27,15 @@ enum control_word {
 
 enum { CONTROL_TEXT = 2048 }; /* of a message, with its end */
 
-/* Replaces a socket that an earlier life left.  The descriptor never blocks. */
+/* Replaces the socket of an earlier supervisor.  The descriptor never blocks. */
 det_status control_listen(const char *dir, int *ret_fd, struct err *err);
-/* The next word, answered, and its argument in `ret_argument` ("": none); CONTROL_NONE:
- * there is none now.  Unknown ones are answered with "unknown" and skipped. */
+/* Answers and returns the next word, with its argument in `ret_argument` ("": none);
+ * CONTROL_NONE: no message is waiting.  Unknown words are answered with "unknown"
+ * and skipped. */
 enum control_word control_next(int fd, char ret_argument[CONTROL_TEXT]);
 
-/* DET_UNREACHABLE: nobody listens; DET_TIMEOUT: no answer in time; DET_UNSUPPORTED: the
- * supervisor is older than the word. */
+/* DET_UNREACHABLE: no supervisor listens; DET_TIMEOUT: no answer in time;
+ * DET_UNSUPPORTED: the supervisor is older than the word. */
 det_status control_send(const char *dir, enum control_word word, int timeout_ms,
                         struct err *err);
 /* The same with an argument; NULL: none. */

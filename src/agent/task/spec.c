@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "agent/task/place.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "agent/task/task_dir.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 
 enum { SPEC_LIMIT = 64 << 20 };
 
@@ -55,11 +55,11 @@ det_status spec_read(const struct json *tree, struct arena *mem,
     if (status)
         return status;
     if (!is_name(spec.allocation))
-        return err_set(err, DET_INVALID, "'%s' is no name of an allocation",
+        return err_set(err, DET_INVALID, "'%s' is not the name of an allocation",
                        spec.allocation);
     if (spec.rank < 0)
         return err_set(err, DET_INVALID, "a rank cannot be negative");
-    /* The number below -1 is the last: -1 means "as it is" to chown(). */
+    /* The largest allowed number is below -1, which means "unchanged" to chown(). */
     if (spec.user.uid < 0 || spec.user.uid >= UINT32_MAX || spec.user.gid < 0 ||
         spec.user.gid >= UINT32_MAX)
         return err_set(err, DET_INVALID, "there is no such user or group number");
@@ -75,16 +75,16 @@ det_status spec_load(struct io *io, const char *dir, struct arena *mem,
                      struct task_spec *ret_spec, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(SPEC_LIMIT);
-    char *path = place_path(mem, dir, PLACE_SPEC);
+    char *path = task_dir_path(mem, dir, TASK_DIR_SPEC);
     struct json *tree;
     det_status status;
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = place_read(io, path, &text, mem, &tree, err);
+    status = task_dir_read(io, path, &text, mem, &tree, err);
     if (!status)
         status = spec_read(tree, mem, ret_spec, err);
-    if (status == DET_INVALID) { /* it was checked when it was laid down */
+    if (status == DET_INVALID) { /* it was checked when it was written */
         (void)err_prefix(err, "'%s' is damaged", path);
         if (err)
             err->status = DET_CORRUPT;

@@ -10,10 +10,10 @@ struct arena;
 struct io;
 struct json;
 
-/* Who is to run it. */
+/* Which user runs the task. */
 struct task_user {
-    int64_t uid;      /* 0 or absent: nobody else than the agent does */
-    int64_t gid;      /* 0 or absent: the group that the machine knows for it */
+    int64_t uid;      /* 0 or absent: the agent's user */
+    int64_t gid;      /* 0 or absent: the user's group on the machine */
     const char *name; /* for a machine that does not know the number */
 };
 
@@ -47,7 +47,7 @@ det_status spec_read(const struct json *tree, struct arena *mem,
 det_status spec_load(struct io *io, const char *dir, struct arena *mem,
                      struct task_spec *ret_spec, struct err *err);
 
-/* Where the supervisor finds the master, whatever the task is made to believe; NULL:
+/* Where the supervisor finds the master, whatever the task's variables say; NULL:
  * the spec does not say. */
 const char *spec_master(const struct task_spec *spec);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* supervisor.c - setting up what watch.c works with, and taking it down.
+/* supervisor.c - sets up what supervisor_loop.c works with, and takes it down.
  *
- * Until begin() has succeeded nothing was done that a second attempt, or the agent,
- * could trip over; then standard output is closed, which tells who started us that the
- * task is ours now. */
+ * Until open_all() has succeeded, nothing is done that could disturb a second attempt
+ * or the agent.  Then standard output is closed, which tells the parent that the task
+ * is ours. */
 #include "agent/task/supervisor.h"
 
 #include <errno.h>
@@ -16,26 +16,28 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/talk.h"
+#include "agent/master_link.h"
 #include "agent/task/control.h"
-#include "agent/task/drain.h"
-#include "agent/task/steps.h"
-#include "agent/task/watch.h"
-#include "base/io.h"
+#include "agent/task/lifecycle.h"
+#include "agent/task/ring_drain.h"
+#include "agent/task/supervisor_loop.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/task.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
 #include "net/net.h"
+#include "net/net_system.h"
 
 enum {
     MEM_LIMIT = 256 << 20,
+    START_MEM_LIMIT = 1 << 20,
     LOCK_TRIES = 40,
     LOCK_PAUSE_MS = 50,
 };
 
 static bool is_there(struct supervisor *s, const char *name)
 {
-    char *path = place_path(&s->mem, s->dir, name);
+    char *path = task_dir_path(&s->mem, s->dir, name);
     struct io_stat found;
 
     return path && io_stat(s->io, path, &found, NULL) == DET_OK;
@@ -44,7 +46,7 @@ static bool is_there(struct supervisor *s, const char *name)
 /* The agent may hold the lock for a moment, to look. */
 static det_status take_lock(struct supervisor *s, struct err *err)
 {
-    char *path = place_path(&s->mem, s->dir, PLACE_LOCK);
+    char *path = task_dir_path(&s->mem, s->dir, TASK_DIR_LOCK);
     det_status status;
 
     if (!path)
@@ -57,14 +59,14 @@ static det_status take_lock(struct supervisor *s, struct err *err)
         poll(NULL, 0, LOCK_PAUSE_MS);
         status = io_lock(s->lock, err);
     }
-    if (!status && (is_there(s, PLACE_EXIT) || is_there(s, PLACE_PID)))
+    if (!status && (is_there(s, TASK_DIR_EXIT) || is_there(s, TASK_DIR_PID)))
         return err_set(err, DET_STATE, "a task ran in '%s' already", s->dir);
     return status;
 }
 
 static det_status open_log(struct supervisor *s, struct err *err)
 {
-    char *path = place_path(&s->mem, s->dir, PLACE_LOG);
+    char *path = task_dir_path(&s->mem, s->dir, TASK_DIR_LOG);
     det_status status;
 
     if (!path)
@@ -108,7 +110,7 @@ static det_status open_spools(struct supervisor *s, struct err *err)
     return status;
 }
 
-static det_status open_talks(struct supervisor *s, struct err *err)
+static det_status open_links(struct supervisor *s, struct err *err)
 {
     const char *url = spec_master(&s->spec);
     const char *token = spec_variable(&s->spec, "DET_SESSION_TOKEN");
@@ -116,45 +118,43 @@ static det_status open_talks(struct supervisor *s, struct err *err)
     det_status status;
 
     if (!url)
-        return err_set(err, DET_INVALID, "'%s/" PLACE_SPEC "' names no DET_MASTER",
+        return err_set(err, DET_INVALID, "'%s/" TASK_DIR_SPEC "' names no DET_MASTER",
                        s->dir);
-    status = talk_new(s->net, url, TALK_TASK, token, &s->steps_talk, err);
+    status = master_link_new(s->net, url, LINK_TASK, token, &s->start.link, err);
     if (!status)
-        status = talk_new(s->net, url, TALK_TASK, token, &s->ship_talk, err);
+        status = master_link_new(s->net, url, LINK_TASK, token, &s->ship_link, err);
     if (!status)
-        status = talk_new(s->net, url, TALK_TASK, token, &s->drain_talk, err);
+        status = master_link_new(s->net, url, LINK_TASK, token, &s->drain_link, err);
     if (status)
         return status;
-    talk_expect(s->steps_talk, cluster);
-    talk_expect(s->ship_talk, cluster);
-    talk_expect(s->drain_talk, cluster);
+    master_link_expect(s->start.link, cluster);
+    master_link_expect(s->ship_link, cluster);
+    master_link_expect(s->drain_link, cluster);
     return DET_OK;
 }
 
 static det_status open_lanes(struct supervisor *s, struct err *err)
 {
-    struct steps_config steps = {.io = s->io,
-                                 .spec = &s->spec,
-                                 .dir = s->dir,
-                                 .on_change = watch_wake,
-                                 .arg = s,
-                                 .exec = s->exec,
-                                 .talk = s->steps_talk};
+    struct lifecycle_config lifecycle = {.start = &s->start,
+                                         .on_change = supervisor_loop_wake,
+                                         .arg = s,
+                                         .exec = s->exec};
     struct ship_config ship = {.exec = s->exec,
-                               .talk = s->ship_talk,
+                               .link = s->ship_link,
                                .spool = {s->spool[0], s->spool[1]},
                                .allocation = s->spec.allocation,
                                .rank = s->spec.rank,
-                               .on_over = watch_wake,
+                               .on_over = supervisor_loop_wake,
                                .arg = s};
-    struct drain_config drain = {.io = s->io,
-                                 .exec = s->exec,
-                                 .talk = s->drain_talk,
-                                 .dir = place_path(&s->mem, s->dir, PLACE_REPORTS),
-                                 .allocation = s->spec.allocation,
-                                 .rank = s->spec.rank,
-                                 .on_change = watch_wake,
-                                 .arg = s};
+    struct ring_drain_config drain = {
+        .io = s->io,
+        .exec = s->exec,
+        .link = s->drain_link,
+        .dir = task_dir_path(&s->mem, s->dir, TASK_DIR_REPORTS),
+        .allocation = s->spec.allocation,
+        .rank = s->spec.rank,
+        .on_change = supervisor_loop_wake,
+        .arg = s};
     det_status status = lane_new(s->exec, "ship", 1, &ship.lane, err);
 
     if (!status && !drain.dir)
@@ -162,13 +162,13 @@ static det_status open_lanes(struct supervisor *s, struct err *err)
     if (!status)
         status = lane_new(s->exec, "drain", 1, &drain.lane, err);
     if (!status)
-        status = lane_new(s->exec, "steps", 1, &steps.lane, err);
+        status = lane_new(s->exec, "lifecycle", 1, &lifecycle.lane, err);
     if (!status)
         status = ship_new(&ship, &s->ship, err);
     if (!status)
-        status = drain_new(&drain, &s->drain, err);
+        status = ring_drain_new(&drain, &s->drain, err);
     if (!status)
-        status = steps_new(&steps, &s->steps, err);
+        status = lifecycle_new(&lifecycle, &s->lifecycle, err);
     return status;
 }
 
@@ -177,13 +177,13 @@ static det_status find_program(struct supervisor *s, struct err *err)
     char path[4096];
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-    s->program = len > 0 ? arena_strndup(&s->mem, path, (size_t)len) : "det";
-    s->boot_id = place_boot_id(&s->mem);
-    return s->program && s->boot_id ? DET_OK : err_default(err, DET_NOMEM);
+    s->start.program = len > 0 ? arena_strndup(&s->mem, path, (size_t)len) : "det";
+    s->boot_id = task_dir_boot_id(&s->mem);
+    return s->start.program && s->boot_id ? DET_OK : err_default(err, DET_NOMEM);
 }
 
 /* Everything that can fail before the task is ours. */
-static det_status begin(struct supervisor *s, struct err *err)
+static det_status open_all(struct supervisor *s, struct err *err)
 {
     det_status status = spec_load(s->io, s->dir, &s->mem, &s->spec, err);
 
@@ -198,17 +198,18 @@ static det_status begin(struct supervisor *s, struct err *err)
     if (!status)
         status = open_spools(s, err);
     if (!status)
-        status = watch_write_pid(s, err);
+        status = supervisor_loop_write_pid(s, err);
     if (!status)
-        status = exec_threads_new(&clock_system, &s->exec, err);
+        status = executor_threads_new(&clock_system, &s->exec, err);
     if (!status)
         status = net_system_new(s->exec, &s->net, err);
     if (!status)
-        status = open_talks(s, err);
+        status = open_links(s, err);
     return status;
 }
 
-/* On our own: a session of our own, nobody's terminal, and everybody's parent. */
+/* Leaves the parent: a session of our own, no terminal, and subreaper of all that we
+ * start. */
 static void detach(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -227,25 +228,25 @@ static void close_fd(int fd)
         close(fd);
 }
 
-static void end(struct supervisor *s)
+static void end_supervisor(struct supervisor *s)
 {
     /* The lanes may be in the middle of a call. */
-    if (s->steps_talk)
-        talk_interrupt(s->steps_talk);
-    if (s->ship_talk)
-        talk_interrupt(s->ship_talk);
-    if (s->drain_talk)
-        talk_interrupt(s->drain_talk);
+    if (s->start.link)
+        master_link_interrupt(s->start.link);
+    if (s->ship_link)
+        master_link_interrupt(s->ship_link);
+    if (s->drain_link)
+        master_link_interrupt(s->drain_link);
     if (s->drain)
-        drain_end(s->drain); /* it may sleep at its ring */
+        ring_drain_end(s->drain); /* it may sleep at its ring */
     if (s->exec)
-        exec_free(s->exec);
+        executor_free(s->exec);
     ship_free(s->ship);
-    drain_free(s->drain);
-    steps_free(s->steps);
-    talk_free(s->steps_talk);
-    talk_free(s->ship_talk);
-    talk_free(s->drain_talk);
+    ring_drain_free(s->drain);
+    lifecycle_free(s->lifecycle);
+    master_link_free(s->start.link);
+    master_link_free(s->ship_link);
+    master_link_free(s->drain_link);
     if (s->net)
         net_free(s->net);
     for (size_t i = 0; i < SHIP_STREAMS; i++)
@@ -255,6 +256,7 @@ static void end(struct supervisor *s)
     close_fd(s->control_fd);
     log_setup(LOG_INFO, -1);
     io_close(s->log);
+    arena_done(&s->start.mem);
     arena_done(&s->mem);
     io_close(s->lock); /* last: a free lock says that all is done */
     mem_free(s);
@@ -271,18 +273,20 @@ int supervisor_run(const char *dir)
     s->dir = dir;
     s->io = io_system();
     s->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
+    s->start = (struct task_start){
+        .io = s->io, .spec = &s->spec, .dir = dir, .mem = ARENA_INIT(START_MEM_LIMIT)};
     s->wake_fd = s->signal_fd = s->control_fd = -1;
     s->output[0] = s->output[1] = -1;
-    status = begin(s, &err);
+    status = open_all(s, &err);
     if (!status)
         status = open_lanes(s, &err);
     if (status) {
         (void)!write(STDOUT_FILENO, err.text, strlen(err.text));
-        end(s);
+        end_supervisor(s);
         return det_status_exit(status);
     }
     detach();
-    watch_task(s);
-    end(s);
+    supervisor_loop_task(s);
+    end_supervisor(s);
     return 0;
 }

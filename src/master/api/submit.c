@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit.c - what everything that is submitted needs: its folder packed, and a name
- * where it brings none. */
+#include "master/api/submit.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "data/archive.h"
-#include "data/json.h"
+#include "data/archive/archive.h"
+#include "data/base64.h"
+#include "data/json/json.h"
 #include "data/text.h"
 #include "master/api/api.h"
 
@@ -22,10 +23,10 @@ static const char *const words_c[] = {
     "otter",  "heron", "lynx",   "finch", "ibex", "marten", "raven", "trout",
     "badger", "crane", "falcon", "hare",  "mole", "newt",   "stoat", "wren"};
 
-void api_make_name(const char *what, const unsigned char random[16],
-                   char text[API_NAME_SIZE])
+void submit_make_name(const char *what, const unsigned char random[16],
+                      char text[SUBMIT_NAME_SIZE])
 {
-    snprintf(text, API_NAME_SIZE, "%s (%s-%s-%s)", what,
+    snprintf(text, SUBMIT_NAME_SIZE, "%s (%s-%s-%s)", what,
              words_a[random[0] % ARRAY_LEN(words_a)],
              words_b[random[1] % ARRAY_LEN(words_b)],
              words_c[random[2] % ARRAY_LEN(words_c)]);
@@ -33,10 +34,10 @@ void api_make_name(const char *what, const unsigned char random[16],
 
 /* ---- configurations -------------------------------------------------------------- */
 
-enum { VARIABLE_MOST = 131072 }; /* Linux: a string of an environment, with its end */
+enum { VARIABLE_MOST = 131072 }; /* Linux: one environment string with its final 0 */
 
-/* Later the kernel would refuse to start the program, and not say why. */
-det_status api_check_travels(const char *variable, const char *config, struct err *err)
+/* Without this check the kernel would refuse to start the program, without a reason. */
+det_status submit_check_size(const char *variable, const char *config, struct err *err)
 {
     size_t len = strlen(variable) + 1 + strlen(config) + 1;
 
@@ -44,12 +45,17 @@ det_status api_check_travels(const char *variable, const char *config, struct er
         return DET_OK;
     return err_set(
         err, DET_TOO_LARGE,
-        "the complete configuration has %zu bytes, and %d is the most that a "
-        "program can be given; put large data into a file of the folder",
+        "the complete configuration has %zu bytes; a program can be given at most %d: "
+        "put large data into a file of the folder",
         strlen(config), VARIABLE_MOST);
 }
 
 /* ---- files ----------------------------------------------------------------------- */
+
+bool submit_has_files(const struct json *files)
+{
+    return !json_is_null(files) && (files->kind != JSON_ARRAY || files->list.count);
+}
 
 static det_status add_file(struct archive_writer *writer, const struct json *file,
                            uint64_t *total, struct err *err)
@@ -77,17 +83,17 @@ static det_status add_file(struct archive_writer *writer, const struct json *fil
     entry.bytes = bytes.data;
     entry.size_bytes = bytes.len;
     *total += bytes.len;
-    if (*total > API_FILES_LIMIT)
+    if (*total > SUBMIT_FILES_LIMIT)
         return err_set(
             err, DET_TOO_LARGE,
             "the folder is larger than %d MB; leave out what is not needed with "
             "a .detignore file",
-            API_FILES_LIMIT >> 20);
+            SUBMIT_FILES_LIMIT >> 20);
     return archive_add(writer, &entry, err);
 }
 
-det_status api_pack_files(const char *what, const struct json *files,
-                          struct buf *ret_tgz, struct err *err)
+det_status submit_pack_files(const char *what, const struct json *files,
+                             struct buf *ret_tgz, struct err *err)
 {
     struct archive_writer *writer;
     uint64_t total = 0;

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/rm/agents.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
-#include "master/heart.h"
+#include "base/memory/map.h"
+#include "base/memory/mem.h"
+#include "base/memory/vec.h"
+#include "base/thread/lock.h"
+#include "master/heart/heart.h"
 #include "master/master_impl.h"
-#include "master/wait.h"
+#include "master/request/waits.h"
 #include "store/store.h"
-#include "store/views.h"
+#include "store/task/agent.h"
 
 enum {
     SILENT_AFTER_US = 10 * 1000000,
-    LOOK_EVERY_US = 2 * 1000000,
+    CHECK_EVERY_US = 2 * 1000000,
     BEAT_LEAST_US = 500 * 1000,
     BEAT_MOST_US = 10 * 1000000,
-    BEATS_A_WAIT = 3, /* supervisors call that often before their agent is lost */
+    BEATS_PER_WAIT = 3, /* calls of a supervisor before its agent is lost */
 };
 
 struct link {
     char *name;
-    char *instance; /* which of several that claim the name; "": it did not say */
+    char *instance; /* which of several that claim the name; "": not given */
     VEC(struct agent_command) commands; /* not yet acknowledged, ascending */
     int64_t last_seq;
     bool has_joined; /* and was not lost since */
     int polls;
     int64_t heard_us;      /* monotonic */
-    int64_t task_heard_us; /* likewise; when the heart was told last */
-    bool is_silent;        /* as the heart was told */
+    int64_t task_heard_us; /* likewise; of the last EVENT_AGENT_TASKS_HEARD */
+    bool is_silent;        /* as reported to the heart */
 };
 
 struct agents {
     struct lock lock; /* guards everything below */
     struct map links; /* name -> struct link, owned */
     struct master *master;
-    struct task look;
+    struct work check;
 };
 
 static void link_free(struct link *link)
@@ -50,7 +52,7 @@ static void link_free(struct link *link)
 }
 
 /* With the lock held.  NULL: out of memory. */
-static struct link *link_of(struct agents *agents, const char *name)
+static struct link *find_or_make_link(struct agents *agents, const char *name)
 {
     struct link *link = smap_get(&agents->links, name);
 
@@ -77,21 +79,21 @@ static void wake_agent(struct agents *agents, const char *name)
     waits_wake(agents->master->waits, key);
 }
 
-/* A command that cannot be kept for want of memory is not lost: the heart derives it
- * again. */
-static bool send(struct agents *agents, const char *name, struct agent_command command)
+/* If memory is short, the command is not lost: the heart derives it again. */
+static bool send_command(struct agents *agents, const char *name,
+                         struct agent_command command)
 {
     struct link *link;
     bool is_kept;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
+    link = find_or_make_link(agents, name);
     if (link)
         command.seq = ++link->last_seq;
     is_kept = link && vec_push(&link->commands, command);
     lock_give(&agents->lock);
     if (!is_kept)
-        log_error("out of memory: a command for agent %s has to wait", name);
+        log_error("out of memory: a command for agent %s is delayed", name);
     wake_agent(agents, name);
     return is_kept;
 }
@@ -99,10 +101,10 @@ static bool send(struct agents *agents, const char *name, struct agent_command c
 bool agents_send(struct agents *agents, enum agent_command_kind kind,
                  const struct share *share)
 {
-    return send(agents, share->agent,
-                (struct agent_command){.kind = kind,
-                                       .allocation_id = share->allocation_id,
-                                       .rank = share->rank});
+    return send_command(agents, share->agent,
+                        (struct agent_command){.kind = kind,
+                                               .allocation_id = share->allocation_id,
+                                               .rank = share->rank});
 }
 
 bool agents_send_stray(struct agents *agents, const char *agent, const char *task)
@@ -110,7 +112,7 @@ bool agents_send_stray(struct agents *agents, const char *agent, const char *tas
     struct agent_command command = {.kind = AGENT_KILL};
 
     snprintf(command.task, sizeof(command.task), "%s", task);
-    return send(agents, agent, command);
+    return send_command(agents, agent, command);
 }
 
 void agents_send_clean(struct agents *agents, const char *agent)
@@ -124,7 +126,7 @@ void agents_send_clean(struct agents *agents, const char *agent)
         is_told |= link->commands.at[i].kind == AGENT_CLEAN;
     lock_give(&agents->lock);
     if (!is_told)
-        send(agents, agent, (struct agent_command){.kind = AGENT_CLEAN});
+        send_command(agents, agent, (struct agent_command){.kind = AGENT_CLEAN});
 }
 
 bool agents_is_there(struct agents *agents, const char *name)
@@ -142,9 +144,9 @@ bool agents_is_there(struct agents *agents, const char *name)
     return is_there;
 }
 
-/* False: no memory; it is noticed again. */
-static bool report(struct agents *agents, const struct link *link,
-                   enum core_event_kind kind)
+/* False: no memory; the next check tries again. */
+static bool submit_event(struct agents *agents, const struct link *link,
+                         enum core_event_kind kind)
 {
     struct heart_item *item = mem_alloc(sizeof(*item) + strlen(link->name) + 1);
 
@@ -158,23 +160,22 @@ static bool report(struct agents *agents, const struct link *link,
 }
 
 /* With the lock held. */
-static void heard(struct agents *agents, struct link *link)
+static void note_heard(struct agents *agents, struct link *link)
 {
     link->heard_us = master_mono_us(agents->master);
     if (link->is_silent)
-        link->is_silent = !report(agents, link, EVENT_AGENT_HEARD);
+        link->is_silent = !submit_event(agents, link, EVENT_AGENT_HEARD);
 }
 
-/* With the lock held.  What is on its way to the heart is applied in order, so that
- * the last word counts. */
-static void fell_silent(struct agents *agents, struct link *link)
+/* With the lock held.  The heart applies events in order, so the last one counts. */
+static void note_silent(struct agents *agents, struct link *link)
 {
     if (!link->is_silent)
-        link->is_silent = report(agents, link, EVENT_AGENT_SILENT);
+        link->is_silent = submit_event(agents, link, EVENT_AGENT_SILENT);
 }
 
 /* With the lock held. */
-static bool is_of(const struct link *link, const char *instance)
+static bool is_instance(const struct link *link, const char *instance)
 {
     return strcmp(link->instance, instance ? instance : "") == 0;
 }
@@ -183,7 +184,7 @@ static det_status set_instance(struct link *link, const char *instance, struct e
 {
     char *copy;
 
-    if (is_of(link, instance))
+    if (is_instance(link, instance))
         return DET_OK;
     copy = mem_strdup(instance ? instance : "");
     if (!copy)
@@ -200,13 +201,13 @@ det_status agents_joined(struct agents *agents, const char *name, const char *in
     det_status st = DET_NOMEM;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
+    link = find_or_make_link(agents, name);
     if (link)
         st = set_instance(link, instance, err);
-    /* The end of an earlier poll may have been noticed after the heart took it. */
+    /* An earlier poll may have ended after the heart let the agent join. */
     if (!st) {
         link->has_joined = true;
-        heard(agents, link);
+        note_heard(agents, link);
     }
     lock_give(&agents->lock);
     return st ? err_default(err, st) : DET_OK;
@@ -220,11 +221,11 @@ void agents_lost(struct agents *agents, const char *name)
     link = smap_get(&agents->links, name);
     if (link) {
         link->has_joined = false;
-        link->is_silent = false; /* there is nobody to be told of */
+        link->is_silent = false; /* the heart no longer knows the agent */
         vec_clear(&link->commands);
     }
     lock_give(&agents->lock);
-    log_warn("agent %s was lost; what ran there is started elsewhere", name);
+    log_warn("agent %s was lost; its tasks are started elsewhere", name);
 }
 
 bool agents_are_there(struct agents *agents)
@@ -249,11 +250,11 @@ det_status agents_poll_began(struct agents *agents, const char *name,
     link = smap_get(&agents->links, name);
     if (!link || !link->has_joined) {
         st = err_set(err, DET_NOT_FOUND, "agent '%s' is not known (any more)", name);
-    } else if (!is_of(link, instance)) {
+    } else if (!is_instance(link, instance)) {
         st = err_set(err, DET_EXISTS, "another agent has joined as '%s'", name);
     } else {
         link->polls++;
-        heard(agents, link);
+        note_heard(agents, link);
     }
     lock_give(&agents->lock);
     return st;
@@ -266,11 +267,12 @@ void agents_poll_ended(struct agents *agents, const char *name, bool is_gone)
     lock_take(&agents->lock);
     link = smap_get(&agents->links, name);
     if (link) {
+        assert(link->polls > 0);
         link->polls--;
         link->heard_us = master_mono_us(agents->master);
-        /* A connection that closes is what is left of a process that was killed. */
+        /* The agent was probably killed: its connection was closed. */
         if (is_gone && !link->polls)
-            fell_silent(agents, link);
+            note_silent(agents, link);
     }
     lock_give(&agents->lock);
 }
@@ -281,9 +283,9 @@ void agents_left(struct agents *agents, const char *name, const char *instance)
 
     lock_take(&agents->lock);
     link = smap_get(&agents->links, name);
-    if (link && is_of(link, instance)) {
+    if (link && is_instance(link, instance)) {
         log_info("agent %s signs off", name);
-        fell_silent(agents, link);
+        note_silent(agents, link);
     }
     lock_give(&agents->lock);
 }
@@ -293,15 +295,15 @@ void agents_left(struct agents *agents, const char *name, const char *instance)
 int64_t agents_beat_us(const struct agents *agents)
 {
     const struct core_config *config = &agents->master->core_config;
-    int64_t wait_us = (int64_t)BEAT_MOST_US * BEATS_A_WAIT;
+    int64_t wait_us = (int64_t)BEAT_MOST_US * BEATS_PER_WAIT;
 
     for (uint32_t i = 0; i < config->pool_count; i++)
         wait_us = MIN(wait_us, config->pool[i].agent_reconnect_wait_us);
-    return MAX(wait_us / BEATS_A_WAIT, (int64_t)BEAT_LEAST_US);
+    return MAX(wait_us / BEATS_PER_WAIT, (int64_t)BEAT_LEAST_US);
 }
 
-/* The heart hears of it once in half a beat, however many tasks there are: each time
- * it writes a row. */
+/* At most one event per half a beat, however many tasks there are: each event writes a
+ * row. */
 void agents_task_heard(struct agents *agents, const char *name)
 {
     struct link *link;
@@ -311,7 +313,7 @@ void agents_task_heard(struct agents *agents, const char *name)
     link = smap_get(&agents->links, name);
     if (link && link->is_silent &&
         now_us - link->task_heard_us >= agents_beat_us(agents) / 2) {
-        if (report(agents, link, EVENT_AGENT_TASKS_HEARD))
+        if (submit_event(agents, link, EVENT_AGENT_TASKS_HEARD))
             link->task_heard_us = now_us;
     }
     lock_give(&agents->lock);
@@ -326,7 +328,7 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
     size_t count = 0;
 
     lock_take(&agents->lock);
-    link = link_of(agents, name);
+    link = find_or_make_link(agents, name);
     while (link && link->commands.count && link->commands.at[0].seq <= after)
         vec_remove(&link->commands, 0);
     if (link && link->commands.count) {
@@ -343,22 +345,22 @@ det_status agents_commands(struct agents *agents, const char *name, int64_t afte
     return DET_OK;
 }
 
-static void look(struct task *task)
+static void check_silence(struct work *work)
 {
-    struct agents *agents = CONTAINER_OF(task, struct agents, look);
+    struct agents *agents = CONTAINER_OF(work, struct agents, check);
     int64_t now_us = master_mono_us(agents->master);
     struct link *link;
 
     lock_take(&agents->lock);
     for (size_t i = 0; (link = map_next(&agents->links, &i));) {
         if (!link->polls && now_us - link->heard_us >= SILENT_AFTER_US)
-            fell_silent(agents, link);
+            note_silent(agents, link);
     }
     lock_give(&agents->lock);
-    lane_post_at(agents->master->workers, &agents->look, now_us + LOOK_EVERY_US);
+    lane_post_at(agents->master->workers, &agents->check, now_us + CHECK_EVERY_US);
 }
 
-static det_status load_known(struct agents *agents, struct err *err)
+static det_status load_stored_agents(struct agents *agents, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     struct store *store = agents->master->store;
@@ -372,7 +374,7 @@ static det_status load_known(struct agents *agents, struct err *err)
     st = store_agent_list(db, &mem, &rows, &count, err);
     store_reader_give(store, db);
     for (uint32_t i = 0; !st && i < count; i++) {
-        struct link *link = link_of(agents, rows[i].name);
+        struct link *link = find_or_make_link(agents, rows[i].name);
 
         if (!link)
             st = err_default(err, DET_NOMEM);
@@ -391,13 +393,13 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
     if (!agents)
         return err_default(err, DET_NOMEM);
     agents->master = master;
-    agents->look = (struct task)TASK_INIT(look);
+    agents->check = (struct work)WORK_INIT(check_silence);
     st = lock_init(&agents->lock, err);
     if (st) {
         mem_free(agents);
         return st;
     }
-    st = load_known(agents, err);
+    st = load_stored_agents(agents, err);
     if (st) {
         agents_free(agents);
         return st;
@@ -408,8 +410,8 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 
 void agents_watch(struct agents *agents)
 {
-    lane_post_at(agents->master->workers, &agents->look,
-                 master_mono_us(agents->master) + LOOK_EVERY_US);
+    lane_post_at(agents->master->workers, &agents->check,
+                 master_mono_us(agents->master) + CHECK_EVERY_US);
 }
 
 void agents_free(struct agents *agents)

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.c - what an agent is told about a share it has to start: the environment that
- * task processes of this API have always had, the entrypoint, and what the info files
- * need. */
+/* spec.c - the specification of a share: the environment variables that task processes of
+ * this API expect, the entrypoint, and the data of the info files. */
+#include "master/rm/spec.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "config/config.h"
-#include "data/json.h"
-#include "master/auth.h"
+#include "base/memory/arena.h"
+#include "config/experiment_config.h"
+#include "config/job_config.h"
+#include "data/json/json.h"
 #include "master/master_impl.h"
-#include "master/rm/agents.h"
-#include "store/jobs.h"
-#include "store/views.h"
+#include "master/request/auth.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial_view.h"
+#include "store/people/user.h"
+#include "store/task/allocation.h"
+#include "store/task/job.h"
 
 enum { SPEC_MEMORY = 64 << 20 };
 
-/* A run of a trial or of a job: what is not of the one kind is of the other. */
+/* The rows of one run.  Either `trial` and `experiment` are set, or `job`. */
 struct parts {
     struct master *master;
     struct allocation allocation;
@@ -92,8 +96,8 @@ static det_status load_job(struct parts *p, struct db *db, struct err *err)
     return DET_OK;
 }
 
-static det_status load(struct parts *p, struct db *db, int64_t id, int64_t rank,
-                       struct err *err)
+static det_status load_parts(struct parts *p, struct db *db, int64_t id, int64_t rank,
+                             struct err *err)
 {
     det_status st = store_allocation_by_id(db, id, p->mem, &p->allocation, err);
 
@@ -153,7 +157,6 @@ static void write_trial(struct json_writer *w, const struct parts *p)
         jw_str(w, "DET_LATEST_CHECKPOINT", from);
 }
 
-/* Programs that train nothing find `data` in their configuration. */
 static void write_job(struct json_writer *w, const struct parts *p)
 {
     jw_str(w, "DET_TASK_TYPE", p->job.type);
@@ -164,7 +167,7 @@ static void write_job(struct json_writer *w, const struct parts *p)
         jw_str(w, "DET_DEBUG", "true");
 }
 
-/* Where the processes of one task meet. */
+/* Ports for the connections between the processes of one task. */
 static void write_ports(struct json_writer *w, const struct parts *p)
 {
     env_i64(w, "DTRAIN_SSH_PORT", p->allocation.ports[0]);
@@ -173,8 +176,8 @@ static void write_ports(struct json_writer *w, const struct parts *p)
     env_i64(w, "C10D_PORT", p->allocation.ports[3]);
 }
 
-/* "K=V" strings of the configuration, last, so that they win. */
-static void write_users_own(struct json_writer *w, const struct parts *p)
+/* "K=V" strings of the configuration come last, so they win. */
+static void write_user_variables(struct json_writer *w, const struct parts *p)
 {
     json_each(item, p->environment_variables) {
         const char *text = json_str(item, "");
@@ -191,7 +194,7 @@ static void write_info(struct json_writer *w, const struct parts *p)
     const struct trial *trial = &p->trial.row;
 
     jw_object(w, "info");
-    if (!trial->id) { /* a job's: its task is all there is to say */
+    if (!trial->id) { /* a job has no trial */
         jw_end_object(w);
         return;
     }
@@ -209,8 +212,8 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_end_object(w);
 }
 
-/* Who runs the task, where that is not the agent's own user.  The names of nobody in
- * particular are the defaults of a configuration that gives numbers only. */
+/* The user that runs the task, if it is not the agent's own.  "root" is the default name in
+ * a configuration that sets only numbers; it is not sent. */
 static void write_user(struct json_writer *w, const struct json *config)
 {
     const struct json *user = json_path(config, "security.default_task");
@@ -233,7 +236,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEMORY);
     struct parts p = {.master = master, .mem = &mem};
-    det_status st = load(&p, db, allocation_id, rank, err);
+    det_status st = load_parts(&p, db, allocation_id, rank, err);
 
     if (st)
         return st;
@@ -259,7 +262,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     else
         write_trial(w, &p);
     write_ports(w, &p);
-    write_users_own(w, &p);
+    write_user_variables(w, &p);
     jw_end_object(w);
     write_info(w, &p);
     jw_end_object(w);

@@ -1,6 +1,6 @@
--- Checkpoints that go.  `is_held`: another trial began from it, it stays.  `is_top`: it was
--- among its experiment's best when somebody last looked; whoever looks again finds by it
--- who was pushed out.
+-- The removal of checkpoints.  `is_held`: another trial began from it, so it stays.
+-- `is_top`: it was among its experiment's best at the last look; the next look compares, and
+-- finds the checkpoints that no longer are.
 ALTER TABLE checkpoints ADD COLUMN is_held BOOLEAN NOT NULL DEFAULT FALSE;
 ALTER TABLE checkpoints ADD COLUMN is_top BOOLEAN NOT NULL DEFAULT FALSE;
 UPDATE checkpoints SET is_held = TRUE

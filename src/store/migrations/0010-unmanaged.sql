@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Experiments that somebody else runs, or has run: the heart does not know them.  What a
--- trial of one has sent is counted here, so that whoever brings it may begin again.
+-- Experiments that run, or ran, outside the platform: the heart does not know them.  The
+-- stored reports of each trial are counted here, so an interrupted import can continue.
 ALTER TABLE experiments ADD COLUMN is_unmanaged BOOLEAN NOT NULL DEFAULT FALSE;
 ALTER TABLE experiments ADD COLUMN external_id TEXT;
 CREATE INDEX experiments_by_external_id ON experiments (external_id)

@@ -1,4 +1,4 @@
--- What blocks of metrics hold, summed up beforehand (store/level.h): a page of level 0
+-- What blocks of metrics hold, summed up beforehand (store/series/level.h): a page of level 0
 -- for each block, one of level n + 1 for sixteen of level n that follow each other.
 -- `data` comes last, so that the rest is read without it.
 CREATE TABLE metric_levels (

@@ -358,15 +358,15 @@ class Alone(unittest.TestCase):
     def test_bad_input(self):
         from determined.keras import _distribute as d
 
-        with self.assertRaisesRegex(TypeError, "is no optimizer of Keras"):
+        with self.assertRaisesRegex(TypeError, "is not an optimizer of Keras"):
             d.wrap_optimizer(object())
         for wrong in (0, -1, True, 1.5, "2"):
             with self.assertRaisesRegex(ValueError, "aggregation_frequency is .*at least 1"):
                 d.wrap_optimizer("adam", aggregation_frequency=wrong)
-        with self.assertRaisesRegex(TypeError, "is no model"):
+        with self.assertRaisesRegex(TypeError, "is not a model"):
             d.wrap_model("model")
 
-    @unittest.skipUnless(shutil.which("mpirun"), "there is no Open MPI here")
+    @unittest.skipUnless(shutil.which("mpirun"), "needs Open MPI")
     def test_ranks_that_mpi_did_not_start(self):
         from determined.keras import _distribute as d
 

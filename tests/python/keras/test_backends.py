@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callback API on every Keras: Keras 3 on TensorFlow, JAX and PyTorch, and tf_keras.  A training
-that was stopped in the middle of an epoch and goes on ends with the very state, history and reports
-of one that was not.  Those whose packages are not there are skipped."""
+"""The callback API on every Keras: Keras 3 on TensorFlow, JAX and PyTorch, and tf_keras. A training that was
+stopped in the middle of an epoch and resumed ends with exactly the state, history and reports of an
+uninterrupted one. Backends without their packages are skipped."""
 import hashlib
 import importlib.util
 import json
@@ -54,7 +54,7 @@ class Backends(unittest.TestCase):
 
 
 EPOCHS, ROWS, BATCH = 3, 22, 4
-STOPS = (3, 8)  # batches after which the training is stopped and begun again
+STOPS = (3, 8)  # batches after which the training is stopped and resumed
 
 
 def child(wanted):
@@ -65,7 +65,7 @@ def child(wanted):
 
     import determined.keras  # before the model, as a program does
     from determined import core
-    from determined.keras._which import backend, is_legacy, keras
+    from determined.keras._package import backend, is_legacy, keras
 
     Sequence = keras.utils.Sequence if is_legacy else keras.utils.PyDataset
     x = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callback API: what it reports, when it saves, what it says to bad input."""
+"""The callback API: its reports, its checkpoints, its errors."""
 import json
 import os
 import unittest
@@ -15,7 +15,7 @@ from determined.keras import _hooks
 
 
 class Seen(Training):
-    """Remembers what was reported."""
+    """Remembers the reports."""
 
     def setUp(self):
         super().setUp()
@@ -215,13 +215,13 @@ class BadInput(Seen):
         with det.core.init() as context:
             loop = callback(context)
             loop._config = {"searcher": {"metric": "val_accuracy"}}
-            with self.assertRaisesRegex(ValueError, "'val_accuracy' is not among what validation gives: loss, mae"):
+            with self.assertRaisesRegex(ValueError, "'val_accuracy' is not among the validation metrics: loss, mae"):
                 made.fit(training.X, training.Y, validation_data=(training.X, training.Y), verbose=0, callbacks=[loop])
 
 
 class Hooks(Seen):
     def test_what_keras_must_have(self):
-        """Says what a new Keras has lost, instead of training wrongly."""
+        """Names the parts that a new Keras has lost, instead of training wrongly."""
         found = []
 
         class Look(keras.callbacks.Callback):

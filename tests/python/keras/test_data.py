@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import training
-from place import Offline
+from offline_case import Offline
 from training import Place, cached
 
 import determined as det
@@ -72,7 +72,7 @@ class InMemory(unittest.TestCase):
 
 
 class Old:
-    """A sequence as some are: it has no base, and nothing but the two methods."""
+    """A sequence without a base class, with only the two methods."""
 
     def __init__(self):
         self.asked = multiprocessing.Queue()
@@ -386,7 +386,7 @@ class Damage(Offline):
         os.truncate(self.file(), 500)
         with self.assertLogs("determined.keras", "WARNING") as logs:
             self.assertEqual(sorted(seen(cached("a", numbers))), list(range(100)))
-        self.assertIn("it is made again", logs.output[0])
+        self.assertIn("making it again", logs.output[0])
 
     def test_a_file_of_something_else_is_made_again(self):
         os.makedirs(os.path.dirname(self.file()))
@@ -430,7 +430,7 @@ class BadInput(Offline):
             (ValueError, "dataset_version is empty", lambda: context.cache_train_dataset("a", "")),
             (ValueError, "dataset_id is too long", lambda: context.cache_train_dataset("a" * 300, "1")),
             (TypeError, "5 cannot be called", lambda: context.cache_train_dataset("a", "1")(5)),
-            (TypeError, "the function that makes dataset 'a' version '1' gave a ndarray", lambda: cached("a", lambda: np.arange(3))),
+            (TypeError, "the function that makes dataset 'a' version '1' returned a ndarray", lambda: cached("a", lambda: np.arange(3))),
             (ValueError, "dataset 'a' version '1' is empty", lambda: cached("a", lambda: numbers(0))),
             (ValueError, "dataset 'a' version '1' never ends", lambda: cached("a", lambda: numbers().repeat())),
             (TypeError, "a dataset whose items hold", lambda: cached("a", lambda: variant)),

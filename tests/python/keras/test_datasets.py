@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn pictures in the place of Keras's data sets: when, which, and that they can be learned."""
+"""Drawn pictures in place of Keras's data sets: when, which, and that they can be learnt."""
 import contextlib
 import io
 import os
@@ -54,7 +54,7 @@ class Drawn(unittest.TestCase):
 
 
 class Allowed(unittest.TestCase):
-    """As long as nobody asks for it, Keras is left alone."""
+    """Keras stays unchanged until it is asked for."""
 
     def setUp(self):
         self.before = {(m, n): getattr(m.datasets, n).load_data for m in (keras, tf.keras) for n in ("mnist", "cifar10")}
@@ -103,7 +103,7 @@ class Allowed(unittest.TestCase):
     def test_a_wrong_number_is_named(self):
         with unittest.mock.patch.dict(os.environ, {"DRAWN_DATA": "few"}):
             datasets.allow_drawn()
-            with self.assertRaisesRegex(ValueError, "DRAWN_DATA is 'few', not a number of pictures"):
+            with self.assertRaisesRegex(ValueError, "DRAWN_DATA is 'few'; expected a number of pictures"):
                 keras.datasets.mnist.load_data()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training leaves behind when it fails, and states that are easily forgotten."""
+"""The state after a failed training, and states that are easily forgotten."""
 import collections
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ class Fails(keras.callbacks.Callback):
 
 
 class LeftBehind(Training):
-    """A model that a training has failed on trains again, alone, as any other."""
+    """A model whose training has failed can be trained again like any other."""
 
     def check(self, made):
         history = fit(made, [], epochs=2).history
@@ -156,7 +156,7 @@ class States(Training):
 
 
 class Counts(keras.Sequential):
-    """Has a way of its own to begin metrics anew."""
+    """Resets metrics in its own way."""
 
     resets = 0
 
@@ -179,7 +179,7 @@ class Metrics(Training):
 
 
 class Adds(det.keras.DeterminedCallback):
-    """Saves something more beside the weights."""
+    """Saves an additional file beside the weights."""
 
     def save_model(self, model, path, distributed):
         super().save_model(model, path, distributed)

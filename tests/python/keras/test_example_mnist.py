@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial's trial does what plain Keras does: fed the same batches in the same order, from the
-same weights, a script without a line of ours ends with the same metrics, to the bit."""
+"""The tutorial's trial does the same as plain Keras: with the same batches in the same order, from the same
+weights, a script without our package ends with the same metrics, to the bit."""
 import csv
 import io
 import os
@@ -10,7 +10,7 @@ import subprocess
 
 import keras
 import numpy as np
-import place
+import offline_case
 import tensorflow as tf
 from determined import _det
 from determined.keras import datasets
@@ -18,7 +18,7 @@ from determined.keras import datasets
 EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/mnist_tf_keras")
 RECORDS, BATCH, BATCHES = 400, 32, 100  # a step: seven epochs and a part of the eighth, with short last batches
 
-# Added to the example, which does not tell which seed it was given.
+# Added to the example, which does not print its seed.
 TELL = """
 
 class MNISTTrial(MNISTTrial):
@@ -30,7 +30,7 @@ class MNISTTrial(MNISTTrial):
 
 
 class InOrder(keras.utils.Sequence):
-    """The batches that libdet's order names, one after the other."""
+    """The batches in libdet's order."""
 
     def __init__(self, x, y, seed):
         super().__init__()
@@ -66,9 +66,9 @@ def plain(seed):
     return trained, model.evaluate(*test, batch_size=BATCH, verbose=0, return_dict=True)
 
 
-class Tutorial(place.Offline):
+class Tutorial(offline_case.Offline):
     def trial(self):
-        """The example as it is, without a master; what it reported last, by group and name."""
+        """Runs the unchanged example offline; returns its last reports, by group and name."""
         shutil.copytree(EXAMPLE, self.path("example"))
         with open(self.path("example", "model_def.py"), "a") as file:
             file.write(TELL.replace('"seed"', repr(self.path("seed"))))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generators that a checkpoint holds are the program's, whatever a thread that makes a batch
-ahead of its time has put in their place for the moment."""
+"""A checkpoint holds the program's generators, even while a thread that makes a batch ahead has replaced them."""
 import random
 import threading
 import unittest
 
 import numpy as np
-from determined.keras import _feed
+from determined.keras import _data_order
 
 
 class Generators(unittest.TestCase):
@@ -17,7 +16,7 @@ class Generators(unittest.TestCase):
         self.seen = []
 
     def make_a_batch(self):
-        with _feed._seeded(7, 3):
+        with _data_order._seeded(7, 3):
             self.inside.set()
             random.random(), np.random.normal()
             self.go.wait(30)
@@ -34,15 +33,15 @@ class Generators(unittest.TestCase):
         actor.join()
 
     def test_what_is_saved_is_what_the_program_left(self):
-        wanted = repr(_feed.generators())
-        self.while_a_batch_is_made(lambda: self.seen.append(repr(_feed.generators())))
+        wanted = repr(_data_order.generators())
+        self.while_a_batch_is_made(lambda: self.seen.append(repr(_data_order.generators())))
         self.assertEqual(self.seen, [wanted])
 
     def test_what_is_restored_stays(self):
-        kept = _feed.generators()
+        kept = _data_order.generators()
         random.random(), np.random.normal()
-        self.while_a_batch_is_made(lambda: _feed.restore_generators(kept))
-        self.assertEqual(repr(_feed.generators()), repr(kept))
+        self.while_a_batch_is_made(lambda: _data_order.restore_generators(kept))
+        self.assertEqual(repr(_data_order.generators()), repr(kept))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three scripts that stand side by side in the guide, each run as it stands there."""
+"""Runs the three parallel scripts of the guide unchanged."""
 import os
 import re
 import types
@@ -8,7 +8,7 @@ import unittest.mock
 import determined as det
 import keras
 import numpy as np
-import place
+import offline_case
 from determined.exec import harness
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/guide/keras.md")
@@ -20,7 +20,7 @@ def blocks():
     return re.findall(r"```python\n(.*?)```", text, re.S)
 
 
-class Guide(place.Offline):
+class Guide(offline_case.Offline):
     def setUp(self):
         super().setUp()
         os.environ["DET_HPARAMS"] = '{"global_batch_size": 32}'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""determined.experimental.keras.init(): a script that is its own experiment, trained here or submitted; and
-the scripts of the guide."""
+"""determined.experimental.keras.init(): a script that submits itself as an experiment, trained here or submitted;
+and the scripts of the guide."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ import keras
 import determined as det
 from determined import _hparams, _launch, core
 from determined.experimental import keras as native
-from place import Offline
+from offline_case import Offline
 
 CONFIG = {
     "searcher": {"name": "single", "metric": "val_loss", "max_steps": 1},
@@ -86,7 +86,7 @@ class Here(Offline):
     def test_it_trains_here_with_chosen_values(self):
         with self.assertLogs("determined.keras", "WARNING") as logs:
             context = self.begin()
-        self.assertIn("hyperparameter 'units' is searched; here it is 4", "\n".join(logs.output))
+        self.assertIn("hyperparameter 'units' is searched; this local run uses 4", "\n".join(logs.output))
         model = self.model(context)
         history = context.fit(*numbers(256), validation_data=numbers(16), epochs=50)
         self.assertEqual(int(model.optimizer.iterations), 100)  # the configuration decides
@@ -147,12 +147,12 @@ class Here(Offline):
         model.compile("sgd", "mse", run_eagerly=True)
         context._is_test = True
         context.fit(*numbers(16), validation_data=numbers(8))
-        with self.assertRaisesRegex(RuntimeError, "called before"):
+        with self.assertRaisesRegex(RuntimeError, "already called"):
             context.fit(*numbers(16))
 
 
 class Guide(Offline):
-    """Every script of keras-trial.md runs as it stands there."""
+    """Runs every script of keras-trial.md unchanged."""
 
     def scripts(self):
         here = os.path.dirname(os.path.abspath(__file__))
@@ -190,7 +190,7 @@ class Guide(Offline):
 
 class Submitted(Offline):
     def submit(self, argv, code=0, **arguments):
-        """What `det` was called with, and the configuration."""
+        """The arguments of `det`, and the configuration."""
         seen = {}
 
         def run(words, **_):
@@ -236,7 +236,7 @@ class Submitted(Offline):
             ([""], {"context_dir": folder}, "needs command"),
             ([""], {"context_dir": folder, "command": "train.py"}, "expected a list of words"),
             ([""], {"context_dir": folder, "config": []}, "expected a dict"),
-            ([""], {"context_dir": folder, "config": {"a": object()}}, "no configuration can"),
+            ([""], {"context_dir": folder, "config": {"a": object()}}, "a configuration cannot hold"),
         ):
             with mock.patch.object(sys, "argv", argv), self.assertRaises(Exception) as caught:
                 native.init(**{"config": CONFIG, **arguments})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that was stopped in the middle of an epoch, and one that was not, end with the same
-bits: weights, optimizer, generators, history, callbacks."""
+"""A training that was stopped in the middle of an epoch and resumed ends with the same bits as an uninterrupted
+one: weights, optimizer, generators, history, callbacks."""
 import unittest
 
 import keras
@@ -13,7 +13,7 @@ import determined as det
 
 class Resume(Training):
     def train(self, kind, stop_after, **fit):
-        """One run; returns the files of the checkpoint it left, and the callback."""
+        """One run; returns the files of its checkpoint, and the callback."""
         made = training.model()
         with det.core.init() as context:
             loop = callback(context, train_metrics_report_period=5)
@@ -59,7 +59,7 @@ prove_all(Resume, KINDS)
 
 class Twins(Training):
     def test_trainings_of_two_trials_are_the_same_files(self):
-        """det resume-proof compares them: nothing in them may say which trial it was."""
+        """det resume-proof compares them: they must not contain the id of the trial."""
         found = []
         for number in range(2):
             self.in_folder(f"trial-{number}")
@@ -93,7 +93,7 @@ class Order(Training):
         self.assertEqual(sum(found, []), list(range(training.ROWS)))
 
     def test_ranks_share_every_batch(self):
-        from determined.keras._feed import Order
+        from determined.keras._data_order import Order
 
         whole = Order(100, 32, True, 5, (0, 1))
         parts = [Order(100, 32, True, 5, (rank, 3)) for rank in range(3)]
@@ -104,7 +104,7 @@ class Order(Training):
             self.assertEqual(sum(shared, []), items.tolist())
 
     def test_a_short_last_batch_that_not_every_rank_could_have_is_left_out(self):
-        from determined.keras._feed import Order
+        from determined.keras._data_order import Order
 
         parts = [Order(33, 32, False, 5, (rank, 2)) for rank in range(2)]
         self.assertEqual([each.batches for each in parts], [1, 1])

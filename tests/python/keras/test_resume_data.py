@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_resume.py proves, of the data that determined.keras has of its own."""
+"""The same proof as test_resume.py, for the data classes of determined.keras."""
 import unittest
 
 import test_resume

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import unittest
 
-from place import Offline
+from offline_case import Offline
 
 MODEL = """
 import os
@@ -115,7 +115,7 @@ class Strategies(Offline):
         return json.loads(self.finish(self.start(MODEL + FROM_TF_CONFIG, **variables))[0])
 
     def alone(self):
-        """What all others are compared with; computed once."""
+        """The result that all others are compared with; computed once."""
         if not ALONE:
             ALONE.update(self.one_process())
         return ALONE
@@ -137,8 +137,7 @@ class Workers(Strategies):
         self.check_close(first, alone, ("weights", "predicted"))
 
     def test_both_repairs_are_needed_and_there_is_something_to_repair(self):
-        """Fails when Keras has changed: when it needs a repair no more, or when what is repaired
-        is elsewhere by now."""
+        """Fails when Keras has changed: when it no longer needs a repair, or when the repaired function has moved."""
         from determined.keras import _strategy
 
         self.assertEqual(_strategy.repair(), [])
@@ -195,7 +194,7 @@ class Replicas(Strategies):
         )
         out, err = process.communicate()
         self.assertEqual(out, "1\n")
-        self.assertIn("this task has 2 slots, but TensorFlow was in use before 'import determined'", err)
+        self.assertIn("this task has 2 slots, but TensorFlow was used before 'import determined'", err)
 
     def test_without_slots_nothing_is_changed(self):
         process = self.start(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Trainer API in this process, without a platform, and on two ranks of this machine.
-With a platform: tests/e2e/3017-keras-trainer.sh."""
+"""The Trainer API in this process, offline, and on two ranks of this machine. With a platform:
+tests/e2e/3017-keras-trainer.sh."""
 import contextlib
 import io
 import json
@@ -24,8 +24,8 @@ except ModuleNotFoundError as missing:
 
 import determined as det
 from determined import _launch, errors
-from determined.keras import _slots, _trainer
-from place import Offline
+from determined.keras import _data_shards, _trainer
+from offline_case import Offline
 
 X = np.random.default_rng(0).random((50, 4)).astype("float32")
 Y = X.sum(1, keepdims=True)
@@ -80,7 +80,7 @@ class Trainer(Offline):
         os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(config)
 
     def fit(self, model=None, **arguments):
-        """Trains in a context of its own; the model and its history."""
+        """Trains in its own context; returns the model and its history."""
         arguments = {"x": X, "y": Y, "batch_size": 8, "epochs": 2, "verbose": 0, **arguments}
         with det.keras.init() as context:
             model = small_model() if model is None else model
@@ -281,7 +281,7 @@ class Guide(Trainer):
 
 
 class Profiler(Trainer):
-    """What is on is asked at the beginning of every batch."""
+    """Whether the profiler is on is asked at the beginning of every batch."""
 
     def profiled(self, callback, config=None, epochs=2):
         self.configure({"profiling": config or {}})
@@ -355,7 +355,7 @@ class BadInput(Trainer):
         self.refused(ValueError, "empty", x=dataset().take(0), y=None)
 
     def test_a_second_fit_is_a_mistake(self):
-        with self.assertRaisesRegex(RuntimeError, "fit.. was called already"):
+        with self.assertRaisesRegex(RuntimeError, "fit.. was already called"):
             with det.keras.init() as context:
                 model = small_model()
                 context.fit(model, x=X, y=Y, verbose=0)
@@ -373,7 +373,7 @@ class BadInput(Trainer):
 
 
 class Alike:
-    """Ranks as they look to what shares data."""
+    """Ranks, as the functions that share data see them."""
 
     def __init__(self, rank, size):
         self.rank, self.size = rank, size
@@ -384,7 +384,7 @@ class Alike:
 
 class Sharing(unittest.TestCase):
     def parts(self, data, size=2):
-        return [_slots.wrap_dataset(data, Alike(rank, size)) for rank in range(size)]
+        return [_data_shards.wrap_dataset(data, Alike(rank, size)) for rank in range(size)]
 
     def numbers(self, data):
         return [np.ravel(each).tolist() for each in data.as_numpy_iterator()]
@@ -394,9 +394,9 @@ class Sharing(unittest.TestCase):
         one, two = self.parts(data)
         self.assertEqual(self.numbers(one), [[0, 1], [4, 5], [8, 9]])
         self.assertEqual(self.numbers(two), [[2, 3], [6, 7]])
-        self.assertIs(_slots.wrap_dataset(one, Alike(0, 2)), one)
+        self.assertIs(_data_shards.wrap_dataset(one, Alike(0, 2)), one)
         later = one.map(lambda x: x + 1).prefetch(1)
-        self.assertIs(_slots.wrap_dataset(later, Alike(0, 2)), later)
+        self.assertIs(_data_shards.wrap_dataset(later, Alike(0, 2)), later)
 
     def test_fewer_batches_than_ranks_are_split(self):
         one, two = self.parts(tf.data.Dataset.range(5).batch(5))
@@ -409,11 +409,11 @@ class Sharing(unittest.TestCase):
         for data in (tf.data.Dataset.range(5), tf.data.Dataset.range(9).filter(lambda x: x < 5)):
             dist = Alike(0, 2)
             dist.values = [3, 2]
-            part = _slots.training_part(data, None, dist)
+            part = _data_shards.training_part(data, None, dist)
             self.assertEqual(len(self.numbers(part)), 2)
         dist.values = [1, 0]
         with self.assertRaisesRegex(ValueError, "no batch for some of the 2 slots"):
-            _slots.training_part(data, None, dist)
+            _data_shards.training_part(data, None, dist)
 
     def test_a_validation_leaves_nothing_out(self):
         for data, read in (
@@ -424,23 +424,23 @@ class Sharing(unittest.TestCase):
         ):
             if hasattr(data, "__next__"):
                 parts = [list(range(5))[rank::2] for rank in range(2)]
-                mine = [list(_slots.validation_part(iter(range(5)), Alike(rank, 2))) for rank in range(2)]
+                mine = [list(_data_shards.validation_part(iter(range(5)), Alike(rank, 2))) for rank in range(2)]
                 self.assertEqual(mine, parts)
                 continue
-            parts = [read(_slots.validation_part(data, Alike(rank, 2))) for rank in range(2)]
+            parts = [read(_data_shards.validation_part(data, Alike(rank, 2))) for rank in range(2)]
             whole = read(data)
             self.assertEqual(sorted(parts[0] + parts[1]), sorted(whole))
             self.assertEqual(len(parts[0]) + len(parts[1]), len(whole))
         with self.assertRaisesRegex(ValueError, "fewer than the 2 slots"):
-            _slots.validation_part(np.arange(1), Alike(0, 2))
+            _data_shards.validation_part(np.arange(1), Alike(0, 2))
 
     def test_generators_end_for_all_ranks_at_the_same_step(self):
-        parts = [list(_slots.training_part(iter(range(5)), None, Alike(rank, 2))) for rank in range(2)]
+        parts = [list(_data_shards.training_part(iter(range(5)), None, Alike(rank, 2))) for rank in range(2)]
         self.assertEqual(parts, [[0, 2], [1, 3]])
 
     def test_strange_data_cannot_be_shared(self):
         with self.assertRaisesRegex(TypeError, "of type str cannot be shared"):
-            _slots.training_part("data", None, Alike(0, 2))
+            _data_shards.training_part("data", None, Alike(0, 2))
 
 
 RANKS = """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFKerasTrial, without a platform: what it takes, what it reports, and what it says when something is
-wrong.  That it goes on where it was: test_trial_resume.py."""
+"""TFKerasTrial, offline: its data, its reports, and its errors. Resuming: test_trial_resume.py."""
 import csv
 import importlib.util
 import io
@@ -29,7 +28,7 @@ from determined.keras import (
     TFKerasTrialContext,
     callbacks,
 )
-from place import Offline
+from offline_case import Offline
 
 
 def numbers(count, seed=0):
@@ -39,13 +38,13 @@ def numbers(count, seed=0):
 
 
 class Trial(TFKerasTrial):
-    """Learns that, from arrays; what the tests vary are its attributes."""
+    """Learns that, from arrays; the tests vary its attributes."""
 
     training = staticmethod(lambda self: numbers(64))
     validation = staticmethod(lambda self: numbers(8, 1))
     callbacks = staticmethod(lambda: [])
     dropout = 0.0
-    run_eagerly = True  # a few batches are sooner trained than compiled
+    run_eagerly = True  # training a few batches is faster than compiling
 
     def __init__(self, context: det.keras.TFKerasTrialContext):
         self.context = context
@@ -86,7 +85,7 @@ class Place(Offline):
 
     def train(self, trial=None, batches=8, hparams=None, run="run", stop_after=None, **config):
         """As the harness does it; returns the context."""
-        keras.backend.clear_session()  # so that layers have the names of a new process
+        keras.backend.clear_session()  # gives layers the names they have in a new process
         kind = type("Given", (Trial,), trial or {}) if not isinstance(trial, type) else trial
         os.environ["DET_OFFLINE_DIR"] = self.path(run)
         os.environ["DET_HPARAMS"] = json.dumps({"global_batch_size": 8} if hparams is None else hparams)
@@ -122,7 +121,7 @@ class Place(Offline):
         ]
 
     def value(self, name, run="run"):
-        """The last one that was reported."""
+        """The last reported value."""
         return [value for _, each, value in self.metrics(run=run) if each == name][-1]
 
     def when(self, name, run="run"):
@@ -138,7 +137,7 @@ class Place(Offline):
         return found
 
     def bytes_of(self, folder):
-        """Everything of a checkpoint but what names it."""
+        """All files of a checkpoint except those that identify it."""
         found = {}
         for name in sorted(set(os.listdir(folder)) - {"manifest.det.json", "metadata.json"}):
             with open(os.path.join(folder, name), "rb") as file:
@@ -325,7 +324,7 @@ class Data(Place):
 
 
 class Still(Trial):
-    """Learns nothing: every validation is as the one before."""
+    """Learns nothing: every validation is like the one before."""
 
     def compile(self, model):
         model.compile(
@@ -345,7 +344,7 @@ class Callbacks(Place):
         self.train(kind, batches=40, min_validation_period={"batches": 3})
         self.assertEqual(self.when("val_loss"), [3, 6, 9])
         self.assertIn(9, self.checkpoints())
-        self.train(kind, batches=40, min_validation_period={"batches": 3})  # it had enough
+        self.train(kind, batches=40, min_validation_period={"batches": 3})  # it has stopped
         self.assertEqual(self.when("val_loss"), [3, 6, 9])
 
     def test_the_learning_rate_falls_after_validations(self):
@@ -405,7 +404,7 @@ class Callbacks(Place):
         self.assertIn("the attribute 'tensors' of the callback Keeps is not in checkpoints", seen.output[0])
 
     def test_keras_callbacks_must_be_some(self):
-        self.refused("keras_callbacks() gave a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})
+        self.refused("keras_callbacks() returned a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})
 
 
 # ---- the context
@@ -459,7 +458,7 @@ class Context(Place):
             def session_config(self):
                 return tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1)
 
-        with self.assertLogs("determined.keras", logging.WARNING) as logs:  # TensorFlow runs already here
+        with self.assertLogs("determined.keras", logging.WARNING) as logs:  # TensorFlow is already running here
             self.train(Session, batches=1)
         self.assertIn("comes too late", logs.output[0])
 
@@ -498,15 +497,15 @@ class Wrong(Place):
             __getitem__ = lambda self, index: (x, y)
 
         self.data("tf.data.Dataset that is not wrapped", bare)
-        self.data("gave a list; expected a tuple (x, y)", lambda self: [x, y], TypeError)
+        self.data("returned a list; expected a tuple (x, y)", lambda self: [x, y], TypeError)
         self.data("derived from keras.utils.Sequence", lambda self: Looks(), TypeError)
-        self.data("gave a NoneType", lambda self: None, TypeError)
+        self.data("returned a NoneType", lambda self: None, TypeError)
         self.data("this tuple has 4 parts", lambda self: (x, y, y, y), TypeError)
         self.data("x has 64, y has 63", lambda self: (x, y[1:]))
         self.data("sample_weights has 3", lambda self: (x, y, y[:3]))
         self.data("samples of 3 as x, but the model's input", lambda self: (x[:, :3], y))
         self.data("samples of 3 as x, but the model's input", lambda self: InMemorySequence(x[:, :3], y, 8))
-        self.data("gave 2 arrays as x, but the model has 1 inputs", lambda self: ([x, x], y))
+        self.data("returned 2 arrays as x, but the model has 1 inputs", lambda self: ([x, x], y))
         self.data("there is not one sample", lambda self: (x[:0], y[:0]))
         self.data("there is not one batch", lambda self: dataset(self).take(0))
         self.data("y of build_training_data_loader() is of type str", lambda self: (x, "y"), TypeError)
@@ -514,7 +513,7 @@ class Wrong(Place):
     def test_configurations(self):
         self.refused("no hyperparameter 'global_batch_size', which a TFKerasTrial needs", hparams={"a": 1})
         self.refused("global_batch_size is 0", hparams={"global_batch_size": 0}, run="zero")
-        self.refused("'f1' is not among what validation gives: val_accuracy, val_loss", run="metric",
+        self.refused("'f1' is not among the validation metrics: val_accuracy, val_loss", run="metric",
                      batches=2, searcher={"metric": "f1"})
 
     def test_a_checkpoint_of_another_model(self):
@@ -525,7 +524,7 @@ class Wrong(Place):
             self.compile(model)
             return model
 
-        self.refused("the checkpoint is of another model", trial=self.model(wider), batches=16)
+        self.refused("the checkpoint belongs to another model", trial=self.model(wider), batches=16)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TFKerasTrial that had to stop goes on where it was, to the bit, with its callbacks."""
+"""A TFKerasTrial that had to stop resumes where it was, to the bit, with its callbacks."""
 import os
 import unittest
 from unittest import mock
@@ -11,7 +11,7 @@ from test_trial import dataset, numbers
 
 
 class Counts(callbacks.Callback):
-    """Remembers what it was told."""
+    """Remembers its calls."""
 
     told = []
 
@@ -96,7 +96,7 @@ class Resume(test_trial.Place):
         self.compare(lambda self: dataset(self).shuffle(8, seed=3))
 
     def test_metrics_that_begin_anew_inside_of_the_step_are_those_that_begin_anew_before_it(self):
-        """At the end of data whose length nobody knows, around validations and checkpoints, and resumed."""
+        """At the end of data of unknown length, around validations and checkpoints, and resumed."""
         unknown = lambda self: dataset(self).filter(lambda x, y: True)
         trial = {"training": staticmethod(unknown), "run_eagerly": False, "dropout": 0.3}
         steps = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training for tests: data of every kind, and a callback that stops it when it likes."""
+"""A small training for tests: data of every kind, and a callback that stops it."""
 import json
 import os
 import types
@@ -7,7 +7,7 @@ import types
 import keras
 import numpy as np
 import tensorflow as tf
-from place import Offline
+from offline_case import Offline
 
 import determined as det
 
@@ -19,7 +19,7 @@ WEIGHTS = _random.rand(ROWS).astype("float32")
 
 
 class Sequence(keras.utils.PyDataset):
-    """Draws: what it gives depends on NumPy's generator."""
+    """Its data depends on NumPy's generator."""
 
     def __len__(self):
         return -(-ROWS // BATCH)
@@ -35,7 +35,7 @@ def dataset():
 
 
 class Place:
-    """As much of a trial's context as a cached dataset asks for."""
+    """The part of a trial's context that a cached dataset uses."""
 
     def __init__(self, rank=0, size=1, hparams=None, config=None):
         self.distributed = types.SimpleNamespace(rank=rank, size=size)
@@ -61,7 +61,7 @@ KINDS = {
     "tf.data, repeated": lambda: {"x": dataset().repeat(), "steps_per_epoch": 9},
 }
 
-# what determined.keras has of its own
+# data classes of determined.keras
 OUR_KINDS = {
     "sequence in memory": lambda: {"x": det.keras.InMemorySequence(X, Y, BATCH, WEIGHTS)},
     "cached": lambda: {"x": cached().batch(BATCH)},
@@ -101,13 +101,13 @@ class StopAfter(keras.callbacks.Callback):
 
 
 class Training(Offline):
-    """Each training has a folder of its own."""
+    """Each training has its own folder."""
 
     def in_folder(self, name):
         os.environ["DET_OFFLINE_DIR"] = self.path(name)
 
     def files(self):
-        """The files of the latest checkpoint, without what names it."""
+        """The files of the latest checkpoint, except those that identify it."""
         run = os.environ["DET_OFFLINE_DIR"]
         with open(os.path.join(run, "latest.json")) as file:
             folder = os.path.join(run, "checkpoints", json.load(file)["uuid"])

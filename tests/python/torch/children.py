@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings in processes of their own, that share one import: each is a fork of the test, which
-itself never trains.  A child may be killed in the middle, as real ones are."""
+"""Trainings in child processes that share one import: each is a fork of the test, which itself never trains. A
+child may be killed at any time, as in reality."""
 import json
 import os
 import select
@@ -15,7 +15,7 @@ import torch._dynamo  # noqa: F401 - what the first optimizer of a process impor
 KILLED = -signal.SIGKILL
 
 if os.access("/dev/shm", os.W_OK):
-    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and here nobody waits for a disk
+    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and tests need not wait for a disk
 
 
 def kill_me():
@@ -39,7 +39,7 @@ def _start(function, arguments, environment):
     code = 1
     try:
         os.close(reader)
-        signal.alarm(100)  # whoever waits for somebody who has gone
+        signal.alarm(100)  # a rank that waits for one that has gone
         os.environ.update({name: str(value) for name, value in environment.items()})
         log = os.open(os.path.join(os.environ["HOME"], f"child-{os.getpid()}.log"), os.O_CREAT | os.O_WRONLY)
         os.dup2(log, 1)
@@ -59,8 +59,8 @@ def _start(function, arguments, environment):
 
 
 def _said(pid, reader):
-    """What a child writes until it ends.  Its data loader's workers have the pipe, too, and outlive one that is
-    killed by some seconds: nobody waits for those."""
+    """The output of a child until it ends. Its data loader's workers have the pipe, too, and outlive a killed
+    child by some seconds: they are not waited for."""
     child = os.pidfd_open(pid)
     waiting = select.poll()
     for each in (reader, child):
@@ -93,7 +93,7 @@ def run(function, *arguments, **environment):
 
 
 def run_ranks(size, function, *arguments, **environment):
-    """The same of several, the ranks of one training on one machine."""
+    """The same for several children, the ranks of one training on one machine."""
     port = free_port()
     started = [
         _start(

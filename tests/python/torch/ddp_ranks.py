@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_ddp.py trains, in children of its own: on two ranks, and alone for comparison."""
+"""The trainings of test_ddp.py, in its child processes: on two ranks, and alone for comparison."""
 import os
 
 import children
@@ -75,7 +75,7 @@ class Trial(pytorch.PyTorchTrial):
 
 
 def train(aggregation, batches, amp=False, half=False):
-    """Each with a folder of its own: where there is a checkpoint, a training goes on from it."""
+    """Each has its own folder: a training resumes from the checkpoint in it."""
     hparams = {"amp": amp, "half": half}
     name = f"run-{os.environ.get('WORLD_SIZE', 1)}-{aggregation}-{amp}-{half}"
     os.environ["DET_OFFLINE_DIR"] = os.path.join(os.environ["HOME"], name)
@@ -92,7 +92,7 @@ def train(aggregation, batches, amp=False, half=False):
 
 
 def parts(ranks):
-    """The pieces by themselves; what they give, by name."""
+    """The parts by themselves; returns their results by name."""
     found = {"device": str(ranks.device), "is_distributed": ranks.is_distributed}
     rank = ranks.rank
     own = DistributedDataParallel(nn.Linear(2, 2), find_unused_parameters=True)
@@ -103,7 +103,7 @@ def parts(ranks):
     normed = ranks.wrap(nn.BatchNorm1d(2))
     normed(torch.full((4, 2), float(rank)) + torch.randn(4, 2))
     with ranks.evaluating():
-        for _ in range(rank):  # ranks need not have as many batches
+        for _ in range(rank):  # ranks need not have the same number of batches
             normed.eval()(torch.zeros(1, 2))
         found["buffers"] = normed.running_mean.tolist()
     found["again"] = normed.forward_sync_buffers
@@ -149,7 +149,8 @@ def alone():
 
 
 def lose(how):
-    """Rank 1 fails in the middle; rank 0 waits for its gradients.  What rank 0 is told, and whether it stood back."""
+    """Rank 1 fails in the middle; rank 0 waits for its gradients. Returns the error of rank 0, and whether it
+    waited for the launcher."""
     _ddp.STAND_BACK_S = 0.2
     with core.init(distributed=_launch.distributed()) as context:
         ranks = _ddp.join(context.distributed)

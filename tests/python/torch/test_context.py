@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trial's context does with models, optimizers and their like, and what it says to those who misuse it."""
+"""What a trial's context does with models, optimizers and schedulers, and its errors on misuse."""
 import collections
 import os
 import sys
@@ -56,7 +56,7 @@ class Wrapping(Training):
         stranger = torch.optim.SGD(model.parameters(), lr=0.1)
         with self.assertRaisesRegex(ValueError, "optimizer of the StepLR is not wrapped"):
             context.wrap_lr_scheduler(torch.optim.lr_scheduler.StepLR(stranger, 1), MODES.STEP_EVERY_BATCH)
-        with self.assertRaisesRegex(NotImplementedError, "torch.amp has taken the place of Apex"):
+        with self.assertRaisesRegex(NotImplementedError, "torch.amp has replaced Apex"):
             context.configure_apex_amp([model], [optimizer])
         with self.assertRaisesRegex(RuntimeError, "choose one of them"):
             context.experimental.use_amp()
@@ -70,14 +70,14 @@ class Wrapping(Training):
         with self.assertRaisesRegex(RuntimeError, r"step_optimizer\(\) was called outside of train_batch\(\)"):
             context.step_optimizer(optimizer)
         for name in ("is_epoch_start", "is_epoch_end", "current_train_epoch", "current_train_batch"):
-            with self.assertRaisesRegex(RuntimeError, f"{name}.. has no answer before training"):
+            with self.assertRaisesRegex(RuntimeError, f"{name}.. is unknown before training"):
                 getattr(context, name)()
 
         class Late(Trial):
             def train_batch(self, batch, epoch_idx, batch_idx):
                 self.context.wrap_model(nn.Linear(1, 1))
 
-        with self.assertRaisesRegex(RuntimeError, r"wrap_model\(\) was called while training is under way"):
+        with self.assertRaisesRegex(RuntimeError, r"wrap_model\(\) was called during training"):
             self.fit(Late)
 
     def test_hyperparameters_and_configuration(self):
@@ -126,7 +126,7 @@ class Devices(Training):
         self.assertTrue(torch.equal(moved["a"][1][1].one, tensor))
 
     def test_a_task_with_gpus_is_not_trained_without(self):
-        with self.assertRaisesRegex(RuntimeError, "this task has 2 GPUs, and PyTorch .* can use none: install a build with CUDA"):
+        with self.assertRaisesRegex(RuntimeError, "this task has 2 GPUs, but PyTorch .* can use none: install a build with CUDA"):
             with mock.patch.object(torch.cuda, "is_available", lambda: False):
                 _trial_context._check_gpus(2)
 
@@ -138,7 +138,7 @@ class Devices(Training):
                     "1.25 GiB is free. Process 7 has 77 GiB memory in use."
                 )
 
-        wanted = "full: 20.00 GiB was asked for, 1.25 GiB of 79.11 GiB was free; take smaller batches .now 8."
+        wanted = "full: 20.00 GiB was requested, 1.25 GiB of 79.11 GiB was free; use smaller batches .now 8."
         with self.assertRaisesRegex(torch.OutOfMemoryError, wanted) as caught:
             self.fit(Full)
         self.assertIn("Process 7", str(caught.exception.__cause__))  # the user's own traceback comes first
@@ -314,7 +314,7 @@ class Steps(Training):
 
     def test_a_scale_is_learned_from_steps_and_from_nothing_else(self):
         class Seldom(Trial):
-            """With use_amp(), and a scaler that works where there is no GPU; it steps every other batch by itself."""
+            """With use_amp(), and a scaler that works without a GPU; it steps every other batch by itself."""
 
             def __init__(self, context):
                 super().__init__(context)
@@ -387,7 +387,7 @@ class Board(Training):
 
 class Metrics(unittest.TestCase):
     def test_what_waits_on_a_gpu_is_read_when_it_is_wanted(self):
-        """Tensors of the processor stand in for those of a GPU."""
+        """Tensors on the processor stand in for those on a GPU."""
 
         class Trainer:
             def __init__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""det.pytorch.DataLoader: as PyTorch's own where nobody drives it; sharded and begun anywhere by a feed."""
+"""det.pytorch.DataLoader: like PyTorch's own in manual iteration; sharded and seekable in a feed."""
 import collections
 import json
 import random
@@ -34,7 +34,7 @@ class Records(data.Dataset):
 
 
 class Drawing(Records):
-    """What it draws, it draws from every generator."""
+    """Draws from every generator."""
 
     def __getitem__(self, index):
         return index, random.random(), np.random.rand(), torch.rand(2)
@@ -116,7 +116,7 @@ class AsPyTorch(unittest.TestCase):
         for kind in (torch.float32, torch.float64, torch.bfloat16, torch.int16):
             self.same(TensorDataset(long.to(kind), NUMBERS[:60]), 7, True)
         self.same(long.numpy(), 7, True)
-        self.same(long.numpy()[::2], 7, True)  # which does not lie in one piece
+        self.same(long.numpy()[::2], 7, True)  # not contiguous
         self.same(TensorDataset(long), 2, sampler=[0, -1, 59, -60, 3])
         for wrong in (60, -61):
             with self.assertRaisesRegex(IndexError, f"there is no row {wrong}: the array has 60"):
@@ -134,7 +134,7 @@ class AsPyTorch(unittest.TestCase):
                 _det.gather(source, row_bytes, chosen, room)
         with self.assertRaises(IndexError):
             _det.gather(source, 12, np.array([0, 4, 0]), to)
-        for wrong in (source[:, ::2], bytes(36)):  # not in one piece, not to be written to
+        for wrong in (source[:, ::2], bytes(36)):  # not contiguous, read-only
             with self.assertRaises((TypeError, BufferError, ValueError)):
                 _det.gather(source, 12, indices, wrong)
 
@@ -213,7 +213,7 @@ class Driven(unittest.TestCase):
                     self.assertEqual(driven.where(), (epoch, position))
                     self.assertEqual(numbers(driven), epochs[epoch][position:])
                     self.assertEqual(driven.where(), (epoch + 1, 0))
-                driven.go_to(0, driven.batches)  # behind the last is the first of the next
+                driven.go_to(0, driven.batches)  # after the last batch comes the first of the next epoch
                 self.assertEqual(numbers(driven), epochs[1])
 
     def test_what_was_left_is_gone_on_with(self):
@@ -393,7 +393,7 @@ class OwnOrder(data.Sampler):
 
 
 class Stateful(OwnOrder):
-    """Begins where it was, and says where that is."""
+    """Continues where it was, and saves its position."""
 
     def __init__(self):
         self.begin = 0
@@ -484,7 +484,7 @@ class Samplers(unittest.TestCase):
         driven = feed(pytorch.DataLoader(TENSORS, batch_sampler=Growing()))
         with self.assertLogs("determined.pytorch", "WARNING") as said:
             self.assertEqual([sum(numbers(driven), []) for _ in range(3)], [[0, 1, 2], [10, 11, 12], [20, 21, 20]])
-        self.assertIn("the sampler Growing gives 5 batches in epoch 1, and gave 3 before", said.output[0])
+        self.assertIn("the sampler Growing returns 5 batches in epoch 1, but returned 3 before", said.output[0])
         self.assertEqual(len(said.output), 1)
 
 
@@ -535,11 +535,11 @@ class BadInput(unittest.TestCase):
     def test_no_data(self):
         empty = TensorDataset(ROWS[:0])
         self.assertEqual(list(pytorch.DataLoader(empty, 10)), [])
-        self.refused(ValueError, "the training data is empty: there is no record", feed, pytorch.DataLoader(empty, 10))
+        self.refused(ValueError, "the training data is empty", feed, pytorch.DataLoader(empty, 10))
         self.refused(ValueError, "the validation data is empty", feed, pytorch.DataLoader([], 10), training=False)
         self.refused(ValueError, "the data set is empty", pytorch.DataLoader, empty, 10, shuffle=True)
         none = pytorch.DataLoader(TENSORS, 10, sampler=[])
-        self.refused(ValueError, "or what the sampler chose of them, cannot be shared by 1", feed, none)
+        self.refused(ValueError, "or those that the sampler chose, cannot be shared by 1", feed, none)
 
     def test_too_little_data(self):
         self.refused(ValueError, "103 records are not enough for a batch of 60 on each of 2 processes, and drop_last=True", feed,
@@ -548,19 +548,19 @@ class BadInput(unittest.TestCase):
         self.refused(ValueError, "fewer batches than the 2 processes", feed, pytorch.DataLoader(TENSORS, batch_sampler=[[1]]), 0, 2)
 
     def test_arguments_that_contradict_each_other(self):
-        self.refused(ValueError, "batch_size, shuffle, sampler and drop_last are not given beside it", pytorch.DataLoader,
+        self.refused(ValueError, "do not give batch_size, shuffle, sampler or drop_last with it", pytorch.DataLoader,
                      TENSORS, 10, batch_sampler=[[1]])
-        self.refused(ValueError, "shuffle=True is not given beside it", pytorch.DataLoader, TENSORS, sampler=[1], shuffle=True)
+        self.refused(ValueError, "do not give shuffle=True with it", pytorch.DataLoader, TENSORS, sampler=[1], shuffle=True)
         for size in (0, -1, 1.5, True, "10"):
             self.refused(ValueError, "batch_size is .*; expected a whole number above 0", pytorch.DataLoader, TENSORS, size)
 
     def test_samplers_that_cannot_be_driven(self):
         once = pytorch.DataLoader(TENSORS, 10, sampler=Unsteady())
-        self.refused(ValueError, "the sampler Unsteady gives another order when it is asked for the same epoch again.*set_epoch",
+        self.refused(ValueError, "the sampler Unsteady returns another order when it is asked for the same epoch again.*set_epoch",
                      feed, once)
         self.assertEqual(feed(pytorch.DataLoader(TENSORS, 10, sampler=Unsteady()), checks=False).batches, 2)
         parted = data.DistributedSampler(TENSORS, num_replicas=2, rank=0)
-        self.refused(ValueError, "DistributedSampler, but batches are shared among the ranks already", feed,
+        self.refused(ValueError, "DistributedSampler, but batches are already shared among the ranks", feed,
                      pytorch.DataLoader(TENSORS, 10, sampler=parted), 0, 2)
 
         class Endless(data.Sampler):
@@ -568,7 +568,7 @@ class BadInput(unittest.TestCase):
                 while True:
                     yield 1
 
-        self.refused(ValueError, "the sampler Endless gave more than 101030 batches and does not end", feed,
+        self.refused(ValueError, "the sampler Endless returned more than 101030 batches and does not end", feed,
                      pytorch.DataLoader(TENSORS, 1, sampler=Endless()))
 
     def test_batches_of_uneven_structure(self):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes of det.pytorch.DataLoader: what they draw, how they die."""
+"""Worker processes of det.pytorch.DataLoader: their random numbers, and how they die."""
 import os
 import pickle
 import random
 import signal
+import threading
 import time
 import unittest
 
@@ -26,7 +27,7 @@ class Drawing(data.Dataset):
 
 
 class Failing(Drawing):
-    """Record 20 does what it was told."""
+    """Record 20 calls the given function."""
 
     def __init__(self, how):
         self.how = how
@@ -69,7 +70,7 @@ class Randomness(unittest.TestCase):
         begun = driven.epoch()
         for _ in range(3):
             next(begun)
-        self.assertEqual(rest(driven), expected[0][3:])  # what was ahead is made again
+        self.assertEqual(rest(driven), expected[0][3:])  # batches that were made ahead are made again
         driven.go_to(1, 7)
         self.assertEqual(rest(driven), expected[1][7:])
         driven.close()
@@ -87,7 +88,6 @@ class Randomness(unittest.TestCase):
     def test_workers_know_who_they_are(self):
         driven = feed(1, worker_init_fn=same_for_each, prefetch_factor=3)
         self.assertEqual(len(rest(driven)), 9)
-
 
     def test_what_workers_get_can_be_sent_to_a_process_that_was_not_forked(self):
         driven = feed(1, worker_init_fn=same_for_each, multiprocessing_context="spawn")
@@ -114,10 +114,19 @@ class Ahead(unittest.TestCase):
         self.assertRaises(ZeroDivisionError, next, batches)
         self.assertEqual(list(batches), [])
 
-    def test_it_ends_when_nobody_wants_more(self):
-        batches = _data_workers.ahead(lambda item: item, iter(range(10**9)), 2)
-        next(batches)
+    def test_the_thread_ends_when_nobody_wants_more(self):
+        before = set(threading.enumerate())
+        made = []
+        batches = _data_workers.ahead(lambda item: made.append(item) or item, iter(range(10**9)), 2)
+        self.assertEqual(next(batches), 0)
+        threads = set(threading.enumerate()) - before
+        self.assertEqual([thread.name for thread in threads], ["det-data"])
+
         batches.close()
+
+        self.assertFalse(threads.pop().is_alive())
+        self.assertLessEqual(len(made), 3)  # the batch that was taken, and at most two ahead of it
+        self.assertRaises(StopIteration, next, batches)
 
 
 class BadInput(unittest.TestCase):
@@ -131,15 +140,15 @@ class BadInput(unittest.TestCase):
         os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
         with self.assertRaisesRegex(
             RuntimeError,
-            rf"worker [01] of 2 of the data loader \(process {worker.pid}\) was ended by signal 9 \(Killed\); perhaps the memory "
-            "was not enough.*num_workers=0",
+            rf"worker [01] of 2 of the data loader \(process {worker.pid}\) was killed by signal 9 \(Killed\); perhaps the memory "
+            "is too small.*num_workers=0",
         ):
             list(begun)
         driven.close()
 
     def test_a_worker_that_ends_itself(self):
         driven = feed(1, Failing(lambda: os._exit(3)))
-        with self.assertRaisesRegex(RuntimeError, r"worker 0 of 1 .* ended by itself with exit code 3; it may have said why"):
+        with self.assertRaisesRegex(RuntimeError, r"worker 0 of 1 .* ended with exit code 3; its output may say why"):
             rest(driven)
 
     def test_a_worker_that_takes_too_long(self):

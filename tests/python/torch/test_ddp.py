@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks without a master: weights are equal, and those of one process that takes the same batches; metrics are
-exact; who has lost a rank says so.  Started by `det launch torch_distributed`, in a task:
+exact; a rank that lost another one says so. Started by `det launch torch_distributed`, in a task:
 tests/e2e/3024-pytorch-two-slots.sh."""
 import math
 import unittest
@@ -9,7 +9,7 @@ from unittest import mock
 import children
 import ddp_ranks
 import torch
-from place import Offline
+from offline_case import Offline
 
 from determined.pytorch import _ddp
 
@@ -41,7 +41,8 @@ class Ranks(Offline):
         for name, wanted in alone.items():
             self.near(found[name]["weights"], wanted["weights"], 1e-6)
             self.assertAlmostEqual(found[name]["metrics"]["error"], wanted["metrics"]["error"], delta=1e-6)
-            # What does not depend on rounding is the same to the last bit, with 3, 3, 3 and 1 records in batches.
+            # Values that do not depend on rounding are the same to the last bit, with 3, 3, 3 and 1 records
+            # in batches.
             for metric in ("target", "spread", "parts", "largest"):
                 self.assertEqual(found[name]["metrics"][metric], wanted["metrics"][metric], metric)
         y = ddp_ranks.data(ddp_ranks.HELD, 2).tensors[1]
@@ -49,7 +50,7 @@ class Ranks(Offline):
         self.assertEqual(alone["plain"]["metrics"]["spread"], float(y.max() - y.min()))
         self.assertEqual(alone["plain"]["metrics"]["largest"], float(y.max()))
         self.assertAlmostEqual(alone["plain"]["metrics"]["target"], float(y.double().mean()), delta=1e-15)
-        # Less precise, and not the same: they have happened.
+        # Less precise, and different: so the conversions did happen.
         for name in ("half", "amp"):
             self.near(found[name]["weights"], alone["plain"]["weights"], 0.05)
             self.assertNotEqual(found[name]["weights"], found["plain"]["weights"])
@@ -113,7 +114,7 @@ class Alone(Offline):
         distributed = mock.Mock(rank=0, size=2, cross_size=1)
         distributed.broadcast.side_effect = lambda value: value
         with self.assertRaisesRegex(
-            RuntimeError, "rank 0 could not meet the other 1 processes of this training on this machine within 0.2 seconds"
+            RuntimeError, "rank 0 could not reach the other 1 processes of this training on this machine within 0.2 seconds"
         ):
             _ddp._open(distributed, "gloo", 0.2)
         self.assertFalse(torch.distributed.is_initialized())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example does what plain PyTorch does: a loop without a line of ours, fed the same batches in the same order, ends
-with the same weights and the same metrics, to the bit.  And the scripts of the guide run as they stand there."""
+"""The example does the same as plain PyTorch: a loop without our package, with the same batches in the same order,
+ends with the same weights and the same metrics, to the bit. And the scripts of the guide run unchanged."""
 import csv
 import io
 import json
@@ -14,7 +14,7 @@ import unittest
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and any number of processes
 
 import numpy as np
-import place
+import offline_case
 import torch
 from determined import _det, pytorch
 from torch import nn
@@ -59,7 +59,7 @@ def evaluate(model, x, y):
     return math.fsum(losses) / len(x), math.fsum(right) / len(x)
 
 
-class Example(place.Offline):
+class Example(offline_case.Offline):
     def setUp(self):
         super().setUp()
         sys.path.insert(0, EXAMPLE)
@@ -110,7 +110,7 @@ class Example(place.Offline):
         self.assertEqual(x.flatten()[1].item(), torch.tensor(1 / 255).item())
 
 
-class Guide(place.Offline):
+class Guide(offline_case.Offline):
     def setUp(self):
         super().setUp()
         os.environ["DET_HPARAMS"] = json.dumps({"global_batch_size": 32, "learning_rate": 0.01})
@@ -125,7 +125,7 @@ class Guide(place.Offline):
             return re.findall(r"```python\n(.*?)```", file.read(), re.S)
 
     def run_block(self, block):
-        """In a run of its own."""
+        """In its own run."""
         self.runs = getattr(self, "runs", 0) + 1
         os.environ["DET_OFFLINE_DIR"] = self.path(f"run {self.runs}")
         exec(compile(block, self.page, "exec"), self.names)
@@ -172,7 +172,7 @@ class Guide(place.Offline):
         self.assertEqual(tuple(self.names["predictions"].shape), (64, 1))
         exec(compile(stream, self.page, "exec"), self.names)
         self.names["context"].close()
-        self.names = {"__name__": "__main__"}  # as a script of its own
+        self.names = {"__name__": "__main__"}  # as a separate script
         self.run_block(process)
         found = [name for _, _, names in os.walk(os.environ["DET_OFFLINE_DIR"]) for name in names if name.startswith("rows-")]
         self.assertEqual(len(found), 8)

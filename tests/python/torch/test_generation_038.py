@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts as they were written for the 0.38 generation run unchanged (generation_038/): here without a platform, through
-a master in tests/e2e/3023-pytorch-scripts.sh."""
+"""Scripts written for the 0.38 generation run unchanged (generation_038/): here offline, through a master in
+tests/e2e/3023-pytorch-scripts.sh."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ import unittest
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processors: sums in one order, and any number of processes
 
 import children
-import place
+import offline_case
 import torch
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "generation_038")
@@ -43,7 +43,7 @@ def run_class():
     return seen[0].epochs_seen
 
 
-class Generation(place.Offline):
+class Generation(offline_case.Offline):
     def done(self, *words, **environment):
         answer = children.run(*words, **environment)
         self.assertEqual(answer["code"], 0, answer.get("error", "") + answer["log"])

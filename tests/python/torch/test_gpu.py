@@ -11,7 +11,7 @@ from training import Training
 from determined import pytorch
 
 
-@unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+@unittest.skipUnless(torch.cuda.is_available(), "needs a GPU")
 class Gpu(Training):
     def test_models_batches_and_metrics_are_there(self):
         class Looks(training.Trial):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch inference: trials out of checkpoints, what they predict, and classes that process batches; each on one slot and
-on two."""
+"""Batch inference: trials from checkpoints, their predictions, and classes that process batches; each on one slot
+and on two."""
 import json
 import os
 import types
@@ -10,7 +10,7 @@ import weakref
 
 import children
 import numpy as np
-import place
+import offline_case
 import torch
 from determined import errors, pytorch
 from determined.pytorch import experimental
@@ -24,7 +24,7 @@ CONFIG = {"searcher": {"name": "single", "metric": "loss"}}
 
 
 class Line(pytorch.PyTorchTrial):
-    """Its validation gets worse and worse, so that the best checkpoint is the first."""
+    """Its validation gets worse and worse, so the best checkpoint is the first."""
 
     def __init__(self, context, more=None):
         self.context, self.more = context, more
@@ -72,7 +72,7 @@ def weights(trial):
     return trial.model[0].weight.flatten().tolist()
 
 
-class Loading(place.Offline):
+class Loading(offline_case.Offline):
     def checkpoints(self):
         root = self.path("run", "checkpoints")
         found = {}
@@ -114,8 +114,8 @@ class Loading(place.Offline):
                 pass
             load = context.load_checkpoint_trial
             for words, error, sentence in (
-                ((Other, 1), ValueError, "is of the class 'test_inference:Line', and 'Other' is to be loaded"),
-                ((Line, 7), errors.NotFoundError, "trial 7 is not known|no local run '7'"),
+                ((Other, 1), ValueError, "belongs to the class 'test_inference:Line', not to 'Other'"),
+                ((Line, 7), errors.NotFoundError, "trial 7 is not known|no offline run '7'"),
                 ((Line, None, nobody), errors.NotFoundError, nobody),
                 ((Line, None, foreign), ValueError, "was not saved by a PyTorchTrial: it has no 'load_data.json'"),
                 ((Line,), TypeError, "either trial_id or uuid"),
@@ -143,8 +143,8 @@ class Loading(place.Offline):
         for words, error, sentence in (
             ((self.path("nowhere"),), FileNotFoundError, "there is no checkpoint in"),
             ((self.path("run"),), ValueError, "was not saved by a PyTorchTrial"),
-            ((path, Other), ValueError, "it has 1 models, and 0 are wrapped"),
-            ((path, Line, {"less": 1}), TypeError, "Line cannot be made of a context and .'less'. .*unexpected"),
+            ((path, Other), ValueError, "it has 1 models, but 0 are wrapped"),
+            ((path, Line, {"less": 1}), TypeError, "Line cannot be made from a context and .'less'. .*unexpected"),
         ):
             with self.assertRaisesRegex(error, sentence):
                 load(*words)
@@ -153,7 +153,7 @@ class Loading(place.Offline):
             text = file.read().replace("test_inference:Line", "gone:Line")
         with open(said, "w") as file:
             file.write(text)
-        with self.assertRaisesRegex(ValueError, "cannot be had from .* give load_trial_from_checkpoint_path"):
+        with self.assertRaisesRegex(ValueError, "cannot be loaded from .* give load_trial_from_checkpoint_path"):
             load(path)
 
 
@@ -199,7 +199,7 @@ class Silent(Line):
         return None
 
 
-class Predicting(place.Offline):
+class Predicting(offline_case.Offline):
     def setUp(self):
         super().setUp()
         self.context = det.pytorch.init(hparams={"width": 2}, exp_conf={})
@@ -266,8 +266,8 @@ class Predicting(place.Offline):
     def test_what_cannot_be_predicted_is_refused(self):
         build = self.context.build_trial
         for trial, data, error, sentence in (
-            (build(Two), loader(), TypeError, "has 2 wrapped models, so that it must say what to compute: define predict_batch"),
-            (build(Bad), loader(), ValueError, r"predict_batch\(\) gave a Tensor of shape \(\) for a batch of 4 records"),
+            (build(Two), loader(), TypeError, "has 2 wrapped models, so it must say what to compute: define predict_batch"),
+            (build(Bad), loader(), ValueError, r"predict_batch\(\) returned a Tensor of shape \(\) for a batch of 4 records"),
             (build(Ragged), loader(), ValueError, r"different shapes, \(4,\) and \(1,\)"),
             (self.trial, [{"x": X}], TypeError, "a batch is a dict of 1"),
             (self.trial, TensorDataset(X), TypeError, r"a data set \(TensorDataset\); expected a data loader"),
@@ -304,7 +304,7 @@ def predict_on_a_rank():
 
 
 @unittest.skipIf(torch.cuda.is_available(), "two processes would need two GPUs")
-class TwoSlots(place.Offline):
+class TwoSlots(offline_case.Offline):
     def test_all_get_everything_in_order(self):
         answers = children.run_ranks(2, predict_on_a_rank)
         self.assertEqual([each["code"] for each in answers], [0, 0], answers)
@@ -329,7 +329,7 @@ NUMBERS = torch.utils.data.TensorDataset(torch.arange(23.0))
 
 
 class Notes(experimental.TorchBatchProcessor):
-    """Writes down what it is given, and may be stopped or die."""
+    """Writes down its input, and may be stopped or die."""
 
     seen = []
     calls = []
@@ -362,7 +362,7 @@ class Notes(experimental.TorchBatchProcessor):
         self.calls.append("finish")
 
 
-class Processing(place.Offline):
+class Processing(offline_case.Offline):
     def setUp(self):
         super().setUp()
         Notes.seen, Notes.calls, Notes.dies_at = [], [], -1
@@ -371,7 +371,7 @@ class Processing(place.Offline):
         experimental.torch_batch_process(Notes, NUMBERS, **{"batch_size": 4, "checkpoint_interval": 2, **options})
 
     def folders(self):
-        """Those of the storage, the checkpoints by their steps."""
+        """Folders of the storage, the checkpoints by their steps."""
         found, root = {}, self.path("run", "checkpoints")
         for name in os.listdir(root):
             path = os.path.join(root, name, "metadata.json")
@@ -440,7 +440,7 @@ class Processing(place.Offline):
         with self.assertLogs("determined.pytorch", "INFO") as log:
             context.report_metrics("own", 3, {"loss": 1.0})
         self.assertIn("own after 3 batches: {'loss': 1.0}", log.output[0])
-        with self.assertRaisesRegex(errors.StateError, "which a trial has and a job has not"):
+        with self.assertRaisesRegex(errors.StateError, "which only trials have, not jobs"):
             with context.upload_path():
                 pass
 
@@ -451,8 +451,8 @@ class Processing(place.Offline):
 
         process = experimental.torch_batch_process
         for words, error, sentence in (
-            ((dict, NUMBERS), TypeError, "no subclass of TorchBatchProcessor"),
-            ((Notes, Stream()), TypeError, "the data set is a Stream, which cannot be shared"),
+            ((dict, NUMBERS), TypeError, "not a subclass of TorchBatchProcessor"),
+            ((Notes, Stream()), TypeError, "the data set is a Stream, which can be neither shared"),
             ((Notes, NUMBERS, 0), ValueError, "batch_size is 0; expected a whole number"),
             ((Notes, NUMBERS, 1, True), ValueError, "max_batches is True"),
             ((Notes, NUMBERS, 1, None, 0), ValueError, "checkpoint_interval is 0"),
@@ -464,7 +464,7 @@ class Processing(place.Offline):
         with det.core.init() as core_context:
             with core_context.checkpoint.store_path({"steps_completed": 1}):
                 pass
-        with self.assertRaisesRegex(ValueError, "is none of torch_batch_process"):
+        with self.assertRaisesRegex(ValueError, "was not saved by torch_batch_process"):
             self.process()
 
 
@@ -485,7 +485,7 @@ def sum_up():
 
 
 @unittest.skipIf(torch.cuda.is_available(), "two processes would need two GPUs")
-class ProcessingOnTwoSlots(place.Offline):
+class ProcessingOnTwoSlots(offline_case.Offline):
     def test_they_take_batches_in_turn(self):
         answers = children.run_ranks(2, sum_up)
         self.assertEqual([each["code"] for each in answers], [0, 0], answers)

@@ -8,7 +8,7 @@ import unittest
 import warnings
 
 import children
-from place import Offline
+from offline_case import Offline
 
 import lightning.pytorch as pl
 import torch
@@ -67,7 +67,7 @@ class Module(pl.LightningModule):
 
 
 class Noting(core._train.TrainContext):
-    """Keeps what is reported."""
+    """Keeps the reports."""
 
     def _report(self, group, steps_completed, metrics, batch_metrics=None):
         super()._report(group, steps_completed, metrics, batch_metrics)
@@ -104,7 +104,7 @@ def train(
     after=False,
     **more,
 ):
-    """5 steps an epoch, 15 in all; the weights and what was reported."""
+    """5 steps per epoch, 15 in all; returns the weights and the reports."""
     torch.manual_seed(os.getpid())  # nothing comes from here
     is_ranked = int(os.environ.get("WORLD_SIZE", "1")) > 1
     distributed = core.DistributedContext.from_torch_distributed() if is_ranked else None
@@ -152,7 +152,7 @@ def _train(settings):
 
 
 def _run_guide():
-    """The first script of the chapter, as it stands there."""
+    """The first script of the chapter, unchanged."""
     with open(GUIDE) as file:
         script = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
     exec(compile(script, GUIDE, "exec"), {"__name__": "__main__"})
@@ -217,9 +217,10 @@ class Lightning(Offline):
             self.kill(name, 8, kind="plain", noise=True, batches=batches)
             done = self.train(name, kind="plain", noise=True, batches=batches)
             self.assertEqual(self.well(done)["weights"] == whole, name == "epoch")
-            sentence = "the loader begins at its beginning: some records are seen twice and some not at all"
+            sentence = "the loader starts from its beginning: some records are seen twice and some not at all"
             self.assertEqual(sentence in done["log"], name == "middle")
-        # A scheduler that looks at the metrics of an epoch loses the one in which training was resumed.
+        # A scheduler that uses the metrics of an epoch loses those of the epoch in which training was
+        # resumed.
         whole = self.well(self.train("plateau", plateau=True))["weights"]
         self.kill("lost", 6, plateau=True)
         self.assertNotEqual(self.well(self.train("lost", plateau=True))["weights"], whole)
@@ -256,9 +257,9 @@ class Lightning(Offline):
     # ---- bad input
 
     def test_what_is_refused(self):
-        with self.assertRaisesRegex(TypeError, "core_context is None; expected what det.core.init"):
+        with self.assertRaisesRegex(TypeError, "core_context is None; expected the context of det.core.init"):
             DetCallback(None)
-        with self.assertRaisesRegex(TypeError, "core_context is 1; expected what det.core.init"):
+        with self.assertRaisesRegex(TypeError, "core_context is 1; expected the context of det.core.init"):
             DetLogger(1)
         with core.init() as context:
             for setting in ({"checkpoint_epochs": -1}, {"checkpoint_batches": 0}, {"checkpoint_epochs": True}):
@@ -270,13 +271,13 @@ class Lightning(Offline):
             with self.assertRaisesRegex(FileNotFoundError, f"checkpoint {uuid} has no 'lightning.ckpt'"):
                 DetCallback(context)
         for loader, sentence in (
-            (iter([1]), "expected one that can be read again"),
+            (iter([1]), "expected one that can be read repeatedly"),
             (3, "the loader is of type int"),
             (torch.utils.data.DataLoader(Endless()), "the loader has no length"),
         ):
             with self.assertRaisesRegex(TypeError, sentence):
                 Resumable(loader)
-        with self.assertRaisesRegex(TypeError, r"needs Resumable\(loader, core_context\), which has its seed"):
+        with self.assertRaisesRegex(TypeError, r"needs Resumable\(loader, core_context\), to know the seed"):
             Resumable(det.pytorch.DataLoader(Points(), 4))
         with self.assertRaisesRegex(ValueError, "a loader with persistent_workers cannot be resumed"):
             Resumable(torch.utils.data.DataLoader(Points(), num_workers=1, persistent_workers=True))
@@ -286,7 +287,7 @@ class Lightning(Offline):
         self.well(self.train("anew", stop_at=2))
         done = self.train("anew", resume=False)
         self.assertEqual(self.well(done)["steps"], 15)
-        self.assertIn("training begins anew, though there is a checkpoint", done["log"])
+        self.assertIn("training starts from the beginning although there is a checkpoint", done["log"])
 
     # ---- the logger alone, in the other package
 

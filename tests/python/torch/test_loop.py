@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop: what it calls when, what it reports, and what it says of trials that are wrong."""
+"""The loop: its calls, its reports, and its errors for wrong trials."""
 import os
 import unittest
 
@@ -14,7 +14,7 @@ HOOKS = [name for name in vars(pytorch.PyTorchCallback) if name.startswith("on_"
 
 
 class Listens(pytorch.PyTorchCallback):
-    """To everything: (occasion, what was told)."""
+    """To everything: (event, arguments)."""
 
     def __init__(self):
         self.heard = []
@@ -115,7 +115,7 @@ class Callbacks(Training):
         self.assertEqual(self.fit(Adding).callback.found, 5)
 
     def test_what_is_no_callback_is_refused(self):
-        for given, sentence in (({"a": 1}, "'a': a int; expected a det.pytorch.PyTorchCallback"), ([], "gave a list; expected a dict")):
+        for given, sentence in (({"a": 1}, "'a': a int; expected a det.pytorch.PyTorchCallback"), ([], "returned a list; expected a dict")):
 
             class Wrong(Trial):
                 def build_callbacks(self):
@@ -314,7 +314,7 @@ class Wrong(Training):
         self.refused(ValueError, "has wrapped no optimizer", __init__=no_optimizer)
         self.refused(ValueError, "an? Adam trains 2 parameters .the first of shape 2 x 3. of a model that is not wrapped", __init__=other_model)
         self.refused(RuntimeError, "given a SGD that is not wrapped", train_batch=own_optimizer)
-        self.refused(ValueError, "nothing to train with", build_training_data_loader=nothing.build_training_data_loader)
+        self.refused(ValueError, "there is no training data", build_training_data_loader=nothing.build_training_data_loader)
         self.refused(ValueError, "neither evaluate_batch.. nor evaluate_full_dataset", evaluate_batch=nothing.evaluate_batch)
         self.refused(ValueError, "define one of them", evaluate_full_dataset=lambda self, data: {})
         self.refused(TypeError, "reducer 'avg'|evaluation_reducer", evaluation_reducer=lambda self: "avg")
@@ -323,25 +323,25 @@ class Wrong(Training):
         gives = lambda *values: lambda self, batch, epoch_idx, batch_idx: values[min(batch_idx, len(values) - 1)]  # noqa: E731
         self.refused(TypeError, r"train_batch\(\) returned nothing; expected the loss, or a dict", train_batch=gives(None))
         self.refused(TypeError, r"train_batch\(\) returned a str", train_batch=gives("loss"))
-        self.refused(TypeError, r"train_batch\(\) gave the metric 'word' as a str; expected a number", train_batch=gives({"word": "high"}))
+        self.refused(TypeError, r"train_batch\(\) returned the metric 'word' as a str; expected a number", train_batch=gives({"word": "high"}))
         self.refused(
             TypeError, r"the metric 'all' as a Tensor of shape \(4, 2\); expected a number; take its mean", train_batch=gives({"all": torch.ones(4, 2)})
         )
         self.refused(TypeError, "a metric named 3; expected a word", train_batch=gives({3: 1.0}))
         self.refused(
             ValueError,
-            r"train_batch\(\) gave the metrics b for batch 1, and a for those before it: every batch must give the same",
+            r"train_batch\(\) returned the metrics b for batch 1, but a for those before it: every batch must return the same",
             train_batch=gives({"a": 1}, {"b": 1}),
         )
         self.refused(
             ValueError,
-            r"evaluate_batch\(\) gave the metrics 1 for batch 1, and 0 for those before it",
+            r"evaluate_batch\(\) returned the metrics 1 for batch 1, but 0 for those before it",
             evaluate_batch=lambda self, batch, index: {str(index): 1},
         )
         self.refused(TypeError, "'x'.* is 'y'; expected a number", evaluate_batch=lambda self, batch: {"x": "y"})
 
     def test_the_searchers_metric_is_among_what_validation_gives(self):
-        with self.assertRaisesRegex(ValueError, "searcher's metric 'accuracy' is not among what validation gives: validation_loss"):
+        with self.assertRaisesRegex(ValueError, "searcher's metric 'accuracy' is not among the validation metrics: validation_loss"):
             self.fit(config={"searcher": {"name": "single", "metric": "accuracy"}})
 
     def test_data_that_is_empty(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics made one out of many, and what travels between ranks; as far as one process can tell.  On two ranks:
-test_ddp.py."""
+"""Combining metrics, and messages between ranks; as far as one process can test it. On two ranks: test_ddp.py."""
 import json
 import math
 import pickle
@@ -56,7 +55,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual(metrics.values(), {})
         with self.assertRaisesRegex(ValueError, "no reducer for the metric 'e'; there are: a, b, c, d"):
             metrics.add({"e": 1})
-        self.assertRaisesRegex(TypeError, "the reducer 'avg' is none of", Metrics, "avg")
+        self.assertRaisesRegex(TypeError, "the reducer 'avg' is not one of", Metrics, "avg")
 
     def test_what_is_not_finite_stays_to_be_seen(self):
         for values, mean, most in (
@@ -111,7 +110,7 @@ class Numbers(unittest.TestCase):
 
 class Count(MetricReducer):
     def __init__(self):
-        self.trial = self  # what is no data is not saved
+        self.trial = self  # objects that are not data are not saved
         self.model = torch.nn.Linear(1, 1)
         self.reset()
 
@@ -151,16 +150,16 @@ class Own(unittest.TestCase):
     def test_without_a_name_it_is_a_dictionary(self):
         reducers = Reducers()
         reducers.wrap(lambda values: 3)
-        with self.assertRaisesRegex(TypeError, r"without a name \(_Function\) gave 3; expected a dictionary"):
+        with self.assertRaisesRegex(TypeError, r"without a name \(_Function\) returned 3; expected a dictionary"):
             reducers.reduce(self.alone, training=True)
 
     def test_what_cannot_be_wrapped(self):
         reducers = Reducers()
         self.assertRaisesRegex(TypeError, "expected a MetricReducer, or a function", reducers.wrap, 3)
         self.assertRaisesRegex(TypeError, "expected a MetricReducer, or a function", reducers.wrap, Count)
-        self.assertRaisesRegex(ValueError, "for neither", reducers.wrap, sum, "a", False, False)
+        self.assertRaisesRegex(ValueError, "but this one is neither", reducers.wrap, sum, "a", False, False)
         reducers.wrap(sum, "a")
-        self.assertRaisesRegex(ValueError, "a reducer with the name 'a' already", reducers.wrap, max, "a")
+        self.assertRaisesRegex(ValueError, "there is already a reducer with the name 'a'", reducers.wrap, max, "a")
         with self.assertRaisesRegex(TypeError, "abstract"):
             MetricReducer()
 
@@ -177,7 +176,7 @@ class Own(unittest.TestCase):
         second.load(pickle.loads(pickle.dumps(state)))
         self.assertEqual(second.reduce(self.alone, True), {"count": 2, "most": 9})
         self.assertEqual(second._all[0].reducer.table["sum"].tolist(), [0, 5])
-        self.assertRaisesRegex(ValueError, "checkpoint has 2 reducers, and this trial wraps 0", Reducers().load, state)
+        self.assertRaisesRegex(ValueError, "checkpoint has 2 reducers, but this trial wraps 0", Reducers().load, state)
 
     def test_what_was_on_a_gpu_goes_back_there(self):
         """A checkpoint has it on the processor; `meta` stands for any other device."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that was stopped in the middle of an epoch, and one that was not, end with the same bits: weights, optimizer,
-schedulers, generators, reducers, callbacks, gradients under way, averages under way."""
+"""A training that was stopped in the middle of an epoch and resumed ends with the same bits as an uninterrupted
+one: weights, optimizer, schedulers, generators, reducers, callbacks, unfinished gradients and averages."""
 import os
 import pathlib
 import pickle
@@ -50,7 +50,7 @@ class Remembers(pytorch.PyTorchCallback):
 
 
 class Everything(training.Trial):
-    """Whatever a checkpoint must not lose."""
+    """Everything that a checkpoint must not lose."""
 
     stop_after = 0
 
@@ -110,7 +110,7 @@ PERIODS = {
 
 class Resume(Training):
     def train(self, cls, stop_after, **options):
-        """One run; returns the files of the checkpoint that it left."""
+        """One run; returns the files of its checkpoint."""
         cls.stop_after = stop_after
         config = {"optimizations": {"aggregation_frequency": 4}} if cls is Aggregated else {}
         self.trial = self.fit(cls, config, **{**PERIODS, **options})
@@ -239,10 +239,10 @@ class Twins(Training):
 
 
 class Others(Training):
-    """Checkpoints of something else."""
+    """Checkpoints of other trainings."""
 
     def test_a_rank_that_the_checkpoint_does_not_know(self):
-        """It neither draws what rank 0 draws nor reports a second time what rank 0 has counted."""
+        """It neither draws the random numbers of rank 0 nor reports again what rank 0 has counted."""
         self.fit(Everything, max_length=pytorch.Batch(4))
         _, folder = self.checkpoints()[-1]
         checkpoint, own, memory, _ = _state.read(folder, 0)
@@ -319,9 +319,9 @@ class Others(Training):
         self.kept = self.checkpoints()
         self.refused(Wide, r"another model \(of the trial training:Trial\): its '0.weight' is 8 x 6, that of model 1 \(Sequential\) is 9 x 6")
         self.refused(Less, r"it has '1.weight', which model 1 \(Sequential\) does not have")
-        self.refused(More, "it has 1 models, and 2 are wrapped")
+        self.refused(More, "it has 1 models, but 2 are wrapped")
         self.refused(Named, r"it has no 'fc.weight', which model 1 \(ModuleDict\) has")
-        self.refused(Adam, "its optimizer 1 does not fit the Adam that is wrapped")
+        self.refused(Adam, "its optimizer 1 does not fit the wrapped Adam")
 
     def test_a_folder_of_something_else_is_refused(self):
         with self.assertRaisesRegex(ValueError, "was not saved by a PyTorchTrial: it has no 'state_dict.pth'"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks that were stopped in the middle of aggregated gradients, and two that were not, end with the same bits;
-so do two whose batches are not of one size."""
+"""Two ranks that were stopped in the middle of aggregated gradients and resumed end with the same bits as two
+uninterrupted ones; so do two with batches of different sizes."""
 import os
 import unittest
 

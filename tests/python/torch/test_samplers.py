@@ -14,7 +14,7 @@ def first(sampler, count):
 
 
 class Passing:
-    """A sampler of the user's, which says how many items were taken out of it."""
+    """A user's sampler that counts the items taken from it."""
 
     def __init__(self, items):
         self.items, self.taken = items, 0

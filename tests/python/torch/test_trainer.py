@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both forms of the Trainer API, without a master: where hyperparameters come from, who decides the length, what is
-validated and saved when."""
+"""Both forms of the Trainer API, without a master: where hyperparameters come from, what decides the length, when
+it validates and saves."""
 import os
 import pathlib
 import subprocess
@@ -15,7 +15,7 @@ from training import Reports, Trial, Training
 
 import determined as det
 from determined import pytorch
-from determined.pytorch import _local
+from determined.pytorch import _local_config
 
 SEED_YAML = """\
 entrypoint_script: python3 train.py
@@ -57,9 +57,9 @@ class Seed(Training):
         self.assertEqual([steps for steps, _ in reports.validation], [2, 4, 6])
         self.assertEqual(metrics, {"validation_loss": reports.validation[-1][1]["validation_loss"]})
         self.assertEqual([steps for steps, _ in self.checkpoints()], [2, 4, 6])
-        with self.assertRaisesRegex(RuntimeError, "called already: a trial is one training"):
+        with self.assertRaisesRegex(RuntimeError, "already called: a trial is one training"):
             context.fit(trial, max_length=det.Epochs(4))
-        again = context.build_trial(Trial)  # goes on from the run's latest checkpoint
+        again = context.build_trial(Trial)  # resumes from the run's latest checkpoint
         context.train(again, pytorch.DataLoader(rows, batch_size=size), max_length=det.Records(64))
         self.assertEqual(self.checkpoints()[-1][0], 8)
 
@@ -116,19 +116,19 @@ class Seed(Training):
         context = self.context()
         context._core.info = mock.Mock(task_type="GENERIC", user_data={"trial_id": 7})
         self.assertEqual(context.config_data, {"trial_id": 7})
-        with self.assertRaisesRegex(RuntimeError, "context.training is not there: this task is a GENERIC, a job and no training"):
+        with self.assertRaisesRegex(RuntimeError, "context.training does not exist: this task is a GENERIC, a job and not a training"):
             context.training
         trial = context.build_trial(Trial)
-        with self.assertRaisesRegex(RuntimeError, "nothing can be trained here: this task is a GENERIC"):
+        with self.assertRaisesRegex(RuntimeError, "this task cannot train: it is a GENERIC"):
             context.fit(trial)
 
 
 class Places(Training):
-    """Where hyperparameters come from without a platform."""
+    """Where hyperparameters come from in an offline run."""
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(_local, "_folder", lambda: self.folder)
+        patch = mock.patch.object(_local_config, "_folder", lambda: self.folder)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -143,11 +143,11 @@ class Places(Training):
         self.assertEqual(context.training.hparams["global_batch_size"], 16)
         self.assertAlmostEqual(context.get_hparam("momentum"), 0.3)
         self.assertEqual(len(logs.output), 2)
-        self.assertIn("'global_batch_size' is searched; here it is 16", logs.output[0])
+        self.assertIn("'global_batch_size' is searched; this offline run uses 16", logs.output[0])
         self.assertEqual(context.config_data, {"name": "ones"})
         self.assertEqual(context.get_experiment_config().get_searcher_max_length(), {"epochs": 2})
         self.close_all()
-        self.write("const.yaml", SEED_YAML.replace("lr: 0.5", "lr: 0.25"))  # before all others
+        self.write("const.yaml", SEED_YAML.replace("lr: 0.5", "lr: 0.25"))  # takes precedence
         self.write("other.yaml", SEED_YAML)
         self.write("no.yaml", "a: 1\n")
         self.assertEqual(pytorch.init().get_hparam("lr"), 0.25)
@@ -175,7 +175,7 @@ class Places(Training):
             pytorch.init().training.hparams["lr"]
         self.close_all()
         os.environ["DET_CONFIG"] = self.path("none.yaml")
-        with self.assertRaisesRegex(FileNotFoundError, "DET_CONFIG is '.*none.yaml', and there is no such file"):
+        with self.assertRaisesRegex(FileNotFoundError, "DET_CONFIG is '.*none.yaml', but there is no such file"):
             pytorch.init()
         os.environ["DET_CONFIG"] = self.write("wrong.yaml", "searcher: {name: single, max_lenth: 5}\n")
         with self.assertRaisesRegex(ValueError, "wrong.yaml' cannot be used: .*max_lenth"):
@@ -222,7 +222,7 @@ class Length(Training):
 
 
 class Fit(Training):
-    """Today's form: Trainer(trial, context).fit()."""
+    """The current form: Trainer(trial, context).fit()."""
 
     def steps(self):
         return [steps for steps, _ in self.checkpoints()]

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import children
-from place import Offline
+from offline_case import Offline
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -28,8 +28,8 @@ GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/
 
 
 class Words(torch.utils.data.Dataset):
-    """20 sentences of 6 words; the label is whether the first word is in the upper half.  With `noise` a word is
-    replaced at random whenever a sentence is read, by the global generator of whoever reads it."""
+    """20 sentences of 6 words; the label is whether the first word is in the upper half. With `noise` a word is
+    replaced at random whenever a sentence is read, by the global generator of the reading process."""
 
     def __init__(self, noise=False):
         random = torch.Generator().manual_seed(3)
@@ -56,7 +56,7 @@ class KillAt(TrainerCallback):
 
 
 class Noting(core._train.TrainContext):
-    """Keeps what is reported."""
+    """Keeps the reports."""
 
     def _report(self, group, steps_completed, metrics, batch_metrics=None):
         super()._report(group, steps_completed, metrics, batch_metrics)
@@ -87,7 +87,7 @@ def arguments(**more):
 
 
 def train(kill_at=None, stop_at=None, callbacks=(), noise=False, user_data=None, twice=False, resume=True, **more):
-    """5 steps an epoch, 15 in all; the weights and what was reported."""
+    """5 steps per epoch, 15 in all; returns the weights and the reports."""
     torch.manual_seed(os.getpid())  # nothing comes from here
     is_ranked = int(os.environ.get("WORLD_SIZE", "1")) > 1
     distributed = core.DistributedContext.from_torch_distributed() if is_ranked else None
@@ -139,7 +139,7 @@ class Callback(Offline):
         self.addCleanup(os.chdir, here)
 
     def place(self, name):
-        """A run of its own: its folder for checkpoints, its folder for the Trainer."""
+        """Its own run: a folder for checkpoints, and a folder for the Trainer."""
         return {"DET_OFFLINE_DIR": self.path(name)}, {"output_dir": self.path(name + "-out")}
 
     def well(self, done):
@@ -172,7 +172,7 @@ class Callback(Offline):
         self.assertEqual((last["batches"], last["epochs"]), (15, 3.0))
         self.assertEqual(value["progress"][-1], 1.0)
         self.assertEqual(value["progress"], sorted(value["progress"]))
-        # Complete: it trains no more, and reports no curve again.
+        # Complete: it trains no more, and reports nothing again.
         again = self.well(self.train("run", user_data={}))
         self.assertEqual(again["weights"], value["weights"])
         self.assertTrue(again["resumed"].endswith("run-out/checkpoint-15"))
@@ -215,7 +215,7 @@ class Callback(Offline):
         self.assertEqual(value["weights"], whole["weights"])
         seen += self.steps(value, "training", "loss")
         self.assertEqual(seen, [2, 3, 4, 5, 6, 8, 9, 10, 12, 14])  # every step is in one of them
-        # The script's own evaluation counts where the training is over, and half an epoch is not validated.
+        # The script's own evaluation counts if the training is over, and half an epoch is not validated.
         self.assertEqual(validated + self.steps(value, "validation", "eval_loss"), [5, 10, 15, 15])
 
     def test_random_data_is_exact_from_the_beginning_of_an_epoch_and_not_in_its_middle(self):
@@ -256,9 +256,9 @@ class Callback(Offline):
         self.assertIn("rng_state_1.pth", os.listdir(self.path("run-out", "checkpoint-7")))
         # A script that does not tell the context of them.
         done = children.run_ranks(2, _untold, self.path("untold-out"), **self.place("untold")[0])
-        self.assertIn("the Trainer has 2 processes and the context 1: make it with", done[0]["error"])
+        self.assertIn("the Trainer has 2 processes and the context has 1: make it with", done[0]["error"])
         done = both("blind", use_cpu=False, ddp_backend=None)
-        self.assertIn("the context has 2 processes and the Trainer 1: where there is no GPU", done[0]["error"])
+        self.assertIn("the context has 2 processes and the Trainer has 1: without a GPU", done[0]["error"])
 
     def test_the_script_of_the_guide(self):
         for _ in range(2):  # the second has nothing left to do
@@ -296,7 +296,7 @@ class Callback(Offline):
                 self.make(args, config)
 
     def test_what_is_no_context_no_arguments_no_list_and_no_data(self):
-        with self.assertRaisesRegex(TypeError, "core_context is None; expected what det.core.init"):
+        with self.assertRaisesRegex(TypeError, "core_context is None; expected the context of det.core.init"):
             DetCallback(None, arguments())
         with core.init() as context:
             with self.assertRaisesRegex(TypeError, "args is of type dict; expected the Trainer's"):
@@ -336,7 +336,7 @@ class Callback(Offline):
         self.well(self.train("anew", stop_at=2))
         done = self.train("anew", resume=False)
         self.well(done)
-        self.assertIn("training begins anew, though a checkpoint of 2 steps is there: call trainer.train", done["log"])
+        self.assertIn("training starts from the beginning although there is a checkpoint of 2 steps: call trainer.train", done["log"])
 
     def test_metrics_can_be_filtered(self):
         callback = self.make(filter_metrics=["loss", "accuracy"])
@@ -379,7 +379,7 @@ def _train(settings):
 
 
 def _run_guide():
-    """The first script of the chapter, as it stands there."""
+    """The first script of the chapter, unchanged."""
     with open(GUIDE) as file:
         script = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
     exec(compile(script, GUIDE, "exec"), {"__name__": "__main__"})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training for tests: a trial of every trick, and a way to stop it when one likes."""
+"""A small training for tests: a trial that uses every feature, and a way to stop it."""
 import json
 import os
 import tempfile
 
 import numpy as np
 import torch
-from place import Offline
+from offline_case import Offline
 from torch import nn
 
 import determined as det
@@ -14,9 +14,9 @@ from determined import pytorch
 
 torch.set_num_threads(1)
 if os.access("/dev/shm", os.W_OK):
-    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and here nobody waits for a disk
+    tempfile.tempdir = "/dev/shm"  # checkpoints are flushed, and tests need not wait for a disk
 
-ROWS, BATCH = 72, 8  # 9 batches an epoch
+ROWS, BATCH = 72, 8  # 9 batches per epoch
 _random = np.random.RandomState(3)
 X = torch.from_numpy(_random.rand(ROWS, 6).astype("float32"))
 Y = torch.from_numpy(_random.rand(ROWS, 2).astype("float32"))
@@ -24,7 +24,7 @@ HPARAMS = {"global_batch_size": BATCH, "lr": 0.1}
 
 
 class Rows(torch.utils.data.Dataset):
-    """Draws: what it gives depends on the generators."""
+    """Its data depends on the generators."""
 
     def __len__(self):
         return ROWS
@@ -80,7 +80,7 @@ class Training(Offline):
         _init._close_all()
 
     def in_folder(self, name):
-        """The next run is in a folder of its own."""
+        """The next run has its own folder."""
         self.close_all()
         os.environ["DET_OFFLINE_DIR"] = self.path(name)
 
@@ -88,7 +88,7 @@ class Training(Offline):
         return pytorch.init(hparams=dict(HPARAMS, **(hparams or {})), **options)
 
     def fit(self, cls=Trial, config=None, **options):
-        """Today's form; gives the trial and the metrics."""
+        """The current form; returns the trial and the metrics."""
         options.setdefault("max_length", pytorch.Epoch(1))
         config = {"reproducibility": {"experiment_seed": 7}, **(config or {})}
         with self.context(exp_conf=config) as context:
@@ -119,7 +119,7 @@ class Training(Offline):
 
 
 class Reports:
-    """What was reported, seen by putting oneself between loop and core."""
+    """The reports, recorded between loop and core."""
 
     def __init__(self, test):
         self.training, self.validation = [], []

@@ -12,15 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/task.h"
-#include "base/vec.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "base/memory/vec.h"
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
+#include "data/json/json.h"
 #include "net/net.h"
+#include "net/net_system.h"
 #include "tests/support/test.h"
 #include "tests/unit/agent/fake_state.h"
 #include "wire/batch.h"
@@ -204,7 +206,7 @@ static inline struct fake_master *fake_new(void)
     snprintf(m->dir, sizeof(m->dir), "/tmp/det-agent-XXXXXX");
     CHECK(mkdtemp(m->dir) != NULL);
     CHECK_OK(lock_init(&m->lock, &test_err));
-    CHECK_OK(exec_threads_new(&clock_system, &m->exec, &test_err));
+    CHECK_OK(executor_threads_new(&clock_system, &m->exec, &test_err));
     CHECK_OK(net_system_new(m->exec, &m->net, &test_err));
     fake_serve(m);
     return m;
@@ -255,7 +257,7 @@ static inline void fake_free(struct fake_master *m)
     if (m->server)
         fake_leave(m);
     net_free(m->net);
-    exec_free(m->exec);
+    executor_free(m->exec);
     for (size_t i = 0; i < m->calls.count; i++) {
         mem_free(m->calls.at[i].path);
         mem_free(m->calls.at[i].query);

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/task.h"
-#include "base/vec.h"
+#include "base/memory/buf.h"
+#include "base/memory/vec.h"
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
 #include "net/net.h"
 
 enum { HELD_MOST = 16 };
@@ -20,7 +21,7 @@ struct fake_call {
 };
 
 struct fake_master {
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_server *server;
     uint16_t port;

@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/task/control.h"
+#include "base/thread/lock.h"
 #include "tests/unit/agent/stage.h"
 
 struct fixture {
@@ -109,7 +110,7 @@ TEST(an_agent_opens_the_way_for_tasks_of_another_user_only)
     struct stat st;
     char path[160];
 
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     f = fixture();
     CHECK(chmod(f.m->dir, 0711) == 0);
     start_agent(&f);
@@ -202,13 +203,13 @@ TEST(a_supervisor_that_vanishes_is_a_transient_failure)
 {
     struct fixture f = fixture();
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    struct place_pid pid = {0};
+    struct task_dir_pid pid = {0};
 
     f.m->holds_logs = true; /* so that there is output which only the spool has */
     start_agent(&f);
     command(&f, START(1, "(setsid sleep 1000 &); echo last words; sleep 1000"));
     WAIT_UNTIL(fake_held(f.m) == 1);
-    CHECK_OK(place_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
+    CHECK_OK(task_dir_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
     CHECK(pid.group > 0);
     kill((pid_t)pid.supervisor, SIGKILL);
     fake_release_logs(f.m);
@@ -224,7 +225,7 @@ TEST(the_reports_of_a_supervisor_that_vanishes_are_sent)
 {
     struct fixture f = fixture();
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    struct place_pid pid = {0};
+    struct task_dir_pid pid = {0};
     char entrypoint[512];
     CLEANUP(buf_done) struct buf start = BUF_INIT;
 
@@ -235,7 +236,7 @@ TEST(the_reports_of_a_supervisor_that_vanishes_are_sent)
     buf_printf(&start, START(1, "%s"), entrypoint + 1);
     command(&f, start.data);
     WAIT_UNTIL(fake_count(f.m, "/reports", "") >= 1);
-    CHECK_OK(place_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
+    CHECK_OK(task_dir_read_pid(io_system(), f.dir, &mem, &pid, &test_err));
     kill((pid_t)pid.supervisor, SIGKILL);
     lock_take(&f.m->lock);
     f.m->is_busy = false;
@@ -348,10 +349,10 @@ TEST(an_agent_is_the_same_after_a_restart_and_another_in_another_directory)
 TEST(a_task_of_another_start_of_the_machine_is_a_transient_failure)
 {
     struct fixture f = fixture();
-    struct place_pid pid = {getpid(), getpid(), 1, "an older boot"};
+    struct task_dir_pid pid = {getpid(), getpid(), 1, "an older boot"};
 
     CHECK_OK(io_mkdir(io_system(), f.dir, true, &test_err));
-    CHECK_OK(place_write_pid(io_system(), f.dir, &pid, &test_err));
+    CHECK_OK(task_dir_write_pid(io_system(), f.dir, &pid, &test_err));
     start_agent(&f);
     WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "\"exit\":\"TRANSIENT\"") == 1);
     CHECK_EQ(fake_count(f.m, AGENT_EXIT, "its machine was restarted"), 1);
@@ -364,7 +365,7 @@ TEST(who_has_the_number_of_a_dead_task_by_now_is_left_alone)
     struct fixture f = fixture();
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
     pid_t stranger = fork();
-    struct place_pid pid = {stranger, stranger, 1, place_boot_id(&mem)};
+    struct task_dir_pid pid = {stranger, stranger, 1, task_dir_boot_id(&mem)};
 
     if (stranger == 0) {
         setsid();
@@ -373,7 +374,7 @@ TEST(who_has_the_number_of_a_dead_task_by_now_is_left_alone)
     }
     WAIT_UNTIL(getsid(stranger) == stranger);
     CHECK_OK(io_mkdir(io_system(), f.dir, true, &test_err));
-    CHECK_OK(place_write_pid(io_system(), f.dir, &pid, &test_err));
+    CHECK_OK(task_dir_write_pid(io_system(), f.dir, &pid, &test_err));
     start_agent(&f);
     WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "its supervisor vanished") == 1);
     CHECK_EQ(waitpid(stranger, NULL, WNOHANG), 0); /* it lives */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "agent/task/entrypoint.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "agent/task/prepare/entrypoint.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 static const struct {

@@ -7,10 +7,10 @@
 #include "agent/env/interpreter.h"
 #include "agent/env/key.h"
 #include "agent/env/machine.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "model/field.h"
 #include "tests/support/test.h"
 
@@ -156,7 +156,7 @@ TEST(what_nobody_can_build_is_refused_with_the_reason)
         {"-r ../x.txt", "'../x.txt' is not inside the folder"},
         {"-r sub", "'sub' is not a file"},
         {"-r r.txt", "'r.txt' includes itself"},
-        {"\xff", "'r.txt': line 1 is no text"},
+        {"\xff", "'r.txt': line 1 is not text"},
     };
     struct env_key key;
     BED(bed);

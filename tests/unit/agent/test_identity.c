@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "agent/task/control.h"
-#include "agent/task/identity.h"
-#include "agent/task/mounts.h"
+#include "agent/task/prepare/identity.h"
+#include "agent/task/prepare/mounts.h"
 #include "agent/task/spec.h"
 #include "tests/unit/agent/stage.h"
 
@@ -42,7 +42,7 @@ static const struct passwd *somebody(void)
 
 TEST(a_task_runs_as_the_user_that_it_was_given)
 {
-    UNLESS(geteuid() == 0 && somebody(), "root and a user 'daemon' are needed");
+    UNLESS(geteuid() == 0 && somebody(), "needs root and a user 'daemon'");
     const struct passwd *user = somebody();
     struct fake_master *m = open_stage();
     char dir[128];
@@ -67,7 +67,7 @@ TEST(a_task_runs_as_the_user_that_it_was_given)
 
 TEST(a_number_without_a_group_has_the_group_that_the_machine_knows)
 {
-    UNLESS(geteuid() == 0 && somebody(), "root and a user 'daemon' are needed");
+    UNLESS(geteuid() == 0 && somebody(), "needs root and a user 'daemon'");
     const struct passwd *user = somebody();
     struct fake_master *m = open_stage();
     char dir[128];
@@ -84,7 +84,7 @@ TEST(a_number_without_a_group_has_the_group_that_the_machine_knows)
 
 TEST(whom_the_machine_does_not_know_lives_in_its_working_directory)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     char want[256];
@@ -99,7 +99,7 @@ TEST(whom_the_machine_does_not_know_lives_in_its_working_directory)
 
 TEST(a_stranger_without_a_group_is_refused)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
 
@@ -113,7 +113,7 @@ TEST(a_stranger_without_a_group_is_refused)
 
 TEST(the_users_own_variables_win)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     char more[256];
@@ -142,7 +142,7 @@ static void check_mode(const char *path, uid_t uid, mode_t mode)
 
 TEST(the_files_of_a_task_are_its_own)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char *context = pack("model/net.py", "print(1)\n");
     char dir[128];
@@ -158,7 +158,7 @@ TEST(the_files_of_a_task_are_its_own)
         AS_STRANGER ",\"context\":true,\"tcdStartupHook\":\"export X=1\"", dir);
 
     CHECK_STR(m->output[0].data, " 7 54321 54322\nprint(1)\nmore\n1\nchanged\n");
-    snprintf(path, sizeof(path), "%s/" PLACE_WORK, dir);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_WORK, dir);
     check_mode(path, STRANGER, 0700);
     check_mode(dir, 0, 0711);
     fake_free(m);
@@ -168,7 +168,7 @@ TEST(the_files_of_a_task_are_its_own)
 /* Its supervisor is root and goes by this name. */
 TEST(a_task_of_another_user_cannot_put_a_link_in_the_place_of_its_ring)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     char path[160];
@@ -181,16 +181,16 @@ TEST(a_task_of_another_user_cannot_put_a_link_in_the_place_of_its_ring)
         AS_STRANGER, dir);
 
     CHECK_STR(m->output[0].data, "54321 700 reports\nwrote\n");
-    snprintf(path, sizeof(path), "%s/" PLACE_REPORTS, dir);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_REPORTS, dir);
     check_mode(path, STRANGER, 0700);
     fake_free(m);
 }
 
 TEST(a_task_of_another_user_cannot_read_what_lies_beside)
 {
-    UNLESS(geteuid() == 0, "root is needed");
-    static const char *const private[] = {PLACE_SPEC, PLACE_LOCK, PLACE_PID,
-                                          PLACE_CONTROL, PLACE_LOG};
+    UNLESS(geteuid() == 0, "needs root");
+    static const char *const private[] = {TASK_DIR_SPEC, TASK_DIR_LOCK, TASK_DIR_PID,
+                                          TASK_DIR_CONTROL, TASK_DIR_LOG};
     struct fake_master *m = open_stage();
     char dir[128];
     char path[160];
@@ -219,7 +219,7 @@ TEST(a_task_of_another_user_cannot_read_what_lies_beside)
 
 TEST(a_task_of_another_user_may_open_its_own_output)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
 
@@ -232,7 +232,7 @@ TEST(a_task_of_another_user_may_open_its_own_output)
 
 TEST(links_in_a_model_definition_give_nothing_away)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     const struct identity who = {.is_other = true, .uid = STRANGER, .gid = STRANGERS};
     struct fake_master *m = open_stage();
     char outside[96];
@@ -240,20 +240,20 @@ TEST(links_in_a_model_definition_give_nothing_away)
 
     snprintf(outside, sizeof(outside), "%s/outside", m->dir);
     CHECK_OK(io_replace(io_system(), outside, "", 0, true, &test_err));
-    snprintf(path, sizeof(path), "%s/t/" PLACE_RUN, m->dir);
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_RUN, m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
-    snprintf(path, sizeof(path), "%s/t/" PLACE_REPORTS, m->dir);
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_REPORTS, m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
-    snprintf(path, sizeof(path), "%s/t/" PLACE_WORK "/deep", m->dir);
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_WORK "/deep", m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
-    snprintf(path, sizeof(path), "%s/t/" PLACE_WORK "/deep/link", m->dir);
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_WORK "/deep/link", m->dir);
     CHECK(symlink(outside, path) == 0);
 
     snprintf(path, sizeof(path), "%s/t", m->dir);
     CHECK_OK(identity_give(&who, path, &test_err));
 
     check_mode(outside, 0, 0600);
-    snprintf(path, sizeof(path), "%s/t/" PLACE_WORK "/deep/link", m->dir);
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_WORK "/deep/link", m->dir);
     check_mode(path, STRANGER, 0777);
     snprintf(path, sizeof(path), "%s/nowhere", m->dir);
     CHECK_EQ(identity_give(&who, path, &test_err), DET_NOT_FOUND);
@@ -262,7 +262,7 @@ TEST(links_in_a_model_definition_give_nothing_away)
 
 TEST(a_closed_directory_above_is_named)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = fake_new();
     char dir[128];
     char want[128];
@@ -280,7 +280,7 @@ TEST(a_closed_directory_above_is_named)
 
 TEST(the_tree_of_another_user_is_killed_as_well)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     pid_t pid;
@@ -291,14 +291,14 @@ TEST(the_tree_of_another_user_is_killed_as_well)
     CHECK_OK(control_send(dir, CONTROL_KILL, 5000, &test_err));
     CHECK_EQ(fake_wait(m, pid), 0);
 
-    CHECK(nobody_has("hidden-as-stranger"));
+    CHECK(nobody_has(m, "hidden-as-stranger"));
     check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
     fake_free(m);
 }
 
 TEST(a_task_of_another_user_dies_with_its_supervisor)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     pid_t pid;
@@ -309,14 +309,14 @@ TEST(a_task_of_another_user_dies_with_its_supervisor)
     kill(pid, SIGKILL);
     CHECK_EQ(fake_wait(m, pid), 1000 + SIGKILL);
 
-    WAIT_UNTIL(nobody_has("echo up; sleep 1000.75"));
+    WAIT_UNTIL(nobody_has(m, "echo up; sleep 1000.75"));
     /* Its child is the agent's to find; here we do it. */
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    struct place_pid left;
+    struct task_dir_pid left;
 
-    CHECK_OK(place_read_pid(io_system(), dir, &mem, &left, &test_err));
+    CHECK_OK(task_dir_read_pid(io_system(), dir, &mem, &left, &test_err));
     kill(-(pid_t)left.group, SIGKILL);
-    WAIT_UNTIL(nobody_has("1000.75"));
+    WAIT_UNTIL(nobody_has(m, "1000.75"));
     fake_free(m);
 }
 
@@ -346,18 +346,18 @@ static pid_t spawn_without(const char *dir, int capability, uid_t uid)
 
 TEST(an_agent_that_is_not_root_refuses_in_the_log)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    const uid_t uid = geteuid() == 0 ? 54000 : 0; /* 0: it is not root anyway */
     struct fake_master *m = open_stage();
     char dir[128];
     char path[160];
 
     fake_place(m, "\"echo never\"", AS_STRANGER, dir);
-    snprintf(path, sizeof(path), "%s/" PLACE_SPEC, dir);
-    CHECK(chown(dir, 54000, 54000) == 0 && chown(path, 54000, 54000) == 0);
-    CHECK_EQ(fake_wait(m, spawn_without(dir, -1, 54000)), 0);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_SPEC, dir);
+    CHECK(!uid || (chown(dir, uid, uid) == 0 && chown(path, uid, uid) == 0));
+    CHECK_EQ(fake_wait(m, spawn_without(dir, -1, uid)), 0);
 
     CHECK_STR(m->output[0].data, "");
-    CHECK_STR(m->output[1].data, "[det] this agent does not run as root, so that it "
+    CHECK_STR(m->output[1].data, "[det] this agent does not run as root, so it "
                                  "cannot run a task as user 54321 "
                                  "(security.default_task)\n");
     check_exit(dir, "FAILED", 1, "does not run as root");
@@ -367,13 +367,13 @@ TEST(an_agent_that_is_not_root_refuses_in_the_log)
 
 TEST(an_agent_that_is_that_user_already_just_runs_the_task)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
     char path[160];
 
     fake_place(m, "\"id -u\"", AS_STRANGER, dir);
-    snprintf(path, sizeof(path), "%s/" PLACE_SPEC, dir);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_SPEC, dir);
     CHECK(chown(dir, STRANGER, -1) == 0 && chown(path, STRANGER, -1) == 0);
     CHECK_EQ(fake_wait(m, spawn_without(dir, -1, STRANGER)), 0);
 
@@ -383,7 +383,7 @@ TEST(an_agent_that_is_that_user_already_just_runs_the_task)
 
 TEST(a_root_that_may_not_change_its_user_says_so)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     struct fake_master *m = open_stage();
     char dir[128];
 
@@ -447,7 +447,7 @@ static bool is_kept_from_a_sharing_machine(void)
 
 TEST(what_is_mounted_for_a_task_does_not_show_outside)
 {
-    UNLESS(geteuid() == 0 && may_unshare(), "the right to mount is needed");
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
 
     CHECK(in_child(is_kept_from_a_sharing_machine));
 }
@@ -463,8 +463,7 @@ static void check_look(const char *more)
     run(m, LOOK, more, dir);
 
     snprintf(want, sizeof(want), "1\nmine\nmine\n%s/work\n%s/run\n4\n", dir, dir);
-    if (may_unshare())
-        CHECK_STR(m->output[0].data, want);
+    CHECK_STR(m->output[0].data, want);
     CHECK(!file_is_there(MOUNTS_RUN, "info"));
     fake_free(m);
     mem_free(context);
@@ -474,13 +473,13 @@ static void check_look(const char *more)
 
 TEST(a_task_sees_its_own_run_directory_where_the_harness_looks)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
     check_look(WITH_TRIAL);
 }
 
 TEST(a_task_of_another_user_sees_it_too)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
     check_look(WITH_TRIAL AS_STRANGER);
 }
 
@@ -497,10 +496,10 @@ static void name_of_namespace(pid_t pid, char text[64])
 
 TEST(only_the_task_is_in_the_namespace)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
     struct fake_master *m = open_stage();
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
-    struct place_pid pids;
+    struct task_dir_pid pids;
     char ours[64];
     char its[64];
     char tasks[64];
@@ -510,7 +509,7 @@ TEST(only_the_task_is_in_the_namespace)
     fake_place(m, "\"echo up; while :; do sleep 0.05; done\"", "", dir);
     pid = fake_spawn(dir);
     WAIT_UNTIL(fake_offset(m) == 3);
-    CHECK_OK(place_read_pid(io_system(), dir, &mem, &pids, &test_err));
+    CHECK_OK(task_dir_read_pid(io_system(), dir, &mem, &pids, &test_err));
     name_of_namespace(getpid(), ours);
     name_of_namespace(pid, its);
     name_of_namespace((pid_t)pids.group, tasks);
@@ -518,14 +517,13 @@ TEST(only_the_task_is_in_the_namespace)
     CHECK_EQ(fake_wait(m, pid), 0);
 
     CHECK_STR(its, ours);
-    if (may_unshare())
-        CHECK(strcmp(tasks, ours) != 0);
+    CHECK(strcmp(tasks, ours) != 0);
     fake_free(m);
 }
 
 TEST(without_the_right_to_mount_nothing_else_changes)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     static const char *const more[] = {WITH_TRIAL, WITH_TRIAL AS_STRANGER};
 
     for (size_t i = 0; i < ARRAY_LEN(more); i++) {
@@ -590,7 +588,7 @@ TEST(nobody_in_particular_is_the_supervisors_own_user)
 
 TEST(the_way_is_judged_as_the_kernel_does)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     static const gid_t group = STRANGERS;
     const struct identity who = {.is_other = true,
                                  .uid = STRANGER,
@@ -614,7 +612,7 @@ TEST(the_way_is_judged_as_the_kernel_does)
 
 TEST(out_of_memory_is_an_ordinary_error)
 {
-    UNLESS(geteuid() == 0, "root is needed");
+    UNLESS(geteuid() == 0, "needs root");
     static const char *const inherited[] = {"HOME=/h", "PATH=/bin", NULL};
     const struct task_user user = {.uid = STRANGER, .gid = STRANGERS, .name = "v"};
 

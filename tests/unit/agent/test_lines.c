@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "agent/task/lines.h"
-#include "base/buf.h"
-#include "base/mem.h"
+#include "agent/task/output/lines.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "tests/support/test.h"
 
 /* All lines of `bytes`, each followed by '|'; what is left without an end after '>'. */

@@ -2,24 +2,25 @@
 /* Shipping on one thread, a clock that jumps and a network that loses calls. */
 #include <string.h>
 
-#include "agent/talk.h"
-#include "agent/task/ship.h"
-#include "agent/task/spool.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "agent/master_link.h"
+#include "agent/task/output/ship.h"
+#include "agent/task/output/spool.h"
+#include "base/io/io.h"
 #include "base/log.h"
-#include "base/task.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
+#include "data/json/json.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/support/test.h"
 
 struct world {
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_server *server;
-    struct talk *talk;
+    struct master_link *link;
     struct io *io;
     struct lane *lane;
     struct spool *spool[SHIP_STREAMS];
@@ -108,7 +109,7 @@ static void open_ship(struct world *w)
 {
     const struct ship_config config = {.exec = w->exec,
                                        .lane = w->lane,
-                                       .talk = w->talk,
+                                       .link = w->link,
                                        .spool = {w->spool[0], w->spool[1]},
                                        .allocation = "3.u.1",
                                        .on_over = on_over,
@@ -131,11 +132,11 @@ static void world_init(struct world *w, uint64_t seed)
     *w = (struct world){.text = {BUF_INIT, BUF_INIT}};
     log_setup(LOG_ERROR, -1);
     clock_manual_init(&w->clock, 1000);
-    CHECK_OK(exec_single_new(&w->clock, seed, &w->exec, &test_err));
+    CHECK_OK(executor_single_new(&w->clock, seed, &w->exec, &test_err));
     CHECK_OK(net_memory_new(w->exec, seed, &w->net, &test_err));
     CHECK_OK(net_serve(w->net, &server, &w->server, &test_err));
-    CHECK_OK(
-        talk_new(w->net, "http://127.0.0.1:8080", TALK_TASK, "t", &w->talk, &test_err));
+    CHECK_OK(master_link_new(w->net, "http://127.0.0.1:8080", LINK_TASK, "t", &w->link,
+                             &test_err));
     CHECK_OK(lane_new(w->exec, "ship", 1, &w->lane, &test_err));
     CHECK_OK(io_memory_new(&w->io, &test_err));
     CHECK_OK(io_mkdir(w->io, "/t", true, &test_err));
@@ -146,9 +147,9 @@ static void world_init(struct world *w, uint64_t seed)
 static void world_done(struct world *w)
 {
     ship_free(w->ship);
-    talk_free(w->talk);
+    master_link_free(w->link);
     net_server_free(w->server);
-    exec_free(w->exec);
+    executor_free(w->exec);
     net_free(w->net);
     for (int i = 0; i < SHIP_STREAMS; i++) {
         spool_close(w->spool[i]);
@@ -168,7 +169,7 @@ static void end(struct world *w)
     spool_end(w->spool[0], 0);
     spool_end(w->spool[1], 0);
     ship_wake(w->ship);
-    CHECK(exec_pump_until(w->exec, &w->is_over));
+    CHECK(executor_pump_until(w->exec, &w->is_over));
     CHECK(ship_is_over(w->ship));
 }
 
@@ -180,7 +181,7 @@ TEST(what_comes_together_is_sent_together)
     put(&w, 0, "one\n");
     put(&w, 0, "two\n");
     put(&w, 1, "error\n");
-    while (exec_pump(w.exec))
+    while (executor_pump(w.exec))
         continue;
 
     CHECK_STR(w.text[0].data, "one\ntwo\n");
@@ -201,10 +202,10 @@ TEST(a_line_without_its_end_is_sent_after_some_silence)
     put(&w, 0, "loading ");
     begin_us = w.clock.mono_us;
     clock_manual_advance(&w.clock, 2000000);
-    exec_pump(w.exec);
+    executor_pump(w.exec);
     CHECK_STR(w.text[0].data, "");
     put(&w, 0, "the data ...");
-    while (exec_pump(w.exec))
+    while (executor_pump(w.exec))
         continue;
 
     CHECK_STR(w.text[0].data, "loading the data ...\n");
@@ -231,7 +232,7 @@ TEST(a_network_that_loses_and_repeats_calls_stores_each_line_once)
             snprintf(line, sizeof(line), "line %d of seed %d\n", i, (int)seed);
             buf_puts(&want, line);
             put(&w, i % 3 == 0, line);
-            exec_pump(w.exec);
+            executor_pump(w.exec);
         }
         end(&w);
 
@@ -270,7 +271,7 @@ TEST(a_refusal_ends_the_shipping)
     world_init(&w, 4);
     w.refusal = "{\"error\":{\"code\":9,\"error\":\"over\"}}";
     put(&w, 0, "one\n");
-    CHECK(exec_pump_until(w.exec, &w.is_over));
+    CHECK(executor_pump_until(w.exec, &w.is_over));
 
     CHECK_EQ(ship_outcome(w.ship, &test_err), DET_STATE);
     CHECK_HAS(test_err.text, "over");
@@ -283,7 +284,7 @@ TEST(a_later_shipper_goes_on_where_the_master_is)
 
     world_init(&w, 5);
     put(&w, 0, "one\n");
-    while (exec_pump(w.exec))
+    while (executor_pump(w.exec))
         continue;
     /* Its supervisor dies before this is sent. */
     spool_write(w.spool[0], 0, "two\n", 4);

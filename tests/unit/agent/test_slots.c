@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "agent/slots.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 TEST(the_brand_of_a_processor_is_its_model_name)

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "agent/task/control.h"
+#include "base/thread/lock.h"
 #include "tests/unit/agent/stage.h"
 
 TEST(a_task_runs_from_pulling_to_its_exit)
@@ -174,7 +175,7 @@ TEST(a_master_that_is_away_is_waited_for)
     fake_leave(m);
     snprintf(go, sizeof(go), "%s/go", dir);
     CHECK_OK(io_replace(io_system(), go, "", 0, false, &test_err));
-    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT)); /* it did not notice */
+    WAIT_UNTIL(file_is_there(dir, TASK_DIR_EXIT)); /* it did not notice */
     fake_serve(m);
     CHECK_EQ(fake_wait(m, pid), 0);
 
@@ -210,11 +211,11 @@ TEST(kill_ends_a_whole_tree_that_hides)
     fake_place(m, STUBBORN("hidden-from-kill"), "", dir);
     pid = fake_spawn(dir);
     WAIT_UNTIL(fake_offset(m) > 4);
-    CHECK(!nobody_has("hidden-from-kill"));
+    CHECK(!nobody_has(m, "hidden-from-kill"));
     CHECK_OK(control_send(dir, CONTROL_KILL, 5000, &test_err));
     CHECK_EQ(fake_wait(m, pid), 0);
 
-    CHECK(nobody_has("hidden-from-kill"));
+    CHECK(nobody_has(m, "hidden-from-kill"));
     CHECK_EQ(fake_count(m, "/exit", "\"exit\":\"KILLED\",\"code\":137"), 1);
     check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
     fake_free(m);
@@ -247,7 +248,7 @@ TEST(what_the_first_process_leaves_behind_is_ended)
     run(m, "\"(setsid sleep 1000.25 &); echo done\"", "", dir);
 
     CHECK_STR(m->output[0].data, "done\n");
-    CHECK(nobody_has("1000.25"));
+    CHECK(nobody_has(m, "1000.25"));
     check_exit(dir, "CLEAN", 0, "exited with code 0");
     fake_free(m);
 }
@@ -262,7 +263,7 @@ TEST(a_kill_before_the_start_is_a_kill)
     fake_leave(m);
     pid = fake_spawn(dir);
     WAIT_UNTIL(control_send(dir, CONTROL_KILL, 100, NULL) == DET_OK);
-    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT));
+    WAIT_UNTIL(file_is_there(dir, TASK_DIR_EXIT));
     fake_serve(m);
     CHECK_EQ(fake_wait(m, pid), 0);
 
@@ -292,7 +293,7 @@ TEST(a_quiet_task_is_ended_when_the_master_says_so)
     run(m, "\"sleep 1000.75\"", "", dir);
 
     check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
-    CHECK(nobody_has("1000.75"));
+    CHECK(nobody_has(m, "1000.75"));
     CHECK_EQ(fake_count(m, "/alive", "\"rank\":0"), 1);
     fake_free(m);
 }
@@ -451,7 +452,7 @@ TEST(reports_wait_for_a_master_in_trouble_and_so_does_the_exit)
     m->is_busy = true;
     fake_place(m, reporting(entrypoint, 5, "echo done"), "", dir);
     pid = fake_spawn(dir);
-    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT) && fake_count(m, "/reports", "") >= 2);
+    WAIT_UNTIL(file_is_there(dir, TASK_DIR_EXIT) && fake_count(m, "/reports", "") >= 2);
     CHECK_EQ(fake_count(m, "/exit", ""), 0);
     lock_take(&m->lock);
     m->is_busy = false;
@@ -530,7 +531,7 @@ TEST(a_master_that_does_not_answer_never_holds_the_task_up)
         "| head -c 200000000\"",
         "", dir);
     pid = fake_spawn(dir);
-    WAIT_UNTIL(file_is_there(dir, PLACE_EXIT));
+    WAIT_UNTIL(file_is_there(dir, TASK_DIR_EXIT));
     CHECK(fake_offset(m) < bytes / 2);
     fake_release_logs(m);
     CHECK_EQ(fake_wait(m, pid), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/buf.h"
+#include "base/memory/buf.h"
 
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "tests/support/test.h"
 
 TEST(an_empty_buffer_reads_as_an_empty_string)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is found is what a plain loop finds, in either case, in texts of any length. */
-#include "base/find.h"
+#include "base/text/find.h"
 
 #include <string.h>
 

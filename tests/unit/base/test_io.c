@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every sentence here is tested on the machine's file system and on its twin in
  * memory: what holds for one holds for the other. */
-#include "base/io.h"
+#include "base/io/io.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "tests/support/test.h"
 
 typedef void body_fn(struct io *io, const char *root);

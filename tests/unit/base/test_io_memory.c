@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a loss of power leaves. */
-#include "base/io.h"
+#include "base/io/io.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "base/rng.h"
 #include "tests/support/test.h"
 

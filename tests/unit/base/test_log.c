@@ -74,30 +74,6 @@ TEST(a_closed_mouth_says_nothing)
     CHECK_STR(capture_end(&capture), "");
 }
 
-static void inner(void)
-{
-    LOG_SCOPE("trial", "%d", 7);
-    LOG_SCOPE("run", "%d", 2);
-
-    log_info("inside");
-}
-
-TEST(scopes_put_fields_behind_the_lines_of_their_block)
-{
-    struct capture capture;
-
-    capture_begin(&capture, LOG_INFO);
-    {
-        LOG_SCOPE("experiment", "%s", "e1");
-        inner();
-        log_info("between");
-    }
-    log_info("outside");
-    check_like(capture_end(&capture),
-               "INFO  inside experiment=e1 trial=7 run=2\n" TIME
-               "INFO  between experiment=e1\n" TIME "INFO  outside\n$");
-}
-
 TEST(an_event_is_one_line_whatever_it_quotes)
 {
     struct capture capture;
@@ -119,18 +95,6 @@ TEST(a_long_line_is_cut_and_shows_it)
     check_like(text, "  \\.\\.\\.\n$");
 }
 
-TEST(a_scope_with_a_long_value_is_cut)
-{
-    struct capture capture;
-
-    capture_begin(&capture, LOG_INFO);
-    {
-        LOG_SCOPE("name", "%200d", 1);
-        log_info("x");
-    }
-    CHECK(strlen(capture_end(&capture)) < 150);
-}
-
 TEST(a_log_that_cannot_be_written_disturbs_nobody)
 {
     struct capture capture;
@@ -142,16 +106,4 @@ TEST(a_log_that_cannot_be_written_disturbs_nobody)
     log_info("into the void");
     CHECK_EQ(errno, ENOENT);
     log_setup(LOG_INFO, STDERR_FILENO);
-}
-
-TEST(levels_are_read_by_name)
-{
-    enum log_level level = LOG_ERROR;
-
-    CHECK(log_level_parse("Debug", &level));
-    CHECK_EQ(level, LOG_DEBUG);
-    CHECK(log_level_parse("warning", &level));
-    CHECK_EQ(level, LOG_WARN);
-    CHECK(!log_level_parse("loud", &level));
-    CHECK_EQ(level, LOG_WARN);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pattern finds, what is refused, and that no pattern and no text takes long. */
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 
 #include <pthread.h>
 #include <regex.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/find.h"
+#include "base/memory/buf.h"
 #include "base/rng.h"
+#include "base/text/find.h"
 #include "tests/support/test.h"
 
 static bool finds(const char *text, const char *in)

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "tests/support/test.h"
 
-TEST(every_count_is_permuted_and_finds_back)
+TEST(every_count_is_permuted)
 {
     for (uint64_t count = 1; count <= 300; count++) {
         unsigned char seen[300] = {0};
@@ -22,7 +22,6 @@ TEST(every_count_is_permuted_and_finds_back)
             CHECK(at < count);
             CHECK(!seen[at]);
             seen[at] = 1;
-            CHECK_EQ(permute_find(&p, at), i);
         }
     }
 }
@@ -41,7 +40,6 @@ TEST(counts_that_need_all_bits_work)
             uint64_t index = i * (counts[c] / 1000);
 
             CHECK(permute_at(&p, index) < counts[c]);
-            CHECK_EQ(permute_find(&p, permute_at(&p, index)), index);
         }
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/snapshot.h"
+#include "base/memory/snapshot.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/tree.h"
+#include "base/memory/tree.h"
 
 #include "base/compiler.h"
 #include "base/rng.h"

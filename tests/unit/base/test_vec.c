@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/vec.h"
+#include "base/memory/vec.h"
 
 #include <string.h>
 

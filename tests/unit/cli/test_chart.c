@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/chart.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
+#include "cli/output/chart.h"
+#include "cli/output/term.h"
 #include "tests/support/test.h"
 
 static void check_chart(const struct chart *chart, const char *expected)
@@ -82,7 +83,7 @@ TEST(without_points_the_chart_says_so)
     struct chart chart = {
         .title = "x", .x_name = "b", .series = &series, .count = 1, .height = 3};
 
-    check_chart(&chart, "x\n  nothing to draw: no numbers yet\n");
+    check_chart(&chart, "x\n  no numbers to draw yet\n");
 }
 
 TEST(series_have_their_own_colours_on_a_terminal)
@@ -118,6 +119,23 @@ TEST(huge_spans_do_not_overflow)
                           .height = 5};
 
     CHECK_OK(chart_draw(&chart, &out, &test_err));
+}
+
+/* The span of the smallest numbers is 0 when it is halved. */
+TEST(the_smallest_numbers_have_a_place)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    const struct chart_point points[] = {{1, 0}, {2, 5e-324}, {3, 0}, {4, -5e-324}};
+    struct chart_series series = {.label = "t", .point = points, .count = 4};
+    struct chart chart = {.title = "x",
+                          .x_name = "batches",
+                          .series = &series,
+                          .count = 1,
+                          .width = 30,
+                          .height = 3};
+
+    CHECK_OK(chart_draw(&chart, &out, &test_err));
+    CHECK(strstr(out.data, "batches"));
 }
 
 TEST(numbers_are_short)

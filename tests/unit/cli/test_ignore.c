@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/ignore.h"
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
+#include "cli/create/ignore.h"
 #include "tests/support/test.h"
 
 static bool ignores(const char *text, const char *path, bool is_folder)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "cli/create/pack.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 static void put(struct io *io, const char *path, const char *text)
@@ -76,7 +76,7 @@ TEST(a_run_without_a_master_stays_at_home)
 
     check_paths(&pack, "src/ src/a.py src/deep/ src/deep/b.pyc src/runs train.py ");
     CHECK_EQ(pack.left_out.count, 1);
-    CHECK_HAS(pack.left_out.at[0], "'data': a run without a master");
+    CHECK_HAS(pack.left_out.at[0], "'data': an offline run");
     pack_done(&pack);
     io_free(io);
 }
@@ -185,10 +185,10 @@ TEST(links_are_followed_inside_the_folder_and_left_out_otherwise)
 
     check_paths(&pack, "a/ a/l/ a/x b/ b/l/ b/l/x in ");
     CHECK_EQ(pack.left_out.count, 5);
-    CHECK_STR(pack.left_out.at[0], "'a/l/l': a link to a folder around it");
-    CHECK_STR(pack.left_out.at[1], "'b/l/l': a link to a folder around it");
-    CHECK_STR(pack.left_out.at[2], "'broken': a link that leads nowhere");
-    CHECK_STR(pack.left_out.at[3], "'out': a link that leads out of the folder");
+    CHECK_STR(pack.left_out.at[0], "'a/l/l': a symlink to a folder that contains it");
+    CHECK_STR(pack.left_out.at[1], "'b/l/l': a symlink to a folder that contains it");
+    CHECK_STR(pack.left_out.at[2], "'broken': a broken symlink");
+    CHECK_STR(pack.left_out.at[3], "'out': a symlink that leads out of the folder");
     pack_done(&pack);
     CHECK(chdir("/") == 0);
     CHECK_OK(io_remove_tree(io, top, &test_err));

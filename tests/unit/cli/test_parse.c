@@ -2,11 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/roles.h"
-#include "cli/table_of_commands.h"
+#include "cli/frame/options.h"
+#include "cli/frame/role_options.h"
 #include "tests/support/test.h"
+
+#include "cli/frame/command_row.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/parse.h"
 
 /* Words up to NULL. */
 #define LINE(...) ((const char *[]){"det", __VA_ARGS__, NULL})
@@ -185,7 +187,7 @@ TEST(slips_get_a_suggestion)
     refused(LINE("experimnt"),
             "there is no command 'experimnt'\nhint: did you mean 'det "
             "experiment'?");
-    refused(LINE("xyzzy"), "'det --help' lists them all");
+    refused(LINE("xyzzy"), "'det --help' lists all commands");
     refused(LINE("e", "creat"), "did you mean 'det experiment create'?");
     refused(LINE("e", "label", "ad"), "did you mean 'det experiment label add'?");
     refused(LINE("e", "list", "--jsno"), "did you mean '--json'?");
@@ -199,8 +201,8 @@ TEST(too_few_and_too_many_arguments_are_named)
     refused(LINE("e", "config"), "'det experiment config' needs ID");
     refused(LINE("e", "kill"), "'det experiment kill' needs ID");
     refused(LINE("e", "label", "add", "3"), "needs LABEL");
-    refused(LINE("e", "create", "a", "b", "c"), "'c' is one argument too many");
-    refused(LINE("version", "x"), "'x' is one argument too many");
+    refused(LINE("e", "create", "a", "b", "c"), "unexpected argument 'c'");
+    refused(LINE("version", "x"), "unexpected argument 'x'");
 }
 
 TEST(a_uuid_may_be_written_in_capitals)
@@ -233,7 +235,7 @@ TEST(values_that_make_no_sense_are_refused)
     refused(LINE("e", "logs", "1", "--tail"), "--tail needs a value: N");
     refused(LINE("e", "list", "--all=yes"), "--all takes no value");
     refused(LINE("report", "--progress", "half"), "expected a number");
-    refused(LINE("e", "list", "--json", "--csv"), "exclude each other");
+    refused(LINE("e", "list", "--json", "--csv"), "cannot be used together");
     refused(LINE("e", "kill", "1", "--json"), "has no option '--json'");
     refused(LINE("e", "config", "1", "--csv"), "has no option '--csv'");
 }

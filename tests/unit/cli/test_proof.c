@@ -2,10 +2,12 @@
 /* When `det resume-proof` kills, and what it compares. */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/io.h"
-#include "cli/proof.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "cli/proof/proof_compare.h"
+#include "cli/proof/proof_plan.h"
+#include "cli/proof/proof_show.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 /* ---- the plan -------------------------------------------------------------------- */
@@ -433,7 +435,7 @@ TEST(counts_have_commas)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         char text[PROOF_COUNT];
 
-        proof_count(rows[i].count, text);
+        proof_show_count(rows[i].count, text);
         CHECK_STR(text, rows[i].text);
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/table.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "cli/output/table.h"
+#include "cli/output/term.h"
 #include "tests/support/test.h"
 
 static const struct table_column columns[] = {

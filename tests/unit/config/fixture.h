@@ -5,11 +5,14 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "config/config.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/experiment_config.h"
+#include "config/keys/key_tables.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 struct fixture {
@@ -18,7 +21,7 @@ struct fixture {
     struct experiment_defaults defaults;
     struct experiment_config config;
     struct json *tree; /* load_file() */
-    struct buf text;   /* what fixture_lines() wrote */
+    struct buf text;   /* what lines() wrote */
     struct err err;
     det_status status;
 };

@@ -179,7 +179,6 @@ TEST(a_job_needs_a_command)
     CHECK_EQ(load_file(&f, CONFIG_JOB, "resources: {slots: 1}\n", NULL), DET_INVALID);
     CHECK_HAS(f.err.text, "entrypoint: missing");
     CHECK_EQ(load_file(&f, CONFIG_JOB, "", NULL), DET_INVALID);
-    CHECK_EQ(load_file(&f, CONFIG_EXPERIMENT, "", NULL), DET_INVALID);
 }
 
 TEST(files_out_of_memory_leave_the_result_alone)

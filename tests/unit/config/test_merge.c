@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/config/fixture.h"
 
-#include "data/yaml.h"
+#include "config/merge.h"
+#include "data/yaml/yaml.h"
 
 static struct json *parse(struct fixture *f, const char *yaml)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/config/fixture.h"
 
-#include "config/key.h"
-#include "data/yaml.h"
+#include "config/explain.h"
+#include "config/keys/key.h"
+#include "config/keys/key_tables.h"
+#include "data/yaml/yaml.h"
 
 static const enum config_kind kinds[] = {CONFIG_EXPERIMENT, CONFIG_MASTER, CONFIG_AGENT,
                                          CONFIG_JOB};
 
 #define EACH_ROW(row)                                                                  \
-    for (size_t kind_ = 0, count_ = 0; kind_ < ARRAY_LEN(kinds); kind_++)              \
-        for (const struct config_key *row = config_keys(kinds[kind_], &count_),        \
-                                     *end_ = row + count_;                             \
+    for (size_t kind_ = 0; kind_ < ARRAY_LEN(kinds); kind_++)                          \
+        for (const struct config_key *row = key_table_of(kinds[kind_]).keys,           \
+                                     *end_ = row + key_table_of(kinds[kind_]).count;   \
              row < end_; row++)
 
 static bool has_word(const char *const *words, const char *word)
@@ -61,11 +63,11 @@ TEST(every_key_has_a_type_and_a_row_around_it)
 {
     EACH_ROW(row)
     {
-        size_t count;
-        const struct config_key *keys = config_keys(kinds[kind_], &count);
+        const struct key_table table = key_table_of(kinds[kind_]);
+        const struct config_key *keys = table.keys;
         bool has_parent = !strpbrk(row->path, ".[");
 
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < table.count; i++)
             has_parent = has_parent ||
                          (keys[i].path[0] && key_name_below(row, keys[i].path) != NULL);
         if (!row->types || !has_parent)
@@ -77,9 +79,7 @@ TEST(every_list_says_what_its_elements_are)
 {
     EACH_ROW(row)
     {
-        size_t count;
-        const struct config_key *keys = config_keys(kinds[kind_], &count);
-        struct key_table table = {keys, count};
+        const struct key_table table = key_table_of(kinds[kind_]);
 
         if (row->types & KEY_LIST && !(row->flags & KEY_FREE) &&
             !key_child(&table, row->path, "[]", NULL))
@@ -185,8 +185,7 @@ TEST(the_defaults_are_yaml_that_is_accepted)
     buf_puts(&agent, "master_host: m\n");
     CHECK_OK(load_file(&f, CONFIG_AGENT, agent.data, NULL));
     config_defaults_write(CONFIG_EXPERIMENT, &experiment);
-    CHECK_HAS(experiment.data,
-              "  # slots each trial trains on\n  slots_per_trial: 1\n");
+    CHECK_HAS(experiment.data, "  # slots per trial\n  slots_per_trial: 1\n");
     buf_puts(&experiment, SINGLE);
     CHECK_LOADS(&f, experiment.data);
 }
@@ -214,9 +213,18 @@ TEST(the_reference_is_a_table_of_every_key)
     CHECK_EQ(out.status, DET_OK);
     CHECK_HAS(out.data,
               "| `max_restarts` | a whole number from 0 to 2147483647 | `5` | "
-              "how often a trial may fail and start again |\n");
+              "how often a failed trial is restarted |\n");
     CHECK_HAS(out.data, "| `bind_mounts[].host_path` |");
     CHECK_HAS(out.data, "{type: int\\|double\\|log\\|..., ...}");
+}
+
+TEST(the_reference_says_what_takes_effect_without_a_restart)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    config_reference_write(CONFIG_MASTER, &out);
+
+    CHECK_HAS(out.data, "; reloadable");
 }
 
 TEST(durations_add_up)

@@ -145,7 +145,7 @@ TEST(old_searchers_become_those_of_today_and_are_then_refused)
          "here that is max_trials: 10", "'adaptive_asha' is not built yet"},
         {"{name: adaptive_simple, metric: m, max_length: {records: 9}, max_trials: 3, "
          "divisor: 4, mode: standard, max_rungs: 2}",
-         "is said today as time_metric: records, max_time: 9",
+         "is now written as time_metric: records, max_time: 9",
          "'adaptive_asha' is not built yet"},
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.h - what a test makes happen to the heart in its bed, one call each. */
+/* events.h - events that a test sends to the core of a bed, one function each. */
 #ifndef TESTS_UNIT_CORE_EVENTS_H
 #define TESTS_UNIT_CORE_EVENTS_H
 
@@ -23,7 +23,7 @@ static inline det_status bed_join_with(struct bed *bed, const char *name,
     return bed_try(bed, &event);
 }
 
-/* From a directory and a start of the machine that it names. */
+/* An agent with the given instance and boot id. */
 static inline det_status bed_join_as(struct bed *bed, const char *name,
                                      const char *instance, const char *boot_id)
 {
@@ -84,7 +84,7 @@ static inline det_status bed_try_submit(struct bed *bed, const struct wish *wish
     return bed_try(bed, &event);
 }
 
-/* Its id. */
+/* Returns its id. */
 static inline int64_t bed_submit(struct bed *bed, const struct wish *wish)
 {
     det_status st = bed_try_submit(bed, wish);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fixture.h - a bed for the heart: two pools, a clock that a test moves, and the last
- * row of everything that was ever written, since what is over leaves the heart.  Every
- * event is followed by core_check(). */
+/* fixture.h - a bed: a core with two pools, a clock that the test moves, and the last row
+ * of every object, because ended objects leave the core.  core_check() runs after every
+ * event. */
 #ifndef TESTS_UNIT_CORE_FIXTURE_H
 #define TESTS_UNIT_CORE_FIXTURE_H
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "core/core.h"
+#include "core/core_check.h"
 #include "tests/support/test.h"
 
 enum { BED_IDS = 64, SECOND_US = 1000000 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 static const struct wish one_slot = {.slots = 1};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 static int64_t running(struct bed *bed, const struct wish *wish)

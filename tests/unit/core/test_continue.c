@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heart: experiments that had ended go on. */
+/* test_continue.c - ended experiments go on. */
 #include "base/fault.h"
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
-/* What the store would have: rows whose strings the test knows. */
+/* The rows that the store would have. */
 struct past {
     struct experiment row;
     struct trial trial[8];

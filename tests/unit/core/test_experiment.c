@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 TEST(an_unknown_pool_is_refused)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 static const struct job one_slot = {.slots = 1, .is_pausable = true};
@@ -168,7 +169,7 @@ TEST(a_job_made_not_to_be_paused_is_not)
     id = bed_submit_job(&bed, &(struct job){.slots = 1});
     bed_start_job(&bed, id);
     CHECK_EQ(bed_act_on_job(&bed, id, ACTION_PAUSE), DET_STATE);
-    CHECK(strstr(bed.err.text, "not to be paused"));
+    CHECK(strstr(bed.err.text, "cannot be paused"));
     CHECK_EQ(bed_act_on_job(&bed, id, ACTION_CANCEL), DET_INVALID);
 }
 
@@ -245,7 +246,7 @@ TEST(a_job_made_not_to_be_paused_changes_its_pool_only_while_it_waits)
     event.resources.max_slots = -2;
     event.resources.resource_pool = "aux";
     CHECK_EQ(bed_try(&bed, &event), DET_STATE);
-    CHECK(strstr(bed.err.text, "not to be paused"));
+    CHECK(strstr(bed.err.text, "cannot be paused"));
     CHECK_EQ(bed.allocation[bed.job_run[id]].state, ALLOCATION_RUNNING);
     event.resources.resource_pool = "compute";
     bed_do(&bed, &event);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heart and a searcher that does as it is told: this program brings its own
- * functions of search/searcher.h, so that every wish of a searcher can be made.  The
- * metrics of a validation are the wish: {"stop": 1}, {"create": 1}, {"fail": 1}. */
-#include "base/buf.h"
-#include "base/mem.h"
-#include "data/json.h"
+/* test_search.c - the core and a scripted searcher.  This program has its own functions
+ * of search/searcher.h, so a test can cause any operation: the metrics of a validation
+ * name it, as in {"stop": 1}, {"create": 1}, {"fail": 1}. */
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "data/json/json.h"
 #include "search/searcher.h"
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 struct searcher {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
 static const struct wish one_slot = {.slots = 1, .max_restarts = 2};
 
-/* A trial that runs on one agent; its number is 1 and so is its experiment's. */
+/* A trial that runs on one agent; trial and experiment have id 1. */
 static int64_t running(struct bed *bed, const struct wish *wish)
 {
     bed_join(bed, "a", 8);
@@ -272,6 +273,10 @@ TEST(a_trial_that_ended_or_never_was_cannot_be_killed)
     bed_exit(&bed, run, 0, EXIT_CLEAN);
 
     CHECK_EQ(bed_try(&bed, &event), DET_STATE);
+    event.trial_kill.trial_id = 0;
+    CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
+    event.trial_kill.trial_id = 2;
+    CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
     event.trial_kill.trial_id = 9;
     CHECK_EQ(bed_try(&bed, &event), DET_NOT_FOUND);
     CHECK_HAS(bed.err.text, "no trial 9");
@@ -352,6 +357,23 @@ TEST(an_excluded_agent_gets_the_trial_no_more)
     for (uint32_t i = 0; i < bed.out.count; i++)
         if (bed.out.effect[i].kind == EFFECT_START)
             CHECK_STR(bed.out.effect[i].share.agent, "b");
+}
+
+TEST(several_agents_may_be_excluded)
+{
+    BED(bed);
+    int64_t run = running(&bed, &one_slot);
+
+    bed_join(&bed, "b", 8);
+    bed_join(&bed, "c", 8);
+    exclude(&bed, "a");
+    exclude(&bed, "b");
+    bed_exit(&bed, run, 0, EXIT_FAILED);
+
+    CHECK_EQ(bed_count(&bed, EFFECT_START), 1);
+    for (uint32_t i = 0; i < bed.out.count; i++)
+        if (bed.out.effect[i].kind == EFFECT_START)
+            CHECK_STR(bed.out.effect[i].share.agent, "c");
 }
 
 TEST(a_trial_with_no_agents_left_is_an_error)

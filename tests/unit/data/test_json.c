@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 static struct json *parse(struct arena *mem, const char *text)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The members of an object as stretches of its text. */
-#include "data/json_walk.h"
+#include "data/json/json_walk.h"
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/support/test.h"
 
 /* "key=value;" for each; false: it is broken. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "data/requirements.h"
 #include "tests/support/test.h"
 
@@ -69,7 +69,7 @@ TEST(what_is_no_text_is_refused_with_its_line)
     struct err err = {0};
 
     CHECK_EQ(requirements_parse("a\n\xff\n", 4, &mem, &list, &err), DET_INVALID);
-    CHECK_STR(err.text, "line 2 is no text; expected UTF-8");
+    CHECK_STR(err.text, "line 2 is not text; expected UTF-8");
     CHECK_EQ(requirements_parse("a\0b", 3, &mem, &list, &err), DET_INVALID);
 }
 

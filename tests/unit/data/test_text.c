@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/base64.h"
 #include "data/text.h"
+#include "data/time.h"
+#include "data/url.h"
 #include "tests/support/test.h"
 
 static const char *time_text(int64_t wall_us)

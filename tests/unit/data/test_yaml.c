@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/yaml.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/yaml/yaml.h"
 #include "tests/support/test.h"
 
 enum { ROOM = 1 << 26 };
@@ -165,7 +165,7 @@ TEST(anchors_and_merge_keys_work)
     refused("<<: 1", "x.yaml:1:5: a merge key needs a mapping");
     refused("<<: [1]", "x.yaml:1:6: a merge key needs a mapping");
     refused("a: *x", "x.yaml:1:4: there is no anchor 'x'");
-    refused("a: &x [*x]", "this alias stands inside its own anchor");
+    refused("a: &x [*x]", "this alias is inside its own anchor");
 }
 
 TEST(an_alias_is_a_copy)
@@ -215,18 +215,21 @@ TEST(failures_say_name_line_and_column)
 TEST(what_is_no_yaml_is_told_in_plain_words)
 {
     static const char *const rows[][2] = {
-        {"a:\n  b: 1\n c: 2\n", "3:2: this is no key, or not indented as the others "
-                                "are; the mapping begins in line 1"},
-        {"a:\n  - 1\n  b: 2\n", "3:3: this is no item, or not indented as the others "
-                                "are; the list begins in line 2"},
+        {"a:\n  b: 1\n c: 2\n",
+         "3:2: this is not a key, or not indented like the others; "
+         "the mapping begins in line 1"},
+        {"a:\n  - 1\n  b: 2\n",
+         "3:3: this is not an item, or not indented like the others; "
+         "the list begins in line 2"},
         {"a: [1\nb: 2", "2:2: a ',' or a ']' is missing; the list begins in line 1"},
         {"a: {b: 1\n", "2:1: a ',' or a '}' is missing; the mapping begins in line 1"},
         {"a: 1\nb\nc: 1\n", "3:1: a ':' is missing; the key begins in line 2"},
         {"a: 1\nb: 'x\n", "3:1: a quote is missing; the quoted text begins in line 2"},
         {"a: \"x\n---\n", "2:1: a quote is missing; the quoted text begins in line 1"},
-        {"a: b: c", "1:5: a ':' cannot stand here: put text that holds one in quotes, "
-                    "or look at the indentation"},
-        {"a: b: |\n  \tx\n", "1:5: a ':' cannot stand here"},
+        {"a: b: c",
+         "1:5: a ':' is not allowed here: put text that contains one in quotes, "
+         "or look at the indentation"},
+        {"a: b: |\n  \tx\n", "1:5: a ':' is not allowed here"},
         {"a: \"x\n\ty\\q\"", "2:3: there is no such escape"},
         {"a: - 1", "1:4: a list cannot begin here: put each '-' on a line of its own"},
         {"a: @x", "1:4: no value begins with this character: put it in quotes"},
@@ -262,9 +265,9 @@ TEST(json_is_read_even_where_it_is_no_yaml)
 
 TEST(a_tab_that_indents_is_named_where_it_stands)
 {
-    refused("a:\n\tb: 1\n", "x.yaml:2:1: a tab stands in the indentation");
-    refused("a: x\n\tb: 3\n", "x.yaml:2:1: a tab stands in the indentation");
-    refused("a:\n  b: 1\n  \tc: [\n", "x.yaml:3:3: a tab stands in the indentation");
+    refused("a:\n\tb: 1\n", "x.yaml:2:1: there is a tab in the indentation");
+    refused("a: x\n\tb: 3\n", "x.yaml:2:1: there is a tab in the indentation");
+    refused("a:\n  b: 1\n  \tc: [\n", "x.yaml:3:3: there is a tab in the indentation");
     reads_as("a:\t1\n", "{\"a\":1}");
     refused("{\n\t\"a\": 1\n\t\"b\": 2\n}", "x.yaml:3:5: a ',' or a '}' is missing");
 }
@@ -291,7 +294,7 @@ TEST(what_is_probably_not_meant_is_noted)
         "1:9: the key n is read as 'false'; write \"n\" to have a key of that name\n"
         "2:1: the key On is read as 'true'; write \"On\" to have a key of that name\n");
     notes("a: 1\nb: {a: 2}\na: 3\n",
-          "3:1: the key 'a' comes again: what line 1 gives it does not count\n");
+          "3:1: the key 'a' is repeated; the value in line 1 is ignored\n");
     notes("a: 1e999\nb: [-1e400]\n",
           "1:4: 1e999 is too large for a number, and is read as a string\n"
           "2:5: -1e400 is too large for a number, and is read as a string\n");

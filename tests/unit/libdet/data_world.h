@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data_world.h - loaders that must succeed, a table, a file of records, and a sequence
- * that can be made to fail. */
+ * that fails on demand. */
 #ifndef TESTS_LIBDET_DATA_WORLD_H
 #define TESTS_LIBDET_DATA_WORLD_H
 
@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "det/data.h"
-#include "libdet/dataset.h"
+#include "libdet/data/dataset.h"
+#include "libdet/data/record_file.h"
+#include "libdet/data/record_file_writer.h"
 #include "tests/support/test.h"
 
 enum { MOST = 512 };
@@ -99,14 +101,14 @@ static inline void check_rows(const det_batch *batch, const struct table *table)
     }
 }
 
-/* A file of 50 records of 30 bytes in a file system in memory. */
+/* A file of 50 records of 30 bytes, in a memory file system. */
 static inline struct io *records_in_memory(void)
 {
     struct io *io;
     det_records *records;
 
     CHECK_OK(io_memory_new(&io, &test_err));
-    CHECK_OK(records_create(io, "/set", &records, &test_err));
+    CHECK_OK(record_file_create(io, "/set", &records, &test_err));
     for (int i = 0; i < 50; i++)
         CHECK_OK(det_records_add(records, "thirty bytes of nothing at all", 30));
     CHECK_OK(det_records_finish(records));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's library as the tests need it: two GPUs, and FAKE_NVML names the function
+/* fake_nvml.c - NVIDIA's library for tests: two GPUs, and FAKE_NVML names the function
  * that fails ("memory:1": only for that GPU). */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.h - where the fake of NVIDIA's library lies: beside this test's program. */
+/* nvml.h - the path of the fake NVIDIA library, beside the test's program. */
 #ifndef TESTS_UNIT_LIBDET_NVML_H
 #define TESTS_UNIT_LIBDET_NVML_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks.h - the processes of one training as threads of a test.  What a rank finds is
- * kept and checked by the test's own thread. */
+/* ranks.h - the processes that train together, as threads of a test.  The test's own
+ * thread checks what each rank found. */
 #ifndef TESTS_UNIT_LIBDET_RANKS_H
 #define TESTS_UNIT_LIBDET_RANKS_H
 
@@ -23,7 +23,7 @@ struct rank {
     char error[512];
     void (*story)(struct rank *rank);
     void *arg;
-    int wrong; /* line of the first thing that is not as it should be; 0: none */
+    int wrong; /* line of the first failed check; 0: none */
     pthread_t thread;
 };
 
@@ -34,8 +34,8 @@ struct rank {
             (rank_)->wrong = __LINE__;                                                 \
     } while (0)
 
-/* A free port that tests beside this one hardly ever take: each process has some of its
- * own, and they are not those that the kernel usually hands out. */
+/* A free port that parallel tests hardly ever take: each process has its own range,
+ * outside the one that the kernel usually hands out. */
 static inline uint16_t ranks_port(void)
 {
     enum { FIRST = 10000, OWN = 64, PROCESSES = 320 };
@@ -54,7 +54,7 @@ static inline uint16_t ranks_port(void)
     }
 }
 
-/* `nodes` of equally many ranks. */
+/* `nodes` nodes with the same number of ranks. */
 static inline void ranks_init(struct rank *ranks, int size, int nodes, unsigned flags)
 {
     int local = size / nodes;
@@ -118,7 +118,7 @@ static inline void ranks_run(struct rank *ranks, int size, void (*story)(struct 
     ranks_join(ranks, size);
 }
 
-/* All came, and nothing was wrong. */
+/* All ranks joined, and no check failed. */
 static inline void ranks_check(const struct rank *ranks, int size)
 {
     for (int i = 0; i < size; i++) {
@@ -128,7 +128,7 @@ static inline void ranks_check(const struct rank *ranks, int size)
     }
 }
 
-/* Everybody's story ended with this status and sentence. */
+/* Every rank's story ended with this status and message. */
 static inline void ranks_check_end(const struct rank *ranks, int size, det_status st,
                                    const char *text)
 {

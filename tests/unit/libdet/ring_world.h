@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_world.h - a ring in a folder on disk or in memory, and payloads that say who
- * wrote them. */
+/* ring_world.h - a ring on disk or in memory, with payloads that name their writer. */
 #ifndef TESTS_LIBDET_RING_WORLD_H
 #define TESTS_LIBDET_RING_WORLD_H
 
@@ -8,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "libdet/ring.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "libdet/ring/ring.h"
+#include "libdet/ring/ring_reader.h"
 #include "tests/support/test.h"
 
 struct world {
@@ -94,7 +94,7 @@ static inline void close_both(struct world *w)
     w->reader = NULL;
 }
 
-/* What writer `who` says in its `nth` record; of a length that varies. */
+/* The `nth` record of writer `who`; its length varies. */
 struct said {
     uint32_t who;
     uint32_t nth;
@@ -134,7 +134,7 @@ static inline struct said said_of(const struct report *report)
     return said;
 }
 
-/* The next record in `out`; false: none is left. */
+/* Returns the next record in `out`; false if none is left. */
 static inline bool next_report(const struct buf *out, size_t *at, struct report *report)
 {
     size_t used;
@@ -152,7 +152,8 @@ static inline void read_batch(struct world *w, size_t max)
     CHECK_OK(ring_read(w->reader, max, &w->out, &w->batch, &test_err));
 }
 
-/* All there is are records from..to of writer 1, whose numbers are those, too. */
+/* Checks that the ring holds exactly the records from..to of writer 1, with these
+ * numbers. */
 static inline void check_reads(struct world *w, uint32_t from, uint32_t to)
 {
     struct report report;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "libdet/auth.h"
+/* test_auth.c - password hashes, and the file that stores sessions. */
+#include "libdet/client/auth.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "tests/support/test.h"
 
 #define PATH "/home/ann/.config/determined/auth.json"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_checkpoint.c - checkpoints of one process: saving, restoring, damage and faults. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "data/json.h"
-#include "libdet/manifest.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
+#include "libdet/checkpoint/manifest.h"
 #include "tests/unit/libdet/world.h"
 
 #define ROOT "/store/below"
@@ -37,7 +38,7 @@ static char *path_in(const char *uuid, const char *name)
     return path;
 }
 
-/* How many names the storage holds, and how many of them are drafts. */
+/* Counts the names in the storage, and the drafts among them. */
 static void count(struct world *w, size_t *ret_all, size_t *ret_drafts)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -141,7 +142,7 @@ TEST(what_is_damaged_is_noticed_and_named)
         {"manifest.det.json", NULL, "manifest.det.json' is missing"},
         {"manifest.det.json", "", "manifest.det.json is damaged: it is cut short"},
         {"manifest.det.json", "{\"format\":1,\"files\":[],\"check\":\"00000000\"}\n",
-         "manifest.det.json is damaged: its check does not fit"},
+         "manifest.det.json is damaged: its checksum does not match"},
     };
     struct world w;
     det_context *det;
@@ -166,7 +167,7 @@ TEST(what_is_damaged_is_noticed_and_named)
     }
 }
 
-/* Every bit of the manifest counts. */
+/* Flips every bit of the manifest. */
 TEST(no_flipped_bit_of_a_manifest_passes)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
@@ -260,7 +261,7 @@ TEST(storage_that_is_not_built_is_named)
               "{\"checkpoint_storage\":{\"type\":\"s3\",\"bucket\":\"b\"}}");
     det = world_open(&w);
     CHECK_EQ(det_checkpoint_begin(det, 1, NULL, &checkpoint), DET_UNSUPPORTED);
-    CHECK_HAS(det_context_error(det), "'s3', which is not built yet");
+    CHECK_HAS(det_context_error(det), "'s3' is not implemented");
     det_close(det);
     world_set(&w, "DET_EXPERIMENT_CONFIG",
               "{\"checkpoint_storage\":{\"type\":\"directory\","
@@ -273,7 +274,7 @@ TEST(storage_that_is_not_built_is_named)
 
 /* ---- faults ---------------------------------------------------------------------- */
 
-/* What the ring holds of checkpoints. */
+/* Whether the ring holds a report of the checkpoint. */
 static bool is_reported(struct world *w, const char *uuid)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
@@ -287,8 +288,8 @@ static bool is_reported(struct world *w, const char *uuid)
     return found;
 }
 
-/* Whatever fails: no checkpoint is reported that is not whole, and none that failed is
- * left over. */
+/* Whatever fails: every reported checkpoint is complete, and no failed one is left
+ * over. */
 static bool survives_fault(enum fault_kind kind, int64_t nth)
 {
     struct world w;
@@ -365,7 +366,7 @@ TEST(a_full_disk_is_said_and_later_there_is_room_again)
     world_end(&w);
 }
 
-/* Reports until the ring has no room left in its segment and the disk none for another;
+/* Reports until the ring's segment is full and the disk has no room for another;
  * returns how many were accepted. */
 static int fill_ring(struct world *w, det_context *det)
 {
@@ -406,7 +407,7 @@ TEST(a_full_ring_refuses_the_report_and_a_second_commit_sends_it)
     CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
     CHECK_OK(det_checkpoint_put(checkpoint, "weights", "0123456789", 10));
     memcpy(uuid, det_checkpoint_uuid(checkpoint), UUID_TEXT);
-    /* room for the small files of a checkpoint, but for no segment of a ring */
+    /* room for the small files of a checkpoint, but not for a segment of the ring */
     for (limit = ROOM; limit < UINT64_C(1) << 30; limit += ROOM) {
         det_status st;
 
@@ -468,7 +469,7 @@ TEST(a_latest_checkpoint_that_is_gone_is_damage_and_not_none_yet)
     CHECK_HAS(det_context_error(det), "it was removed, or the storage is not mounted");
     CHECK_EQ(det_checkpoint_download(det, NULL, DET_RESTORE_UNCHECKED, "/out"),
              DET_CORRUPT);
-    CHECK(!world_has(&w, ROOT)); /* looking makes nothing */
+    CHECK(!world_has(&w, ROOT)); /* looking must not make anything */
     CHECK_EQ(det_checkpoint_restore(det, "d9a1c1f0-0000-4000-8000-000000000001", 0,
                                     path, sizeof(path)),
              DET_NOT_FOUND);
@@ -529,14 +530,14 @@ TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
     CHECK_HAS(det_context_error(det), "'manifest.det.json' in '/mine' cannot be saved");
     count(&w, &all, &drafts);
     CHECK_EQ(all, 0);
-    /* written directly: the same, and gone it may be committed */
+    /* written directly: also refused; without the file it can be committed */
     CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
     snprintf(path, sizeof(path), "%s/metadata.json", det_checkpoint_path(checkpoint));
     world_file(&w, path, "mine");
     CHECK_EQ(det_checkpoint_commit(checkpoint), DET_INVALID);
     CHECK_OK(io_remove(w.io, path, &test_err));
     CHECK_OK(det_checkpoint_commit(checkpoint));
-    /* one deeper is nobody's business, and so is what a restore brought along */
+    /* allowed: the name in a subdirectory, and the files of a restored checkpoint */
     CHECK_OK(io_remove(w.io, "/mine/manifest.det.json", &test_err));
     world_file(&w, "/mine/sub/metadata.json", "x");
     CHECK_OK(det_checkpoint_store(det, "/mine", 5, "{\"note\":[1.5,\"x\"]}", uuid));
@@ -546,7 +547,7 @@ TEST(files_of_the_librarys_own_names_are_not_replaced_in_silence)
     world_end(&w);
 }
 
-/* What a selector is asked, in order; it fails at the library's own names. */
+/* Records what a selector is asked; fails at the library's own names. */
 static int picky(void *self, const char *path)
 {
     char *asked = self;
@@ -576,7 +577,7 @@ TEST(a_selector_is_asked_only_about_what_is_there_and_its_failure_is_told)
     world_end(&w);
 }
 
-/* On the machine's own files: links, and files large enough for several threads. */
+/* On real files: links, and files large enough for several threads. */
 TEST(large_files_are_summed_by_several_threads_and_links_are_refused)
 {
     enum { SIZE = 6 << 20 };

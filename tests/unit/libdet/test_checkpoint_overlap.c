@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_checkpoint_overlap.c - checkpoints behind the caller's back: in a world of
- * memory, where they happen at once and faults strike, and on the machine's disk with
- * threads. */
+/* test_checkpoint_overlap.c - checkpoints that overlap training: in a memory file
+ * system, where they happen at once and faults strike, and on disk with threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/fault.h"
-#include "base/snapshot.h"
+#include "base/memory/arena.h"
+#include "base/memory/snapshot.h"
 #include "tests/unit/libdet/world.h"
 
 #define ROOT "/store/below"
@@ -86,7 +85,7 @@ TEST(it_is_reported_and_told_once_and_the_next_may_begin)
     CHECK_OK(wait_for(det, &outcome));
     CHECK_STR(outcome.uuid, "");
     CHECK_OK(save(det, "two", uuid));
-    CHECK_OK(save(det, "three", next)); /* nobody has asked about the second */
+    CHECK_OK(save(det, "three", next)); /* nobody collected the second */
     CHECK_OK(wait_for(det, &outcome));
     CHECK_STR(outcome.uuid, next);
     check_text(w.io, det, uuid, "two");
@@ -105,8 +104,9 @@ TEST(one_is_filled_at_a_time_and_what_was_aborted_leaves_nothing)
     det = world_open(&w);
     CHECK_OK(det_checkpoint_begin_with(det, &overlapped, &checkpoint));
     CHECK_EQ(det_checkpoint_begin_with(det, &overlapped, &other), DET_STATE);
-    CHECK_HAS(det_context_error(det), "another checkpoint that overlaps training");
-    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &other)); /* the other way is free */
+    CHECK_HAS(det_context_error(det), "another overlapped checkpoint has been begun");
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &other)); /* a checkpoint that is not
+                                                             overlapped works */
     CHECK_OK(det_checkpoint_commit(other));
     CHECK_OK(det_checkpoint_put(checkpoint, "a", "b", 1));
     det_checkpoint_abort(checkpoint);
@@ -137,7 +137,8 @@ TEST(of_a_name_put_twice_the_last_counts)
     CHECK_OK(det_checkpoint_commit(checkpoint));
     check_text(w.io, det, uuid, "two");
 
-    /* The second finds no room, and is written at once; the first must not win. */
+    /* The second finds no room and is written at once; the first must not replace it.
+     */
     CHECK_OK(det_checkpoint_begin_with(det, &options, &checkpoint));
     memcpy(uuid, det_checkpoint_uuid(checkpoint), UUID_TEXT);
     CHECK_OK(det_checkpoint_put(checkpoint, "weights", "first", 5));
@@ -146,7 +147,7 @@ TEST(of_a_name_put_twice_the_last_counts)
     check_text(w.io, det, uuid, "second");
     CHECK_OK(wait_for(det, &outcome));
     CHECK_EQ(outcome.copied_bytes, 5);
-    CHECK_EQ(outcome.waited_bytes, 6); /* said, not silent */
+    CHECK_EQ(outcome.waited_bytes, 6); /* the outcome says so */
     det_close(det);
     world_end(&w);
 }
@@ -164,7 +165,7 @@ TEST(a_full_disk_is_told_once_and_the_checkpoint_before_stays)
     CHECK_OK(wait_for(det, &outcome));
     for (int who = 0; who < 3; who++) {
         io_memory_limit(w.io, 1);
-        CHECK_OK(save(det, "two", uuid)); /* nothing has failed yet that it knows of */
+        CHECK_OK(save(det, "two", uuid)); /* no failure is known yet */
         io_memory_limit(w.io, 0);
         CHECK_EQ(who == 0   ? det_checkpoint_wait(det, 0, NULL)
                  : who == 1 ? save(det, "three", uuid)
@@ -183,8 +184,8 @@ TEST(a_full_disk_is_told_once_and_the_checkpoint_before_stays)
     world_end(&w);
 }
 
-/* Whatever strikes: what is told to be saved is, and what is not leaves the one before;
- * one sentence, and no draft but that of a broken disk. */
+/* Whatever fails: a checkpoint reported as saved exists, a failed one leaves the one
+ * before; one error, and no draft unless the disk is broken. */
 static void save_under(enum fault_kind kind, int64_t nth, bool *ret_struck)
 {
     det_checkpoint_outcome outcome = {.size = sizeof(outcome)};
@@ -210,7 +211,7 @@ static void save_under(enum fault_kind kind, int64_t nth, bool *ret_struck)
     } else {
         check_text(w.io, det, NULL, "two");
     }
-    CHECK_OK(save(det, "three", uuid)); /* the place is free again */
+    CHECK_OK(save(det, "three", uuid)); /* the saver is free again */
     CHECK_OK(det_checkpoint_wait(det, -1, NULL));
     check_text(w.io, det, NULL, "three");
     det_close(det);
@@ -229,7 +230,7 @@ TEST(no_failed_write_sync_or_allocation_is_silent_or_leaves_half)
     }
 }
 
-/* Without any memory for the copy it is written at once, and that is said. */
+/* Without memory for the copy it is written at once, and the outcome says so. */
 TEST(without_memory_for_the_copy_it_is_written_at_once)
 {
     det_checkpoint_options options = overlapped;
@@ -282,7 +283,7 @@ static char *make_large(unsigned seed)
     return bytes;
 }
 
-/* Copied by several threads, written by several, while the caller changes its own. */
+/* Several threads copy and write it while the caller changes its own memory. */
 TEST(the_caller_may_change_its_memory_at_once)
 {
     CLEANUP(mem_freep) char *bytes = make_large(1);
@@ -321,8 +322,8 @@ TEST(the_caller_may_change_its_memory_at_once)
     remove_tree(dir);
 }
 
-/* Nobody waits, and the context ends: it is whole all the same, and the next run goes
- * on from it. */
+/* Nobody waits, and the context is closed: it is complete anyway, and the next run
+ * starts from it. */
 TEST(the_end_waits_for_what_is_being_written)
 {
     CLEANUP(mem_freep) char *bytes = make_large(2);
@@ -344,7 +345,7 @@ TEST(the_end_waits_for_what_is_being_written)
     remove_tree(dir);
 }
 
-/* Asked while it is written: later, or how it went; never both. */
+/* Asked while it is being written: a timeout or the outcome, never both. */
 TEST(who_asks_early_is_told_later)
 {
     CLEANUP(mem_freep) char *bytes = make_large(3);
@@ -370,7 +371,7 @@ TEST(who_asks_early_is_told_later)
     remove_tree(dir);
 }
 
-/* A child has neither the threads nor the pages, and harms nothing. */
+/* A forked child has neither the threads nor the pages, and does no harm. */
 TEST(a_forked_child_leaves_it_alone)
 {
     CLEANUP(mem_freep) char *bytes = make_large(4);
@@ -410,7 +411,7 @@ TEST(a_forked_child_leaves_it_alone)
     remove_tree(dir);
 }
 
-/* Killed at any moment: the one before, or this one, whole. */
+/* Killed at any moment: the latest is the one before or this one, complete. */
 TEST(a_kill_leaves_the_checkpoint_before_or_this_one)
 {
     CLEANUP(mem_freep) char *bytes = make_large(5);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_checkpoint_shard.c - checkpoints of several ranks, which are processes here:
- * what each of them found lies in memory that the test shares with them. */
+ * their results lie in memory shared with the test. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/fault.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/shared.h"
-#include "data/json.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "base/thread/shared_lock.h"
+#include "data/json/json.h"
 #include "det/det.h"
-#include "libdet/ring.h"
+#include "libdet/ring/ring_reader.h"
 #include "tests/unit/libdet/ranks.h"
 #include "wire/report.h"
 
@@ -26,7 +26,7 @@ struct found {
     det_status status;
     char text[400];
     char uuid[DET_UUID_SIZE];
-    int line; /* of what went wrong in the story; 0: nothing */
+    int line; /* of the first failed check; 0: none */
 };
 
 struct bed {
@@ -43,7 +43,7 @@ struct self {
     int rank;
     det_context *det;
     det_distributed *group;
-    char own[128]; /* a directory of this rank's */
+    char own[128]; /* this rank's own directory */
 };
 
 typedef void story_fn(struct self *self);
@@ -89,7 +89,7 @@ static void make_own(struct self *self, const char *below)
     NEED(!io_mkdir(io_system(), path, false, NULL));
 }
 
-/* The end of a story: what the library said. */
+/* Ends a story: keeps the library's error. */
 static void tell(struct self *self, det_status status)
 {
     self->found->status = status;
@@ -167,7 +167,7 @@ static void check_text(const struct bed *bed, const char *name, const char *text
     CHECK_STR(bytes.data, text);
 }
 
-/* Nothing is left in the storage but so many checkpoints. */
+/* Checks that the storage holds `count` checkpoints and nothing else. */
 static void check_store(const struct bed *bed, size_t count)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -233,7 +233,7 @@ TEST(a_checkpoint_holds_the_files_and_the_metadata_of_all_ranks)
     end_bed(&bed);
 }
 
-/* ... and every rank of a node gets what one of them compared and copied. */
+/* Every rank of a node gets what one of them checked and copied. */
 static int only_parts(void *self, const char *path)
 {
     (void)self;
@@ -400,7 +400,7 @@ TEST(a_rank_that_gives_up_takes_its_sentence_to_all)
 
     make_bed(&bed);
     run(&bed, give_up);
-    check_all(&bed, DET_INVALID, "'../out' is no path of a file inside");
+    check_all(&bed, DET_INVALID, "'../out' is not a valid path of a file");
     CHECK_HAS(bed.found[0].text, "rank 1: ");
     check_store(&bed, 0);
     end_bed(&bed);
@@ -449,7 +449,7 @@ static void save_overlapped(struct self *self)
     while (st == DET_TIMEOUT);
     NEED(!st && !strcmp(outcome.uuid, first));
 
-    /* The next beginning is a meeting too. */
+    /* The next beginning is also a meeting. */
     NEED(!begin(self, DET_CHECKPOINT_OVERLAPPED, &checkpoint));
     put_one(self, checkpoint);
     NEED(!det_checkpoint_commit(checkpoint));
@@ -505,7 +505,7 @@ TEST(a_part_that_was_given_up_fails_all_when_they_wait)
     end_bed(&bed);
 }
 
-/* Who does not look at what a put returned does not hide it from the others. */
+/* Ignoring the status of a put does not hide the failure from the others. */
 static void commit_what_failed(struct self *self)
 {
     det_checkpoint *checkpoint;
@@ -524,12 +524,12 @@ TEST(a_part_of_which_a_put_failed_is_not_saved)
 
     make_bed(&bed);
     run(&bed, commit_what_failed);
-    check_all(&bed, DET_INVALID, "rank 1: '../out' is no path of a file inside");
+    check_all(&bed, DET_INVALID, "rank 1: '../out' is not a valid path of a file");
     check_store(&bed, 0);
     end_bed(&bed);
 }
 
-/* The end without the others: what was never one checkpoint is removed. */
+/* Closes without the others: the unfinished checkpoint is removed. */
 static void close_early(struct self *self)
 {
     det_checkpoint *checkpoint;
@@ -550,7 +550,7 @@ TEST(parts_that_never_met_are_removed_at_the_end)
     end_bed(&bed);
 }
 
-/* ... also where the group is gone by then, as after a training that failed. */
+/* Also if the group is gone by then, as after a failed training. */
 TEST(a_group_may_be_closed_before_the_context_that_has_a_part)
 {
     struct bed bed;
@@ -565,8 +565,8 @@ TEST(a_group_may_be_closed_before_the_context_that_has_a_part)
 
 /* ---- out of memory, disks that fail ---------------------------------------------- */
 
-/* On one rank the n-th allocation, write or sync fails: everybody ends the same way, or
- * all but that one have a whole checkpoint.  Whatever was reported is there. */
+/* On one rank the n-th allocation, write or sync fails: all ranks end the same way, or
+ * all but that one have a complete checkpoint.  Every reported checkpoint exists. */
 struct strike {
     int rank;
     enum fault_kind kind;
@@ -653,7 +653,7 @@ static void check_reported(const struct bed *bed)
     ring_reader_close(reader);
 }
 
-/* The ranks that nothing struck end the same way. */
+/* The other ranks end the same way. */
 static void check_struck(const struct bed *bed)
 {
     const struct found *found = bed->found;
@@ -679,7 +679,7 @@ static void strike_once(story_fn *story, int64_t nth)
     end_bed(&bed);
 }
 
-/* Some of the first, and each of the last: there it is reported. */
+/* Some of the first calls, and each of the last, which report it. */
 static void strike_all(story_fn *story, int rank, enum fault_kind kind)
 {
     enum { LAST = 10 };

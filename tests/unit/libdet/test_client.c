@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "libdet/client.h"
+/* test_client.c - calls to a master in memory: identities, logins, errors, streams. */
+#include "libdet/client/client.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/fault.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/task.h"
-#include "libdet/auth.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
+#include "libdet/client/auth.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/support/test.h"
 
 #define AUTH "/auth.json"
 
-/* A master in memory.  It takes ann with the password "pw" and determined without one,
- * and gives out tokens "t<n>"; tokens up to `expired` are over. */
+/* A master in memory.  It accepts ann with the password "pw" and determined without
+ * one, and issues tokens "t<n>"; tokens up to `expired` have expired. */
 struct world {
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct lane *lane;
     struct net *net;
     struct net_server *server;
@@ -33,7 +35,7 @@ struct world {
     int calls;
     char seen[256]; /* the credentials of the last call */
     char body[256];
-    int status; /* of what /answer says */
+    int status; /* of the answer at /answer */
     const char *text;
     int pieces;
 };
@@ -138,7 +140,7 @@ static void world_init(struct world *w)
     w->status = 200;
     w->text = "{\"yes\":true}";
     clock_manual_init(&w->clock, 0);
-    CHECK_OK(exec_single_new(&w->clock, 1, &w->exec, &test_err));
+    CHECK_OK(executor_single_new(&w->clock, 1, &w->exec, &test_err));
     CHECK_OK(lane_new(w->exec, "stream", 1, &w->lane, &test_err));
     CHECK_OK(net_memory_new(w->exec, 1, &w->net, &test_err));
     CHECK_OK(net_serve(w->net, &config, &w->server, &test_err));
@@ -168,7 +170,7 @@ static void world_done(struct world *w)
     net_server_free(w->server);
     net_free(w->net);
     io_free(w->io);
-    exec_free(w->exec);
+    executor_free(w->exec);
     clear_environment();
 }
 
@@ -229,7 +231,7 @@ TEST(a_session_that_is_over_is_renewed_once)
     CHECK_OK(get(&w));
     CHECK_STR(w.seen, "Bearer t2");
     CHECK_EQ(w.logins, 2);
-    w.expired = 2; /* in the middle of a program that logged in itself: no second try */
+    w.expired = 2; /* after an explicit login there is no second try */
     CHECK_EQ(get(&w), DET_UNAUTHENTICATED);
 
     world_done(&w);
@@ -500,7 +502,7 @@ static det_status open_another(struct world *w)
     return st;
 }
 
-/* Whether the allocation was there to fail. */
+/* Whether there was an n-th allocation. */
 static bool survives_nomem(det_status (*call)(struct world *), int64_t nth)
 {
     struct world w;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_context.c - contexts inside and outside a task: environment, hyperparameters, reports. */
 #include "libdet/context.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "tests/unit/libdet/world.h"
 
 /* ---- where we are ---------------------------------------------------------------- */
@@ -119,7 +120,7 @@ TEST(a_job_has_its_configuration_and_trains_nothing)
     CHECK(det_get_info(det)->is_on_cluster);
     CHECK_EQ(det_preempted(det), 0);
     CHECK_EQ(det_report_training(det, 1, &loss, 1), DET_STATE);
-    CHECK_HAS(det_context_error(det), "this task is a job, not a training");
+    CHECK_HAS(det_context_error(det), "this task is a job, not a trial");
     det_close(det);
 
     world_set(&w, "DET_TASK_CONFIG", "{");
@@ -490,7 +491,7 @@ TEST(flush_waits_until_the_reader_says_stored)
     world_end(&w);
 }
 
-/* Of two processes, each hears of its own; each refusal once. */
+/* Two processes: each is told of its own refusals, each refusal once. */
 TEST(flush_tells_of_reports_that_the_master_has_refused)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
@@ -525,7 +526,7 @@ TEST(flush_tells_of_reports_that_the_master_has_refused)
                     text);
         CHECK_OK(ring_stored(reader, batch.last, &test_err));
     }
-    CHECK_EQ(det_flush(det, 0), DET_FAILED); /* a status that is none */
+    CHECK_EQ(det_flush(det, 0), DET_FAILED); /* an unknown status */
     CHECK_HAS(det_context_error(det), "the master refused a report, and 7 more: yyy");
     CHECK_OK(det_flush(det, 0));
     CHECK_OK(det_flush(other, 0));
@@ -683,13 +684,13 @@ TEST(a_forked_child_is_inert_and_its_parent_goes_on)
 }
 
 struct speaker {
-    struct task task;
+    struct work task;
     det_context *det;
     struct gate *gate;
     int failures;
 };
 
-static void speak(struct task *task)
+static void speak(struct work *task)
 {
     struct speaker *speaker = CONTAINER_OF(task, struct speaker, task);
     det_metric loss = {"loss", 1};
@@ -714,7 +715,7 @@ TEST(threads_report_at_once_and_each_reads_its_own_sentence)
     char dir[] = "/tmp/det-threads-XXXXXX";
     det_init_options options = {.size = sizeof(options)};
     struct speaker speakers[THREADS];
-    struct exec *exec;
+    struct executor *exec;
     struct lane *lane;
     det_context *det;
 
@@ -722,10 +723,10 @@ TEST(threads_report_at_once_and_each_reads_its_own_sentence)
     unsetenv("DET_ALLOCATION_ID");
     options.directory = dir;
     CHECK_OK(det_init(&options, &det));
-    CHECK_OK(exec_threads_new(&clock_system, &exec, &test_err));
+    CHECK_OK(executor_threads_new(&clock_system, &exec, &test_err));
     CHECK_OK(lane_new(exec, "speak", THREADS, &lane, &test_err));
     for (size_t i = 0; i < THREADS; i++) {
-        speakers[i] = (struct speaker){.task = TASK_INIT(speak), .det = det};
+        speakers[i] = (struct speaker){.task = WORK_INIT(speak), .det = det};
         CHECK_OK(gate_new(exec, &speakers[i].gate, &test_err));
         lane_post(lane, &speakers[i].task);
     }
@@ -733,7 +734,7 @@ TEST(threads_report_at_once_and_each_reads_its_own_sentence)
         CHECK(gate_wait(speakers[i].gate, 0));
         CHECK_EQ(speakers[i].failures, 0);
     }
-    exec_free(exec);
+    executor_free(exec);
     for (size_t i = 0; i < THREADS; i++)
         gate_free(speakers[i].gate);
     det_close(det);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loaders: every item once an epoch, whatever the sizes; the same batches for any
- * number of workers and shards, and from any position; what fails is told and can be
- * tried again. */
+/* test_data.c - loaders: every item once per epoch, for all sizes; the same batches for
+ * any number of workers and shards, and from any position; failures are reported and
+ * can be retried. */
 #include "det/data.h"
 
 #include <signal.h>
@@ -14,12 +14,12 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "base/io/io.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "base/task.h"
-#include "libdet/dataset.h"
-#include "libdet/loader.h"
+#include "libdet/data/dataset.h"
+#include "libdet/data/loader.h"
+#include "libdet/data/record_file.h"
 #include "tests/support/test.h"
 #include "tests/unit/libdet/data_world.h"
 
@@ -94,7 +94,7 @@ TEST(an_epoch_has_an_order_of_its_own_that_follows_from_the_seed)
     det_dataset_free(dataset);
 }
 
-/* The parts of all shards, one behind the other, are the batch of a single one. */
+/* The parts of all shards, one after another, are the batch of a single shard. */
 static void check_shards(int64_t items, int64_t batch_size, int shards)
 {
     det_loader_options options = options_of(batch_size, 2, 0);
@@ -290,7 +290,7 @@ TEST(a_damaged_record_is_told_by_the_batch_that_needs_it_and_by_no_other)
         CHECK_OK(io_open(io, "/set", IO_WRITE, &file, &test_err));
         CHECK_OK(io_write_at(file, 64 + 32 * 17 + 3, "#", 1, &test_err));
         io_close(file);
-        CHECK_OK(records_open(io, "/set", &dataset, &test_err));
+        CHECK_OK(record_file_open(io, "/set", &dataset, &test_err));
         options.shuffle = 0;
         loader = loader_of(dataset, &options);
         for (int i = 0; i < 3; i++)
@@ -316,7 +316,7 @@ TEST(records_without_memory_are_told_and_the_next_try_goes_on)
         det_dataset *dataset = NULL;
         det_loader *loader = NULL;
         const det_batch *batch = NULL;
-        det_status st = records_open(io, "/set", &dataset, &test_err);
+        det_status st = record_file_open(io, "/set", &dataset, &test_err);
 
         if (!st)
             st = loader_open(dataset, &options, NULL, &loader, &test_err);
@@ -331,8 +331,7 @@ TEST(records_without_memory_are_told_and_the_next_try_goes_on)
     io_free(io);
 }
 
-/* ---- what makes no sense ----------------------------------------------------------
- */
+/* ---- what makes no sense --------------------------------------------------------- */
 
 static const char *refused(int64_t items, const det_loader_options *options)
 {

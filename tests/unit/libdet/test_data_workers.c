@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loaders with workers, threads or processes: the same batches for any number of them;
- * what a function says, or how its process died, comes out with the batch; closing,
- * forking and running out of memory in the middle. */
+/* test_data_workers.c - loaders with worker threads or processes: the same batches for
+ * any number of them; the error of a function, or the death of its process, comes with
+ * its batch; closing, forking and running out of memory in between. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/task.h"
-#include "libdet/loader.h"
+#include "base/thread/executor.h"
+#include "libdet/data/loader.h"
+#include "libdet/data/record_file.h"
 #include "tests/support/test.h"
 #include "tests/unit/libdet/data_world.h"
 
@@ -45,7 +46,7 @@ TEST(the_same_order_for_any_number_of_workers)
     }
 }
 
-/* The batch that holds `item`, told by a loader that meets no failure. */
+/* The batch that holds `item`, according to a loader without failures. */
 static int64_t batch_with(int64_t items, const det_loader_options *options,
                           int64_t item)
 {
@@ -118,28 +119,28 @@ TEST(workers_go_no_further_than_they_may)
     det_loader_options options = options_of(1, 1, 2);
     det_dataset *dataset = sequence_of(&maker, 100, false);
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     det_loader *loader;
     const det_batch *batch;
 
     clock_manual_init(&clock, 0);
-    CHECK_OK(exec_single_new(&clock, 5, &exec, &test_err));
+    CHECK_OK(executor_single_new(&clock, 5, &exec, &test_err));
     options.prefetch = 4;
     CHECK_OK(loader_open(dataset, &options, exec, &loader, &test_err));
     CHECK_EQ(atomic_load(&maker.calls), 0); /* a seek may come first */
     for (int i = 1; i < 90; i++) {
         CHECK_OK(det_loader_next(loader, &batch));
-        while (exec_pump(exec))
+        while (executor_pump(exec))
             ;
         CHECK_EQ(atomic_load(&maker.calls), i + 4);
         check_made(batch);
     }
     det_loader_free(loader);
-    exec_free(exec);
+    executor_free(exec);
     det_dataset_free(dataset);
 }
 
-/* The loader is inert, its data set is not. */
+/* The loader is unusable in the child; its data set is not. */
 static int child_says(det_loader *loader, det_dataset *dataset)
 {
     det_loader_options options = options_of(4, 1, 0);
@@ -281,7 +282,7 @@ TEST(worker_processes_leave_when_the_loader_does_and_are_inert_after_a_fork)
     for (int i = 0; i < 20; i++)
         check_made(next(loader));
     det_loader_free(loader);
-    CHECK_EQ(waitpid(-1, &status, WNOHANG), -1); /* nobody is left */
+    CHECK_EQ(waitpid(-1, &status, WNOHANG), -1); /* no child is left */
     det_dataset_free(dataset);
 }
 
@@ -292,7 +293,7 @@ TEST(worker_processes_without_memory_or_for_records_are_refused)
     det_dataset *dataset;
     det_loader *loader = NULL;
 
-    CHECK_OK(records_open(io, "/set", &dataset, &test_err));
+    CHECK_OK(record_file_open(io, "/set", &dataset, &test_err));
     CHECK_EQ(loader_open(dataset, &options, NULL, &loader, &test_err), DET_INVALID);
     CHECK_HAS(test_err.text, "different lengths");
     det_dataset_free(dataset);
@@ -355,8 +356,8 @@ TEST(after_a_fork_the_child_is_inert_and_the_parent_goes_on)
     }
 }
 
-/* Everything on one thread, so that the fault strikes the workers as well. */
-static det_status short_story(struct exec *exec)
+/* Everything runs on one thread, so the fault strikes the workers too. */
+static det_status short_story(struct executor *exec)
 {
     struct maker maker = {.fails_at = -1};
     det_loader_options options = options_of(4, 1, exec ? 2 : 0);
@@ -380,7 +381,7 @@ static det_status short_story(struct exec *exec)
         if (!st)
             check_made(batch);
     }
-    if (st && loader) { /* trying again goes on where it failed */
+    if (st && loader) { /* a retry continues where it failed */
         CHECK_EQ(det_loader_next(loader, &batch), DET_OK);
         check_made(batch);
     }
@@ -399,15 +400,15 @@ TEST(without_memory_it_is_told_and_the_next_try_goes_on)
     EACH_ALLOCATION_FAILS() {
         int64_t armed = fault_state.left[FAULT_MEMORY];
         struct clock_manual clock;
-        struct exec *exec;
+        struct executor *exec;
         det_status st;
 
         fault_state.left[FAULT_MEMORY] = 0;
         clock_manual_init(&clock, 0);
-        CHECK_OK(exec_single_new(&clock, 5, &exec, &test_err));
+        CHECK_OK(executor_single_new(&clock, 5, &exec, &test_err));
         fault_state.left[FAULT_MEMORY] = armed;
         st = short_story(exec);
         CHECK_EQ(st, fault_fired() ? DET_NOMEM : DET_OK);
-        exec_free(exec);
+        executor_free(exec);
     }
 }

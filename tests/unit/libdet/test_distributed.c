@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that tell each other things, and everything that goes wrong but death, which
- * has test_distributed_death.c. */
+/* test_distributed.c - operations of several ranks, and all failures except death
+ * (test_distributed_death.c). */
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/mem.h"
+#include "base/io/io.h"
+#include "base/memory/mem.h"
 #include "base/rng.h"
-#include "libdet/distributed.h"
+#include "libdet/ranks/distributed.h"
+#include "libdet/ranks/distributed_env.h"
 #include "tests/unit/libdet/ranks.h"
 
 /* ---- operations ------------------------------------------------------------------ */
 
-/* Bytes that follow from who sends them when. */
+/* Bytes that depend on the rank and the round. */
 static size_t fill(char *bytes, int rank, int round)
 {
     size_t len = round % 4 == 0 ? 0 : (size_t)(rank * 37 + round * 11) % 900;
@@ -57,7 +58,7 @@ static void one_round(struct rank *rank, int round, int kind)
     else
         st = is_local ? det_distributed_broadcast_local(group, bytes, len, &part)
                       : det_distributed_broadcast(group, bytes, len, &part);
-    memset(bytes, 0, sizeof(bytes)); /* what was given is ours again */
+    memset(bytes, 0, sizeof(bytes)); /* the caller may change its bytes */
     EXPECT(rank, st == DET_OK);
     if (kind % 4 == 3)
         EXPECT(rank, is_filled(&part, first, round));
@@ -183,7 +184,7 @@ TEST(what_is_over_the_limit_is_refused_on_all_ranks_alike_and_others_may_follow)
         struct rank ranks[4];
 
         ranks_init(ranks, 4, 1, 0);
-        ranks[0].options.limit_bytes = 1000; /* the chief's holds */
+        ranks[0].options.limit_bytes = 1000; /* the chief's value counts */
         ranks_run(ranks, 4, rows[i].story);
         ranks_close(ranks, 4);
         ranks_check(ranks, 4);
@@ -357,7 +358,7 @@ TEST(a_chief_that_does_not_call_in_time_is_given_up_and_hears_of_it)
     ranks_init(ranks, 2, 1, 0);
     ranks[1].options.timeout_ms = 50;
     ranks_run(ranks, 2, chief_stays_away);
-    /* it was there once: that one is complete for those who live */
+    /* it took part: this barrier is complete for the others */
     CHECK_EQ(det_distributed_barrier(ranks[0].group), DET_OK);
     ranks[0].last = det_distributed_barrier(ranks[0].group);
     snprintf(ranks[0].error, sizeof(ranks[0].error), "%s",
@@ -394,7 +395,7 @@ TEST(a_rank_that_cannot_go_on_tells_the_others_why)
 }
 
 struct tired {
-    bool has_joined; /* how often it is asked before depends on how long that takes */
+    bool has_joined; /* the number of calls before depends on the time it takes */
     int asked;
 };
 
@@ -498,7 +499,7 @@ TEST(a_server_of_another_kind_is_not_taken_for_the_chief)
     at.port = (uint16_t)ranks[1].options.port;
     CHECK_OK(stream_listen(&at, &listener, NULL, &test_err));
     ranks_start(ranks + 1, 1, NULL);
-    for (int tries = 0; tries < 5; tries++) { /* it may be at the wrong door once */
+    for (int tries = 0; tries < 5; tries++) { /* it may reach the wrong chief once */
         row = stream_row(&listener, POLLIN);
         CHECK_OK(stream_wait(&row, 1, 0, &test_err));
         CHECK_OK(stream_accept(&listener, &other, &test_err));
@@ -511,7 +512,7 @@ TEST(a_server_of_another_kind_is_not_taken_for_the_chief)
     /* the chief itself finds the port taken */
     ranks_run(ranks, 1, NULL);
     CHECK_EQ(ranks[0].opened, DET_EXISTS);
-    CHECK_HAS(ranks[0].error, "somebody listens on 127.0.0.1:");
+    CHECK_HAS(ranks[0].error, "another process listens on 127.0.0.1:");
     stream_close(&listener);
 }
 
@@ -527,9 +528,9 @@ TEST(ranks_that_do_not_come_are_named)
     CHECK_EQ(ranks[0].opened, DET_TIMEOUT);
     CHECK_HAS(ranks[0].error, "missing: rank 2, 3");
     CHECK_EQ(ranks[1].opened, DET_TIMEOUT);
-    ranks_run(ranks + 3, 1, NULL); /* no chief any more */
+    ranks_run(ranks + 3, 1, NULL); /* the chief is gone */
     CHECK_EQ(ranks[3].opened, DET_TIMEOUT);
-    CHECK_HAS(ranks[3].error, "rank 0 did not come in time");
+    CHECK_HAS(ranks[3].error, "rank 0 did not start in time");
 }
 
 TEST(ranks_that_do_not_agree_are_told_so)
@@ -538,7 +539,7 @@ TEST(ranks_that_do_not_agree_are_told_so)
 
     ranks_init(ranks, 4, 1, 0);
     ranks[3].options.ranks.rank = ranks[3].options.ranks.local_rank = 1;
-    for (int i = 1; i < 4; i++) /* one that comes later finds nobody any more */
+    for (int i = 1; i < 4; i++) /* a late one finds no chief */
         ranks[i].options.open_timeout_ms = 5000;
     ranks_run(ranks, 4, NULL);
     for (int i = 0; i < 4; i++)
@@ -579,7 +580,7 @@ static det_status plan_of(const char *const *rows, int from,
     det_distributed_options options = {.size = sizeof(options), .from = from};
 
     arena_done(&mem);
-    return distributed_plan(&world, &options, &mem, ret_plan, &test_err);
+    return distributed_env_plan(&world, &options, &mem, ret_plan, &test_err);
 }
 
 #define VARS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
@@ -633,7 +634,7 @@ TEST(a_variable_that_is_missing_or_makes_no_sense_is_named)
         const char *text;
     } rows[] = {
         {VARS(), DET_RANKS_TORCH,
-         "RANK is not set, which torchrun does: was this started by it?"},
+         "RANK is not set, but torchrun should set it: did it start this process?"},
         {VARS("RANK", "1", "WORLD_SIZE", "two"), DET_RANKS_TORCH,
          "WORLD_SIZE is 'two'; expected a whole number from 1"},
         {VARS("OMPI_COMM_WORLD_RANK", "-1"), DET_RANKS_MPI, "is '-1'; expected"},
@@ -679,7 +680,7 @@ TEST(nodes_come_from_the_task_where_the_launcher_does_not_say)
                         false, &test_err));
     EACH_ALLOCATION_FAILS() {
         struct arena mem = ARENA_INIT(1 << 20);
-        det_status st = distributed_plan(&world, &options, &mem, &plan, &test_err);
+        det_status st = distributed_env_plan(&world, &options, &mem, &plan, &test_err);
 
         CHECK(st == DET_OK || (st == DET_NOMEM && fault_fired()));
         if (!st) {
@@ -727,7 +728,7 @@ TEST(calls_that_make_no_sense_are_refused)
     rank.options.flags = 0;
     CHECK_EQ(det_distributed_open(&rank.options, &group), DET_OK);
     CHECK_EQ(det_distributed_gather(group, NULL, 4, &parts), DET_INVALID);
-    CHECK_HAS(det_distributed_error(group), "4 bytes to send");
+    CHECK_HAS(det_distributed_error(group), "4 bytes are to be sent");
     CHECK_EQ(det_distributed_gather(group, "abcd", 4, NULL), DET_INVALID);
     CHECK_EQ(det_distributed_broadcast(group, "abcd", 4, NULL), DET_INVALID);
     CHECK_EQ(det_distributed_barrier(NULL), DET_INVALID);

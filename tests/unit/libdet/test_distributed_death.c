@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks as real processes, one of which dies: of SIGKILL at a moment that chance picks,
- * between two operations, or with half of a message sent.  All others must come to an
- * end, and say who it was.  DET_TEST_SEED repeats a run. */
+/* test_distributed_death.c - ranks as real processes, one of which dies: by SIGKILL at
+ * a random moment, between two operations, or with half of a message sent.  All others
+ * must end, and name it.  DET_TEST_SEED repeats a run. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct story {
     int size, nodes;
     unsigned flags;
     int victim;
-    int round; /* in which it dies */
+    int round; /* the round in which it dies */
     enum death death;
     int nth; /* send or receive of that round */
     size_t len;
@@ -45,7 +45,7 @@ static det_status operate(det_distributed *group, int round, const char *bytes,
     }
 }
 
-/* What a rank tells its parent: a status, and its sentence. */
+/* What a rank sends to its parent: a status and its message. */
 struct report {
     int rank;
     int status;
@@ -60,7 +60,7 @@ static void live(const struct story *story, struct rank *rank, int out)
     struct report report = {.rank = own};
     det_status st = det_distributed_open(&rank->options, &rank->group);
 
-    /* One that is killed from outside does not end by itself, nor do the others. */
+    /* A rank that is killed from outside does not end by itself, nor do the others. */
     for (int i = 0; !st && (i < ROUNDS || story->death == FROM_OUTSIDE); i++) {
         if (is_victim && i == story->round && story->death == BETWEEN)
             raise(SIGKILL);
@@ -68,7 +68,7 @@ static void live(const struct story *story, struct rank *rank, int out)
             fault_arm_as(story->death == SENDING ? FAULT_SEND : FAULT_RECEIVE,
                          story->nth, FAULT_DEATH);
         if (is_victim && i == story->round + 8)
-            raise(SIGKILL); /* there were not that many */
+            raise(SIGKILL); /* there were fewer */
         if (i == 1 && story->death == FROM_OUTSIDE && is_victim)
             (void)!write(out, &report, sizeof(report)); /* may be killed from now on */
         st = operate(rank->group, i, bytes, story->len);
@@ -106,7 +106,7 @@ static void tell(const struct story *story)
         children[i] = fork();
         CHECK(children[i] >= 0);
         if (children[i] == 0) {
-            alarm(60); /* a hang is an end without a report */
+            alarm(60); /* a hang becomes an end without a report */
             close(pipes[0]);
             live(story, &ranks[i], pipes[1]);
         }

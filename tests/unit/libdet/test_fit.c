@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: what it calls and when, and that a training that dies at any batch and is
- * run again ends with the same bits and the same curve as one that nobody disturbed. */
+/* test_fit.c - the training loop: what it calls and when; and a training that dies at
+ * any batch and is run again ends with the same bits and the same curve as an
+ * undisturbed one. */
 #include "det/fit.h"
 
 #include <stdio.h>
@@ -12,12 +13,12 @@
 
 enum { WEIGHTS = 8 };
 
-/* Something whose every batch depends on all before it. */
+/* A model whose every batch depends on all before it. */
 struct model {
     double weight[WEIGHTS];
     int64_t dies_at;         /* the batch that fails; -1: none */
     int64_t enough_at;       /* 0: never */
-    int64_t enough_valid_at; /* the same, said by a validation */
+    int64_t enough_valid_at; /* the same, in a validation */
     int64_t loads;
     int64_t trained;
     char story[4096];
@@ -93,7 +94,7 @@ static det_status epoch_begin(void *self, det_fit *fit)
     return DET_OK;
 }
 
-/* As a schedule would, it changes what is trained next. */
+/* Changes what is trained next, like a learning rate schedule. */
 static det_status epoch_end(void *self, det_fit *fit)
 {
     struct model *model = self;
@@ -155,8 +156,7 @@ static void world_begin(struct world *w)
     CHECK_OK(io_mkdir(w->io, "/task/run", true, &test_err));
 }
 
-/* As the platform would: again, from the latest checkpoint, until it comes to its end.
- */
+/* Like the platform: runs it again from the latest checkpoint until it is complete. */
 static void fit_through(struct world *w, struct model *model, int64_t dies_at)
 {
     model->dies_at = dies_at;
@@ -166,8 +166,8 @@ static void fit_through(struct world *w, struct model *model, int64_t dies_at)
     CHECK_OK(fit(w, model));
 }
 
-/* The training curve as text, the last report for each step; lost stretches count once.
- */
+/* The training curve as text: the last report for each step, so repeated batches count
+ * once. */
 static void curve(struct world *w, struct buf *out)
 {
     struct ring_reader *reader = world_reader(w, "/task/reports");
@@ -214,7 +214,7 @@ TEST(a_training_reports_validates_and_saves_when_it_is_due)
     CHECK_HAS(text.data, "training 3 ");
     CHECK_HAS(text.data, "training 15 ");
     CHECK_HAS(text.data, "validation 10 ");
-    CHECK_OK(fit(&w, &model)); /* it is complete: nothing more is trained */
+    CHECK_OK(fit(&w, &model)); /* it is complete: no batch is trained */
     CHECK_EQ(model.trained, 15);
     world_end(&w);
 }
@@ -243,8 +243,9 @@ TEST(killed_at_any_batch_it_ends_with_the_same_bits_and_the_same_curve)
     }
 }
 
-/* Wherever memory runs out, the run says so or goes through; the next one ends as if
- * nothing had been.  `died_at`: of a run before, which this one goes on from. */
+/* Wherever memory runs out, the run fails or succeeds; the next one ends as if nothing
+ * had happened.  `died_at`: where the run before died, from which this one continues.
+ */
 static bool survives_nomem(int64_t nth, int64_t died_at,
                            const struct model *undisturbed)
 {
@@ -334,7 +335,7 @@ TEST(options_are_configured_and_the_rest_stays)
     CHECK(said.larger_is_better);
     CHECK_EQ(said.size, sizeof(said));
 
-    /* of an older caller, whose struct ends before the rest */
+    /* of an older caller, with a shorter struct */
     said.size = offsetof(det_trainer_options, keep);
     said.keep = DET_KEEP_NONE;
     CHECK_OK(det_trainer_configure(context, &said));
@@ -381,7 +382,7 @@ TEST(a_damaged_state_is_named)
     }
     CHECK(is_found);
     model.dies_at = -1;
-    CHECK_EQ(fit(&w, &model), DET_CORRUPT); /* its manifest says so already */
+    CHECK_EQ(fit(&w, &model), DET_CORRUPT); /* the manifest does not match */
     world_end(&w);
 }
 
@@ -424,7 +425,7 @@ TEST(a_full_disk_ends_the_training_at_the_next_boundary_with_one_sentence)
     context = the_context = world_open(&w);
     CHECK_EQ(det_fit_run(context, &full, &model, &options), DET_FULL);
     CHECK_HAS(det_context_error(context), " was not saved: ");
-    /* Saved after 4 and 5, heard of after 5 and 6. */
+    /* Saved after 4 and 5, collected after 5 and 6. */
     CHECK_EQ(model.trained, 6);
     CHECK_HAS(model.story, "saved@5");
     io_memory_limit(w.io, 0);
@@ -484,7 +485,7 @@ TEST(that_it_had_enough_is_not_forgotten_when_it_is_killed_before_the_next_batch
     world_begin(&w);
     CHECK_EQ(fit(&w, &model), DET_FAILED);
     model = (struct model){.dies_at = -1, .trained = model.trained};
-    CHECK_OK(fit(&w, &model)); /* saved after 5, when it had said so already */
+    CHECK_OK(fit(&w, &model)); /* saved after 5, after the call of det_fit_stop() */
     CHECK_EQ(model.trained, 6);
     CHECK(!memcmp(model.weight, calm.weight, sizeof(model.weight)));
     world_end(&w);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop over several ranks: one curve, one checkpoint, one end; and that whatever
- * one of them runs into is told to all. */
+/* test_fit_ranks.c - the loop over several ranks: one curve, one checkpoint, one end; a
+ * failure of one rank reaches all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "det/fit.h"
 #include "libdet/context.h"
-#include "libdet/ring.h"
+#include "libdet/ring/ring_reader.h"
 #include "tests/unit/libdet/ranks.h"
 #include "wire/report.h"
 
 enum { SIZE = 4, EVALUATED = 6 };
 
-/* Each rank adds a random number of its own; the weight is the sum over all. */
+/* Each rank adds its own random number; the weight is the sum over all. */
 struct model {
     struct rank *rank;
     const char *directory;
@@ -25,7 +25,7 @@ struct model {
     double validation; /* the last */
     int64_t dies_at;   /* -1: never */
     int64_t stops_at;
-    int busy_saves; /* so many that come to nothing */
+    int busy_saves; /* the number of saves that fail with DET_BUSY */
     int64_t trained;
     int builds, saves, validations, evaluated;
     char uuid[DET_UUID_SIZE];
@@ -128,7 +128,7 @@ static const det_trial trial = {
     .saved = saved,
 };
 
-/* As a program would: rank 0 begins the run, the others follow. */
+/* Like a program: rank 0 starts the run, the others follow. */
 static void fit(struct rank *rank)
 {
     struct model *model = rank->arg;
@@ -243,7 +243,7 @@ TEST(ranks_have_one_curve_one_checkpoint_and_the_same_numbers)
         evaluated += models[i].evaluated;
     }
     CHECK(models[0].uuid[0]);
-    /* each batch of the validation was looked at once, by one of them */
+    /* each batch of the validation was evaluated once, by one rank */
     CHECK_EQ(evaluated, 2 * EVALUATED);
     CHECK(models[0].validation > models[0].weight + 2.49 &&
           models[0].validation < models[0].weight + 2.51);
@@ -419,7 +419,7 @@ TEST(ranks_that_begin_elsewhere_are_told_so)
 /* ---- stopping -------------------------------------------------------------------- */
 
 struct asking {
-    det_context context; /* only its flag counts */
+    det_context context; /* only its flag is used */
     int mode;
     int answer;
 };

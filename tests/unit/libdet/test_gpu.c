@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs by way of a library that is, or is not, there, and answers, or does not. */
-#include "libdet/gpu.h"
+/* test_gpu.c - GPUs, with and without NVIDIA's library, and with functions that fail.
+ */
+#include "libdet/profile/gpu.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static struct gpus *opened(const char *visible)
     return gpus;
 }
 
-/* How often the library was begun without being ended. */
+/* How often the library was initialised without being shut down. */
 static int begun(void)
 {
     void *library = dlopen(nvml_path(), RTLD_NOW);
@@ -111,7 +112,7 @@ TEST(lists_of_visible_gpus_are_read_as_cuda_reads_them)
     CHECK(!gpu_is_visible("13", 3, "GPU-aa"));
     CHECK(gpu_is_visible("GPU-b,GPU-a", 0, "GPU-aa"));
     CHECK(!gpu_is_visible("GPU-b", 0, "GPU-aa"));
-    CHECK(!gpu_is_visible("GPU-", 0, "GPU-aa")); /* which one? */
+    CHECK(!gpu_is_visible("GPU-", 0, "GPU-aa")); /* ambiguous */
     CHECK(!gpu_is_visible("", 0, "GPU-aa"));
     CHECK(!gpu_is_visible("-1,0", 0, "GPU-aa"));
     CHECK(!gpu_is_visible(",,", 0, "GPU-aa"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says: as kernels write it, cut short at every byte, and as nobody would
- * write it. */
-#include "libdet/machine.h"
+/* test_machine.c - files of /proc: as kernels write them, truncated at every byte, and
+ * malformed. */
+#include "libdet/profile/machine.h"
 
 #include <string.h>
 
@@ -125,7 +125,7 @@ TEST(only_whole_disks_count)
     CHECK_EQ(disks.at[0].counter[DISK_READ_BYTES], 2000 * 512);
     CHECK_EQ(disks.at[0].counter[DISK_WRITTEN_BYTES], 4000 * 512);
     CHECK_STR(disks.at[1].name, "sda");
-    CHECK_STR(disks.at[2].name, "xvdb1"); /* there is no xvdb that it is a part of */
+    CHECK_STR(disks.at[2].name, "xvdb1"); /* there is no xvdb, so it counts as a disk */
 }
 
 TEST(networks_count_but_the_machines_own_loop)
@@ -225,8 +225,7 @@ static void read_all(const char *text, size_t len)
     CHECK(devices.count <= MACHINE_DEVICES);
 }
 
-/* Copied to the end of a block of its own size, so that sanitizers see a step too far.
- */
+/* Copies the text into a block of its exact size, so sanitizers notice an overrun. */
 static void read_cut(const char *text)
 {
     size_t len = strlen(text);
@@ -248,7 +247,7 @@ TEST(a_text_may_end_at_any_byte)
     read_cut(meminfo);
     read_cut(diskstats);
     read_cut(net_dev);
-    /* A line that is not whole is not believed: its last number may be longer. */
+    /* An incomplete line is ignored: its last number may be longer. */
     machine_disks_parse(diskstats, strlen(diskstats) - 1, &disks);
     CHECK_EQ(disks.count, 2);
 }

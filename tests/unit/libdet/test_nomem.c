@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of a training program with memory running out at each of its allocations:
- * it says so, or does what it was asked for; and the same call works when there is
- * memory again.  What is not here has a sweep beside its other tests: opening a
- * context, saving (test_context.c, test_checkpoint.c), data (test_data.c,
- * test_data_workers.c, test_records.c), events, ranks, the trainer and the loop around
- * it, stopping, the client. */
+/* test_nomem.c - every call of a training program with memory running out at each of
+ * its allocations: it fails with DET_NOMEM or succeeds, and the same call works when
+ * there is memory again.  Other sweeps are beside the other tests: opening a context,
+ * saving (test_context.c, test_checkpoint.c), data (test_data.c, test_data_workers.c,
+ * test_record_file.c), events, ranks, the trainer and its loop, stopping, the client.
+ */
 #include <stdio.h>
 
 #include "base/compiler.h"
@@ -129,7 +129,7 @@ static det_status call_alert(struct world *w, det_context *det)
     return det_alert(det, DET_ALERT_WARN, "title", "and text");
 }
 
-/* Nobody reads the ring, so that waiting for it is all in vain. */
+/* Nobody reads the ring, so waiting always times out. */
 static det_status call_flush(struct world *w, det_context *det)
 {
     det_status st = det_flush(det, 0);
@@ -175,7 +175,7 @@ static det_status call_begin_and_abort(struct world *w, det_context *det)
     return st;
 }
 
-/* A copy that fails leaves nothing: the folder may be given again. */
+/* A failed copy leaves nothing, so the folder can be used again. */
 static det_status call_download(struct world *w, det_context *det)
 {
     det_status st = det_checkpoint_download(det, NULL, 0, "/to");
@@ -227,7 +227,7 @@ static det_context *begin(struct world *w)
     return det;
 }
 
-/* Whether the allocation was there to fail. */
+/* Whether there was an n-th allocation. */
 static bool survives(const char *name, call_fn *call, int64_t nth)
 {
     struct world w;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_preempt.c - stop requests, with a master in memory. */
 #include "base/fault.h"
-#include "base/task.h"
-#include "libdet/runfile.h"
+#include "base/thread/executor.h"
+#include "libdet/client/runfile.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/unit/libdet/world.h"
 
 /* A master in memory that answers polls as it is told. */
 struct master {
     struct world w;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_server *server;
     det_context *det;
@@ -16,7 +18,7 @@ struct master {
     int polls;
     int acks;
     int wants_after; /* polls until it wants the slots back; -1: never */
-    int fails;       /* so many calls are answered with 503 */
+    int fails;       /* this many calls are answered with 503 */
     char last[200];
 };
 
@@ -47,7 +49,7 @@ static void handle(void *arg, struct net_exchange *x)
     }
 }
 
-/* It would have the slots back, but it has none. */
+/* Another program on the port: its answer must not count. */
 static void handle_as_stranger(void *arg, struct net_exchange *x)
 {
     (void)arg;
@@ -70,7 +72,7 @@ static void master_make_for(struct master *m, const char *type, int wants_after,
     world_make(&m->w);
     m->wants_after = wants_after;
     m->fails = fails;
-    CHECK_OK(exec_single_new(&m->w.clock, 1, &m->exec, &test_err));
+    CHECK_OK(executor_single_new(&m->w.clock, 1, &m->exec, &test_err));
     CHECK_OK(net_memory_new(m->exec, 1, &m->net, &test_err));
     CHECK_OK(net_serve(m->net, &config, &m->server, &test_err));
     snprintf(m->url, sizeof(m->url), "http://127.0.0.1:%u", net_server_port(m->server));
@@ -93,14 +95,14 @@ static void master_end(struct master *m)
     det_close(m->det);
     net_server_free(m->server);
     net_free(m->net);
-    exec_free(m->exec);
+    executor_free(m->exec);
     world_end(&m->w);
 }
 
 static void pump(struct master *m, int times)
 {
     while (times-- && !det_preempted(m->det))
-        exec_pump(m->exec);
+        executor_pump(m->exec);
 }
 
 TEST(the_first_question_does_not_wait_and_the_next_ones_do)
@@ -110,15 +112,16 @@ TEST(the_first_question_does_not_wait_and_the_next_ones_do)
     master_make(&m, -1, 0);
     CHECK_EQ(det_preempted(m.det), 0);
     while (m.polls < 1)
-        exec_pump(m.exec);
+        executor_pump(m.exec);
     CHECK_HAS(m.last,
               "/api/v1/allocations/3.abc.2/signals/preemption?timeoutSeconds=0");
     while (m.polls < 2)
-        exec_pump(m.exec);
+        executor_pump(m.exec);
     CHECK_HAS(m.last, "timeoutSeconds=60");
     CHECK_EQ(det_preempted(m.det), 0);
     CHECK_EQ(det_preempt_ack(m.det, 0), DET_STATE);
-    CHECK_STR(det_context_error(m.det), "nobody has asked this program to stop");
+    CHECK_STR(det_context_error(m.det),
+              "the platform has not asked this program to stop");
     master_end(&m);
 }
 
@@ -146,7 +149,7 @@ TEST(who_is_asked_to_stop_sees_it_and_says_so)
     CHECK_OK(det_preempt_ack(m.det, 0));
     CHECK_EQ(m.acks, 1);
     m.fails = 3;
-    CHECK_OK(det_preempt_ack(m.det, INT64_MAX)); /* for as long as it takes */
+    CHECK_OK(det_preempt_ack(m.det, INT64_MAX)); /* without a limit */
     CHECK_EQ(m.acks, 2);
     m.fails = 100000;
     CHECK_EQ(det_preempt_ack(m.det, 1000), DET_BUSY);
@@ -210,8 +213,8 @@ TEST(a_master_that_answers_too_soon_is_not_asked_in_a_hot_loop)
     master_end(&m);
 }
 
-/* It leaves its port to another program, and comes back on another one, which the task
- * is told in its file. */
+/* The master leaves its port to another program and comes back on another port, which
+ * the task's file names. */
 static void move(struct master *m, struct net_server **ret_stranger)
 {
     struct net_server_config config = {.host = "127.0.0.1",
@@ -240,7 +243,7 @@ TEST(a_master_that_moved_is_found_where_it_is)
 
     master_make(&m, -1, 0);
     while (m.polls < 2)
-        exec_pump(m.exec);
+        executor_pump(m.exec);
     move(&m, &stranger);
     m.wants_after = 0;
     pump(&m, 10000);

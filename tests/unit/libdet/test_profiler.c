@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profiler on a machine in memory, whose clock jumps to the next sample. */
+/* test_profiler.c - the profiler on a simulated machine, whose clock jumps to the next
+ * sample. */
 #include "det/profiler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "det/data.h"
 #include "det/fit.h"
-#include "libdet/profiler.h"
+#include "libdet/profile/profiler.h"
 #include "tests/unit/libdet/nvml.h"
 #include "tests/unit/libdet/world.h"
 
@@ -18,14 +19,14 @@
 
 struct machine {
     struct world w;
-    struct exec *exec;
+    struct executor *exec;
     struct ring_reader *reader;
     struct buf bytes;
     struct arena mem;
 };
 
-/* As if it had been on for so many seconds: each is 100 ticks on two processors, of
- * which a quarter was busy; 4 reads of 8 sectors; 1000 bytes sent, 500 received. */
+/* Simulates `second` seconds: each is 100 ticks on two processors, of which a quarter
+ * was busy; 4 reads of 8 sectors; 1000 bytes sent, 500 received. */
 static void turn(struct machine *m, int64_t second)
 {
     char text[256];
@@ -49,7 +50,7 @@ static void machine_make(struct machine *m)
     memset(m, 0, sizeof(*m));
     world_make(&m->w);
     world_set(&m->w, "DET_NVML_LIBRARY", "libthere-is-no-such-library.so");
-    CHECK_OK(exec_single_new(&m->w.clock, 7, &m->exec, &test_err));
+    CHECK_OK(executor_single_new(&m->w.clock, 7, &m->exec, &test_err));
     m->w.at.exec = m->exec;
     CHECK_OK(io_mkdir(m->w.io, "/proc/net", false, &test_err));
     CHECK_OK(io_mkdir(m->w.io, "/task/run", true, &test_err));
@@ -64,28 +65,28 @@ static void machine_end(struct machine *m)
         ring_reader_close(m->reader);
     arena_done(&m->mem);
     buf_done(&m->bytes);
-    exec_free(m->exec);
+    executor_free(m->exec);
     world_end(&m->w);
 }
 
-/* So many samples are taken, and the machine does something before each. */
+/* Takes samples; the machine does something before each. */
 static void pass(struct machine *m, int64_t from, int64_t seconds)
 {
     for (int64_t i = 1; i <= seconds; i++) {
         turn(m, from + i);
-        if (!exec_pump(m->exec))
+        if (!executor_pump(m->exec))
             break;
     }
 }
 
-/* The first reading is what the next is compared with. */
+/* The first reading only serves for comparison. */
 static void turn_on(struct machine *m, det_context *det)
 {
     CHECK_OK(det_profiler_on(det, NULL));
-    CHECK(exec_pump(m->exec));
+    CHECK(executor_pump(m->exec));
 }
 
-/* The group and the values of the next report; "" when there is none. */
+/* The group and values of the next report; "" if there is none. */
 static const char *next(struct machine *m)
 {
     struct report_metrics metrics;
@@ -221,7 +222,7 @@ TEST(a_machine_that_says_nothing_is_reported_with_nothing)
     det = world_open(&m.w);
     CHECK_OK(det_profiler_on(det, NULL));
     for (int i = 0; i < 100; i++)
-        CHECK(exec_pump(m.exec));
+        CHECK(executor_pump(m.exec));
     CHECK_OK(det_profiler_off(det));
     CHECK_STR(next(&m), "");
     det_close(det);
@@ -245,7 +246,7 @@ TEST(off_reports_what_there_is_and_nothing_follows)
     CHECK_STR(next(&m), "cpu a1 {\"cpu_util_simple\":25}");
     while (*next(&m))
         ;
-    CHECK(!exec_pump(m.exec)); /* nothing is due */
+    CHECK(!executor_pump(m.exec)); /* nothing is due */
     CHECK_OK(det_profiler_off(det));
     CHECK_STR(next(&m), "");
     det_close(det);
@@ -263,9 +264,10 @@ TEST(on_again_goes_on_with_the_new_options)
     det = world_open(&m.w);
     CHECK_OK(det_profiler_on(det, NULL));
     CHECK_OK(det_profiler_on(det, &often));
-    CHECK(exec_pump(m.exec));
+    CHECK(executor_pump(m.exec));
     pass(&m, 0, 4);
-    CHECK_OK(det_profiler_off(det)); /* just after a report: there is nothing more */
+    CHECK_OK(det_profiler_off(det)); /* just after a report: nothing is left to
+                                        report */
     CHECK_EQ(count_reports(&m, "memory"), 2);
     turn_on(&m, det);
     pass(&m, 4, 10);
@@ -284,7 +286,7 @@ TEST(the_end_of_the_context_is_its_end_too)
     turn_on(&m, det);
     pass(&m, 0, 2);
     det_close(det);
-    CHECK(!exec_pump(m.exec));
+    CHECK(!executor_pump(m.exec));
     CHECK_EQ(count_reports(&m, "cpu"), 1);
     machine_end(&m);
 }
@@ -309,7 +311,7 @@ TEST(options_that_make_no_sense_are_refused_in_a_sentence)
     CHECK_EQ(det_profiler_on(det, &options), DET_INVALID);
     CHECK_EQ(det_profiler_on(NULL, NULL), DET_INVALID);
     CHECK_EQ(det_profiler_off(NULL), DET_INVALID);
-    CHECK(!exec_pump(m.exec));
+    CHECK(!executor_pump(m.exec));
     det_close(det);
     machine_end(&m);
 }
@@ -325,7 +327,7 @@ TEST(only_the_first_process_of_a_machine_measures)
     world_set(&m.w, "LOCAL_RANK", "1");
     det = world_open(&m.w);
     CHECK_OK(det_profiler_on(det, NULL));
-    CHECK(!exec_pump(m.exec));
+    CHECK(!executor_pump(m.exec));
     CHECK_OK(det_profiler_off(det));
     det_close(det);
     machine_end(&m);
@@ -359,7 +361,7 @@ TEST(the_configuration_turns_it_on)
 
     machine_make(&m);
     open_configured(&m, "{" STORAGE ",\"profiling\":{\"enabled\":true}}", 0, &det);
-    CHECK(exec_pump(m.exec));
+    CHECK(executor_pump(m.exec));
     clock_manual_advance(&m.w.clock, 1000); /* a training may be short */
     CHECK_OK(det_profiler_off(det));
     CHECK(count_reports(&m, "memory") == 1);
@@ -377,9 +379,9 @@ TEST(quiet_contexts_and_other_configurations_leave_it_off)
     machine_make(&m);
     open_configured(&m, "{" STORAGE ",\"profiling\":{\"enabled\":true}}",
                     DET_INIT_QUIET, &det);
-    CHECK(!exec_pump(m.exec));
-    CHECK_OK(det_profiler_on(det, &configured)); /* for who is quiet and wants it */
-    CHECK(exec_pump(m.exec));
+    CHECK(!executor_pump(m.exec));
+    CHECK_OK(det_profiler_on(det, &configured)); /* for a quiet context */
+    CHECK(executor_pump(m.exec));
     CHECK_OK(det_profiler_on(det, &configured)); /* it goes on as it is */
     CHECK_STR(next(&m), "");
     while (*next(&m))
@@ -390,7 +392,7 @@ TEST(quiet_contexts_and_other_configurations_leave_it_off)
     open_configured(&m, "{" STORAGE ",\"profiling\":{\"enabled\":false}}",
                     DET_INIT_QUIET, &det);
     CHECK_OK(det_profiler_on(det, &configured));
-    CHECK(!exec_pump(m.exec));
+    CHECK(!executor_pump(m.exec));
     det_close(det);
     machine_end(&m);
 }
@@ -416,7 +418,7 @@ TEST(only_the_batches_of_the_configuration_are_measured)
     CHECK_OK(det_report_training(det, 61, &loss, 1));
     pass(&m, 25, 5);
     CHECK_EQ(count_reports(&m, "memory"), 1);
-    CHECK(!exec_pump(m.exec)); /* nothing more will come */
+    CHECK(!executor_pump(m.exec)); /* nothing more will come */
     CHECK_OK(det_profiler_off(det));
     CHECK_STR(next(&m), "");
     det_close(det);
@@ -489,8 +491,8 @@ TEST(what_was_begun_while_it_was_off_does_not_count)
     machine_end(&m);
 }
 
-/* A model that takes 30 ms a batch, 10 of which its loader does, and 40 ms to be
- * validated and 20 to be saved. */
+/* A model that takes 30 ms per batch, 10 of them in its loader, 40 ms per validation
+ * and 20 ms per save. */
 struct slow {
     struct machine *m;
     det_loader *loader;
@@ -579,11 +581,12 @@ TEST(a_ring_without_room_costs_the_reports_and_nothing_else)
 
     machine_make(&m);
     det = world_open(&m.w);
-    /* Nobody reads, and the disk is full: the master may be away for ever. */
+    /* Nobody reads, and the disk is full: as with a master that is away for a long
+     * time. */
     io_memory_limit(m.w.io, 1);
     CHECK_OK(det_profiler_on(det, NULL));
     for (int i = 0; i < 200; i++)
-        CHECK(exec_pump(m.exec));
+        CHECK(executor_pump(m.exec));
     CHECK_OK(det_profiler_off(det));
     io_memory_limit(m.w.io, 0);
     turn_on(&m, det);
@@ -609,7 +612,7 @@ TEST(without_memory_it_does_not_begin_or_leaves_out_what_it_cannot_report)
         st = det_profiler_on(det, NULL);
         if (st)
             CHECK_EQ(st, DET_NOMEM);
-        for (int i = 0; i < 40 && exec_pump(m.exec); i++)
+        for (int i = 0; i < 40 && executor_pump(m.exec); i++)
             ;
         CHECK_OK(det_profiler_off(det));
         det_close(det);

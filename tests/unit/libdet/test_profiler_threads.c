@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profiler with a real thread on the real machine: switched by several threads at
- * once, used while it is switched, and forked. */
+/* test_profiler_threads.c - the profiler with a real thread on the real machine:
+ * switched by several threads at once, used meanwhile, and forked. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "base/io/io.h"
 #include "det/det.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What writers and the reader promise each other; damage is in test_ring_damage.c,
- * processes that die in test_ring_kill.c. */
+/* test_ring.c - writers and the reader of a ring; damage is in test_ring_damage.c,
+ * dying processes are in test_ring_kill.c. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -92,7 +92,7 @@ ON_BOTH(what_was_stored_is_removed_and_the_rest_is_read_again_after_a_rewind)
     CHECK_OK(ring_stored(w->reader, 1000, &test_err));
     ring_numbers(w->ring, &accepted, &stored);
     CHECK_EQ(stored, 400);
-    /* The head, the segment that is written to, and perhaps one made ahead. */
+    /* The head, the current segment, and perhaps one made ahead. */
     CHECK(count_files(w) <= 3);
 }
 
@@ -173,7 +173,7 @@ ON_BOTH(a_record_larger_than_a_segment_has_one_of_its_own)
 
 /* ---- limits ---------------------------------------------------------------------- */
 
-/* How many can be put before the ring refuses. */
+/* Fills the ring; returns how many records it took. */
 static uint32_t fill(struct world *w, uint32_t from)
 {
     while (!put_said(w->ring, 1, from))
@@ -234,7 +234,7 @@ static void fill_disk(struct world *w, uint64_t limit)
     check_reads(w, 1, last);
     CHECK_EQ(put_said(w->ring, 1, last + 1), DET_BUSY);
 
-    /* Drained: again and again, though nothing else on the disk goes away. */
+    /* A drained ring works again and again, although nothing else frees space. */
     for (int round = 0; round < 5; round++) {
         uint32_t before = last;
 
@@ -367,7 +367,7 @@ static void *put_one(void *arg)
     return put_said(w->ring, 1, 1) ? NULL : arg;
 }
 
-/* Would not end otherwise. */
+/* Would hang otherwise. */
 ON_DISK(a_sleeping_reader_is_woken_by_a_put_or_by_hand)
 {
     pthread_t thread;
@@ -390,8 +390,8 @@ ON_DISK(a_sleeping_reader_is_woken_by_a_put_or_by_hand)
 
 /* ---- what fails on the way ------------------------------------------------------- */
 
-/* Everything once, while something fails; then, without faults: what was accepted is
- * what can be read. */
+/* Uses everything once while something fails; then, without faults, checks that the
+ * accepted records can be read. */
 static void use_ring(const struct ring_config *config)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT;

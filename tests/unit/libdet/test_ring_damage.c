@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings that were damaged while nobody used them: every byte in turn, every length,
- * files that are gone.  Never a crash, never a wrong record, and a ring that works
- * afterwards. */
+/* test_ring_damage.c - rings that were damaged while nobody used them: every byte in
+ * turn, every length, missing files.  Never a crash, never a wrong record, and the ring
+ * works afterwards. */
 #include <pthread.h>
 
-#include "libdet/ring_impl.h"
+#include "libdet/ring/ring_head.h"
+#include "libdet/ring/ring_segment.h"
 #include "tests/unit/libdet/ring_world.h"
 
 enum { RECORDS = 8, SEGMENT_BYTES = 512 };
 
-/* The files of a small ring, to be laid down again and again. */
+/* The files of a small ring, to be restored again and again. */
 struct image {
     struct arena mem;
     const char **names;
@@ -45,7 +46,7 @@ static void image_free(struct image *image)
     arena_done(&image->mem);
 }
 
-/* A file of the ring as it should be, or cut to `len` (SIZE_MAX: not at all). */
+/* Writes a file of the ring unchanged, or cut to `len` (SIZE_MAX: not cut). */
 static void lay_file(struct world *w, const struct image *image, size_t i, size_t len)
 {
     char path[128];
@@ -67,7 +68,7 @@ static void lay_down(struct world *w, const struct image *image)
         lay_file(w, image, i, SIZE_MAX);
 }
 
-/* Reads what is left: each record is one that was put.  How many there are. */
+/* Reads the rest, and checks that each record was put.  Returns their number. */
 static uint32_t read_left(struct world *w)
 {
     struct report report;
@@ -86,7 +87,7 @@ static uint32_t read_left(struct world *w)
     return count;
 }
 
-/* Whatever was lost, the ring goes on; and no number is given twice. */
+/* The ring works whatever was lost, and no number is given twice. */
 static void check_goes_on(struct world *w)
 {
     struct report report;
@@ -113,7 +114,7 @@ static void flip_each(struct world *w)
                 lay_down(w, &image);
                 image.bytes[i].data[at] ^= (char)flip;
                 open_reader(w);
-                /* A head can be made again; of records one is lost. */
+                /* A damaged head is rebuilt; of the records at most one is lost. */
                 CHECK_EQ(read_left(w) + w->batch.damaged, RECORDS);
                 CHECK(w->batch.damaged <= (strcmp(image.names[i], "head") != 0));
                 check_goes_on(w);
@@ -231,7 +232,7 @@ TEST(numbers_go_on_when_the_head_is_gone_and_all_was_stored)
     in_memory(forget_head);
 }
 
-/* A file may have any size and take no space: who looks for records in it must end. */
+/* A sparse file may have any size: the search for records must end. */
 ON_DISK(a_file_full_of_holes_does_not_keep_the_reader)
 {
     char path[128];
@@ -251,8 +252,7 @@ ON_DISK(a_file_full_of_holes_does_not_keep_the_reader)
     check_reads(w, 1, 5);
 }
 
-/* ---- the head is cut off under a reader that sleeps -------------------------------
- */
+/* ---- the head is cut off under a reader that sleeps ------------------------------ */
 
 static void *cut_head(void *arg)
 {
@@ -265,7 +265,7 @@ static void *cut_head(void *arg)
     snprintf(path, sizeof(path), "%s/head", w->dir);
     if (io_open(w->io, path, IO_WRITE, &file, NULL))
         return NULL;
-    while (!sleeps && !io_read_at(file, offsetof(struct head, sleeps), &sleeps,
+    while (!sleeps && !io_read_at(file, offsetof(struct ring_head, sleeps), &sleeps,
                                   sizeof(sleeps), &got, NULL))
         continue;
     if (io_truncate(file, 0, NULL))
@@ -341,7 +341,7 @@ static void check_unchanged(struct world *w, const struct image *image, size_t c
     }
 }
 
-/* Whatever is gone or cut, what is left is read, and stays as it was. */
+/* Whatever is missing or truncated: the rest is read, and nothing changes. */
 ON_BOTH(who_only_looks_reads_what_is_whole_and_changes_nothing)
 {
     struct image image;
@@ -370,7 +370,7 @@ ON_BOTH(who_only_looks_reads_what_is_whole_and_changes_nothing)
     image_free(&image);
 }
 
-/* ... and beside a writer: nobody is held up, and nothing is made. */
+/* Beside a writer: it delays nobody and makes nothing. */
 ON_BOTH(who_only_looks_sees_what_is_put_and_makes_no_folder)
 {
     w->config.only_looks = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writers that are killed, stopped or led astray while others write on.  The seed of a
- * run is printed; DET_SEED repeats it. */
+/* test_ring_kill.c - writers that are killed, stopped or misled while others write.
+ * The seed of a run is printed; DET_SEED repeats it. */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,17 +12,18 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "libdet/ring_impl.h"
+#include "libdet/ring/ring_head.h"
+#include "libdet/ring/ring_segment.h"
 #include "tests/unit/libdet/ring_world.h"
 
 enum { WRITERS = 4, KILLS = 60, LIVES = WRITERS + KILLS };
 
-/* How many puts of each life returned; shared with the children. */
+/* The number of puts of each life that returned; shared with the children. */
 struct tally {
     _Atomic uint32_t returned[LIVES];
 };
 
-/* A child that does not outlive a test that failed. */
+/* A child that ends with the test, even if the test fails. */
 static pid_t fork_child(void)
 {
     pid_t child = fork();
@@ -63,8 +64,8 @@ static void kill_writer(pid_t child)
     CHECK(WIFSIGNALED(code));
 }
 
-/* Numbers without gaps, and the lines of each life in order: none twice.  False: there
- * was nothing. */
+/* Checks numbers without gaps, and the records of each life in order.  Returns false if
+ * there was nothing. */
 static bool drain(struct world *w, uint64_t *number, uint32_t *nth)
 {
     struct report report;
@@ -125,13 +126,13 @@ ON_DISK(what_killed_writers_had_put_is_read_exactly_once)
     for (uint32_t life = 0; life < LIVES; life++) {
         uint32_t returned = atomic_load(&tally->returned[life]);
 
-        /* One more may have been there when its writer died. */
+        /* One more may have been accepted when its writer died. */
         CHECK(nth[life] == returned || nth[life] == returned + 1);
     }
     munmap(tally, sizeof(*tally));
 }
 
-/* Holds the lock of the ring, says so, and waits to be killed. */
+/* Holds the ring's mutex, says so, and waits to be killed. */
 static pid_t start_holder(struct world *w)
 {
     int said[2];
@@ -141,9 +142,9 @@ static pid_t start_holder(struct world *w)
     CHECK_EQ(pipe(said), 0);
     child = fork_child();
     if (child == 0) {
-        struct head_file head;
+        struct ring_head_file head;
 
-        if (head_open(w->io, w->dir, &head, &test_err) ||
+        if (ring_head_open(w->io, w->dir, &head, &test_err) ||
             !shared_lock_take(&head.head->lock, 1000) || write(said[1], "x", 1) != 1)
             _exit(1);
         pause();
@@ -177,7 +178,7 @@ ON_DISK(a_holder_that_is_stopped_makes_puts_fail_rather_than_wait)
     holder = start_holder(w);
     CHECK_EQ(put_said(w->ring, 1, 11), DET_BUSY);
     CHECK_HAS(test_err.text, "is it stopped?");
-    /* The reader does not mind. */
+    /* The reader still works. */
     check_reads(w, 1, 10);
     kill_writer(holder);
     put_many(w, 11, 12);
@@ -204,7 +205,7 @@ ON_DISK(a_segment_removed_under_writers_is_left_by_them)
     ring_reader_close(w->reader);
     open_reader(w);
 
-    /* The one in flight is lost with it, and counted. */
+    /* The record in flight is lost with it, and counted. */
     put_many(w, 4, 4);
     read_batch(w, SIZE_MAX);
     CHECK_EQ(w->batch.first, 1);

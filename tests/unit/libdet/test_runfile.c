@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "libdet/runfile.h"
+/* test_runfile.c - the run file of a master, and when it is believed. */
+#include "libdet/client/runfile.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/task.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "base/thread/executor.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/support/test.h"
 
 #define DIR "/data"
@@ -17,7 +19,7 @@
 /* A disk, a network, and a master on it that says who it is. */
 struct world {
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_server *server;
     struct io *io;
@@ -60,7 +62,7 @@ static void world_init(struct world *w)
     w->mem = (struct arena)ARENA_INIT(1 << 20);
     w->answer = "{\"cluster_id\":\"c-1\"}";
     clock_manual_init(&w->clock, 0);
-    CHECK_OK(exec_single_new(&w->clock, 1, &w->exec, &test_err));
+    CHECK_OK(executor_single_new(&w->clock, 1, &w->exec, &test_err));
     CHECK_OK(net_memory_new(w->exec, 1, &w->net, &test_err));
     CHECK_OK(net_serve(w->net, &config, &w->server, &test_err));
     CHECK_OK(io_memory_new(&w->io, &test_err));
@@ -78,7 +80,7 @@ static void world_done(struct world *w)
     net_server_free(w->server);
     net_free(w->net);
     io_free(w->io);
-    exec_free(w->exec);
+    executor_free(w->exec);
     arena_done(&w->mem);
 }
 
@@ -125,7 +127,7 @@ TEST(a_run_file_whose_lock_nobody_holds_is_left_over)
     w.lock = NULL;
 
     CHECK_EQ(find(&w, &run), DET_NOT_FOUND);
-    CHECK_HAS(test_err.text, "nobody holds");
+    CHECK_HAS(test_err.text, "is not locked");
     world_done(&w);
 }
 
@@ -199,12 +201,12 @@ TEST(the_data_directory_follows_the_environment)
 
     setenv("HOME", "/home/ann", 1);
     unsetenv("XDG_DATA_HOME");
-    CHECK_OK(data_dir_default(&mem, &path, &test_err));
+    CHECK_OK(runfile_data_dir(&mem, &path, &test_err));
     CHECK_STR(path, "/home/ann/.local/share/det");
     setenv("XDG_DATA_HOME", "/big", 1);
-    CHECK_OK(data_dir_default(&mem, &path, &test_err));
+    CHECK_OK(runfile_data_dir(&mem, &path, &test_err));
     CHECK_STR(path, "/big/det");
     setenv("XDG_DATA_HOME", "", 1);
     unsetenv("HOME");
-    CHECK_EQ(data_dir_default(&mem, &path, &test_err), DET_NOT_FOUND);
+    CHECK_EQ(runfile_data_dir(&mem, &path, &test_err), DET_NOT_FOUND);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the search wants of a trial, and the notes it keeps: in a task with a master in
- * memory, and without one. */
+/* test_searcher.c - the searcher's operation and the notes of a trial, in a task with a
+ * master in memory, and without a master. */
 #include "det/searcher.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "base/task.h"
+#include "base/thread/executor.h"
 #include "det/metadata.h"
 #include "net/net.h"
+#include "net/memory/net_memory.h"
 #include "tests/unit/libdet/world.h"
 
 struct place {
     struct world w;
-    struct exec *exec;
+    struct executor *exec;
     struct net *net;
     struct net_server *server;
     det_context *det;
@@ -38,7 +39,7 @@ static void handle(void *arg, struct net_exchange *x)
     net_answer(x, p->status, "application/json", NULL, &body);
 }
 
-/* Inside a task. */
+/* Makes a place inside a task. */
 static void task_make(struct place *p, const char *config)
 {
     struct net_server_config server = {.host = "127.0.0.1",
@@ -50,7 +51,7 @@ static void task_make(struct place *p, const char *config)
 
     memset(p, 0, sizeof(*p));
     world_make(&p->w);
-    CHECK_OK(exec_single_new(&p->w.clock, 1, &p->exec, &test_err));
+    CHECK_OK(executor_single_new(&p->w.clock, 1, &p->exec, &test_err));
     CHECK_OK(net_memory_new(p->exec, 1, &p->net, &test_err));
     CHECK_OK(net_serve(p->net, &server, &p->server, &test_err));
     snprintf(p->url, sizeof(p->url), "http://127.0.0.1:%u", net_server_port(p->server));
@@ -63,7 +64,7 @@ static void task_make(struct place *p, const char *config)
     p->status = 200;
 }
 
-/* Outside of one; `io` NULL: in a new world. */
+/* Makes a place outside a task; `io` NULL: in a new world. */
 static void offline_make(struct place *p, const char *config)
 {
     memset(p, 0, sizeof(*p));
@@ -80,7 +81,7 @@ static void place_end(struct place *p)
     if (p->server) {
         net_server_free(p->server);
         net_free(p->net);
-        exec_free(p->exec);
+        executor_free(p->exec);
     }
     world_end(&p->w);
 }
@@ -127,7 +128,7 @@ TEST(without_a_length_a_trial_decides_itself_and_a_wrong_one_is_told)
     operation.size = sizeof(operation);
     offline_make(&p, "{\"searcher\":{\"max_length\":{\"hours\":1}}}");
     CHECK_EQ(det_searcher_operation(p.det, &operation), DET_INVALID);
-    CHECK_HAS(det_context_error(p.det), "searcher.max_length is no length");
+    CHECK_HAS(det_context_error(p.det), "searcher.max_length is not a length");
     place_end(&p);
 }
 
@@ -229,7 +230,7 @@ TEST(notes_without_a_platform_outlive_the_run)
     CHECK_EQ(det_metadata_set(p.det, NULL, NULL, 0, NULL), DET_INVALID);
     world_file(&p.w, "/run/metadata.json", "{\"half");
     CHECK_EQ(det_metadata_get(p.det, text, sizeof(text), NULL), DET_CORRUPT);
-    /* somebody's list is not taken for none */
+    /* a list in the file is refused, not taken for empty notes */
     world_file(&p.w, "/run/metadata.json", "[1]");
     CHECK_EQ(det_metadata_set(p.det, "{\"a\":1}", NULL, 0, NULL), DET_CORRUPT);
     place_end(&p);
@@ -256,7 +257,7 @@ TEST(running_out_of_memory_fails_a_call_to_the_master_and_the_next_one_works)
 {
     struct place p;
 
-    /* the master's side runs out of it as well, and answers so */
+    /* the master runs out of memory too, and says so */
     task_make(&p, "{\"searcher\":{\"max_length\":{\"batches\":8}}}");
     EACH_ALLOCATION_FAILS() {
         det_operation operation = {.size = sizeof(operation)};
@@ -294,6 +295,6 @@ TEST(a_follower_takes_the_run_as_it_is)
     det_close(follower);
     follow.directory = "/elsewhere";
     CHECK_EQ(context_open(&p.w.at, &follow, &follower, &test_err), DET_NOT_FOUND);
-    CHECK_HAS(test_err.text, "no run was begun in '/elsewhere'");
+    CHECK_HAS(test_err.text, "no run was started in '/elsewhere'");
     place_end(&p);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is due at a batch boundary, against a naive reading of the rules; windows; and
- * that an interrupted training does what an undisturbed one does, at the same batches.
- */
+/* test_trainer.c - what is due at a batch boundary, compared with a naive
+ * implementation; windows; an interrupted training does the same as an undisturbed one,
+ * at the same batches. */
 #include "det/trainer.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static det_trainer_options batches(int64_t length, int64_t validate, int64_t sav
                                  .keep = DET_KEEP_NONE};
 }
 
-/* Does what is due, as a loop would; one letter a deed. */
+/* Does what is due, like a loop; one letter per action. */
 static void step(det_trainer *trainer, char *story, size_t size)
 {
     unsigned todo = det_trainer_batch_end(trainer);
@@ -108,7 +108,7 @@ TEST(epochs_of_known_length)
     CHECK_EQ(det_trainer_epoch_position(trainer), 0);
     CHECK_EQ(det_trainer_epochs(trainer), 1);
     CHECK(det_trainer_progress(trainer) == 0.5);
-    CHECK_EQ(det_trainer_epoch_end(trainer), 0); /* it was counted */
+    CHECK_EQ(det_trainer_epoch_end(trainer), 0); /* it was counted already */
     det_trainer_free(trainer);
 }
 
@@ -220,7 +220,7 @@ TEST(windows_average_what_came_since_the_last)
     det_trainer_free(trainer);
 }
 
-/* Saves and goes on in another trainer. */
+/* Saves, and loads the state into a new trainer. */
 static det_trainer *reborn(det_trainer *trainer, const det_trainer_options *options)
 {
     det_trainer *next = trainer_of(options);
@@ -289,7 +289,7 @@ TEST(a_damaged_state_changes_nothing)
 
         (void)snprintf(cut, sizeof(cut), "%.*s", (int)len, copy);
         if (len && cut[len - 1] == '\n' && strstr(cut, "best"))
-            continue; /* whole lines: windows are missing, which may be */
+            continue; /* complete lines: missing windows are allowed */
         CHECK_EQ(det_trainer_load(trainer, cut), DET_CORRUPT);
         CHECK_EQ(det_trainer_batches(trainer), 1);
     }

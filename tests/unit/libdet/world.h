@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.h - a task's world in memory, for the tests of contexts: its files, its clock,
- * its environment. */
+/* world.h - the surroundings of a task in memory, for tests of contexts: files, clock,
+ * environment. */
 #ifndef TESTS_UNIT_LIBDET_WORLD_H
 #define TESTS_UNIT_LIBDET_WORLD_H
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/buf.h"
 #include "libdet/context.h"
-#include "libdet/ring.h"
+#include "libdet/ring/ring_reader.h"
 #include "tests/support/test.h"
 
 struct variable {
@@ -35,7 +35,7 @@ static inline const char *world_variable(void *arg, const char *name)
     return NULL;
 }
 
-/* NULL takes it away. */
+/* NULL unsets it. */
 static inline void world_set(struct world *w, const char *name, const char *value)
 {
     struct variable *v = w->variable;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What auth.h promises without a caller: the files it keeps, passwords, and how many
- * may wait to log in. */
-#include "master/auth.h"
-
+/* auth.h and password.h without a caller: secret files, passwords, cookies, and the limit of
+ * waiting logins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/compiler.h"
-#include "base/io.h"
-#include "store/views.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "master/request/auth.h"
+#include "master/request/password.h"
+#include "store/people/user.h"
 #include "tests/support/test.h"
 
 struct place {
@@ -49,7 +49,7 @@ static det_status open_with(struct place *place, const char *token)
     return st;
 }
 
-TEST(the_agents_token_is_made_once_and_kept)
+TEST(the_agents_token_is_created_once_and_kept)
 {
     CLEANUP(buf_done) struct buf first = BUF_INIT;
     CLEANUP(buf_done) struct buf second = BUF_INIT;
@@ -68,7 +68,7 @@ TEST(the_agents_token_is_made_once_and_kept)
     place_close(&place);
 }
 
-TEST(a_token_file_that_holds_no_token_is_refused)
+TEST(a_token_file_without_a_token_is_refused)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef";
     static const char *const wrong[] = {
@@ -91,7 +91,7 @@ TEST(a_token_file_that_holds_no_token_is_refused)
     place_close(&place);
 }
 
-TEST(a_password_opens_its_own_seal_only)
+TEST(a_password_matches_only_its_own_seal)
 {
     struct place place;
     struct auth *auth;
@@ -105,7 +105,7 @@ TEST(a_password_opens_its_own_seal_only)
     CHECK_OK(password_check(&user, hash, &test_err));
     CHECK_EQ(password_check(&user, "", NULL), DET_UNAUTHENTICATED);
     CHECK_EQ(password_check(&user, "x", NULL), DET_UNAUTHENTICATED);
-    /* nobody has no password, not even the blank one */
+    /* an unknown user matches no password, not even the blank one */
     CHECK_EQ(password_check(NULL, hash, NULL), DET_UNAUTHENTICATED);
     CHECK_EQ(password_check(NULL, "", NULL), DET_UNAUTHENTICATED);
     user.password = NULL;
@@ -115,7 +115,7 @@ TEST(a_password_opens_its_own_seal_only)
     place_close(&place);
 }
 
-TEST(only_so_many_wait_to_log_in)
+TEST(the_number_of_waiting_logins_is_limited)
 {
     struct place place;
     struct auth *auth;
@@ -136,9 +136,8 @@ TEST(only_so_many_wait_to_log_in)
     place_close(&place);
 }
 
-/* Half a token would be refused at the next start, an empty one would be everybody's.
- */
-TEST(a_first_start_without_memory_leaves_whole_secrets_or_none)
+/* Half a token would be refused at the next start, and anybody could use an empty one. */
+TEST(a_failed_first_start_leaves_complete_secrets_or_none)
 {
     EACH_ALLOCATION_FAILS() {
         int64_t nth = fault_state.left[FAULT_MEMORY];
@@ -162,7 +161,7 @@ TEST(a_first_start_without_memory_leaves_whole_secrets_or_none)
     }
 }
 
-TEST(cookies_that_are_sessions_are_told_from_others)
+TEST(session_cookies_are_recognized)
 {
     static const char *const yes[] = {"auth=x", "auth=", "auth_0123abcd=s1.2; a=b",
                                       "auth_f=x", "auth =x"};
@@ -175,7 +174,7 @@ TEST(cookies_that_are_sessions_are_told_from_others)
         CHECK(!auth_is_cookie(no[i]));
 }
 
-TEST(a_masters_cookie_keeps_its_name_and_no_two_have_the_same)
+TEST(the_cookie_name_is_stable_and_unique_per_master)
 {
     struct place here, there;
     struct auth *auth, *again, *other;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of changes: who hears of what, once, and who has to look again. */
-#include "master/changes.h"
+/* The list of changes: which reader gets which change, once, and when it gets a reset. */
+#include "master/changes/changes.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "tests/support/test.h"
 
 enum { ALL = ~0 };
@@ -61,7 +61,7 @@ static void read_all(struct world *w, uint64_t *cursor)
     read_as(w, &everything, cursor);
 }
 
-/* Whether a thing was among what was heard last. */
+/* Whether a record was in the last list read. */
 static bool has(const struct world *w, enum change_kind kind, int64_t id)
 {
     for (uint32_t i = 0; i < w->heard.count; i++)
@@ -79,9 +79,9 @@ static bool has_text(const struct world *w, enum change_kind kind, const char *t
     return false;
 }
 
-/* ---- hearing --------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
-TEST(what_changes_is_heard_once)
+TEST(a_change_is_read_once)
 {
     struct world w;
     uint64_t cursor;
@@ -121,7 +121,7 @@ TEST(a_million_reports_of_one_trial_are_one_change)
     world_done(&w);
 }
 
-TEST(each_reader_has_a_place_of_its_own)
+TEST(each_reader_has_its_own_cursor)
 {
     struct world w;
     uint64_t early, late;
@@ -139,7 +139,7 @@ TEST(each_reader_has_a_place_of_its_own)
     world_done(&w);
 }
 
-TEST(a_change_that_comes_again_is_heard_again)
+TEST(a_repeated_change_is_read_again)
 {
     struct world w;
     uint64_t cursor;
@@ -158,7 +158,7 @@ TEST(a_change_that_comes_again_is_heard_again)
 
 /* ---- filters --------------------------------------------------------------------- */
 
-TEST(a_filter_narrows_the_kinds_that_it_is_about)
+TEST(a_filter_restricts_the_kinds_it_applies_to)
 {
     int64_t experiments[] = {3, 5};
     int64_t trials[] = {70};
@@ -177,10 +177,10 @@ TEST(a_filter_narrows_the_kinds_that_it_is_about)
     changes_note(w.changes, CHANGE_EXPERIMENT, 4, 0);
     changes_note(w.changes, CHANGE_DELETED, 5, 0);
     changes_note(w.changes, CHANGE_DELETED, 6, 0);
-    changes_note(w.changes, CHANGE_TRIAL, 50, 5); /* trials were named */
+    changes_note(w.changes, CHANGE_TRIAL, 50, 5); /* passes: trials has it */
     changes_note(w.changes, CHANGE_TRIAL, 70, 9);
     changes_note(w.changes, CHANGE_TRIAL, 71, 9);
-    changes_note(w.changes, CHANGE_METRICS, 70, 9); /* of no wanted kind */
+    changes_note(w.changes, CHANGE_METRICS, 70, 9); /* a kind that is not wanted */
     changes_note_text(w.changes, CHANGE_LOGS, "job-1");
     changes_note_text(w.changes, CHANGE_LOGS, "job-2");
     changes_note_text(w.changes, CHANGE_AGENT, "a");
@@ -194,7 +194,7 @@ TEST(a_filter_narrows_the_kinds_that_it_is_about)
     world_done(&w);
 }
 
-TEST(an_experiment_known_once_is_remembered_with_its_trial)
+TEST(the_experiment_of_a_trial_is_remembered)
 {
     int64_t experiments[] = {3};
     const struct changes_filter filter = {.kinds = (uint32_t)ALL,
@@ -211,7 +211,7 @@ TEST(an_experiment_known_once_is_remembered_with_its_trial)
     world_done(&w);
 }
 
-TEST(a_trial_whose_experiment_is_not_known_is_told_to_all)
+TEST(a_trial_of_an_unknown_experiment_passes_every_filter)
 {
     int64_t experiments[] = {3};
     const struct changes_filter filter = {.kinds = (uint32_t)ALL,
@@ -227,9 +227,9 @@ TEST(a_trial_whose_experiment_is_not_known_is_told_to_all)
     world_done(&w);
 }
 
-/* ---- too far behind -------------------------------------------------------------- */
+/* ---- resets -------------------------------------------------------------- */
 
-TEST(who_is_behind_what_was_dropped_looks_at_everything_again)
+TEST(a_reader_behind_the_floor_gets_a_reset)
 {
     struct world w;
     uint64_t slow, quick;
@@ -248,7 +248,7 @@ TEST(who_is_behind_what_was_dropped_looks_at_everything_again)
     read_all(&w, &quick);
     CHECK(!w.heard.is_reset);
     CHECK_EQ(w.heard.count, 3);
-    read_all(&w, &slow); /* and then it goes on as before */
+    read_all(&w, &slow); /* after the reset it continues as before */
     CHECK(!w.heard.is_reset);
     changes_note(w.changes, CHANGE_TRIAL, 1, 0);
     read_all(&w, &slow);
@@ -256,7 +256,7 @@ TEST(who_is_behind_what_was_dropped_looks_at_everything_again)
     world_done(&w);
 }
 
-TEST(too_much_at_once_is_a_reset_too)
+TEST(too_many_changes_at_once_give_a_reset)
 {
     struct world w;
     uint64_t cursor;
@@ -273,9 +273,9 @@ TEST(too_much_at_once_is_a_reset_too)
     world_done(&w);
 }
 
-/* ---- coming and going ------------------------------------------------------------ */
+/* ---- joining and leaving ------------------------------------------------------------ */
 
-TEST(who_comes_back_hears_what_it_missed)
+TEST(a_reader_that_returns_gets_the_missed_changes)
 {
     struct world w;
     uint64_t cursor, again;
@@ -290,13 +290,14 @@ TEST(who_comes_back_hears_what_it_missed)
     read_all(&w, &again);
     CHECK_EQ(w.heard.count, 1);
     CHECK(has(&w, CHANGE_TRIAL, 2));
-    CHECK(!changes_join(w.changes, cursor + 1000, &again)); /* nobody was told that */
+    CHECK(!changes_join(w.changes, cursor + 1000,
+                        &again)); /* a cursor that was never given out */
     read_all(&w, &again);
     CHECK_EQ(w.heard.count, 0);
     world_done(&w);
 }
 
-TEST(who_comes_back_too_late_looks_at_everything_again)
+TEST(a_reader_that_returns_too_late_gets_a_reset)
 {
     struct world w;
     uint64_t cursor, again;
@@ -308,12 +309,12 @@ TEST(who_comes_back_too_late_looks_at_everything_again)
         changes_note(w.changes, CHANGE_TRIAL, id, 0);
     CHECK(!changes_join(w.changes, cursor, &again));
     read_all(&w, &again);
-    CHECK(!w.heard.is_reset); /* it was told already */
+    CHECK(!w.heard.is_reset); /* changes_join() has reported it */
     CHECK_EQ(w.heard.count, 0);
     world_done(&w);
 }
 
-TEST(nothing_is_kept_while_nobody_listens)
+TEST(nothing_is_noted_while_nobody_listens)
 {
     struct world w;
     uint64_t cursor, again;
@@ -322,13 +323,14 @@ TEST(nothing_is_kept_while_nobody_listens)
     CHECK(!changes_is_heard(w.changes));
     changes_note(w.changes, CHANGE_TRIAL, 1, 0);
     CHECK_EQ(w.noted, 0);
-    CHECK(!changes_join(w.changes, 0, &cursor)); /* it may have looked before that */
+    CHECK(!changes_join(w.changes, 0,
+                        &cursor)); /* it may have read its page before that */
     CHECK(changes_is_heard(w.changes));
     CHECK(!changes_rest(w.changes));
     changes_leave(w.changes);
     CHECK(changes_rest(w.changes));
     CHECK(!changes_is_heard(w.changes));
-    /* Nothing happened meanwhile: then there is nothing to look at. */
+    /* Nothing was noted meanwhile: no reset. */
     CHECK(changes_join(w.changes, cursor, &again));
     changes_leave(w.changes);
     changes_note(w.changes, CHANGE_TRIAL, 1, 0);
@@ -337,29 +339,29 @@ TEST(nothing_is_kept_while_nobody_listens)
     world_done(&w);
 }
 
-TEST(who_asks_for_its_place_and_looks_then_misses_nothing_and_hears_nothing_twice)
+TEST(a_reader_that_joins_at_its_position_misses_nothing)
 {
     struct world w;
     uint64_t before, place, cursor;
 
     setup(&w, 100);
-    before = changes_place(w.changes);
+    before = changes_position(w.changes);
     changes_note(w.changes, CHANGE_TRIAL, 1, 0); /* nobody listens */
-    place = changes_place(w.changes);
-    CHECK(!changes_join(w.changes, 0, &cursor)); /* one that looked long ago */
+    place = changes_position(w.changes);
+    CHECK(!changes_join(w.changes, 0, &cursor)); /* a reader without a position */
     changes_leave(w.changes);
-    CHECK(changes_join(w.changes, place, &cursor)); /* it has seen that */
+    CHECK(changes_join(w.changes, place, &cursor)); /* it has read that */
     read_all(&w, &cursor);
     CHECK_EQ(w.heard.count, 0);
     CHECK(!changes_join(w.changes, before, &cursor)); /* this one has not */
     changes_leave(w.changes);
     changes_leave(w.changes);
     CHECK(changes_rest(w.changes));
-    place = changes_place(w.changes);
+    place = changes_position(w.changes);
     changes_note(w.changes, CHANGE_TRIAL, 2, 0);
-    CHECK(!changes_join(w.changes, place, &cursor)); /* between its look and now */
-    place = changes_place(w.changes);
-    changes_note(w.changes, CHANGE_TRIAL, 3, 0); /* somebody listens: it is known */
+    CHECK(!changes_join(w.changes, place, &cursor)); /* noted after its position */
+    place = changes_position(w.changes);
+    changes_note(w.changes, CHANGE_TRIAL, 3, 0); /* somebody listens: it is noted */
     CHECK(changes_join(w.changes, place, &cursor));
     read_all(&w, &cursor);
     CHECK_EQ(w.heard.count, 1);
@@ -367,7 +369,7 @@ TEST(who_asks_for_its_place_and_looks_then_misses_nothing_and_hears_nothing_twic
     world_done(&w);
 }
 
-TEST(a_newcomer_starts_a_little_in_the_past)
+TEST(a_new_listener_starts_a_little_in_the_past)
 {
     struct world w;
     uint64_t first, second;
@@ -380,7 +382,7 @@ TEST(a_newcomer_starts_a_little_in_the_past)
     CHECK(changes_join(w.changes, 0, &second));
     read_all(&w, &second);
     CHECK(has(&w, CHANGE_TRIAL, 1));
-    /* Later that is over for good. */
+    /* Later listeners do not see it. */
     (void)changes_beat(w.changes, 13000000);
     (void)changes_beat(w.changes, 16000000);
     CHECK(changes_join(w.changes, 0, &second));
@@ -391,7 +393,7 @@ TEST(a_newcomer_starts_a_little_in_the_past)
     world_done(&w);
 }
 
-TEST(only_the_first_note_of_a_beat_calls)
+TEST(only_the_first_note_after_a_beat_calls_noted)
 {
     struct world w;
 
@@ -407,9 +409,9 @@ TEST(only_the_first_note_of_a_beat_calls)
     world_done(&w);
 }
 
-/* ---- when things go wrong -------------------------------------------------------- */
+/* ---- failures and threads -------------------------------------------------------- */
 
-TEST(a_note_without_memory_makes_everybody_look_again)
+TEST(a_note_without_memory_resets_all_readers)
 {
     EACH_ALLOCATION_FAILS() {
         const struct changes_config config = {.most = 10, .noted = noted};
@@ -447,7 +449,7 @@ static void *note_many(void *arg)
     return NULL;
 }
 
-TEST(notes_come_from_many_threads)
+TEST(notes_may_come_from_many_threads)
 {
     struct world w;
     pthread_t thread[3];

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "model/field.h"
 #include "tests/support/test.h"
 
@@ -211,6 +211,72 @@ TEST(query_parameters_are_read_by_the_same_table)
     CHECK_EQ(car.colour, 1);
     CHECK_EQ(car.spare.size, 9);
     CHECK(car.has_price);
+}
+
+TEST(an_enum_may_be_given_by_its_number)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct car car = {.colour = 1};
+
+    CHECK_OK(read_param(&mem, "colour", "0", &car));
+    CHECK_EQ(car.colour, 0);
+    CHECK_OK(read_param(&mem, "colour", "2", &car));
+    CHECK_EQ(car.colour, 2);
+    CHECK_EQ(read_param(&mem, "colour", "3", &car), DET_INVALID);
+    CHECK_EQ(read_param(&mem, "colour", "-1", &car), DET_INVALID);
+}
+
+TEST(a_truth_in_a_query_is_a_word_or_a_digit)
+{
+    static const struct {
+        const char *text;
+        bool is;
+    } rows[] = {{"true", true},   {"True", true},   {"1", true},
+                {"false", false}, {"FALSE", false}, {"0", false}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+        struct car car = {.is_sold = !rows[i].is};
+
+        CHECK_OK(read_param(&mem, "is_sold", rows[i].text, &car));
+        CHECK_EQ(car.is_sold, rows[i].is);
+    }
+}
+
+struct trip {
+    bool is_before;
+    bool has_wheel;
+    bool is_behind;
+    struct wheel wheel;
+};
+
+TEST(a_record_within_a_query_is_noted_as_there)
+{
+    static const struct field fields[] = {{.name = "wheel",
+                                           .type = FIELD_RECORD,
+                                           .offset = offsetof(struct trip, wheel),
+                                           .of = wheel_fields,
+                                           .size = sizeof(struct wheel),
+                                           .has = offsetof(struct trip, has_wheel) + 1},
+                                          FIELD_END};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&out);
+    struct trip trip = {0};
+
+    CHECK_EQ(fields_read_text(fields, "wheel.size", "x", &mem, &trip, NULL),
+             DET_INVALID);
+    CHECK(!trip.has_wheel);
+    CHECK_OK(fields_read_text(fields, "wheel.size", "9", &mem, &trip, &test_err));
+    CHECK_EQ(trip.wheel.size, 9);
+    CHECK(trip.has_wheel && !trip.is_before && !trip.is_behind);
+    fields_write_object(&w, NULL, fields, &trip);
+    CHECK_STR(out.data, "{\"wheel\":{\"size\":9,\"maker\":null}}");
+    trip = (struct trip){.is_before = true, .is_behind = true};
+    buf_clear(&out);
+    w = (struct json_writer)JSON_WRITER(&out);
+    fields_write_object(&w, NULL, fields, &trip);
+    CHECK_STR(out.data, "{\"wheel\":null}");
 }
 
 TEST(repeated_query_parameters_gather)

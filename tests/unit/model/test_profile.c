@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 static void add(struct profile *profile, const char *group, const char *text)
@@ -42,6 +42,23 @@ TEST(every_number_is_a_line_by_agent_group_and_name)
     CHECK(line(&profile, 2, "disk_iops")->max == 1);
 }
 
+TEST(groups_of_an_agent_come_in_their_order)
+{
+    static const char *const groups[] = {"timing", "cpu",  "memory",
+                                         "gpu",    "disk", "network"};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+
+    for (size_t i = ARRAY_LEN(groups); i-- > 1;)
+        add(&profile, groups[i], "{\"a\":{\"x\":1}}");
+    add(&profile, "timing", "{\"a\":{\"seconds\":1,\"step\":{\"seconds\":1}}}");
+    profile_sort(&profile);
+
+    CHECK_EQ(profile.lines.count, ARRAY_LEN(groups));
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        CHECK_STR(profile.lines.at[i]->group, groups[i]);
+}
+
 TEST(timings_add_up_and_what_takes_longest_comes_first)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
@@ -52,6 +69,7 @@ TEST(timings_add_up_and_what_takes_longest_comes_first)
         "\"step\":{\"seconds\":7,\"count\":4}}}");
     add(&profile, "timing", "{\"a\":{\"seconds\":10,\"step\":{\"seconds\":11}}}");
     profile_sort(&profile);
+    CHECK_EQ(profile.lines.count, 2);
     CHECK(profile_seconds(&profile, "a") == 20);
     CHECK(profile_seconds(&profile, "b") == 0);
     CHECK(line(&profile, 0, "step")->seconds == 18);
@@ -103,6 +121,22 @@ TEST(a_curve_keeps_its_form_however_long_it_is)
     for (uint32_t i = 1; i < curve.count; i++)
         CHECK(curve.point[i] > curve.point[i - 1]);
     CHECK(curve.point[0] < 5000 && curve.point[curve.count - 1] > 90000);
+}
+
+TEST(a_short_curve_is_its_values)
+{
+    struct profile_curve curve = {0};
+
+    for (int i = 0; i < PROFILE_CURVE_SHORT; i++)
+        profile_curve_add(&curve, PROFILE_CURVE_SHORT, i, 10 * i);
+    CHECK_EQ(curve.count, PROFILE_CURVE_SHORT);
+    for (int i = 0; i < PROFILE_CURVE_SHORT; i++)
+        CHECK(curve.point[i] == i && curve.time_s[i] == 10 * i);
+    profile_curve_add(&curve, PROFILE_CURVE_SHORT, PROFILE_CURVE_SHORT, 0);
+    profile_curve_add(&curve, PROFILE_CURVE_SHORT, PROFILE_CURVE_SHORT + 1, 0);
+    CHECK_EQ(curve.count, PROFILE_CURVE_SHORT / 2 + 1);
+    CHECK(curve.point[0] == 0.5 && curve.time_s[1] == 25);
+    CHECK(curve.point[PROFILE_CURVE_SHORT / 2] == PROFILE_CURVE_SHORT + 0.5);
 }
 
 TEST(without_memory_a_report_is_refused)
@@ -168,6 +202,21 @@ TEST(what_costs_most_beyond_its_measure_is_the_cause)
               "70 % of the time nobody has timed: it went into what the program does "
               "between its steps");
     CHECK_STR(cause.kind, "other");
+}
+
+TEST(other_agents_and_other_groups_are_not_the_cause)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+    struct profile_cause cause;
+
+    add(&profile, "timing",
+        "{\"a\":{\"seconds\":100,\"step\":{\"seconds\":95}},"
+        "\"b\":{\"seconds\":100,\"data\":{\"seconds\":99}}}");
+    add(&profile, "disk", "{\"a\":{\"data\":99}}");
+    profile_find_cause(&profile, "a", &cause);
+    CHECK(!cause.is_trouble);
+    CHECK(cause.share == 0.95);
 }
 
 TEST(where_nothing_stands_out_that_is_said)

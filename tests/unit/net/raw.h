@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raw.h - bytes by hand over a loopback socket. */
+/* raw.h - a loopback socket on which a test sends and reads bytes itself. */
 #ifndef TESTS_UNIT_NET_RAW_H
 #define TESTS_UNIT_NET_RAW_H
 
@@ -7,20 +7,42 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/buf.h"
+#include "base/memory/buf.h"
 #include "tests/support/test.h"
 
-/* A connection to this machine. */
-static inline int raw_open(uint16_t port)
+/* The kernel then holds little of what was sent and not read.  Call it before connecting;
+ * sockets inherit it from their listener. */
+static inline void raw_set_small(int fd)
+{
+    const int size = 131072; /* less than two segments of loopback stalls */
+
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+}
+
+static inline int raw_connect(int fd, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons(port),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     CHECK(fd >= 0);
     CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
+}
+
+/* A connection to this machine. */
+static inline int raw_open(uint16_t port)
+{
+    return raw_connect(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port);
+}
+
+static inline int raw_open_small(uint16_t port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    raw_set_small(fd);
+    return raw_connect(fd, port);
 }
 
 static inline void raw_send(int fd, const char *text)

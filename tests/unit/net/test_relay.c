@@ -1,160 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are handed on to another server, over real sockets. */
-#include "tests/unit/net/raw.h"
-#include "tests/unit/net/upstream.h"
+#include "tests/unit/net/relay_place.h"
 
-#include <stdatomic.h>
-
-#include "base/mem.h"
-#include "base/task.h"
-#include "net/net.h"
-
-struct place {
-    struct exec *exec;
-    struct lane *lane;
-    struct net *net;
-    struct net_server *server;
-    struct upstream up;
-    uint16_t up_port;
-    const char *address;
-    struct gate *all_done;
-    _Atomic int begun;
-    _Atomic int done;
-};
-
-/* What lives as long as a request that is handed on. */
-struct handed {
-    struct place *place;
-    const char *headers[32];
-    char lines[32][256];
-    char target[256];
-};
-
-static bool keep_header(void *arg, const char *name, const char *value, struct buf *out)
-{
-    (void)arg;
-    if (!strcasecmp(name, "Set-Cookie"))
-        return false;
-    buf_puts(out, value);
-    return true;
-}
-
-static void refuse(void *arg, struct net_exchange *x, det_status status,
-                   const char *sentence)
-{
-    struct buf body = BUF_INIT;
-
-    (void)arg;
-    buf_printf(&body, "%s: %s", det_status_name(status), sentence);
-    net_answer(x, 502, "text/plain", NULL, &body);
-}
-
-static void done(void *arg)
-{
-    struct handed *handed = arg;
-
-    handed->place->done++;
-    mem_free(handed);
-}
-
-static void hand_on(void *arg, struct net_exchange *x)
-{
-    struct place *place = arg;
-    struct handed *handed = mem_new(struct handed);
-    const char *at = NULL;
-    const char *name;
-    const char *value;
-    size_t count = 0;
-    struct net_relay to = {
-        .address = place->address,
-        .port = place->up_port,
-        .headers = handed->headers,
-        .target = handed->target,
-        .may_switch = net_request_header(x, "Upgrade"),
-        .lane = place->lane,
-        .header = keep_header,
-        .refuse = refuse,
-        .done = done,
-        .arg = handed,
-    };
-
-    handed->place = place;
-    place->begun++;
-    snprintf(handed->target, sizeof(handed->target), "%s", net_request_path(x));
-    while (net_request_next_header(x, &at, &name, &value)) {
-        if (strcasecmp(name, "X-Keep"))
-            continue;
-        snprintf(handed->lines[count], sizeof(handed->lines[count]), "%s: %s", name,
-                 value);
-        handed->headers[count] = handed->lines[count];
-        count++;
-    }
-    net_relay(x, &to);
-}
-
-static size_t later(void *arg, const struct net_exchange *x)
-{
-    const char *length = net_request_header(x, "Content-Length");
-
-    (void)arg;
-    return net_request_header(x, "Transfer-Encoding") ||
-                   (length && strtoull(length, NULL, 10) > 1000)
-               ? NET_BODY_LATER
-               : 1000;
-}
-
-static void place_open_for(struct place *place, uint32_t most)
-{
-    struct net_server_config config = {
-        .host = "127.0.0.1",
-        .max_body_bytes = 1 << 20,
-        .body_limit = later,
-        .threads = 2,
-        .max_relays = most,
-        .handler = hand_on,
-        .arg = place,
-    };
-
-    memset(place, 0, sizeof(*place));
-    upstream_start(&place->up);
-    place->up_port = place->up.port;
-    place->address = "127.0.0.1";
-    CHECK_OK(exec_threads_new(&clock_system, &place->exec, &test_err));
-    CHECK_OK(lane_new(place->exec, "test", 2, &place->lane, &test_err));
-    CHECK_OK(net_system_new(place->exec, &place->net, &test_err));
-    CHECK_OK(net_serve(place->net, &config, &place->server, &test_err));
-}
-
-static void place_open(struct place *place)
-{
-    place_open_for(place, 0);
-}
-
-/* Every request that was begun is over soon. */
-static void place_close(struct place *place)
-{
-    net_server_free(place->server);
-    while (place->done < place->begun)
-        usleep(1000);
-    upstream_stop(&place->up);
-    net_free(place->net);
-    exec_free(place->exec);
-}
-
-static int place_connect(struct place *place)
-{
-    return raw_open(net_server_port(place->server));
-}
-
-/* One request that says it is the last; everything that comes back. */
-static void ask(struct place *place, const char *request, struct buf *answer)
-{
-    int fd = place_connect(place);
-
-    raw_send(fd, request);
-    raw_read_all(fd, answer);
-    close(fd);
-}
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
 
@@ -211,7 +60,7 @@ TEST(a_small_body_goes_with_its_request)
     place_close(&place);
 }
 
-TEST(an_empty_body_is_one)
+TEST(an_empty_body_is_handed_on)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -272,7 +121,7 @@ TEST(a_large_body_is_streamed_with_its_length)
     place_close(&place);
 }
 
-/* Two lengths of one body: the chunks count, and the program behind hears of no other;
+/* Two lengths of one body: the chunks count, and the program gets no other length;
  * else it would take the rest for a request of its own. */
 TEST(a_body_with_a_length_and_chunks_has_chunks)
 {
@@ -337,7 +186,7 @@ TEST(an_answer_before_the_body_was_read_arrives)
     place_close(&place);
 }
 
-TEST(a_reply_in_chunks_is_one)
+TEST(a_reply_in_chunks_stays_in_chunks)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -358,7 +207,7 @@ static void check_large(const struct buf *answer)
     size_t len = answer->len - (size_t)(body - answer->data);
 
     CHECK_EQ(len, UPSTREAM_LARGE);
-    for (size_t i = 0; i < len; i += 65536 + 7) /* `at` began anew at each 64 KB */
+    for (size_t i = 0; i < len; i += 65536 + 7) /* `at` starts again at each 64 KB */
         CHECK_EQ((unsigned char)body[i], i * 31 % 251);
 }
 
@@ -376,30 +225,161 @@ TEST(a_large_reply_has_its_length_and_every_byte)
     place_close(&place);
 }
 
-/* The sender is held up: of 24 MB no more is under way than buffers have. */
-TEST(a_slow_reader_makes_the_other_side_wait)
+/* ---- back pressure --------------------------------------------------------------- */
+
+/* A ring of 64 KB, a piece made of it or about to go into it, and 32 KB in libmicrohttpd.
+ * A literal on purpose: the test must fail if somebody enlarges the rings. */
+enum { MOST_HELD = 160 << 10 };
+
+/* Until `count` is past a ring's size and stands still. */
+static void wait_until_still(const _Atomic size_t *count)
 {
-    enum { SMALL = 131072 };
+    size_t before = 0;
+
+    for (int still = 0; still < 10; still++) {
+        if (*count != before || *count < 65536)
+            still = 0;
+        before = *count;
+        usleep(10000);
+    }
+}
+
+static uint16_t port_of_end(int fd, bool is_peer)
+{
+    struct sockaddr_in at = {0};
+    socklen_t size = sizeof(at);
+    int code = is_peer ? getpeername(fd, (struct sockaddr *)&at, &size)
+                       : getsockname(fd, (struct sockaddr *)&at, &size);
+
+    return code || at.sin_family != AF_INET ? 0 : ntohs(at.sin_port);
+}
+
+/* The connected socket of this process with this port at its own end or at its far end. */
+static int find_socket(uint16_t port, bool is_peer)
+{
+    for (int fd = 0; fd < 1024; fd++)
+        if (port_of_end(fd, true) && port_of_end(fd, is_peer) == port)
+            return fd;
+    CHECK(false);
+    return -1;
+}
+
+/* How many bytes the kernel holds on their way from one socket to the other. */
+static size_t in_kernel(int from, int to)
+{
+    int unacknowledged = 0;
+    int unread = 0;
+
+    CHECK_EQ(ioctl(from, SIOCOUTQ, &unacknowledged), 0);
+    CHECK_EQ(ioctl(to, FIONREAD, &unread), 0);
+    return (size_t)unacknowledged + (size_t)unread;
+}
+
+/* All four sockets are in this process, so the kernel tells exactly how much the relay and
+ * libmicrohttpd hold, however large its own buffers are. */
+struct four_sockets {
+    int client;
+    int server; /* libmicrohttpd's end of the client's connection */
+    int relay;  /* our end of the program's connection */
+    int program;
+};
+
+static struct four_sockets find_sockets(struct place *place, int client)
+{
+    return (struct four_sockets){
+        .client = client,
+        .server = find_socket(port_of_end(client, false), true),
+        .relay = find_socket(place->up_port, true),
+        .program = find_socket(place->up_port, false),
+    };
+}
+
+TEST(a_slow_reader_makes_the_program_wait)
+{
     struct buf answer = BUF_INIT;
+    struct four_sockets four;
     struct place place;
+    size_t passed_on;
     int fd;
 
     place_open(&place);
-    fd = place_connect(&place);
-    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){SMALL}, sizeof(int)), 0);
+    raw_set_small(place.up.listener);
+    fd = raw_open_small(net_server_port(place.server));
     raw_send(fd, GET("/large") "\r\n");
     raw_read_until(fd, &answer, "Content-Length");
-    for (size_t before = 1; before != place.up.sent;) {
-        before = place.up.sent; /* until it stands still */
-        usleep(20000);
-    }
+    wait_until_still(&place.up.sent);
+
+    four = find_sockets(&place, fd);
+    passed_on = answer.len + in_kernel(four.server, four.client) +
+                in_kernel(four.program, four.relay);
     CHECK(place.up.sent < UPSTREAM_LARGE);
+    fprintf(stderr, "DOWN %zu %zu\n", place.up.sent, place.up.sent - passed_on);
+    CHECK(place.up.sent < passed_on + MOST_HELD);
     raw_read_all(fd, &answer);
     check_large(&answer);
     close(fd);
     buf_done(&answer);
     place_close(&place);
 }
+
+struct upload {
+    pthread_t thread;
+    int fd;
+    _Atomic size_t sent;
+};
+
+static void *run_upload(void *arg)
+{
+    struct upload *upload = arg;
+    char bytes[4096] = "";
+
+    while (upload->sent < UPSTREAM_LARGE) {
+        ssize_t n = send(upload->fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+
+        if (n <= 0)
+            break;
+        upload->sent += (size_t)n;
+    }
+    return NULL;
+}
+
+TEST(a_slow_program_makes_the_client_wait)
+{
+    struct upload upload = {0};
+    struct buf answer = BUF_INIT;
+    struct four_sockets four;
+    struct place place;
+    size_t passed_on;
+    char text[128];
+
+    place_open(&place);
+    raw_set_small(place.up.listener);
+    upload.fd = raw_open_small(net_server_port(place.server));
+    snprintf(text, sizeof(text),
+             "POST /stall HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+             "Content-Length: %d\r\n\r\n",
+             UPSTREAM_LARGE);
+    raw_send(upload.fd, text);
+    CHECK_EQ(pthread_create(&upload.thread, NULL, run_upload, &upload), 0);
+    wait_until_still(&upload.sent);
+
+    four = find_sockets(&place, upload.fd);
+    passed_on =
+        in_kernel(four.client, four.server) + in_kernel(four.relay, four.program);
+    CHECK(upload.sent < UPSTREAM_LARGE);
+    fprintf(stderr, "UP %zu %zu\n", upload.sent, upload.sent - passed_on);
+    CHECK(upload.sent < passed_on + MOST_HELD);
+    upstream_go(&place.up);
+    pthread_join(upload.thread, NULL);
+    raw_read_all(upload.fd, &answer);
+    snprintf(text, sizeof(text), "\r\n\r\nlength %d", UPSTREAM_LARGE);
+    CHECK_HAS(answer.data, text);
+    close(upload.fd);
+    buf_done(&answer);
+    place_close(&place);
+}
+
+/* ---- ends ------------------------------------------------------------------------ */
 
 TEST(a_reply_that_ends_with_its_connection_is_complete)
 {
@@ -454,7 +434,7 @@ TEST(events_arrive_when_they_are_sent)
 
 /* ---- failures -------------------------------------------------------------------- */
 
-TEST(more_than_the_most_are_refused_until_one_ends)
+TEST(relays_above_the_limit_are_refused_until_one_ends)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -466,11 +446,12 @@ TEST(more_than_the_most_are_refused_until_one_ends)
     raw_read_until(fd, &answer, "data: one");
     buf_clear(&answer);
     ask(&place, GET("/echo") "\r\n", &answer);
-    CHECK_HAS(answer.data, "BUSY: 1 conversations are open, which is the most");
+    CHECK_HAS(answer.data,
+              "BUSY: 1 requests are handed on already, which is the limit");
 
     upstream_go(&place.up);
     raw_read_all(fd, &answer);
-    while (place.done < 2) /* also the one that was refused: its memory is free */
+    while (place.done < 2) /* also the refused one: its memory is freed */
         usleep(1000);
     buf_clear(&answer);
     ask(&place, GET("/echo") "\r\n", &answer);
@@ -480,7 +461,7 @@ TEST(more_than_the_most_are_refused_until_one_ends)
     place_close(&place);
 }
 
-TEST(who_closes_without_an_answer_is_told_of_in_a_sentence)
+TEST(a_missing_or_broken_answer_is_explained)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -497,7 +478,7 @@ TEST(who_closes_without_an_answer_is_told_of_in_a_sentence)
     place_close(&place);
 }
 
-TEST(nobody_there_is_told_at_once)
+TEST(a_program_that_does_not_listen_is_reported_at_once)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -527,7 +508,7 @@ TEST(nobody_there_is_told_at_once)
     place_close(&place);
 }
 
-TEST(a_reply_that_breaks_off_is_no_whole_one)
+TEST(a_reply_that_breaks_off_is_not_completed)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -590,7 +571,7 @@ TEST(a_server_that_stops_ends_what_is_handed_on)
         close(fd[i]);
     upstream_stop(&place.up);
     net_free(place.net);
-    exec_free(place.exec);
+    executor_free(place.exec);
     buf_done(&answer);
 }
 
@@ -616,7 +597,7 @@ TEST(after_a_switch_both_talk_as_they_like)
     raw_read_until(fd, &answer, "first ");
     raw_send(fd, "second");
     raw_read_until(fd, &answer, "second");
-    shutdown(fd, SHUT_WR); /* the other side hears, and has the last word */
+    shutdown(fd, SHUT_WR); /* the other side notices, and sends the last bytes */
     raw_read_all(fd, &answer);
     CHECK_HAS(answer.data, "secondbye");
     close(fd);
@@ -624,7 +605,7 @@ TEST(after_a_switch_both_talk_as_they_like)
     place_close(&place);
 }
 
-TEST(a_switch_whose_head_comes_in_parts_is_one)
+TEST(a_switch_may_come_in_parts)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -680,7 +661,7 @@ TEST(a_tunnel_carries_more_than_it_holds)
     place_close(&place);
 }
 
-TEST(who_does_not_want_to_switch_answers_as_ever)
+TEST(a_program_may_refuse_to_switch)
 {
     struct buf answer = BUF_INIT;
     struct place place;
@@ -693,7 +674,7 @@ TEST(who_does_not_want_to_switch_answers_as_ever)
     place_close(&place);
 }
 
-TEST(nobody_switches_who_was_not_asked_to)
+TEST(a_switch_that_was_not_requested_is_refused)
 {
     struct buf answer = BUF_INIT;
     struct place place;

@@ -93,7 +93,7 @@ TEST(a_head_reply_has_no_body)
     reply_done(&reply);
 }
 
-TEST(what_is_not_http_is_refused)
+TEST(bytes_that_are_not_http_are_refused)
 {
     static const char *const bad[] = {
         "SSH-2.0-OpenSSH_9.2\r\n",

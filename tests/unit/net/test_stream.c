@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ends of a stream, TCP and Unix, and what can become of them. */
+/* Two ends of a stream, TCP and Unix, and how they end. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/mem.h"
+#include "base/memory/mem.h"
 #include "net/stream.h"
 #include "tests/support/test.h"
 
@@ -72,7 +72,7 @@ TEST(bytes_go_both_ways_over_tcp_and_unix_sockets)
     unlink(name);
 }
 
-TEST(nobody_waiting_is_busy_and_nobody_listening_unreachable)
+TEST(accept_without_a_caller_is_busy_and_connect_without_a_listener_unreachable)
 {
     struct stream_at at = {.host = "127.0.0.1"};
     struct stream listener, stream = STREAM_NONE;
@@ -90,7 +90,7 @@ TEST(nobody_waiting_is_busy_and_nobody_listening_unreachable)
     CHECK_EQ(stream.fd, -1);
 }
 
-TEST(a_place_that_is_taken_and_a_name_that_is_none_are_said)
+TEST(a_taken_address_and_an_unknown_name_are_reported)
 {
     char name[200] = "/";
     struct stream_at at = {.host = "127.0.0.1"};
@@ -98,7 +98,7 @@ TEST(a_place_that_is_taken_and_a_name_that_is_none_are_said)
 
     CHECK_OK(stream_listen(&at, &listener, &at.port, &test_err));
     CHECK_EQ(stream_listen(&at, &second, NULL, &test_err), DET_EXISTS);
-    CHECK_HAS(test_err.text, "somebody listens on 127.0.0.1:");
+    CHECK_HAS(test_err.text, "another process listens on 127.0.0.1:");
     stream_close(&listener);
     memset(name + 1, 'x', sizeof(name) - 2);
     at = (struct stream_at){.name = name};
@@ -120,14 +120,14 @@ TEST(all_addresses_of_the_machine_take_connections)
     stream_close(&listener);
 }
 
-TEST(what_was_sent_before_the_end_is_received_first)
+TEST(bytes_sent_before_the_end_are_received_first)
 {
     struct pair p;
     char bytes[8];
 
     pair_open(&p, NULL);
     CHECK_OK(stream_send(&p.theirs, "last", 4, 0, &test_err));
-    /* unread bytes make the end a reset, which must not eat the last word */
+    /* unread bytes turn the end into a reset, which must not lose the last bytes */
     CHECK_OK(stream_send(&p.ours, "unread", 6, 0, &test_err));
     stream_close(&p.theirs);
     CHECK_OK(stream_receive(&p.ours, bytes, 4, in_ms(10000), &test_err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* upstream.h - a small HTTP server in threads, for tests of what is handed on to it.
+/* upstream.h - a small HTTP server in threads, for tests that hand requests on to it.
  * By the path it is asked for (behind /proxy/TASK, where that is in front):
  *
  *   /echo     the request's head, as it came
@@ -15,7 +15,8 @@
  *   /empty    204
  *   /socket   switches protocols and echoes what comes, until its end
  *   /slowly   the same, but the rest of its head comes when upstream.go is opened
- *   /refuse   does not switch: 403 */
+ *   /refuse   does not switch: 403
+ *   /stall    reads nothing of the body before upstream.go is opened; then as /count */
 #ifndef TESTS_UNIT_NET_UPSTREAM_H
 #define TESTS_UNIT_NET_UPSTREAM_H
 
@@ -29,8 +30,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
 #include "tests/support/test.h"
 
 enum { UPSTREAM_LARGE = 24 << 20, UPSTREAM_THREADS = 64 };
@@ -58,7 +59,7 @@ static inline void upstream_say(int fd, const char *text)
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* The head, and what came behind it. */
+/* Reads the head, and the bytes that came with it. */
 static inline bool upstream_head(int fd, struct buf *in, size_t *ret_len)
 {
     char bytes[4096];
@@ -195,7 +196,10 @@ static inline void upstream_answer(struct upstream *up, int fd, struct buf *in,
 #define UPSTREAM_IS(text) (!strncmp(path, text, sizeof(text) - 1))
     if (UPSTREAM_IS("/count"))
         upstream_count(fd, in, head);
-    else if (UPSTREAM_IS("/chunks"))
+    else if (UPSTREAM_IS("/stall")) {
+        upstream_wait(up);
+        upstream_count(fd, in, head);
+    } else if (UPSTREAM_IS("/chunks"))
         upstream_chunks(fd);
     else if (UPSTREAM_IS("/large"))
         upstream_large(up, fd);
@@ -276,7 +280,7 @@ static inline void upstream_go(struct upstream *up)
     pthread_mutex_unlock(&up->lock);
 }
 
-/* Nobody listens there any more; who is connected still is. */
+/* Closes the listener and waits until all connections have ended. */
 static inline void upstream_stop(struct upstream *up)
 {
     upstream_go(up);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.h - a network with a server and a client on it, real or in memory, for the
- * tests of this room.  The server knows a few paths:
- *
+/* world.h - a network with a server and a client, real or in memory.  The server's paths:
  *   /echo    the request's body; its type says what was seen of the request
  *   /lane    as /echo, answered from a lane
  *   /hold    nothing: the test finds the exchange in world.held
@@ -12,10 +10,13 @@
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/task.h"
+#include "base/memory/buf.h"
+#include "base/memory/mem.h"
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
+#include "net/memory/net_memory.h"
 #include "net/net.h"
+#include "net/net_system.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/limit.h"
 
@@ -24,7 +25,7 @@ enum { WORLD_BODY_LIMIT = 1 << 20, WORLD_HELD = 4096 };
 struct world {
     bool is_memory;
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct lane *lane;
     struct net *net;
     struct net_server *server;
@@ -38,9 +39,7 @@ struct world {
     struct gate *has_held; /* opened when held_wanted are held */
     struct gate *is_gone;  /* opened by the gone function */
     struct gate *is_done;  /* opened by a stream's done() */
-    int requests;
-    int gone_count;
-    int done_count;
+    int requests, gone_count, done_count;
 
     /* only on the lane */
     int pieces;
@@ -50,7 +49,7 @@ struct world {
 };
 
 struct lane_job {
-    struct task task;
+    struct work task;
     struct world *world;
     struct net_exchange *x;
 };
@@ -74,7 +73,7 @@ static inline void world_echo(struct net_exchange *x)
     net_answer(x, 200, "text/plain", (const char *[]){"X-Reply: yes", NULL}, &reply);
 }
 
-static inline void world_lane_job(struct task *task)
+static inline void world_lane_job(struct work *task)
 {
     struct lane_job *job = CONTAINER_OF(task, struct lane_job, task);
 
@@ -173,7 +172,7 @@ static inline void world_handler(void *arg, struct net_exchange *x)
         gate_open(w->has_held);
     } else if (!strcmp(path, "/lane")) {
         job = mem_new(struct lane_job);
-        *job = (struct lane_job){TASK_INIT(world_lane_job), w, x};
+        *job = (struct lane_job){WORK_INIT(world_lane_job), w, x};
         lane_post(w->lane, &job->task);
     } else {
         world_echo(x);
@@ -207,9 +206,9 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
     w->held_wanted = 1;
     clock_manual_init(&w->clock, 0);
     if (is_memory)
-        CHECK_OK(exec_single_new(&w->clock, seed, &w->exec, &test_err));
+        CHECK_OK(executor_single_new(&w->clock, seed, &w->exec, &test_err));
     else
-        CHECK_OK(exec_threads_new(&clock_system, &w->exec, &test_err));
+        CHECK_OK(executor_threads_new(&clock_system, &w->exec, &test_err));
     CHECK_OK(lane_new(w->exec, "test", 1, &w->lane, &test_err));
     CHECK_OK(lock_init(&w->lock, &test_err));
     CHECK_OK(gate_new(w->exec, &w->has_held, &test_err));
@@ -236,7 +235,7 @@ static inline void world_done_all(struct world *w)
     gate_free(w->has_held);
     gate_free(w->is_gone);
     gate_free(w->is_done);
-    exec_free(w->exec);
+    executor_free(w->exec);
     lock_done(&w->lock);
 }
 
@@ -262,13 +261,13 @@ static inline det_status world_call(struct world *w, enum net_method method,
 
 /* Frees the server from a lane of its own, once something is held. */
 struct free_job {
-    struct task task;
+    struct work task;
     struct world *world;
     struct lane *lane;
     struct gate *is_freed;
 };
 
-static inline void free_server_job(struct task *task)
+static inline void free_server_job(struct work *task)
 {
     struct free_job *job = CONTAINER_OF(task, struct free_job, task);
 
@@ -282,7 +281,7 @@ static inline void free_server_when_held(struct free_job *job)
 {
     struct world *w = job->world;
 
-    job->task = (struct task)TASK_INIT(free_server_job);
+    job->task = (struct work)WORK_INIT(free_server_job);
     CHECK_OK(lane_new(w->exec, "freer", 1, &job->lane, &test_err));
     CHECK_OK(gate_new(w->exec, &job->is_freed, &test_err));
     if (w->is_memory) /* when the request has arrived */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c - a pool that runs out of memory at every possible moment of its life.
- */
+/* test_memory.c - a pool runs out of memory at every possible point. */
 #include "tests/support/test.h"
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "sched/pool.h"
+#include "sched/pool_check.h"
 
-/* Runs the call until it succeeds; each failure must leave the pool as it was. */
+/* Repeats the call until it succeeds; a failure must leave the pool unchanged. */
 #define RETRY(pool, call)                                                              \
     do {                                                                               \
         struct pool_stats before, after;                                               \
@@ -76,7 +76,7 @@ TEST(out_of_memory_leaves_the_pool_as_it_was)
         struct pool_config config = {
             .policy = "priority", .is_preemptive = true, .max_aux_per_agent = 5};
         struct pool *pool = NULL;
-        det_status status = pool_new("default", &config, &pool, NULL);
+        det_status status = pool_new(&config, &pool, NULL);
 
         if (status) {
             CHECK_EQ(status, DET_NOMEM);

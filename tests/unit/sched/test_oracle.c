@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_oracle.c - the pool against a naive twin.
+/* test_oracle.c - the pool against a naive implementation.
  *
- * The twin is the rules read aloud: it keeps flat arrays, sorts on every pass, copies
- * the whole world to try something out, and knows neither queues nor classes nor logs.
- * Random lives of pools, each from a seed, must get the same plan from both at every
- * step.  A failure names the seed and the step. */
+ * The naive one follows the rules literally: it has flat arrays, sorts in every pass and
+ * copies the whole state to try something; it has no queues, classes or logs.  Both get
+ * the same random events, from a seed, and must make the same plan at every step.  A
+ * failure names the seed and the step. */
 #include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "sched/pool.h"
+#include "sched/pool_check.h"
+#include "tests/support/pool_ahead.h"
 
 enum { AGENTS = 9, SLOTS = 8, REQUESTS = 28, BLOCKED = 2, STEPS = 70, SEEDS = 3000 };
 
@@ -674,7 +676,7 @@ TEST(the_pool_decides_as_its_naive_twin_does)
         config.allows_heterogeneous_fits = below(&b, 2);
         config.max_aux_per_agent = below(&b, 4);
         b.world.config = config;
-        CHECK_OK(pool_new("default", &config, &b.pool, &test_err));
+        CHECK_OK(pool_new(&config, &b.pool, &test_err));
         live(&b);
         pool_free(b.pool);
         for (int i = 0; i < 3; i++)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool.c - the rules of a pool, a sentence each.  What a plan says is compared as
- * text: "+7@1:0,1" starts allocation 7 on slots 0 and 1 of agent 1, "~" in place of "+"
- * marks a backfill, "-7" preempts it. */
+/* test_pool.c - the rules of a pool, one test per rule.  Plans are compared as text:
+ * "+7@1:0,1" starts allocation 7 on slots 0 and 1 of agent 1, "~" instead of "+" marks a
+ * backfill, "-7" preempts it. */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "sched/pool.h"
+#include "sched/pool_check.h"
+#include "sched/pool_fit.h"
+#include "tests/support/pool_ahead.h"
 
 #define AGENTS(pool, ...) agents(pool, (const uint32_t[]){__VA_ARGS__, UINT32_MAX})
 #define ADD(pool, ...)    add(pool, (struct pool_request){__VA_ARGS__})
@@ -19,7 +22,7 @@ static struct pool *make_pool(struct pool_config config)
 {
     struct pool *pool = NULL;
 
-    CHECK_OK(pool_new("default", &config, &pool, &test_err));
+    CHECK_OK(pool_new(&config, &pool, &test_err));
     return pool;
 }
 
@@ -29,14 +32,14 @@ static void done(struct pool *pool)
     pool_free(pool);
 }
 
-/* Agents 1, 2, ... with so many slots. */
+/* Agents 1, 2, ... with these numbers of slots. */
 static void agents(struct pool *pool, const uint32_t *slots)
 {
     for (int64_t id = 1; *slots != UINT32_MAX; id++)
         CHECK_OK(pool_add_agent(pool, id, *slots++, &test_err));
 }
 
-/* Priority 42 unless told. */
+/* The default priority is 42. */
 static void add(struct pool *pool, struct pool_request request)
 {
     if (!request.priority)
@@ -491,6 +494,44 @@ TEST(a_gang_makes_whole_agents_empty)
     done(pool);
 }
 
+TEST(a_gang_preempts_once_that_would_empty_enough_agents)
+{
+    struct pool *pool = POOL(.is_preemptive = true);
+    const uint32_t slot[] = {0};
+    const struct pool_share on_first = {1, 1, slot};
+    const struct pool_share on_second = {2, 1, slot};
+    struct pool_request request = {.allocation = 1, .slots = 1, .priority = 42};
+
+    AGENTS(pool, 4, 4);
+    CHECK_OK(pool_add_running(pool, &request, &on_first, 1, &test_err));
+    request = (struct pool_request){
+        .allocation = 2, .slots = 1, .priority = 50, .is_preemptible = true};
+    CHECK_OK(pool_add_running(pool, &request, &on_second, 1, &test_err));
+    ADD(pool, .allocation = 3, .slots = 8, .priority = 1);
+
+    PLAN(pool, "");
+    pool_remove(pool, 1);
+    PLAN(pool, "-2");
+    done(pool);
+}
+
+TEST(a_single_node_request_preempts_once_enough_slots_are_enabled)
+{
+    struct pool *pool = POOL(.is_preemptive = true);
+
+    AGENTS(pool, 4);
+    disable(pool, 1, 2);
+    disable(pool, 1, 3);
+    ADD(pool, .allocation = 1, .slots = 2, .priority = 50, .is_preemptible = true);
+    PLAN(pool, "+1@1:0,1");
+    ADD(pool, .allocation = 2, .slots = 4, .priority = 1, .is_single_node = true);
+    PLAN(pool, "");
+    for (uint32_t slot = 2; slot < 4; slot++)
+        CHECK_OK(pool_enable_slot(pool, 1, slot, true, &test_err));
+    PLAN(pool, "-1");
+    done(pool);
+}
+
 TEST(nothing_behind_a_preempting_request_starts_in_that_pass)
 {
     struct pool *pool = POOL(.is_preemptive = true);
@@ -614,11 +655,15 @@ TEST(shares_that_make_no_sense_are_refused)
     const uint32_t slots[] = {0, 0, 9};
     struct pool_request request = {.allocation = 7, .slots = 2, .priority = 42};
     struct pool_share twice[] = {{1, 1, slots}, {1, 1, slots}};
+    struct pool_share last_twice[] = {{1, 1, slots}, {2, 1, slots}, {2, 1, slots + 2}};
 
-    AGENTS(pool, 3);
+    AGENTS(pool, 3, 10);
     CHECK_EQ(pool_add_running(pool, &request, twice, 2, NULL), DET_INVALID);
     CHECK_EQ(pool_add_running(pool, &request, twice, 1, NULL), DET_INVALID);
     CHECK_EQ(pool_add_running(pool, &request, NULL, 0, NULL), DET_INVALID);
+    request.slots = 3;
+    CHECK_EQ(pool_add_running(pool, &request, last_twice, 3, NULL), DET_INVALID);
+    request.slots = 2;
     CHECK_EQ(
         pool_add_running(pool, &request, &(struct pool_share){1, 2, slots}, 1, NULL),
         DET_INVALID);
@@ -641,7 +686,7 @@ TEST(mistakes_are_told_and_change_nothing)
     struct pool *pool = NULL;
     struct pool_request request = {.allocation = 1, .slots = 1, .priority = 42};
 
-    CHECK_EQ(pool_new("x", &(struct pool_config){.policy = "dice"}, &pool, &test_err),
+    CHECK_EQ(pool_new(&(struct pool_config){.policy = "dice"}, &pool, &test_err),
              DET_INVALID);
     CHECK_HAS(test_err.text, "no scheduling policy 'dice'");
     pool = POOL();
@@ -669,8 +714,6 @@ TEST(mistakes_are_told_and_change_nothing)
     pool_remove(pool, 1);
     CHECK_OK(pool_remove_agent(pool, 1, &test_err));
     PLAN(pool, "");
-    CHECK_STR(pool_name(pool), "default");
-    CHECK_STR(pool_settings(pool)->policy, "priority");
     done(pool);
     pool_free(NULL);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The space of hyperparameters: samples, and the grid against a naive product. */
+/* test_hparam.c - samples, and the grid against a naive product. */
 #include "search/hparam.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "base/rng.h"
-#include "data/json.h"
+#include "data/json/json.h"
 #include "tests/support/test.h"
 
 struct space {
@@ -250,7 +250,7 @@ TEST(an_empty_group_is_one_value)
     CHECK_STR(point(&space, 0), "{\"a\":{}}");
 }
 
-/* The oracle: whole axes in nested groups, laid out by plain loops. */
+/* The oracle: all axes, enumerated by nested loops. */
 TEST(the_grid_is_the_product_of_its_axes_with_the_first_slowest)
 {
     struct rng64 dice = {.state = 2024};

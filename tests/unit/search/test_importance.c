@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importance: against sums done by hand, and where it must say something, or nothing.
- */
+/* test_importance.c - against results computed by hand, and cases with a strong or no
+ * influence. */
 #include "search/importance.h"
 
 #include <math.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "tests/support/test.h"
 

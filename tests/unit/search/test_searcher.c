@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches from start to shutdown: what is created, how many at a time, and how it
- * ends. */
+/* test_searcher.c - searches from start to shutdown: which trials they create, how many
+ * at a time, and how they end. */
 #include <math.h>
 
 #include "search/method.h"
+#include "search/methods.h"
+#include "search/preview.h"
 #include "tests/unit/search/world.h"
 
 /* The reference sequence: seed 42, these hyperparameters. */
@@ -387,8 +389,9 @@ TEST(every_name_is_a_method_and_others_are_not_built)
     CLEANUP(world_done)
     struct world world = world_try("{\"name\":\"adaptive_simple\"}", "{}", 1);
 
-    for (const char *const *name = searcher_names(); *name; name++)
-        CHECK_STR(search_method_find(*name)->name, *name);
+#define CHECK_FOUND(name_) CHECK_STR(search_method_find(#name_)->name, #name_);
+    SEARCH_METHOD_MAP(CHECK_FOUND)
+#undef CHECK_FOUND
     CHECK_EQ(world.status, DET_UNSUPPORTED);
     CHECK_HAS(world.err.text, "'adaptive_simple'");
 }
@@ -407,6 +410,7 @@ TEST(a_configuration_without_sense_is_refused)
     CHECK_HAS(none.err.text, "searcher.max_trials");
     CHECK_EQ(zero.status, DET_INVALID);
     CHECK_EQ(huge.status, DET_INVALID);
+    CHECK_HAS(huge.err.text, "4294967294");
     CHECK_EQ(negative.status, DET_INVALID);
     CHECK_HAS(negative.err.text, "searcher.max_concurrent_trials");
     CHECK_EQ(uncounted.status, DET_INVALID);
@@ -417,8 +421,8 @@ static void check_preview(const char *config, const char *hparams, const char *e
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(WORLD_MEMORY);
     struct json *trials = NULL;
 
-    CHECK_OK(searcher_preview(world_parse(&mem, config), world_parse(&mem, hparams),
-                              &mem, &trials, &test_err));
+    CHECK_OK(search_preview(world_parse(&mem, config), world_parse(&mem, hparams), &mem,
+                            &trials, &test_err));
 
     CHECK_STR(json_text(&mem, trials), expected);
 }
@@ -438,8 +442,8 @@ TEST(the_preview_of_no_method_fails)
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(WORLD_MEMORY);
     struct json *trials = NULL;
 
-    CHECK_EQ(searcher_preview(world_parse(&mem, "{\"name\":\"custom\"}"), NULL, &mem,
-                              &trials, NULL),
+    CHECK_EQ(search_preview(world_parse(&mem, "{\"name\":\"custom\"}"), NULL, &mem,
+                            &trials, NULL),
              DET_UNSUPPORTED);
     CHECK_NULL(trials);
 }
@@ -454,7 +458,7 @@ TEST(a_preview_without_memory_says_so)
         det_status status = DET_NOMEM;
 
         if (config && hparams)
-            status = searcher_preview(config, hparams, &mem, &trials, NULL);
+            status = search_preview(config, hparams, &mem, &trials, NULL);
 
         CHECK_EQ(status, fault_fired() ? DET_NOMEM : DET_OK);
         CHECK_EQ(trials != NULL, !fault_fired());
@@ -504,6 +508,31 @@ TEST(a_trial_that_goes_on_after_all_is_open_again)
     CHECK_EQ(world_exit(&world, 2, SEARCH_EXIT_DONE)->count, 0);
     CHECK_EQ(world_exit(&world, 1, SEARCH_EXIT_CANCELED)->count, 1);
     CHECK_EQ(world.out.op[0].kind, SEARCH_SHUTDOWN);
+    CHECK(!world.out.op[0].is_failure && !world.out.op[0].is_cancel);
+}
+
+TEST(a_failure_that_was_taken_back_does_not_count)
+{
+    CLEANUP(world_done) struct world world = world_of(RANDOM(2, 2), ONE_CHOICE, 1);
+
+    world_start(&world);
+    CHECK_EQ(world_exit(&world, 0, SEARCH_EXIT_ERRORED)->count, 0);
+    searcher_trial_reopened(world.searcher, 0);
+    CHECK_EQ(world_exit(&world, 0, SEARCH_EXIT_DONE)->count, 0);
+    CHECK_EQ(world_exit(&world, 1, SEARCH_EXIT_DONE)->count, 1);
+    CHECK_EQ(world.out.op[0].kind, SEARCH_SHUTDOWN);
+    CHECK(!world.out.op[0].is_failure && !world.out.op[0].is_cancel);
+}
+
+TEST(a_trial_that_fails_twice_is_one_failure)
+{
+    CLEANUP(world_done) struct world world = world_of(RANDOM(2, 2), ONE_CHOICE, 1);
+
+    world_start(&world);
+    world_exit(&world, 0, SEARCH_EXIT_ERRORED);
+    searcher_trial_reopened(world.searcher, 0);
+    world_exit(&world, 0, SEARCH_EXIT_ERRORED);
+    CHECK_EQ(world_exit(&world, 1, SEARCH_EXIT_DONE)->count, 1);
     CHECK(!world.out.op[0].is_failure && !world.out.op[0].is_cancel);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search that is saved and loaded at any point goes on as if it had not been. */
+/* test_snapshot.c - a search that is saved and loaded at any point continues unchanged. */
 #include <stdio.h>
 
 #include "base/rng.h"
@@ -20,7 +20,7 @@ static const char *const configs[] = {
     "{\"name\":\"grid\",\"max_concurrent_trials\":0}",
 };
 
-/* What the experiment around a search knows: which trials are open. */
+/* The experiment of a search: knows which trials are open. */
 struct driver {
     struct world world;
     struct rng64 dice;
@@ -85,7 +85,7 @@ static void save(const struct searcher *s, struct buf *out)
     CHECK_OK(out->status);
 }
 
-/* Throws the searcher away and makes it anew from its own snapshot. */
+/* Frees the searcher and makes it again from its snapshot. */
 static void reincarnate(struct driver *driver, const char *config)
 {
     CLEANUP(buf_done) struct buf before = BUF_INIT;
@@ -102,8 +102,7 @@ static void reincarnate(struct driver *driver, const char *config)
     driver->world = fresh;
 }
 
-/* Plays a whole search from a seed; with `every`, through a snapshot at each n-th
- * input. */
+/* Runs a whole search from a seed; `every` n: through a snapshot at each n-th input. */
 static void play(const char *config, uint32_t seed, uint32_t every, struct buf *diary)
 {
     CLEANUP(driver_done)
@@ -152,7 +151,7 @@ TEST(a_search_saved_and_loaded_now_and_then_is_the_same_search)
     }
 }
 
-/* The progress kept in passing against one that looks at all trials. */
+/* Compares the progress with a sum over all trials. */
 TEST(progress_agrees_with_a_sum_over_all_trials)
 {
     CLEANUP(world_done) struct world world = world_of(configs[2], HPARAMS, 5);
@@ -175,7 +174,7 @@ TEST(progress_agrees_with_a_sum_over_all_trials)
     CHECK(searcher_progress(world.searcher) == sum / 12);
 }
 
-/* A running search that has something of everything to save. */
+/* A running search with every kind of state to save. */
 static void busy_world(struct world *world)
 {
     world_start(world);
@@ -283,6 +282,7 @@ TEST(damaged_snapshots_are_refused_and_a_good_one_still_loads)
     check_damage("rng", NULL, "'rng'");
     check_damage("rng", "{\"key\":[1,2,3],\"pos\":1}", "'rng'");
     check_damage("trials", "\"euxr\"", "'trials'");
+    check_damage("trials", "\"eu\\u0000r\"", "'trials'");
     check_damage("trials", "7", "'trials'");
     check_damage("progress", "[[99,0.5]]", "'progress'");
     check_damage("progress", "[[1,1.5]]", "'progress'");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* world.h - a searcher made of JSON text, with the memory it needs, for the tests here.
+/* world.h - a searcher made from JSON text, with its memory, for the tests here.
  *
  *   CLEANUP(world_done) struct world world = world_of(CONFIG, HPARAMS, 42);
  *   searcher_start(world.searcher, &world.out);
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "data/json.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "data/json/json.h"
 #include "search/searcher.h"
 #include "tests/support/test.h"
 
@@ -36,7 +36,7 @@ static inline struct json *world_parse(struct arena *mem, const char *text)
     return json;
 }
 
-/* Made as it is, successful or not: world.status says. */
+/* world.status says whether the searcher was made. */
 static inline struct world world_try(const char *config, const char *hparams,
                                      uint32_t seed)
 {
@@ -61,7 +61,7 @@ static inline struct world world_of(const char *config, const char *hparams,
     return world;
 }
 
-/* Forgets the operations of the last input. */
+/* Clears the operations of the last input. */
 static inline struct search_out *world_begin(struct world *world)
 {
     world->out = (struct search_out){.mem = &world->mem};

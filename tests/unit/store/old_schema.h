@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_schema.h - what migration 1 left behind when it was new; never edited. */
+/* old_schema.h - the schema after the first migration, as it was released; never
+ * edited. */
 #ifndef TESTS_UNIT_STORE_OLD_SCHEMA_H
 #define TESTS_UNIT_STORE_OLD_SCHEMA_H
 

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints that go: decided a trial at a time, against the rule applied to all. */
-#include "model/keep.h"
-#include "store/collect.h"
+/* Collecting checkpoints: one trial at a time must agree with the rule applied to
+ * all. */
+#include "model/checkpoint_keep.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/collect.h"
+#include "store/checkpoint/removal.h"
+#include "store/engine/db.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/experiment_continue.h"
+#include "store/experiment/experiment_delete.h"
+#include "store/experiment/experiment_edit.h"
+#include "store/experiment/trial.h"
+#include "store/metric/validation.h"
+#include "store/sql_tables.h"
+#include "store/task/allocation.h"
+#include "tests/support/checkpoint_top.h"
 #include "tests/unit/store/world.h"
 
 #define CONFIG(policy, smaller)                                                        \
@@ -42,7 +55,7 @@ static void validate(struct world *w, int64_t trial, int64_t steps, double loss)
         parse(&w->mem, arena_printf(&w->mem, "{\"loss\":%.4f}", loss));
 
     CHECK_OK(
-        store_trial_validated(w->db, trial, steps, steps, metrics, &w->mem, &test_err));
+        store_validation_add(w->db, trial, steps, steps, metrics, &w->mem, &test_err));
 }
 
 static void end_trial(struct world *w, int64_t trial)
@@ -252,10 +265,10 @@ static void add_plan(struct world *w, const struct sql *sql, struct buf *out)
     CHECK_OK(q.status);
 }
 
-/* One agent's next hundred, and one trial's own, whatever else there is. */
+/* The cost must not depend on the number of other removals and trials. */
 TEST(removing_and_deleting_read_no_more_than_they_touch)
 {
-    extern const struct sql_table removal_sql_table, delete_sql_table;
+    extern const struct sql_table removal_sql_table, experiment_delete_sql_table;
     CLEANUP(buf_done) struct buf removing = BUF_INIT;
     CLEANUP(buf_done) struct buf deleting = BUF_INIT;
     struct world w;
@@ -263,8 +276,8 @@ TEST(removing_and_deleting_read_no_more_than_they_touch)
     world_init(&w, true);
     for (size_t i = 0; i < removal_sql_table.count; i++)
         add_plan(&w, &removal_sql_table.sql[i], &removing);
-    for (size_t i = 0; i < delete_sql_table.count; i++)
-        add_plan(&w, &delete_sql_table.sql[i], &deleting);
+    for (size_t i = 0; i < experiment_delete_sql_table.count; i++)
+        add_plan(&w, &experiment_delete_sql_table.sql[i], &deleting);
     CHECK(!strstr(removing.data, "ORDER BY"));
     CHECK(!strstr(removing.data, "checkpoints_by_experiment"));
     CHECK(!strstr(deleting.data, "allocations_by_experiment"));
@@ -332,24 +345,24 @@ TEST(a_run_that_ended_badly_is_swept_after)
 enum { TRIALS = 5, SAVES = 40 };
 
 struct model {
-    struct keep_item item[SAVES];
+    struct checkpoint_keep_item item[SAVES];
     size_t count;
     int64_t steps[TRIALS + 1];
-    struct keep_policy policy;
+    struct checkpoint_keep_policy policy;
 };
 
 static void end_as_the_rule_says(struct world *w, struct model *m, uint32_t seed)
 {
-    keep_top(&m->policy, m->item, m->count);
+    checkpoint_mark_top(&m->policy, m->item, m->count);
     for (int64_t t = 1; t <= TRIALS; t++) {
-        struct keep_item mine[SAVES];
-        struct keep_trial over = {0};
+        struct checkpoint_keep_item mine[SAVES];
+        struct checkpoint_keep_trial over = {0};
         size_t count = 0;
 
         for (size_t i = 0; i < m->count; i++)
             if (m->item[i].trial_id == t)
                 mine[count++] = m->item[i];
-        keep_judge(&m->policy, &over, mine, count);
+        checkpoint_keep_judge(&m->policy, &over, mine, count);
         for (size_t i = 0; i < count; i++) {
             bool is_going = state_of(w, mine[i].uuid) == CHECKPOINT_DELETING;
 
@@ -368,8 +381,8 @@ TEST(collecting_by_and_by_ends_like_collecting_at_the_end)
         struct model m = {0};
 
         rng_seed(&rng, seed);
-        m.policy = (struct keep_policy){rng_u32(&rng) % 4, rng_u32(&rng) % 3,
-                                        rng_u32(&rng) % 3, rng_u32(&rng) % 2};
+        m.policy = (struct checkpoint_keep_policy){
+            rng_u32(&rng) % 4, rng_u32(&rng) % 3, rng_u32(&rng) % 3, rng_u32(&rng) % 2};
         world_init(&w, true);
         add_experiment(
             &w, 1,
@@ -383,10 +396,10 @@ TEST(collecting_by_and_by_ends_like_collecting_at_the_end)
         for (int64_t t = 1; t <= TRIALS; t++)
             add_trial(&w, t, 1);
         while (m.count < SAVES) {
-            struct keep_item *item = &m.item[m.count];
+            struct checkpoint_keep_item *item = &m.item[m.count];
             int64_t t = 1 + rng_u32(&rng) % TRIALS;
 
-            *item = (struct keep_item){
+            *item = (struct checkpoint_keep_item){
                 .uuid = arena_printf(&w.mem, "u%u-%zu", rng_u32(&rng), m.count),
                 .trial_id = t,
                 .steps = ++m.steps[t],
@@ -456,7 +469,7 @@ TEST_ON_BOTH(what_goes_on_is_what_had_ended_and_nothing_else)
     row.state = EXPERIMENT_ACTIVE;
     row.end_us = 0;
     CHECK_EQ(store_experiment_continue(w.db, &row, 60, &texts, &test_err), DET_STATE);
-    CHECK_HAS(test_err.text, "by somebody else");
+    CHECK_HAS(test_err.text, "continued meanwhile");
     CHECK_OK(store_experiment_continue(w.db, &row, 70, &texts, &test_err));
     CHECK_EQ(store_experiment_continue(w.db, &row, 70, &texts, &test_err), DET_STATE);
     CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));

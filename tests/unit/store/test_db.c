@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/db.h"
-
+#include "store/checkpoint/checkpoint.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/engine/migrate.h"
+#include "store/engine/sql_build.h"
+#include "store/people/user.h"
+#include "store/sql_tables.h"
 #include "tests/unit/store/world.h"
 
 static const struct sql insert = {"INSERT INTO numbers (name, value) VALUES ($1, $2)"};
@@ -161,7 +166,7 @@ TEST(every_sql_row_prepares)
     world_done(&w);
 }
 
-/* Column by column, so that a table and its record cannot drift apart. */
+/* Column by column: a table and its record must agree. */
 TEST(tables_hold_the_fields_of_their_records)
 {
     static const struct {
@@ -179,12 +184,12 @@ TEST(tables_hold_the_fields_of_their_records)
 
     world_init(&w, true);
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-        CLEANUP(build_done) struct build b = BUILD_INIT(&w.mem);
+        CLEANUP(sql_build_done) struct sql_build b = SQL_BUILD_INIT(&w.mem);
 
         buf_puts(&b.text, "SELECT ");
-        build_columns(&b, "x", tables[i].fields);
+        sql_build_columns(&b, "x", tables[i].fields);
         buf_printf(&b.text, " FROM %s x", tables[i].table);
-        struct db_query q = build_query(&b, w.db, "", &test_err);
+        struct db_query q = sql_build_query(&b, w.db, "", &test_err);
 
         CHECK_OK(q.status);
         db_query_done(&q);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_job.c - rows of jobs, their place in the queue, who speaks for their runs. */
+/* test_job.c - rows of jobs, their place in the queue, and the callers of their
+ * runs. */
 #include "base/fault.h"
-#include "store/jobs.h"
+#include "store/engine/db.h"
+#include "store/engine/migrate.h"
+#include "store/page.h"
+#include "store/people/caller.h"
+#include "store/people/user.h"
+#include "store/task/allocation.h"
+#include "store/task/job.h"
+#include "store/task/queue.h"
 #include "tests/unit/store/world.h"
 
 static const struct job_texts texts = {.name = "infer",
@@ -210,7 +218,7 @@ TEST(the_owner_of_a_job_is_behind_the_token_of_its_run)
     world_done(&w);
 }
 
-/* Number 12 is the last without jobs. */
+/* Migration 12 is the last one without jobs. */
 TEST_ON_BOTH(runs_of_an_old_database_are_trials)
 {
     struct world w;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_log.c - paging, filters, merging and retention of logs against a plain list. */
-#include "store/log_chunk.h"
-#include "store/log_seek.h"
+#include "store/engine/db.h"
+#include "store/log/log_add.h"
+#include "store/log/log_chunk.h"
+#include "store/log/log_compact.h"
+#include "store/log/log_line.h"
+#include "store/log/log_read.h"
+#include "store/log/log_seek.h"
 #include "tests/unit/store/world.h"
 
 enum { LINES = 6000 };
@@ -80,7 +85,7 @@ static void fill(struct world *w, struct plain *plain, uint64_t seed, uint32_t u
         CHECK_OK(add_batch(w, &batch, &stored));
         CHECK_EQ(stored, count);
         plain->count += count;
-        if (!rng64_below(&rng, 10)) { /* the cache is forgotten, the numbers go on */
+        if (!rng64_below(&rng, 10)) { /* drops the cache; the numbers go on */
             CHECK_OK(db_begin(w->db, &test_err));
             CHECK_OK(store_log_add(w->db, &batch, &w->mem, &stored, &test_err));
             db_rollback(w->db);
@@ -132,7 +137,7 @@ static void check_line(const struct log_line *got, const struct log_line *want)
     CHECK_STR(got->allocation, "1.r.1");
 }
 
-/* Pages of any size give the plain list's lines, all of them and in its order. */
+/* Pages of any size return all lines of the plain list, in its order. */
 static void check_query(struct world *w, const struct plain *plain,
                         struct log_query query)
 {
@@ -273,7 +278,7 @@ TEST(a_batch_that_comes_again_is_stored_once)
     CHECK_EQ(stored, 2);
     CHECK_OK(store_log_offset(w.db, "a/0/stdout", &offset, &test_err));
     CHECK_EQ(offset, 19);
-    batch.line = line + 3; /* behind a gap: the sender dropped lines */
+    batch.line = line + 3; /* after a gap: the sender dropped lines */
     batch.count = 1;
     batch.offset = 100;
     batch.end_offset = 105;
@@ -447,7 +452,7 @@ TEST(damaged_chunks_are_refused_or_read_without_harm)
 
 enum { JUMBLED = 3000 };
 
-/* Senders with clocks that differ, one of them by far; batches of a few lines. */
+/* Senders whose clocks differ, one by far; batches of a few lines. */
 static void fill_jumbled(struct world *w, int64_t *times)
 {
     struct rng64 rng = {.state = 3};
@@ -471,7 +476,7 @@ static void fill_jumbled(struct world *w, int64_t *times)
         uint32_t stored;
 
         CHECK_OK(add_batch(w, &batch, &stored));
-        if (!rng64_below(&rng, 20)) { /* the cache is forgotten */
+        if (!rng64_below(&rng, 20)) { /* drops the cache */
             CHECK_OK(db_begin(w->db, &test_err));
             CHECK_OK(store_log_add(w->db, &batch, &w->mem, &stored, &test_err));
             db_rollback(w->db);
@@ -511,7 +516,7 @@ TEST(the_first_line_of_a_time_is_found_though_senders_differ)
     CHECK(times != NULL);
     world_init(&w, true);
     CHECK_OK(store_log_at(w.db, "t", 5, &w.mem, &line, &test_err));
-    CHECK_EQ(line, 1); /* nothing there */
+    CHECK_EQ(line, 1); /* an empty log */
     fill_jumbled(&w, times);
     check_times(&w, times, 1);
     merge_all(&w);
@@ -558,9 +563,9 @@ TEST(times_are_found_when_the_first_lines_have_expired)
     CHECK_OK(store_log_span(w.db, "t", &span, &test_err));
     CHECK_EQ(span.first, 1);
     CHECK_EQ(span.last, 0);
-    for (int i = 0; i < 300; i++) /* one a chunk, more than go in one call */
+    for (int i = 0; i < 300; i++) /* one per chunk, more than one call removes */
         add_at(&w, "t", (i % 2 ? 5 : 6) * day + i);
-    add_at(&w, "t", 3 * day); /* late: its chunk waits for those before it */
+    add_at(&w, "t", 3 * day); /* late: its chunk waits for the earlier ones */
     add_at(&w, "t", 30 * day);
     CHECK_OK(store_log_expire(w.db, 20 * day, 10, &removed, &test_err));
     CHECK_EQ(removed, 256);
@@ -653,7 +658,7 @@ TEST(what_is_searched_for_stands_in_lines_and_not_between_them)
                                             .folds = true}),
              2);
     CHECK_EQ(hits_of(&w, (struct log_query){.search = "^$", .is_regex = true}), 1);
-    /* the end of one line and what lies behind it: time, flags, rank */
+    /* the end of one line and the bytes after it: time, flags, rank */
     CHECK_EQ(hits_of(&w, (struct log_query){.search = "ERROR\x02 \x07"}), 0);
     world_done(&w);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_log_cut.c - what is left of long lines: what was searched for is in it. */
+/* test_log_cut.c - long lines are cut, but keep the found text. */
+#include "store/engine/db.h"
+#include "store/log/log_add.h"
+#include "store/log/log_line.h"
+#include "store/log/log_read.h"
 #include "tests/unit/store/world.h"
 
 static void add_lines(struct world *w, const struct log_line *line, uint32_t count)
@@ -12,7 +16,7 @@ static void add_lines(struct world *w, const struct log_line *line, uint32_t cou
     CHECK_OK(db_commit(w->db, &test_err));
 }
 
-/* One line, cut to 16 bytes, with what is searched for in them. */
+/* One line, cut to 16 bytes that contain the found text. */
 static void check_hit(struct world *w, const char *search, const char *text,
                       uint32_t skipped)
 {
@@ -27,7 +31,7 @@ static void check_hit(struct world *w, const char *search, const char *text,
         CHECK_STR(page.line[0].text, text);
         CHECK_EQ(page.line[0].skipped, skipped);
         CHECK_EQ(page.line[0].cut, 47 - skipped - page.line[0].len);
-        query.is_regex = true; /* says the same */
+        query.is_regex = true; /* the same as a regular expression */
     }
 }
 
@@ -49,7 +53,7 @@ TEST(of_a_line_that_is_cut_the_part_that_was_searched_for_is_left)
     check_hit(&w, "begin", "begin 0123456789", 0);
     check_hit(&w, "middle", "\xc3\xa4 middle 012345", 21); /* whole characters */
     check_hit(&w, "end 7", "678 end 7!", 37);
-    digit.search = "[0-9][!]"; /* nothing in it that could be looked for */
+    digit.search = "[0-9][!]"; /* no fixed text to search for */
     CHECK_OK(store_log_read(w.db, &digit, &w.mem, &page, &test_err));
     CHECK_STR(page.line[0].text, "end 7!");
     world_done(&w);
@@ -59,13 +63,13 @@ TEST(of_a_line_that_is_cut_the_match_is_left_and_not_what_only_looks_like_it)
 {
     static const struct {
         const char *search;
-        const char *text; /* what is left of it, in 24 bytes */
+        const char *text; /* the kept 24 bytes */
     } rows[] = {
         {"step [0-9]+: oom", "x y z step 99: oom, abcd"},
-        {"k step.*step 99", "k step 2: ok x y z step "}, /* longer than that */
+        {"k step.*step 99", "k step 2: ok x y z step "}, /* longer than 24 bytes */
         {"[0-9]+: ok$", "step 10: ok"},
         {"step 1.*efgh", "step 1: ok step 2: ok x "}, /* longer, from the beginning */
-        {"\\bok", "step 1: ok step 2: ok x "},        /* fits as it is */
+        {"\\bok", "step 1: ok step 2: ok x "},        /* fits unchanged */
         {"m\\b.*h", "99: oom, abcdefgh step 1"},
         {"[0-9]+: ok x y", " step 2: ok x y z step 9"},
     };
@@ -111,11 +115,11 @@ TEST(texts_are_cut_where_wanted)
     CHECK_EQ(page.line[0].cut, 6);
     CHECK_EQ(page.line[1].cut, 1999996);
     CHECK_EQ(page.line[2].cut, 0);
-    query.search = "needle"; /* in what is left out */
+    query.search = "needle"; /* in the part that is left out */
     CHECK_OK(store_log_read(w.db, &query, &w.mem, &page, &test_err));
     CHECK_EQ(page.count, 1);
     CHECK_EQ(page.line[0].id, 2);
-    CHECK_STR(page.line[0].text, "need"); /* there is no room for what is before */
+    CHECK_STR(page.line[0].text, "need"); /* no room for the text before it */
     CHECK_EQ(page.line[0].skipped, 1999990);
     CHECK_EQ(page.line[0].cut, 6);
     free(big);

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_metric.c - merging, rollback, compaction and reading against a list that does
- * the same in the plainest way. */
+/* test_metric.c - merging, rollback, compaction and reading, compared with a naive
+ * list. */
 #include <math.h>
 
-#include "store/data_cache.h"
-#include "store/metric.h"
-#include "store/series.h"
+#include "store/engine/db.h"
+#include "store/engine/db_impl.h"
+#include "store/experiment/trial.h"
+#include "store/experiment/trial_view.h"
+#include "store/metric/metric.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/metric_cursor.h"
+#include "store/metric/metric_names.h"
+#include "store/metric/metric_summary.h"
+#include "store/metric/validation.h"
+#include "store/series/series.h"
+#include "store/writer_cache.h"
 #include "tests/unit/store/world.h"
 
 /* ---- the plain list -----------------------------------------------------------------
@@ -228,15 +238,16 @@ static void check_rows(struct world *w, struct oracle *sorted, const char *group
 
 static void check_steps(struct world *w, const struct oracle *o)
 {
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct trial_view view;
     int64_t want = 0;
-    int64_t got;
 
     for (int i = 0; i < o->count; i++) {
         if (!o->row[i].is_archived && o->row[i].steps > want)
             want = o->row[i].steps;
     }
-    CHECK_OK(store_metric_steps(w->db, 1, &got, &test_err));
-    CHECK_EQ(got, want);
+    CHECK_OK(store_trial_get(w->db, 1, &mem, &view, &test_err));
+    CHECK_EQ(view.total_batches, want);
 }
 
 static void check_summary(struct world *w, const struct oracle *sorted)
@@ -304,7 +315,7 @@ static void check_all(struct world *w, struct oracle *o)
     free(sorted);
 }
 
-/* Values of one key are nearly always the same, so that merging mostly succeeds. */
+/* Values of one key are nearly always equal, so merging mostly succeeds. */
 static struct oracle_row some_report(struct rng64 *rng, int64_t run, int64_t steps)
 {
     struct oracle_row row = {.run = run, .steps = steps};
@@ -435,7 +446,7 @@ TEST(reports_of_another_run_or_trial_are_refused)
     CHECK_EQ(add(&w, "training", 2, 10, "{}", NULL), DET_STATE);
     CHECK_OK(add(&w, "training", 3, 10, "{}", NULL));
     CHECK_OK(db_exec(w.db, "DELETE FROM trials", &test_err));
-    db_rollback(w.db); /* what was remembered is forgotten */
+    db_rollback(w.db); /* drops the cache */
     CHECK_EQ(add(&w, "training", 3, 20, "{}", NULL), DET_NOT_FOUND);
     world_done(&w);
 }
@@ -491,7 +502,7 @@ TEST(full_tails_are_packed_and_short_ones_wait)
     CHECK(did);
     CHECK_EQ(count_of(w.db, "metric_blocks"), 1);
     CHECK_EQ(count_of(w.db, "metric_tail"), 0);
-    /* After a new start the full ones are found again. */
+    /* After a restart the full tails are found again. */
     for (int i = 0; i < METRIC_BLOCK_ROWS; i++)
         CHECK_OK(add(&w, "training", 1, 5000 + i, "{\"loss\":1}", NULL));
     db_close(w.db);
@@ -513,8 +524,8 @@ TEST(validations_that_are_taken_back_are_not_best_any_more)
 
         (void)snprintf(avg, sizeof(avg), "{\"loss\":%d}", 10 - i);
         CHECK_OK(add(&w, "validation", 1, i * 10, avg, NULL));
-        CHECK_OK(store_trial_validated(w.db, 1, i * 10, i, parse(&w.mem, avg), &w.mem,
-                                       &test_err));
+        CHECK_OK(store_validation_add(w.db, 1, i * 10, i, parse(&w.mem, avg), &w.mem,
+                                      &test_err));
     }
     CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
     CHECK_EQ(trial.best_steps, 50);
@@ -646,7 +657,7 @@ TEST(a_line_keeps_its_ends_and_its_extremes)
     check_series(&w, 100);
     compact(&w, true);
     check_series(&w, 100);
-    check_series(&w, 10); /* by heads alone */
+    check_series(&w, 10); /* from heads only */
     CHECK_OK(store_metric_series(w.db, &line, &w.mem, &got, &test_err));
     CHECK_EQ(got.count, 5000);
     line.name = "none";

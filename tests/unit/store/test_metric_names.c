@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_metric_names.c - what finding the names of an experiment's metrics may cost. */
-#include "store/series.h"
+/* test_metric_names.c - the cost of finding the names of an experiment's metrics. */
+#include "store/engine/db.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_names.h"
 #include "tests/unit/store/world.h"
 
 TEST(types_of_texts_are_looked_for_in_a_bounded_number_of_trials)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run that goes on from a checkpoint: what earlier ones did behind it is archived in
- * the same transaction. */
-#include "store/data_cache.h"
-#include "store/metric.h"
+/* A run that goes on from a checkpoint: reports of earlier runs beyond it are archived
+ * in the same transaction. */
+#include "store/engine/db.h"
+#include "store/experiment/trial.h"
+#include "store/experiment/trial_view.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/metric_cursor.h"
+#include "store/metric/validation.h"
+#include "store/writer_cache.h"
 #include "tests/unit/store/world.h"
 
 static det_status add(struct world *w, const char *group, int64_t run, int64_t steps,
@@ -60,7 +66,7 @@ static void resume(struct world *w, int64_t run, int64_t steps)
     CHECK_OK(db_commit(w->db, &test_err));
 }
 
-/* "1:10 1:20+ ..." in their order, + for archived ones. */
+/* "1:10 1:20+ ..." in order, + for archived ones. */
 static const char *line_of(struct world *w, bool with_archived)
 {
     struct metric_query query = {.trial_id = 1, .with_archived = with_archived};
@@ -84,10 +90,10 @@ TEST(what_lies_behind_the_checkpoint_of_a_resumed_run_is_archived_at_once)
     struct trial_view trial;
 
     setup(&w);
-    for (int i = 1; i <= 5; i++) { /* at odd places: the next run has others */
+    for (int i = 1; i <= 5; i++) { /* at places that the next run does not use */
         CHECK_OK(add(&w, "training", 1, i * 10 + 3, "{\"loss\":1}"));
         CHECK_OK(add(&w, "validation", 1, i * 10, "{\"loss\":2}"));
-        CHECK_OK(store_trial_validated(
+        CHECK_OK(store_validation_add(
             w.db, 1, i * 10, i, parse(&w.mem, i == 4 ? "{\"loss\":1}" : "{\"loss\":2}"),
             &w.mem, &test_err));
     }
@@ -104,7 +110,7 @@ TEST(what_lies_behind_the_checkpoint_of_a_resumed_run_is_archived_at_once)
     CHECK_EQ(trial.total_batches, 30);
 
     CHECK_OK(add(&w, "training", 2, 38, "{\"loss\":1}"));
-    resume(&w, 2, 40); /* it saved: nothing of its own is taken back */
+    resume(&w, 2, 40); /* it saved a checkpoint: none of its own reports are archived */
     CHECK_STR(line_of(&w, false), "1:10 1:13 1:20 1:23 1:30 2:38");
     CHECK_OK(add(&w, "training", 2, 48, "{\"loss\":1}"));
     resume(&w, 3, 40);
@@ -121,7 +127,7 @@ TEST(a_run_without_a_checkpoint_takes_back_what_its_reports_redo)
     setup(&w);
     CHECK_OK(add(&w, "training", 1, 10, "{\"loss\":1}"));
     CHECK_OK(add(&w, "training", 1, 20, "{\"loss\":1}"));
-    set_run(&w, 1, 1, 2); /* it may keep its state somewhere else */
+    set_run(&w, 1, 1, 2); /* without a checkpoint: it may keep its state elsewhere */
     CHECK_STR(line_of(&w, false), "1:10 1:20");
     CHECK_OK(add(&w, "training", 2, 20, "{\"loss\":1}"));
     CHECK_STR(line_of(&w, false), "1:10 2:20");

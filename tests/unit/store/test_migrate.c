@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/migrate.h"
-
-#include "store/log_seek.h"
+#include "store/engine/db.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial_view.h"
+#include "store/log/log_add.h"
+#include "store/log/log_line.h"
+#include "store/log/log_seek.h"
 #include "tests/unit/store/old_schema.h"
 #include "tests/unit/store/world.h"
 
@@ -49,7 +53,7 @@ TEST_ON_BOTH(an_old_database_becomes_what_a_new_one_is)
     "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"    \
     "  progress, trials, search_seq, snapshot_seq, name, labels"
 
-/* Number 9 is the last without experiments that somebody else runs. */
+/* Migration 9 is the last one without unmanaged experiments. */
 TEST_ON_BOTH(what_an_old_database_holds_is_there_after_its_migration)
 {
     struct world w;
@@ -97,7 +101,7 @@ TEST(of_two_that_were_brought_at_once_the_first_keeps_the_name)
     world_done(&w);
 }
 
-/* Up to number 16 a chunk knew only its own times. */
+/* Up to migration 16 a chunk had only its own times. */
 TEST_ON_BOTH(times_of_old_logs_are_found_though_senders_differed)
 {
     const int64_t times[] = {10, 50, 20, 30, 60, 40};

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_roster.c - the table of experiments in memory: it finds what the database would
- * find, and follows what is written. */
-#include "store/roster.h"
-
-#include "store/roster_impl.h"
+/* test_roster.c - the table of experiments in memory: it finds the same rows as the
+ * database, and follows all writes. */
+#include "base/memory/mem.h"
+#include "base/memory/vec.h"
+#include "base/thread/executor.h"
+#include "store/engine/db.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/experiment_edit.h"
+#include "store/roster/roster.h"
+#include "store/roster/roster_find.h"
+#include "store/roster/roster_view.h"
+#include "store/store.h"
 #include "tests/unit/store/world.h"
 
 struct shop {
     struct world w;
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
 };
 
@@ -20,7 +27,7 @@ static void shop_init(struct shop *shop)
     *shop = (struct shop){0};
     world_place(&shop->w, true);
     clock_manual_init(&shop->clock, 0);
-    CHECK_OK(exec_single_new(&shop->clock, 1, &shop->exec, &test_err));
+    CHECK_OK(executor_single_new(&shop->clock, 1, &shop->exec, &test_err));
     config.io = shop->w.io;
     config.exec = shop->exec;
     CHECK_OK(store_open(&config, &shop->store, &test_err));
@@ -28,7 +35,7 @@ static void shop_init(struct shop *shop)
 
 static void shop_done(struct shop *shop)
 {
-    exec_free(shop->exec);
+    executor_free(shop->exec);
     store_close(shop->store);
     world_done(&shop->w);
 }
@@ -60,7 +67,7 @@ static det_status try_write(struct shop *shop, const char *text, det_status fail
         .job = {.run = run_sql, .done = sql_done}, .text = text, .fails = fails};
 
     store_write(shop->store, &sql.job);
-    while (exec_pump(shop->exec))
+    while (executor_pump(shop->exec))
         continue;
     return sql.job.status;
 }
@@ -423,7 +430,7 @@ TEST(without_memory_nothing_is_found_wrongly)
         struct roster_page page = {0};
         det_status st;
 
-        /* from the rows, from their changes, and from nothing */
+        /* unchanged, with changes, and filled anew */
         if (nth % 3)
             write_sql(&shop, "UPDATE experiments SET name = 'ab' || name || 'x'");
         if (nth % 3 == 1)

@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rows.c - experiments, trials, allocations, people, the journal: in and out
- * again. */
-#include "store/run_record.h"
+/* test_rows.c - experiments, trials, allocations, people, the journal: what is written
+ * can be read. */
+#include "store/checkpoint/checkpoint.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/experiment_delete.h"
+#include "store/experiment/experiment_edit.h"
+#include "store/experiment/search.h"
+#include "store/experiment/trial.h"
+#include "store/experiment/trial_view.h"
+#include "store/heart/alive.h"
+#include "store/heart/journal.h"
+#include "store/heart/mark.h"
+#include "store/log/log_add.h"
+#include "store/log/log_line.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/validation.h"
+#include "store/people/session.h"
+#include "store/people/user.h"
+#include "store/setting.h"
+#include "store/task/agent.h"
+#include "store/task/allocation.h"
+#include "store/task/run_record.h"
 #include "tests/unit/store/world.h"
 
 TEST_ON_BOTH(an_experiment_comes_back_with_its_texts)
@@ -262,8 +282,8 @@ TEST(every_sort_of_the_api_works)
 
 static void validate(struct world *w, int64_t trial, int64_t steps, const char *metrics)
 {
-    CHECK_OK(store_trial_validated(w->db, trial, steps, steps, parse(&w->mem, metrics),
-                                   &w->mem, &test_err));
+    CHECK_OK(store_validation_add(w->db, trial, steps, steps, parse(&w->mem, metrics),
+                                  &w->mem, &test_err));
 }
 
 TEST(best_and_latest_follow_the_searchers_metric)
@@ -520,7 +540,7 @@ TEST(settings_journal_and_marks)
     CHECK_EQ(entries[1].kind, 4);
     CHECK_OK(store_journal_drop(w.db, 5, &test_err));
     CHECK_OK(store_journal_add(w.db, 1, NULL, &seq, &test_err));
-    CHECK_EQ(seq, 6); /* numbers never come again */
+    CHECK_EQ(seq, 6); /* numbers are never used again */
 
     CHECK_OK(store_mark_advance(w.db, "agent", 5, &is_new, &test_err));
     CHECK(is_new);
@@ -573,7 +593,7 @@ TEST(people_and_sessions)
     CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
     CHECK(second != id); /* an old token must not open a new session */
     CHECK_OK(store_sessions_expire(w.db, 50, &test_err));
-    CHECK_EQ(count_of(w.db, "sessions"), 1); /* its last moment */
+    CHECK_EQ(count_of(w.db, "sessions"), 1); /* the last valid moment */
     CHECK_OK(store_sessions_expire(w.db, 51, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 0);
     CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
@@ -622,10 +642,10 @@ TEST(checkpoints_are_counted_and_learn_their_metric)
     CHECK(!is_new);
     row.steps_completed = 11;
     CHECK_EQ(store_checkpoint_add(w.db, &row, &is_new, &test_err), DET_EXISTS);
-    validate(&w, 1, 10, "{\"loss\":0.5}"); /* after it */
+    validate(&w, 1, 10, "{\"loss\":0.5}"); /* after the checkpoint */
     CHECK_OK(store_checkpoint_get(w.db, "u1", &w.mem, &got, &test_err));
     CHECK(got.has_searcher_metric && got.searcher_metric == 0.5);
-    report.avg = parse(&w.mem, "{\"loss\":0.25}"); /* before it */
+    report.avg = parse(&w.mem, "{\"loss\":0.25}"); /* before the checkpoint */
     CHECK_OK(store_metric_add(w.db, &report, &w.mem, &is_new, &test_err));
     row = a_checkpoint("u2", 20);
     CHECK_OK(store_checkpoint_add(w.db, &row, &is_new, &test_err));

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_series.c - charts against all rows, looked at one by one. */
+/* test_series.c - charts, compared with all rows. */
 #include <math.h>
 
-#include "store/level.h"
-#include "store/series.h"
+#include "store/engine/db.h"
+#include "store/metric/metric_add.h"
+#include "store/metric/metric_compact.h"
+#include "store/metric/metric_cursor.h"
+#include "store/series/series.h"
 #include "tests/unit/store/world.h"
 #include "wire/report.h"
 
@@ -133,7 +136,7 @@ static void check_exact(const struct series_chart *chart,
     CHECK_EQ(line->odd_count, odd < SERIES_ODD ? odd : SERIES_ODD);
 }
 
-/* What lies in the pixels around one, of the line as it is drawn. */
+/* The drawn extremes in the pixels around one. */
 struct shown {
     double low;
     double high;
@@ -149,8 +152,8 @@ static void look(struct shown *shown, double y)
     shown->has = true;
 }
 
-/* Every value lies between the extremes of its pixel, or is less than a quarter of a
- * pixel away from the one where it does. */
+/* Every value is between the extremes of its pixel, or less than a quarter of a pixel
+ * away from such a pixel. */
 static void check_covered(const struct series_chart *chart,
                           const struct series_line *line, struct series_point point,
                           double width)
@@ -171,8 +174,8 @@ static void check_covered(const struct series_chart *chart,
         fail_msg("%g at %.17g is lost", point.y, point.x);
 }
 
-/* What is drawn in a pixel is there, in this order.  Where reports came out of order,
- * stretches that were summed up overlap others: then by half a pixel. */
+/* Every drawn value exists in its pixel, in this order.  If reports came out of order,
+ * summaries overlap: then it may be half a pixel away. */
 static void check_real(const struct series_point *point, uint32_t count, double begin,
                        double width, const double y[2])
 {
@@ -324,7 +327,7 @@ static struct json *some_values(struct rng64 *rng, struct arena *mem)
         if (rng64_below(rng, 100) < (i == 2 ? 3u : 95u))
             (void)json_set(mem, avg, names[i], json_new_real(mem, some_value(rng, i)));
     }
-    if (!rng64_below(rng, 50)) /* a number that no double holds: kept as text */
+    if (!rng64_below(rng, 50)) /* a number too long for a double: kept as text */
         (void)json_set(mem, avg, "rare", json_new_i64(mem, (INT64_C(1) << 60) + 1));
     return avg;
 }
@@ -463,8 +466,8 @@ TEST(charts_lose_nothing_that_the_plain_way_finds)
 
 /* ---- pages above pages ----------------------------------------------------------- */
 
-/* A saw with a few spikes; packed whenever half a block has come, so that there are
- * many blocks. */
+/* A sawtooth with a few spikes; packed after each half block, which gives many
+ * blocks. */
 static double saw(int64_t steps)
 {
     if (steps % 30011 == 17)
@@ -553,7 +556,7 @@ TEST(long_lines_are_drawn_from_pages_above_pages)
              count_of(w.db, "metric_blocks"));
     check_zooms(&w, 12);
     check_zooms(&w, 200);
-    set_run(&w, 1, 1, 2); /* goes back: the cut lies within a page of every level */
+    set_run(&w, 1, 1, 2); /* goes back: the cut is within a page of every level */
     CHECK_OK(db_begin(w.db, &test_err));
     CHECK_OK(metric_resumes(w.db, 1, 2, 77777, &test_err));
     CHECK_OK(db_commit(w.db, &test_err));
@@ -610,7 +613,7 @@ TEST(pages_go_with_their_trial)
     world_done(&w);
 }
 
-/* What an older version left, without pages. */
+/* The database of an older version, without pages. */
 static void setup_old(struct world *w)
 {
     setup(w);
@@ -622,7 +625,7 @@ static void setup_old(struct world *w)
                      &test_err));
 }
 
-static void open_again(struct world *w) /* the next process looks */
+static void open_again(struct world *w) /* as the next process does */
 {
     db_close(w->db);
     CHECK_OK(db_open(w->io, w->path, false, &w->db, &test_err));
@@ -654,7 +657,7 @@ TEST(a_damaged_block_of_an_older_version_keeps_nothing_else_from_its_pages)
                      " WHERE id = (SELECT MIN(id) FROM metric_blocks)",
                      &test_err));
     open_again(&w);
-    add_saws(&w, 20000, 30000); /* what comes is packed behind it */
+    add_saws(&w, 20000, 30000); /* new rows are packed after it */
     compact_some(&w, false);
     CHECK_EQ(count_of(w.db, "metric_level_fill"), 0);
     CHECK_EQ(count_of(w.db, "metric_levels WHERE level = 0"),

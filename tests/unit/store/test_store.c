@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store.c - the group commit: who is answered what, and what survives. */
+/* test_store.c - the group commit: its answers, and which rows survive. */
+#include "base/thread/executor.h"
+#include "base/thread/lock.h"
+#include "store/setting.h"
+#include "store/store.h"
 #include "tests/unit/store/world.h"
 
 enum { JOBS = 8 };
 
-/* A store on an executor of one thread, so that nothing is left to chance. */
+/* A store on an executor of one thread, so the order is fixed. */
 struct shop {
     struct world w;
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
     int fatal;
     char sentence[256];
-    int answered[64]; /* jobs in the order they were answered */
+    int answered[64]; /* jobs in the order of their answers */
     int answers;
 };
 
@@ -42,7 +46,7 @@ static void shop_open(struct shop *shop)
                                   .arg = shop};
 
     clock_manual_init(&shop->clock, 0);
-    CHECK_OK(exec_single_new(&shop->clock, 1, &shop->exec, &test_err));
+    CHECK_OK(executor_single_new(&shop->clock, 1, &shop->exec, &test_err));
     config.exec = shop->exec;
     CHECK_OK(store_open(&config, &shop->store, &test_err));
     shop->answers = 0;
@@ -57,7 +61,7 @@ static void shop_init(struct shop *shop, bool is_memory)
 
 static void shop_close(struct shop *shop)
 {
-    exec_free(shop->exec);
+    executor_free(shop->exec);
     store_close(shop->store);
     shop->store = NULL;
 }
@@ -108,7 +112,7 @@ static void send(struct shop *shop, struct put_job *put, int number)
 
 static void pump(struct shop *shop)
 {
-    while (exec_pump(shop->exec))
+    while (executor_pump(shop->exec))
         continue;
 }
 
@@ -217,15 +221,15 @@ TEST(each_query_of_a_group_may_fail_and_everybody_is_answered)
             stored += job[i].job.status == DET_OK;
         CHECK_EQ(rows(&shop), stored);
         CHECK(stored < 3);
-        send(&shop, &job[0], 7); /* and work goes on */
+        send(&shop, &job[0], 7); /* the store goes on */
         pump(&shop);
         CHECK_EQ(job[0].job.status, DET_OK);
         shop_done(&shop);
     }
 }
 
-/* Whatever was answered with success is there after the power went; whatever else may
- * be there or not.  `kind` strikes at every write or sync of two groups. */
+/* After a power loss, all rows that were answered with success are there; others may be
+ * there or not.  `kind` strikes at every write or sync of two groups. */
 static void sweep(enum fault_kind kind)
 {
     int strikes = 0;
@@ -393,11 +397,28 @@ TEST(more_readers_than_are_kept_may_be_taken)
     shop_done(&shop);
 }
 
+TEST(an_idle_reader_is_taken_and_none_is_opened_for_it)
+{
+    struct shop shop;
+    struct db *first, *again;
+
+    shop_init(&shop, true);
+    CHECK(!store_reader_take_idle(shop.store)); /* none was ever opened */
+    CHECK_OK(store_reader_take(shop.store, &first, &test_err));
+    CHECK(!store_reader_take_idle(shop.store)); /* it is in use */
+    store_reader_give(shop.store, first);
+    again = store_reader_take_idle(shop.store);
+    CHECK(again == first);
+    store_reader_give(shop.store, again);
+    shop_close(&shop);
+    world_done(&shop.w);
+}
+
 TEST_ON_BOTH(a_store_that_cannot_be_opened_says_why)
 {
     struct world w;
     struct clock_manual clock;
-    struct exec *exec;
+    struct executor *exec;
     struct store *store = NULL;
     struct store_config config = {.readers = 1};
     char junk[5000];
@@ -406,7 +427,7 @@ TEST_ON_BOTH(a_store_that_cannot_be_opened_says_why)
     memset(junk, 7, sizeof(junk));
     CHECK_OK(io_replace(w.io, w.path, junk, sizeof(junk), true, &test_err));
     clock_manual_init(&clock, 0);
-    CHECK_OK(exec_single_new(&clock, 1, &exec, &test_err));
+    CHECK_OK(executor_single_new(&clock, 1, &exec, &test_err));
     config.io = w.io;
     config.exec = exec;
     config.directory = w.dir;
@@ -414,7 +435,7 @@ TEST_ON_BOTH(a_store_that_cannot_be_opened_says_why)
     CHECK_HAS(test_err.text, w.path);
     CHECK_OK(io_remove(w.io, w.path, &test_err));
     CHECK_OK(store_open(&config, &store, &test_err));
-    exec_free(exec);
+    executor_free(exec);
     store_close(store);
     world_done(&w);
 }
@@ -431,7 +452,7 @@ TEST(opening_and_writing_survive_each_failing_allocation)
         fault_disarm(FAULT_MEMORY);
         world_place(&shop.w, true);
         clock_manual_init(&shop.clock, 0);
-        CHECK_OK(exec_single_new(&shop.clock, 1, &shop.exec, &test_err));
+        CHECK_OK(executor_single_new(&shop.clock, 1, &shop.exec, &test_err));
         config.io = shop.w.io;
         config.exec = shop.exec;
         fault_arm(FAULT_MEMORY, nth);
@@ -486,7 +507,7 @@ static void sender_done(struct write_job *job)
 TEST_ON_BOTH(many_senders_on_threads_are_all_answered)
 {
     struct world w;
-    struct exec *exec;
+    struct executor *exec;
     struct store *store;
     struct store_config config = {.readers = 2};
     struct sender sender[SENDERS] = {0};
@@ -496,7 +517,7 @@ TEST_ON_BOTH(many_senders_on_threads_are_all_answered)
     int alive = SENDERS;
 
     world_place(&w, is_memory);
-    CHECK_OK(exec_threads_new(&clock_system, &exec, &test_err));
+    CHECK_OK(executor_threads_new(&clock_system, &exec, &test_err));
     CHECK_OK(gate_new(exec, &gate, &test_err));
     CHECK_OK(lock_init(&lock, &test_err));
     config.io = w.io;
@@ -520,7 +541,7 @@ TEST_ON_BOTH(many_senders_on_threads_are_all_answered)
     CHECK_EQ(count_of(db, "numbers"), SENDERS * EACH);
     store_reader_give(store, db);
     gate_free(gate);
-    exec_free(exec);
+    executor_free(exec);
     store_close(store);
     lock_done(&lock);
     world_done(&w);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experiments that somebody else runs: one for each name, whoever writes twice. */
-#include "store/unmanaged.h"
-
+/* Unmanaged experiments: one per external id, also if two clients write it. */
+#include "store/engine/db.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial_view.h"
+#include "store/experiment/unmanaged.h"
 #include "tests/unit/store/world.h"
 
 static det_status add_far(struct world *w, int64_t id)
@@ -48,7 +50,7 @@ TEST_ON_BOTH(a_name_is_of_one_experiment_until_that_is_deleted)
 
     world_init(&w, is_memory);
     CHECK_OK(add_far(&w, 1));
-    CHECK_OK(add_far(&w, 2)); /* it finds the first one's row in its way */
+    CHECK_OK(add_far(&w, 2)); /* the row exists already */
     CHECK_EQ(count_of(w.db, "experiments"), 1);
     CHECK_EQ(count_of(w.db, "experiment_configs"), 1);
     CHECK_OK(store_unmanaged_find(w.db, "far-1", &id, &test_err));

@@ -8,18 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "base/rng.h"
-#include "base/task.h"
-#include "data/json.h"
-#include "store/data.h"
-#include "store/db_impl.h"
-#include "store/migrate.h"
-#include "store/store.h"
-#include "store/store_impl.h"
-#include "store/views.h"
+#include "data/json/json.h"
+#include "store/engine/db.h"
+#include "store/engine/migrate.h"
+#include "store/experiment/experiment.h"
+#include "store/experiment/trial.h"
 #include "tests/support/test.h"
 
 /* The same test on a memory file system and on the machine's. */
@@ -40,7 +37,7 @@ struct world {
     bool is_memory;
     char dir[64];
     char path[80];
-    struct db *db; /* a writer's connection, migrated */
+    struct db *db; /* the writer's connection, migrated */
     struct arena mem;
 };
 

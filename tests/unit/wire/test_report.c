@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/mem.h"
+#include "base/memory/arena.h"
+#include "base/memory/mem.h"
 #include "tests/support/test.h"
 
 /* ---- records --------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As trials of the 0.38 generation are written that run by their class: entrypoint: by_class:LegacyTrial."""
+"""A trial as written for the 0.38 generation, run by its class: entrypoint: by_class:LegacyTrial."""
 from typing import Any, Dict, Sequence, Union
 
 import torch

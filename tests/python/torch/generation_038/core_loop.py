@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As scripts of the 0.38 generation are written that keep their own PyTorch loop, on the Core API."""
+"""A script as written for the 0.38 generation, with its own PyTorch loop on the Core API."""
 import logging
 import pathlib
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As scripts of the 0.38 generation are written that run a model over a data set: torch_batch_process()."""
+"""A script as written for the 0.38 generation that runs a model over a data set: torch_batch_process()."""
 import os
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As scripts of the 0.38 generation are written: pytorch.init(), a trial, Trainer.fit() with all its arguments."""
+"""A script as written for the 0.38 generation: pytorch.init(), a trial, Trainer.fit() with all its arguments."""
 import collections
 import logging
 

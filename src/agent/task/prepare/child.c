@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child.c - looks up and opens everything before the fork: the process has threads, so
+ * between fork and exec nothing may allocate and no lock may be needed. */
+#include "agent/task/prepare/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/task/prepare/identity.h"
+#include "agent/task/prepare/mounts.h"
+#include "base/clock.h"
+#include "base/memory/arena.h"
+
+enum { PIPE_BYTES = 1 << 20, EXIT_LOST = 125 };
+
+/* Two ends, each -1 when closed. */
+struct pair {
+    int read;
+    int write;
+};
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void pair_done(struct pair *pair)
+{
+    close_end(&pair->read);
+    close_end(&pair->write);
+}
+
+static bool pair_open(struct pair *pair)
+{
+    int fd[2];
+
+    if (pipe2(fd, O_CLOEXEC))
+        return false;
+    *pair = (struct pair){fd[0], fd[1]};
+    return true;
+}
+
+/* ---- between fork and exec ------------------------------------------------------- */
+
+static void reset_signals(void)
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &by_default, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* dup2() clears close-on-exec, but not where both numbers are the same. */
+static bool place_fd(int fd, int number)
+{
+    if (fd == number)
+        return fcntl(fd, F_SETFD, 0) == 0;
+    return dup2(fd, number) == number;
+}
+
+/* Out of the way of 0, 1 and 2, which may have been closed when we were started. */
+static int lift(int fd)
+{
+    return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool place_three(int in, int out, int err)
+{
+    in = lift(in);
+    out = lift(out);
+    err = lift(err);
+    return place_fd(in, 0) && place_fd(out, 1) && place_fd(err, 2);
+}
+
+/* The stage that failed, and errno: a failing child sends this to its parent. */
+enum stage { STAGE_USER, STAGE_FILES, STAGE_DIRECTORY, STAGE_EXEC };
+struct failure {
+    enum stage stage;
+    int code;
+};
+
+struct start {
+    const struct child_config *config;
+    const char *path;
+    int null;
+    struct pair output[2];
+    struct pair status;
+};
+
+/* Does everything but the exec.  Mounts need root, so they come first.  A change of
+ * user clears the parent-death signal, so it is set afterwards.  The directory is
+ * entered with the user's rights. */
+static enum stage settle_child(const struct start *start, pid_t parent)
+{
+    const struct child_config *config = start->config;
+
+    if (config->run)
+        mounts_enter(config->run, config->directory);
+    if (config->who && config->who->is_other && !identity_become(config->who))
+        return STAGE_USER;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_LOST); /* the parent died before we could set the signal */
+    if (!place_three(start->null, start->output[0].write, start->output[1].write))
+        return STAGE_FILES;
+    return chdir(config->directory) ? STAGE_DIRECTORY : STAGE_EXEC;
+}
+
+static _Noreturn void be_child(const struct start *start, pid_t parent)
+{
+    int status = lift(start->status.write);
+    struct failure failure;
+
+    reset_signals();
+    setsid();
+    failure.stage = settle_child(start, parent);
+    if (failure.stage == STAGE_EXEC) {
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        execve(start->path, (char *const *)(uintptr_t)start->config->argv,
+               (char *const *)(uintptr_t)start->config->environment);
+    }
+    failure.code = errno;
+    (void)!write(status, &failure, sizeof(failure));
+    _exit(EXIT_LOST);
+}
+
+/* ---- finding --------------------------------------------------------------------- */
+
+static const char *variable(const char *const *environment, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=')
+            return *environment + len + 1;
+    return NULL;
+}
+
+static int check_program(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st))
+        return errno;
+    if (!S_ISREG(st.st_mode) || access(path, X_OK))
+        return EACCES;
+    return 0;
+}
+
+static det_status cannot_run(const char *program, int code, struct err *err)
+{
+    return err_errno(err, code, "cannot run '%s'", program);
+}
+
+det_status child_find(const char *program, const char *const *environment,
+                      struct arena *mem, const char **ret_path, struct err *err)
+{
+    const char *at = variable(environment, "PATH");
+    int code = ENOENT;
+
+    if (strchr(program, '/')) {
+        *ret_path = program;
+        return DET_OK;
+    }
+    for (at = at ? at : "/usr/local/bin:/usr/bin:/bin"; at && program[0];) {
+        size_t len = strcspn(at, ":");
+        const char *path =
+            arena_printf(mem, "%.*s%s%s", (int)len, at, len ? "/" : "", program);
+        int found;
+
+        if (!path)
+            return err_default(err, DET_NOMEM);
+        found = check_program(path);
+        if (!found) {
+            *ret_path = path;
+            return DET_OK;
+        }
+        if (found == EACCES)
+            code = found;
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    return cannot_run(program, code, err);
+}
+
+int child_exit_code(det_status status)
+{
+    if (status == DET_NOT_FOUND)
+        return 127;
+    return status == DET_FORBIDDEN ? 126 : 1;
+}
+
+/* ---- the entrypoint -------------------------------------------------------------- */
+
+static void start_done(struct start *start)
+{
+    close_end(&start->null);
+    pair_done(&start->output[0]);
+    pair_done(&start->output[1]);
+    pair_done(&start->status);
+}
+
+/* Waits for exec; false: it failed. */
+static bool exec_worked(int fd, struct failure *ret_failure)
+{
+    ssize_t len;
+
+    do
+        len = read(fd, ret_failure, sizeof(*ret_failure));
+    while (len < 0 && errno == EINTR);
+    return len != (ssize_t)sizeof(*ret_failure);
+}
+
+static det_status tell_failure(const struct child_config *config,
+                               const struct failure *failure, struct arena *mem,
+                               struct err *err)
+{
+    const struct identity *who = config->who;
+    const char *barrier = NULL;
+
+    if (failure->stage == STAGE_EXEC)
+        return cannot_run(config->argv[0], failure->code, err);
+    if (failure->stage == STAGE_USER)
+        return err_errno(err, failure->code, "cannot become user %u",
+                         (unsigned)who->uid);
+    if (failure->stage == STAGE_FILES)
+        return err_errno(err, failure->code, "cannot place the task's pipes");
+    if (who && who->is_other && failure->code == EACCES)
+        barrier = identity_barrier(who, config->directory, mem);
+    if (barrier)
+        return err_set(
+            err, DET_FORBIDDEN,
+            "user %u cannot reach the task's directory, since '%s' is closed "
+            "to it; choose a data directory elsewhere, such as /var/lib/det",
+            (unsigned)who->uid, barrier);
+    return err_errno(err, failure->code, "cannot enter '%s'", config->directory);
+}
+
+/* Lets the task open /dev/stdout: the kernel checks who owns the pipe. */
+static void give_pipes(const struct start *start)
+{
+    const struct identity *who = start->config->who;
+
+    for (int i = 0; who && who->is_other && i < 2; i++)
+        (void)!fchown(start->output[i].write, who->uid, who->gid);
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+det_status child_start(const struct child_config *config, struct arena *mem,
+                       struct child *ret_child, struct err *err)
+{
+    CLEANUP(start_done)
+    struct start start = {.config = config,
+                          .null = open("/dev/null", O_RDONLY | O_CLOEXEC),
+                          .output = {{-1, -1}, {-1, -1}},
+                          .status = {-1, -1}};
+    pid_t parent = getpid();
+    struct failure failure;
+    pid_t pid;
+    det_status status =
+        child_find(config->argv[0], config->environment, mem, &start.path, err);
+
+    if (status)
+        return status;
+    if (start.null < 0 || !pair_open(&start.output[0]) ||
+        !pair_open(&start.output[1]) || !pair_open(&start.status))
+        return err_errno(err, errno, "cannot make the task's pipes");
+    give_pipes(&start);
+    pid = fork();
+    if (pid == 0)
+        be_child(&start, parent);
+    if (pid < 0)
+        return err_errno(err, errno, "cannot start a process");
+    close_end(&start.status.write);
+    if (!exec_worked(start.status.read, &failure)) {
+        reap(pid);
+        return tell_failure(config, &failure, mem, err);
+    }
+    ret_child->pid = pid;
+    for (int i = 0; i < 2; i++) {
+        int *fd = &start.output[i].read;
+
+        /* A large pipe lets the task run on while we are busy; a smaller one also
+         * works. */
+        fcntl(*fd, F_SETPIPE_SZ, PIPE_BYTES);
+        fcntl(*fd, F_SETFL, O_NONBLOCK);
+        ret_child->output[i] = *fd;
+        *fd = -1;
+    }
+    return DET_OK;
+}
+
+/* ---- detached processes ---------------------------------------------------------- */
+
+static _Noreturn void be_detached(const char *const *argv, int null, int out)
+{
+    static const char sentence[] = "the program cannot be executed";
+
+    reset_signals();
+    setsid();
+    /* The second fork: not a session leader, so it never gets a terminal; init's
+     * child once the first has exited. */
+    if (fork() != 0)
+        _exit(0);
+    if (place_three(null, out, null)) {
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+    }
+    (void)!write(1, sentence, sizeof(sentence) - 1);
+    _exit(EXIT_LOST);
+}
+
+/* Reads until the other side closes; false if that takes too long. */
+static bool read_to_end(int fd, int timeout_ms, char *text, size_t size)
+{
+    int64_t until_us = clock_mono_us(&clock_system) + (int64_t)timeout_ms * 1000;
+    size_t len = 0;
+
+    for (;;) {
+        int64_t left_us = until_us - clock_mono_us(&clock_system);
+        struct pollfd end = {.fd = fd, .events = POLLIN};
+        char rest[256];
+        ssize_t got;
+
+        text[len] = '\0';
+        if (left_us <= 0)
+            return false;
+        if (poll(&end, 1, (int)(left_us / 1000) + 1) <= 0)
+            continue;
+        got = read(fd, rest, sizeof(rest));
+        if (got <= 0)
+            return true;
+        got = MIN(got, (ssize_t)(size - 1 - len));
+        memcpy(text + len, rest, (size_t)got);
+        len += (size_t)got;
+    }
+}
+
+det_status child_detach(const char *const *argv, int timeout_ms, struct err *err)
+{
+    CLEANUP(close_end) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CLEANUP(pair_done) struct pair out = {-1, -1};
+    char text[512];
+    pid_t pid;
+
+    if (null < 0 || !pair_open(&out))
+        return err_errno(err, errno, "cannot make a pipe");
+    pid = fork();
+    if (pid == 0)
+        be_detached(argv, null, out.write);
+    if (pid < 0)
+        return err_errno(err, errno, "cannot start a process");
+    close_end(&out.write);
+    reap(pid);
+    if (!read_to_end(out.read, timeout_ms, text, sizeof(text)))
+        return err_set(err, DET_TIMEOUT, "'%s' did not start in time", argv[0]);
+    if (text[0])
+        return err_set(err, DET_FAILED, "%.*s", (int)strcspn(text, "\n"), text);
+    return DET_OK;
+}

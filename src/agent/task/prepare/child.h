@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child.h - starts processes that inherit nothing of ours.
+ *
+ * Between fork and exec it makes only calls that are safe in a process with threads.
+ * Every signal is unblocked and has its default action, every descriptor but the first
+ * three is closed, and a failure is reported through a pipe that a successful exec
+ * closes. */
+#ifndef AGENT_TASK_PREPARE_CHILD_H
+#define AGENT_TASK_PREPARE_CHILD_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct arena;
+struct identity;
+
+/* Describes the entrypoint: its own session and process group, empty standard input,
+ * output into two pipes; it dies when its parent's main thread does. */
+struct child_config {
+    const char *const *argv;
+    const char *const *environment; /* "NAME=value", ends with NULL */
+    const char *directory;
+    const char *run;            /* is mounted at MOUNTS_RUN if possible */
+    const struct identity *who; /* borrowed; NULL or !is_other: as we are */
+};
+
+struct child {
+    pid_t pid;
+    int output[2]; /* read ends of stdout and stderr; they never block */
+};
+
+/* Returns when exec has succeeded or failed: DET_NOT_FOUND, DET_FORBIDDEN or another
+ * status, with a message that names the program, or the directory or user that
+ * failed. */
+det_status child_start(const struct child_config *config, struct arena *mem,
+                       struct child *ret_child, struct err *err);
+
+/* Finds the file of `program` along PATH of `environment` (NULL: none); a program
+ * with a slash is the file itself.  DET_NOT_FOUND, DET_FORBIDDEN. */
+det_status child_find(const char *program, const char *const *environment,
+                      struct arena *mem, const char **ret_path, struct err *err);
+
+/* The exit code that shells use for a program that could not be started. */
+int child_exit_code(det_status status);
+
+/* Starts `argv` (a path first) detached, in its own session, with a pipe as standard
+ * output, and waits until the program closes it, the sign that it is on its own.
+ * DET_FAILED: it wrote a sentence there that says why it could not start. */
+det_status child_detach(const char *const *argv, int timeout_ms, struct err *err);
+
+#endif

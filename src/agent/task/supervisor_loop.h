@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* supervisor_loop.h - the supervisor's loop and its state.
+ *
+ * supervisor.c fills the struct, supervisor_loop_task() runs until the task's exit was
+ * reported, and supervisor.c takes everything down again. */
+#ifndef AGENT_TASK_SUPERVISOR_LOOP_H
+#define AGENT_TASK_SUPERVISOR_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/task/output/ship.h"
+#include "agent/task/output/spool.h"
+#include "agent/task/prepare/task_start.h"
+#include "agent/task/spec.h"
+#include "agent/task/task_dir.h"
+#include "base/memory/arena.h"
+
+struct ring_drain;
+struct executor;
+struct io;
+struct io_file;
+struct lifecycle;
+struct net;
+struct master_link;
+
+enum phase { PREPARING, RUNNING, LEAVING, DRAINING, SHIPPING, REPORTING, OVER };
+enum stop { STOP_NONE, STOP_TERM, STOP_KILL };
+
+struct supervisor {
+    const char *dir;
+    struct arena mem;
+    struct task_spec spec;
+    struct task_start start;
+    const char *boot_id;
+    struct io *io;
+    struct io_file *lock;
+    struct io_file *log;
+
+    struct executor *exec;
+    struct net *net;
+    struct master_link *ship_link;
+    struct master_link *drain_link;
+    struct lifecycle *lifecycle; /* with start.link */
+    struct ship *ship;
+    struct ring_drain *drain;
+    struct spool *spool[SHIP_STREAMS];
+
+    int wake_fd;
+    int signal_fd;
+    int control_fd;
+    int output[SHIP_STREAMS]; /* -1: at its end */
+
+    enum phase phase;
+    enum stop stop;
+    bool was_asked;        /* we were told to end it */
+    pid_t pid;             /* of the first process; 0: none */
+    bool has_children;     /* as wait(2) knows */
+    bool has_ended_output; /* the spools take no more */
+    struct task_exit exit; /* `exit` NULL: not known yet */
+    int64_t deadline_us;   /* of the phase, 0: none */
+    int64_t kill_us;       /* when to kill (again), 0: not */
+    int64_t look_us;       /* when to look after DIR */
+    bool has_record;       /* exit.json is written */
+    char bytes[SPOOL_RECORD];
+};
+
+void supervisor_loop_task(struct supervisor *s);
+
+/* Wakes the loop, from any thread; `arg` is the supervisor. */
+void supervisor_loop_wake(void *arg);
+/* Writes DIR/pid. */
+det_status supervisor_loop_write_pid(struct supervisor *s, struct err *err);
+
+#endif

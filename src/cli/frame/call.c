@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/frame/call.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/frame/cli.h"
+#include "cli/frame/connect.h"
+#include "data/json/json.h"
+#include "data/url.h"
+
+static det_status add_hint(struct cli *cli, det_status status)
+{
+    const char *user = det_client_user(cli->client);
+
+    if (status == DET_UNAUTHENTICATED && cli->identity == DET_AS_USER)
+        return cli_hint(cli,
+                        "log in with 'det user login %s', or set DET_USER and DET_PASS",
+                        user ? user : "NAME");
+    if (status == DET_UNREACHABLE)
+        return cli_hint(cli, "is a master running at %s? 'det serve' starts one here",
+                        det_client_master(cli->client));
+    return status;
+}
+
+det_status cli_client_failed(struct cli *cli, det_status status)
+{
+    const char *text = det_error_text(cli->client);
+
+    cli->err->status = status;
+    snprintf(cli->err->text, sizeof(cli->err->text), "%s",
+             *text ? text : det_status_text(status));
+    return add_hint(cli, status);
+}
+
+static det_status call_master(struct cli *cli, const char *method, const char *path,
+                              const char *body, struct arena *mem,
+                              struct json **ret_reply)
+{
+    det_reply *reply;
+    const char *text;
+    size_t len;
+    det_status st;
+
+    if (!path)
+        return cli_nomem(cli);
+    st = cli_connect(cli);
+    if (st)
+        return st;
+    do
+        st = det_call(cli->client, method, path, body, &reply);
+    while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
+    if (st)
+        return cli_client_failed(cli, st);
+    text = det_reply_body(reply, &len);
+    if (ret_reply)
+        st = json_parse(text, len, mem, ret_reply, cli->err);
+    det_reply_free(reply);
+    if (st == DET_INVALID)
+        return cli_fail(cli, DET_FAILED, "the server at %s is not a det master",
+                        det_client_master(cli->client));
+    return st;
+}
+
+det_status cli_get(struct cli *cli, struct json **ret_reply, const char *fmt, ...)
+{
+    const char *path;
+    va_list args;
+
+    va_start(args, fmt);
+    path = arena_vprintf(&cli->mem, fmt, args);
+    va_end(args);
+    return call_master(cli, "GET", path, NULL, &cli->mem, ret_reply);
+}
+
+det_status cli_get_in(struct cli *cli, struct arena *mem, struct json **ret_reply,
+                      const char *fmt, ...)
+{
+    const char *path;
+    va_list args;
+
+    va_start(args, fmt);
+    path = arena_vprintf(mem, fmt, args);
+    va_end(args);
+    return call_master(cli, "GET", path, NULL, mem, ret_reply);
+}
+
+det_status cli_send(struct cli *cli, const char *method, const char *body,
+                    struct json **ret_reply, const char *fmt, ...)
+{
+    const char *path;
+    va_list args;
+
+    va_start(args, fmt);
+    path = arena_vprintf(&cli->mem, fmt, args);
+    va_end(args);
+    return call_master(cli, method, path, body, &cli->mem, ret_reply);
+}
+
+det_status cli_stream(struct cli *cli, const char *path, det_line_fn *on_line,
+                      void *arg)
+{
+    det_status st = cli_connect(cli);
+
+    if (st)
+        return st;
+    do
+        st = det_call_stream(cli->client, path, on_line, arg);
+    while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
+    return st ? cli_client_failed(cli, st) : DET_OK;
+}
+
+const char *cli_url(struct cli *cli, const char *text)
+{
+    CLEANUP(buf_done) struct buf encoded = BUF_INIT;
+    char *copy;
+
+    url_encode(&encoded, text);
+    copy = arena_strndup(&cli->mem, encoded.data, encoded.len);
+    if (encoded.status)
+        cli->mem.has_failed = true;
+    return copy ? copy : "";
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command_functions.h - what carries out each row of commands.c. */
+#ifndef CLI_FRAME_COMMAND_FUNCTIONS_H
+#define CLI_FRAME_COMMAND_FUNCTIONS_H
+
+#include "base/err.h"
+
+struct cli;
+struct cli_invocation;
+
+#define RUN(name)                                                                      \
+    det_status run_##name(struct cli *cli, const struct cli_invocation *in)
+
+/* create.c */
+RUN(experiment_create);
+RUN(experiment_continue);
+/* preview_search.c */
+RUN(preview_search);
+/* proof.c */
+RUN(resume_proof);
+/* experiment.c */
+RUN(experiment_list);
+RUN(experiment_describe);
+RUN(experiment_config);
+RUN(experiment_list_trials);
+RUN(experiment_list_checkpoints);
+/* experiment_control.c */
+RUN(experiment_pause);
+RUN(experiment_activate);
+RUN(experiment_cancel);
+RUN(experiment_kill);
+RUN(experiment_archive);
+RUN(experiment_unarchive);
+RUN(experiment_delete);
+RUN(experiment_wait);
+RUN(trial_kill);
+/* experiment_edit.c */
+RUN(experiment_label_add);
+RUN(experiment_label_remove);
+RUN(experiment_set_name);
+RUN(experiment_set_description);
+RUN(experiment_set_priority);
+RUN(experiment_set_weight);
+RUN(experiment_set_max_slots);
+RUN(experiment_set_gc_policy);
+RUN(experiment_set_log_retention);
+RUN(experiment_download);
+/* logs.c */
+RUN(experiment_logs);
+RUN(trial_logs);
+/* metrics.c */
+RUN(experiment_metrics);
+RUN(trial_metrics);
+/* trial_profile.c */
+RUN(trial_profile);
+/* trial.c */
+RUN(trial_describe);
+/* trial_environment.c */
+RUN(trial_environment);
+/* trial_reproduce.c */
+RUN(trial_reproduce);
+/* trial_compare.c */
+RUN(trial_compare);
+/* env.c */
+RUN(env_list);
+RUN(env_prune);
+/* checkpoint.c */
+RUN(checkpoint_list);
+RUN(checkpoint_describe);
+RUN(checkpoint_download);
+RUN(checkpoint_delete);
+/* import.c */
+RUN(import);
+/* output_recorder.c */
+RUN(internal_record);
+/* agent.c */
+RUN(agent_list);
+RUN(agent_enable);
+RUN(agent_disable);
+RUN(slot_list);
+RUN(slot_enable);
+RUN(slot_disable);
+/* master.c */
+RUN(master_info);
+RUN(master_config);
+/* job.c */
+RUN(job_list);
+RUN(job_update);
+RUN(job_run);
+RUN(task_fork);
+/* task.c */
+RUN(task_list);
+RUN(task_describe);
+RUN(task_logs);
+RUN(task_config);
+RUN(task_kill);
+RUN(task_pause);
+RUN(task_unpause);
+/* user.c */
+RUN(user_login);
+RUN(user_logout);
+RUN(user_whoami);
+RUN(user_list);
+RUN(user_create);
+RUN(user_change_password);
+/* config.c */
+RUN(config_check);
+RUN(config_explain);
+RUN(config_defaults);
+RUN(internal_config);
+/* completion.c */
+RUN(completion);
+/* man.c */
+RUN(internal_man);
+/* cli_main.c */
+RUN(version);
+/* ui.c */
+RUN(ui);
+/* tensorboard.c */
+RUN(tensorboard_start);
+RUN(tensorboard_list);
+RUN(tensorboard_open);
+RUN(tensorboard_logs);
+RUN(tensorboard_kill);
+RUN(tensorboard_config);
+/* tensorboard_task.c */
+RUN(internal_tensorboard);
+/* launch_mpi.c */
+RUN(launch_mpi);
+/* launch_torch.c */
+RUN(launch_torch);
+/* launch_tensorflow.c */
+RUN(launch_tensorflow);
+RUN(launch_tensorflow_distributed);
+/* launch_rank.c */
+RUN(internal_rank);
+/* script.c */
+RUN(report);
+RUN(hparam);
+RUN(preempted);
+/* script_checkpoint.c */
+RUN(checkpoint_save);
+RUN(checkpoint_restore);
+
+#undef RUN
+
+#endif

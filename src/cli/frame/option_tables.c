@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option_tables.c - every option of det, one row each: letter, name, struct, member,
+ * ..., help text. */
+#include "cli/frame/option_tables.h"
+
+#include <stddef.h>
+
+#include "agent/env/enter.h"
+#include "base/compiler.h"
+#include "cli/frame/command_row.h"
+#include "cli/frame/options.h"
+#include "cli/frame/parse.h"
+#include "cli/frame/role_options.h"
+
+#define FLAG(letter_, name_, struct_, member_, help_)                                  \
+    {                                                                                  \
+        .kind = OPT_FLAG, .letter = (letter_), .name = (name_), .help = (help_),       \
+        .offset = offsetof(struct struct_, member_)                                    \
+    }
+#define TEXT(letter_, name_, struct_, member_, value_, help_, ...)                     \
+    {                                                                                  \
+        .kind = OPT_TEXT, .letter = (letter_), .name = (name_), .value = (value_),     \
+        .help = (help_), .offset = offsetof(struct struct_, member_), __VA_ARGS__      \
+    }
+#define TEXTS(letter_, name_, struct_, member_, value_, help_, ...)                    \
+    {                                                                                  \
+        .kind = OPT_TEXTS, .letter = (letter_), .name = (name_), .value = (value_),    \
+        .help = (help_), .offset = offsetof(struct struct_, member_), __VA_ARGS__      \
+    }
+#define PAIRS(letter_, name_, struct_, member_, value_, help_)                         \
+    {                                                                                  \
+        .kind = OPT_PAIRS, .letter = (letter_), .name = (name_), .value = (value_),    \
+        .help = (help_), .offset = offsetof(struct struct_, member_)                   \
+    }
+#define NUMBER(letter_, name_, struct_, member_, value_, min_, max_, help_, ...)       \
+    {                                                                                  \
+        .kind = OPT_NUMBER, .letter = (letter_), .name = (name_), .value = (value_),   \
+        .help = (help_), .offset = offsetof(struct struct_, member_), .min = (min_),   \
+        .max = (max_), __VA_ARGS__                                                     \
+    }
+#define REAL(letter_, name_, struct_, member_, value_, help_)                          \
+    {                                                                                  \
+        .kind = OPT_REAL, .letter = (letter_), .name = (name_), .value = (value_),     \
+        .help = (help_), .offset = offsetof(struct struct_, member_)                   \
+    }
+#define END                                                                            \
+    {                                                                                  \
+        .kind = OPT_END                                                                \
+    }
+#define CHOICES(...)                                                                   \
+    .choices = (const char *const[])                                                   \
+    {                                                                                  \
+        __VA_ARGS__, NULL                                                              \
+    }
+#define HAS(struct_, member_) .has = offsetof(struct struct_, member_) + 1
+
+enum { COUNT_MOST = 1000000000, DAYS_MOST = 36500 };
+
+const struct cli_opt cli_global_opts[] = {
+    TEXT('m', "master", cli_globals, master, "URL",
+         "the master (default: DET_MASTER, else the local one)"),
+    TEXT('u', "user", cli_globals, user, "NAME", "act as this user"),
+    FLAG('h', "help", cli_globals, wants_help, "print help and exit"),
+    FLAG(0, "version", cli_globals, wants_version, "print the version and exit"),
+    FLAG(0, "json", cli_globals, wants_json, "print JSON"),
+    FLAG(0, "csv", cli_globals, wants_csv, "print comma-separated values"),
+    TEXT(0, "local", cli_globals, local, "DIR",
+         "work with offline runs, in DIR or the default folder", .is_optional = true),
+    END,
+};
+
+const struct cli_opt create_opts[] = {
+    FLAG(0, "paused", create_options, paused, "create it, but do not start it"),
+    FLAG('f', "follow", create_options, follow,
+         "print the first trial's logs until the experiment ends"),
+    PAIRS(0, "config", create_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    NUMBER(0, "project_id", create_options, project_id, "ID", 1, COUNT_MOST,
+           "put it in this project"),
+    TEXT(0, "template", create_options, template_name, "NAME",
+         "take missing keys from this template"),
+    NUMBER(0, "fork", create_options, fork, "ID", 1, INT64_MAX,
+           "start with the configuration and code of this experiment"),
+    TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
+         "start its trials from this checkpoint"),
+    FLAG('t', "test", create_options, test,
+         "with --local: one batch, one validation, one checkpoint"),
+    END,
+};
+
+const struct cli_opt continue_opts[] = {
+    PAIRS(0, "config", continue_options, config, "KEY=VALUE",
+          "change a key of its configuration (the value is YAML); may be repeated"),
+    TEXT(0, "config-file", continue_options, config_file, "FILE",
+         "change the keys in this YAML file"),
+    FLAG('f', "follow", continue_options, follow,
+         "print the first trial's logs until the experiment ends"),
+    END,
+};
+
+const struct cli_opt list_opts[] = {
+    FLAG('a', "all", list_options, all,
+         "also archived experiments and those of other users"),
+    TEXTS('s', "state", list_options, states, "STATE",
+          "only in this state: ACTIVE, PAUSED, COMPLETED, CANCELED, ERROR"),
+    TEXTS('l', "label", list_options, labels, "LABEL", "only with this label"),
+    TEXT('n', "name", list_options, name, "TEXT", "only with this text in the name"),
+    NUMBER(0, "limit", list_options, limit, "N", 1, COUNT_MOST, "only the newest N"),
+    END,
+};
+
+const struct cli_opt yes_opts[] = {
+    FLAG('y', "yes", yes_options, yes, "do not ask"),
+    END,
+};
+
+const struct cli_opt wait_opts[] = {
+    NUMBER(0, "timeout", wait_options, timeout, "SECONDS", 1, COUNT_MOST,
+           "give up after this time (exit code 9)"),
+    END,
+};
+
+#define LOG_LEVELS "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"
+
+const struct cli_opt log_opts[] = {
+    FLAG('f', "follow", log_options, follow, "keep printing until the task ends"),
+    NUMBER(0, "tail", log_options, tail, "N", 1, COUNT_MOST, "only the last N lines"),
+    NUMBER(0, "head", log_options, head, "N", 1, COUNT_MOST, "only the first N lines"),
+    TEXT(0, "level", log_options, level, "LEVEL", "only lines of this level and above",
+         CHOICES(LOG_LEVELS)),
+    TEXTS(0, "rank-id", log_options, rank_ids, "RANK",
+          "only lines of this rank; may be repeated"),
+    TEXTS(0, "agent-id", log_options, agent_ids, "AGENT",
+          "only lines from this agent; may be repeated"),
+    TEXTS(0, "container-id", log_options, container_ids, "ID",
+          "only lines from this container; may be repeated"),
+    TEXTS(0, "stdtype", log_options, stdtypes, "STREAM", "only lines of this stream",
+          CHOICES("stdout", "stderr")),
+    TEXT(0, "timestamp-after", log_options, after, "TIME",
+         "only lines after this time (2026-11-15T10:00:00Z)"),
+    TEXT(0, "timestamp-before", log_options, before, "TIME",
+         "only lines up to this time"),
+    TEXT(0, "search", log_options, search, "TEXT", "only lines that contain this text"),
+    FLAG(0, "regex", log_options, regex, "--search is a regular expression"),
+    TEXT('o', "output", log_options, output, "FILE", "write the lines to this file"),
+    END,
+};
+
+const struct cli_opt metric_opts[] = {
+    TEXT('g', "group", metric_options, group, "GROUP",
+         "only this group: training, validation, ..."),
+    TEXTS('n', "name", metric_options, names, "NAME", "only this metric"),
+    NUMBER(0, "trials", metric_options, trials, "N", 1, 64,
+           "draw at most N trials, the best ones", .def = "6"),
+    NUMBER(0, "height", metric_options, height, "ROWS", 3, 100, "height of a chart",
+           .def = "12"),
+    FLAG(0, "lost", metric_options, lost,
+         "also reports that were lost and repeated; for --csv and --json"),
+    END,
+};
+
+const struct cli_opt proof_opts[] = {
+    NUMBER('n', "kills", proof_options, kills, "N", 1, 100000,
+           "kill the experiment N times", .def = "20"),
+    NUMBER(0, "seed", proof_options, seed, "N", 0, INT64_MAX,
+           "seed of the kill times (default: random)"),
+    PAIRS(0, "config", proof_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    TEXTS(0, "ignore-metric", proof_options, ignored_metrics, "PATTERN",
+          "do not compare metrics: 'seconds', 'training.*_time'; may be repeated"),
+    TEXTS(0, "ignore-file", proof_options, ignored_files, "PATTERN",
+          "do not compare files of the checkpoint: '*.log'; may be repeated"),
+    END,
+};
+
+const struct cli_opt checkpoint_opts[] = {
+    NUMBER(0, "best", checkpoint_options, best, "N", 1, COUNT_MOST,
+           "only the best N by the searcher's metric"),
+    END,
+};
+
+const struct cli_opt checkpoint_list_opts[] = {
+    NUMBER('e', "experiment", checkpoint_list_options, experiment, "ID", 1, INT64_MAX,
+           "checkpoints of this experiment"),
+    NUMBER('t', "trial", checkpoint_list_options, trial, "ID", 1, INT64_MAX,
+           "checkpoints of this trial"),
+    END,
+};
+
+const struct cli_opt checkpoint_download_opts[] = {
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "write into this directory (default: checkpoints/UUID)"),
+    END,
+};
+
+const struct cli_opt gc_opts[] = {
+    NUMBER(0, "save-experiment-best", gc_options, save_experiment_best, "N", 0,
+           COUNT_MOST, "keep the best N checkpoints of the experiment"),
+    NUMBER(0, "save-trial-best", gc_options, save_trial_best, "N", 0, COUNT_MOST,
+           "keep the best N checkpoints of each trial"),
+    NUMBER(0, "save-trial-latest", gc_options, save_trial_latest, "N", 0, COUNT_MOST,
+           "keep the latest N checkpoints of each trial"),
+    FLAG('y', "yes", gc_options, yes, "do not ask"),
+    END,
+};
+
+const struct cli_opt import_opts[] = {
+    FLAG(0, "in-place", import_options, in_place,
+         "use checkpoints where they are, and do not copy them"),
+    END,
+};
+
+const struct cli_opt ui_opts[] = {
+    NUMBER(0, "port", ui_options, port, "PORT", 0, 65535,
+           "listen on this port of 127.0.0.1 (default: a free port)"),
+    FLAG(0, "no-browser", ui_options, no_browser, "only print the address"),
+    END,
+};
+
+const struct cli_opt retention_opts[] = {
+    NUMBER(0, "days", retention_options, days, "N", 0, DAYS_MOST,
+           "delete log lines after N days"),
+    FLAG(0, "forever", retention_options, forever, "never delete log lines"),
+    END,
+};
+
+const struct cli_opt download_opts[] = {
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "unpack into this directory (default: experiment_ID_model_def)"),
+    END,
+};
+
+const struct cli_opt drain_opts[] = {
+    FLAG(0, "drain", drain_options, drain, "let running tasks finish"),
+    END,
+};
+
+const struct cli_opt job_run_opts[] = {
+    FLAG('f', "follow", job_run_options, follow, "print its logs until it ends"),
+    FLAG(0, "no-pause", job_run_options, no_pause, "never pause or preempt it"),
+    PAIRS(0, "config", job_run_options, config, "KEY=VALUE",
+          "override a key of CONFIG (the value is YAML); may be repeated"),
+    NUMBER(0, "project_id", job_run_options, project_id, "ID", 1, COUNT_MOST,
+           "put it in this project"),
+    END,
+};
+
+const struct cli_opt task_list_opts[] = {
+    FLAG('a', "all", task_list_options, all, "also ended jobs"),
+    END,
+};
+
+const struct cli_opt job_list_opts[] = {
+    TEXT('p', "resource-pool", job_list_options, resource_pool, "POOL",
+         "only this resource pool"),
+    END,
+};
+
+const struct cli_opt job_update_opts[] = {
+    NUMBER(0, "priority", job_update_options, priority, "1-99", 1, 99,
+           "a new priority; 1 comes first"),
+    REAL(0, "weight", job_update_options, weight, "W", "a new weight for fair share"),
+    TEXT(0, "resource-pool", job_update_options, resource_pool, "POOL",
+         "move it to this resource pool"),
+    END,
+};
+
+const struct cli_opt user_create_opts[] = {
+    FLAG(0, "admin", user_create_options, admin, "make the user an administrator"),
+    TEXT(0, "password", user_create_options, password, "PASSWORD",
+         "the password (default: det asks for it)"),
+    END,
+};
+
+const struct cli_opt user_list_opts[] = {
+    FLAG('a', "all", user_list_options, all, "also inactive users"),
+    END,
+};
+
+const struct cli_opt password_opts[] = {
+    TEXT('p', "password", password_options, password, "PASSWORD",
+         "the password (default: det asks for it)"),
+    END,
+};
+
+const struct cli_opt kind_opts[] = {
+    TEXT('k', "kind", kind_options, kind, "KIND", "kind of configuration",
+         .def = "experiment", CHOICES("experiment", "master", "agent", "job")),
+    END,
+};
+
+const struct cli_opt report_opts[] = {
+    NUMBER(0, "steps", report_options, steps, "N", 0, INT64_MAX,
+           "batches trained so far"),
+    FLAG(0, "validation", report_options, validation, "these are validation metrics"),
+    TEXT(0, "group", report_options, group, "GROUP",
+         "group of the metrics (default: training)"),
+    REAL(0, "progress", report_options, progress, "P",
+         "progress of the trial, from 0 to 1"),
+    TEXT(0, "status", report_options, status, "WORD", "what the trial is doing"),
+    FLAG(0, "invalid-hp", report_options, invalid_hp,
+         "these hyperparameters cannot be trained"),
+    FLAG(0, "wait", report_options, wait,
+         "return when the master has stored everything"),
+    END,
+};
+
+const struct cli_opt checkpoint_save_opts[] = {
+    NUMBER(0, "steps", checkpoint_save_options, steps, "N", 0, INT64_MAX,
+           "batches trained so far"),
+    TEXT(0, "metadata", checkpoint_save_options, metadata, "JSON",
+         "your own metadata, a JSON object"),
+    FLAG(0, "wait", checkpoint_save_options, wait,
+         "return when the master has stored the report"),
+    END,
+};
+
+const struct cli_opt checkpoint_restore_opts[] = {
+    TEXT(0, "uuid", checkpoint_restore_options, uuid, "UUID",
+         "the checkpoint (default: the latest)"),
+    FLAG(0, "unchecked", checkpoint_restore_options, unchecked,
+         "do not check the files against the manifest"),
+    END,
+};
+
+#define SERVING_OPTS(struct_)                                                          \
+    NUMBER('p', "port", struct_, port, "PORT", 0, 65535, "listen on this port",        \
+           .def = "8080", HAS(struct_, has_port)),                                     \
+        TEXT(0, "host", struct_, host, "ADDRESS", "listen on this address",            \
+             .def = "127.0.0.1", HAS(struct_, has_host)),                              \
+        TEXT(0, "data-dir", struct_, data_dir, "DIR",                                  \
+             "data directory (default: ~/.local/share/det)"),                          \
+        TEXT(0, "config", struct_, config, "FILE", "configuration file"),              \
+        TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
+             "password of the users of a new master")
+
+const struct cli_opt serve_opts[] = {
+    SERVING_OPTS(serve_options),
+    NUMBER(0, "slots", serve_options, slots, "N", 0, 4096,
+           "offer N slots (default: all GPUs, else all cores)"),
+    FLAG(0, "background", serve_options, background,
+         "return when it is ready, and run in the background"),
+    FLAG(0, "no-agent", serve_options, no_agent, "do not start an agent"),
+    END,
+};
+
+const struct cli_opt master_run_opts[] = {
+    SERVING_OPTS(master_run_options),
+    END,
+};
+
+const struct cli_opt agent_run_opts[] = {
+    TEXT(0, "id", agent_run_options, id, "ID",
+         "id of the agent (default: the host's name)"),
+    NUMBER(0, "slots", agent_run_options, slots, "N", 0, 4096,
+           "offer N slots (default: all GPUs, else all cores)"),
+    TEXT(0, "resource-pool", agent_run_options, resource_pool, "POOL",
+         "join this resource pool"),
+    TEXT(0, "data-dir", agent_run_options, data_dir, "DIR", "data directory"),
+    TEXT(0, "token-file", agent_run_options, token_file, "FILE",
+         "file with the agent token of the master"),
+    TEXT(0, "config", agent_run_options, config, "FILE", "configuration file"),
+    END,
+};
+
+const struct cli_opt stop_opts[] = {
+    TEXT(0, "data-dir", stop_options, data_dir, "DIR", "data directory of the master"),
+    END,
+};
+
+#define ENV_DATA(struct_)                                                              \
+    TEXT(0, "data-dir", struct_, data_dir, "DIR",                                      \
+         "data directory of agent or master (default: ~/.local/share/det)")
+
+const struct cli_opt env_list_opts[] = {
+    ENV_DATA(env_list_options),
+    END,
+};
+
+const struct cli_opt env_prune_opts[] = {
+    ENV_DATA(env_prune_options),
+    NUMBER(0, "unused-for", env_prune_options, unused_for, "DAYS", 0, DAYS_MOST,
+           "only environments unused for DAYS days", .def = "30"),
+    FLAG(0, "all", env_prune_options, all, "all environments that are not in use"),
+    END,
+};
+
+const struct cli_opt reproduce_opts[] = {
+    FLAG('f', "follow", reproduce_options, follow,
+         "print its logs until it ends, then compare"),
+    END,
+};
+
+const struct cli_opt enter_opts[] = {
+    TEXT(0, "envs", enter_options, envs, "DIR", "folder of environments"),
+    TEXT(0, "record", enter_options, record, "FILE",
+         "file for the record of the environment"),
+    TEXT(0, "failure", enter_options, failure, "FILE",
+         "file for the error, after a failure"),
+    TEXT(0, "python", enter_options, python, "NAME", "the interpreter"),
+    TEXT(0, "requirements", enter_options, requirements, "FILE", "packages"),
+    PAIRS(0, "require", enter_options, require, "LINE", "one package"),
+    TEXT(0, "package", enter_options, package, "DIR",
+         "folder of the determined package"),
+    TEXT(0, "code", enter_options, code, "SUM", "checksum of the task's files"),
+    PAIRS(0, "gpu", enter_options, gpus, "NAME", "one GPU"),
+    END,
+};
+
+const struct cli_opt tensorboard_start_opts[] = {
+    TEXTS('t', "trial-ids", tensorboard_start_options, trial_ids, "ID",
+          "show these trials, with or without experiments"),
+    TEXT(0, "name", tensorboard_start_options, name, "NAME", "name in lists"),
+    NUMBER(0, "timeout", tensorboard_start_options, timeout, "SECONDS", 0, 2147483647,
+           "end after this time without use; 0: never (default: the master's)"),
+    FLAG('d', "detach", tensorboard_start_options, detach,
+         "do not wait until it is ready"),
+    FLAG(0, "no-browser", tensorboard_start_options, no_browser,
+         "only print its address"),
+    END,
+};
+
+const struct cli_opt tensorboard_open_opts[] = {
+    FLAG(0, "no-browser", tensorboard_open_options, no_browser,
+         "only print its address"),
+    END,
+};
+
+const struct cli_opt launch_opts[] = {
+    NUMBER('n', "ranks", launch_options, ranks, "N", 1, 65536,
+           "number of ranks (default: one per slot of the task)"),
+    END,
+};
+
+/* The names are those of torchrun. */
+const struct cli_opt launch_torch_opts[] = {
+    NUMBER('n', "nproc-per-node", launch_torch_options, ranks, "N", 1, 65536,
+           "processes on this node (default: one per slot)"),
+    NUMBER(0, "nnodes", launch_torch_options, nodes, "N", 1, 65536,
+           "number of nodes (default: those of the task)"),
+    NUMBER(0, "node-rank", launch_torch_options, node_rank, "N", 0, 65535,
+           "rank of this node"),
+    TEXT(0, "master-addr", launch_torch_options, address, "HOST",
+         "address of the first node (default: from the task)"),
+    NUMBER(0, "master-port", launch_torch_options, port, "PORT", 1, 65535,
+           "port of the first node (default: C10D_PORT, else a free one, or 29400)"),
+    END,
+};
+
+#define REPLICAS                                                                       \
+    NUMBER('n', "replicas", launch_tensorflow_options, replicas, "N", 1, 1024,         \
+           "replicas on processors (default: one per slot)")
+
+const struct cli_opt launch_tensorflow_opts[] = {
+    NUMBER(0, "port", launch_tensorflow_options, port, "PORT", 1, 65535,
+           "port of the nodes (default: C10D_PORT, else 29400)"),
+    REPLICAS,
+    END,
+};
+
+const struct cli_opt launch_mirrored_opts[] = {
+    REPLICAS,
+    END,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role_options.h - the options of the commands that src/main carries out.
+ *
+ * Strings that were not given are NULL; numbers without a default are CLI_UNSET. */
+#ifndef CLI_FRAME_ROLE_OPTIONS_H
+#define CLI_FRAME_ROLE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* det serve */
+struct serve_options {
+    int64_t port; /* 8080 */
+    bool has_port;
+    const char *host; /* "127.0.0.1" */
+    bool has_host;
+    const char *data_dir;
+    const char *config;
+    int64_t slots; /* CLI_UNSET: all GPUs, else all cores */
+    const char *initial_password;
+    bool background;
+    bool no_agent;
+};
+
+/* det master run */
+struct master_run_options {
+    int64_t port; /* 8080 */
+    bool has_port;
+    const char *host; /* "127.0.0.1" */
+    bool has_host;
+    const char *data_dir;
+    const char *config;
+    const char *initial_password;
+};
+
+/* det agent run; `--master` is a global option (globals.master) */
+struct agent_run_options {
+    const char *id;
+    int64_t slots; /* CLI_UNSET: all GPUs, else all cores */
+    const char *resource_pool;
+    const char *data_dir;
+    const char *token_file;
+    const char *config;
+};
+
+/* det stop */
+struct stop_options {
+    const char *data_dir;
+};
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* master_keys.c - every key of the master's configuration file, one row each. */
+#include "base/compiler.h"
+#include "config/keys/key.h"
+#include "config/keys/key_tables.h"
+#include "config/keys/shared_keys.h"
+
+#define TASK_DEFAULTS_KEYS(at, ...)                                                    \
+    KEY(KEY_MAP, at, __VA_ARGS__.help = "defaults for all tasks"),                     \
+        KEY(KEY_SIZE, at ".shm_size_bytes", .def = "4294967296",                       \
+            .help = "size of /dev/shm"),                                               \
+        KEY(KEY_STR, at ".network_mode", .def = "\"bridge\"",                          \
+            .help = "network mode of containers"),                                     \
+        KEY(KEY_INT, at ".preemption_timeout", .def = "3600",                          \
+            .bounds = FROM_TO(0, 2147483647), .help = "seconds to stop gracefully"),   \
+        KEY(KEY_STR, at ".dtrain_network_interface",                                   \
+            .help = "network interface for distributed training"),                     \
+        KEY(KEY_STR, at ".nccl_port_range", .help = "ports for NCCL, FIRST:LAST"),     \
+        KEY(KEY_STR, at ".gloo_port_range", .help = "ports for Gloo, FIRST:LAST"),     \
+        IMAGE_KEYS(at ".image", NULL, NULL, .flags = KEY_IGNORED, ),                   \
+        REGISTRY_AUTH_KEYS(at ".registry_auth", ),                                     \
+        KEY(KEY_BOOL, at ".force_pull_image", .flags = KEY_IGNORED,                    \
+            .help = "pull the image even if it is present"),                           \
+        VARIABLE_KEYS(at ".environment_variables", NULL, ),                            \
+        STRING_LIST(at ".add_capabilities", "one capability", .flags = KEY_IGNORED,    \
+                    .help = "Linux capabilities to add"),                              \
+        STRING_LIST(at ".drop_capabilities", "one capability", .flags = KEY_IGNORED,   \
+                    .help = "Linux capabilities to drop"),                             \
+        DEVICE_KEYS(at ".devices"), BIND_MOUNT_KEYS(at ".bind_mounts"),                \
+        KEY(KEY_STR, at ".work_dir", .flags = KEY_IGNORED,                             \
+            .help = "working directory in the container"),                             \
+        KEY(KEY_STR, at ".startup_hook",                                               \
+            .not_built = "a startup hook for all tasks is not built yet; put "         \
+                         "startup-hook.sh into the model folder",                      \
+            .help = "script to run before each task"),                                 \
+        LOG_POLICY_KEYS(at ".log_policies", ), SLURM_KEYS(at "."),                     \
+        KEY(KEY_MAP, at ".cpu_pod_spec", .flags = KEY_FREE | KEY_IGNORED,              \
+            .help = "for Kubernetes"),                                                 \
+        KEY(KEY_MAP, at ".gpu_pod_spec", .flags = KEY_FREE | KEY_IGNORED,              \
+            .help = "for Kubernetes"),                                                 \
+        KEY(KEY_MAP, at ".checkpoint_gc_pod_spec", .flags = KEY_FREE | KEY_IGNORED,    \
+            .help = "for Kubernetes"),                                                 \
+        KEY(KEY_MAP, at ".kubernetes", .flags = KEY_FREE | KEY_IGNORED,                \
+            .help = "for Kubernetes")
+
+static const struct config_key keys[] = {
+    KEY(KEY_STR, "config_file", .flags = KEY_DROPPED, .help = "path of this file"),
+    KEY(KEY_STR, "host", .def = "\"127.0.0.1\"", .flags = KEY_NOT_EMPTY,
+        .help = "address to listen on"),
+    KEY(KEY_INT, "port", .def = "8080", .bounds = FROM_TO(0, 65535),
+        .help = "port to listen on; 0: any free port"),
+    KEY(KEY_STR, "data_dir", .def = "null", .flags = KEY_NOT_EMPTY,
+        .help = "database, logs, code; null: in the home directory"),
+    KEY(KEY_STR, "root", .def = "\"/usr/share/determined/master\"",
+        .help = "directory of the WebUI files"),
+    KEY(KEY_MAP, "log", .def = "{}", .help = "log of the master"),
+    KEY(KEY_STR, "log.level", .def = "\"info\"", .flags = KEY_RELOADABLE,
+        .words = WORDS("trace", "debug", "info", "warn", "error"),
+        .help = "least severe level that is written"),
+    KEY(KEY_BOOL, "log.color", .def = "true", .help = "use colours on a terminal"),
+    KEY(KEY_MAP, "db",
+        .not_built = "PostgreSQL is not built yet; the database is a file in data_dir",
+        .help = "PostgreSQL database"),
+    KEY(KEY_STR, "db.user", .help = "user name"),
+    KEY(KEY_STR, "db.password", .flags = KEY_SECRET, .help = "password"),
+    KEY(KEY_STR, "db.host", .help = "host name"),
+    KEY(KEY_INT, "db.port", .bounds = FROM_TO(1, 65535), .help = "port"),
+    KEY(KEY_STR, "db.name", .help = "database name"),
+    KEY(KEY_STR, "db.ssl_mode", .def = "\"disable\"", .help = "SSL mode, as in libpq"),
+    KEY(KEY_STR, "db.ssl_root_cert", .help = "file with the CA certificate"),
+    KEY(KEY_STR, "cluster_name", .def = "\"\"",
+        .help = "name of the cluster, shown in the WebUI"),
+    CHECKPOINT_STORAGE_KEYS(.def = "null", ),
+    KEY(KEY_DURATION, "tensorboard_timeout", .def = "300",
+        .help = "idle time after which a TensorBoard ends"),
+    KEY(KEY_DURATION, "notebook_timeout", .def = "null",
+        .help = "idle time after which a notebook ends; null: never"),
+    KEY(KEY_BOOL, "launch_error", .def = "true",
+        .help = "refuse tasks that need more slots than the pool has"),
+    KEY(KEY_BOOL, "enable_cors", .def = "false",
+        .help = "allow web pages of other hosts to call the API"),
+    KEY(KEY_MAP, "security", .def = "{}", .help = "users, keys and permissions"),
+    KEY(KEY_MAP, "security.default_task", .def = "{}",
+        .help = "user that tasks run as"),
+    KEY(KEY_INT, "security.default_task.uid", .def = "0",
+        .bounds = FROM_TO(0, 4294967294), .help = "user number"),
+    KEY(KEY_INT, "security.default_task.gid", .def = "0",
+        .bounds = FROM_TO(0, 4294967294), .help = "group number"),
+    KEY(KEY_STR, "security.default_task.user", .def = "\"root\"", .help = "user name"),
+    KEY(KEY_STR, "security.default_task.group", .def = "\"root\"",
+        .help = "group name"),
+    KEY(KEY_MAP, "security.tls",
+        .not_built = "TLS is not built yet; put a proxy that speaks it in front",
+        .help = "encrypted connections"),
+    KEY(KEY_STR, "security.tls.cert", .help = "file with the certificate"),
+    KEY(KEY_STR, "security.tls.key", .help = "file with the private key"),
+    KEY(KEY_MAP, "security.ssh", .def = "{}", .help = "SSH keys of shells"),
+    KEY(KEY_STR, "security.ssh.key_type", .def = "\"ED25519\"",
+        .words = WORDS("ED25519", "RSA", "ECDSA"), .help = "type of key"),
+    KEY(KEY_INT, "security.ssh.rsa_key_size", .bounds = AT_LEAST(1024),
+        .help = "bits of an RSA key"),
+    KEY(KEY_MAP, "security.authz", .def = "{}", .help = "permissions"),
+    KEY(KEY_STR, "security.authz.type", .def = "\"basic\"",
+        .words = WORDS("basic", "rbac"), .later_words = WORDS("rbac"),
+        .help = "how permissions are granted"),
+    KEY(KEY_BOOL, "security.authz.rbac_ui_enabled", .def = "false",
+        .flags = KEY_IGNORED, .help = "show roles in the WebUI"),
+    KEY(KEY_MAP, "security.token", .def = "{}", .help = "access tokens"),
+    KEY(KEY_INT, "security.token.max_lifespan_days", .def = "30",
+        .bounds = AT_LEAST(-1), .help = "longest lifetime in days; -1: no limit"),
+    KEY(KEY_INT, "security.token.default_lifespan_days", .def = "30",
+        .bounds = AT_LEAST(-1), .help = "lifetime in days if none is requested"),
+    KEY(KEY_STR, "security.initial_user_password", .def = "\"\"", .flags = KEY_SECRET,
+        .help = "password of admin and determined, at the first start"),
+    KEY(KEY_MAP, "telemetry", .def = "{}", .flags = KEY_IGNORED,
+        .help = "nothing is ever sent"),
+    KEY(KEY_BOOL, "telemetry.enabled", .def = "false", .help = "nothing is ever sent"),
+    KEY(KEY_BOOL, "telemetry.otel_enabled", .def = "false", .help = "tracing"),
+    KEY(KEY_STR, "telemetry.otel_endpoint", .def = "\"localhost:4317\"",
+        .help = "address that receives traces"),
+    KEY(KEY_STR, "telemetry.segment_master_key", .help = "nothing is ever sent"),
+    KEY(KEY_STR, "telemetry.segment_webui_key", .help = "nothing is ever sent"),
+    KEY(KEY_MAP, "logging", .def = "{}", .union_key = "type",
+        .help = "storage of task logs"),
+    KEY(KEY_STR, "logging.type", .def = "\"default\"",
+        .words = WORDS("default", "elastic"), .later_words = WORDS("elastic"),
+        .help = "the database or Elasticsearch"),
+    KEY(KEY_ANY, "logging.*", .kinds = "elastic", .flags = KEY_FREE,
+        .help = "settings of Elasticsearch"),
+    KEY(KEY_MAP, "retention_policy", .def = "{}", .help = "how long data is kept"),
+    KEY(KEY_INT, "retention_policy.log_retention_days", .def = "null",
+        .bounds = FROM_TO(-1, 32767),
+        .help = "days to keep task logs; -1 or null: for ever"),
+    KEY(KEY_STR, "retention_policy.schedule", .def = "null",
+        .help = "when to delete logs: a duration or a cron line"),
+    KEY(KEY_MAP, "observability", .def = "{}", .help = "monitoring by other tools"),
+    KEY(KEY_BOOL, "observability.enable_prometheus", .def = "true",
+        .help = "serve metrics for Prometheus"),
+    KEY(KEY_MAP, "cache", .def = "{}", .help = "cached files"),
+    KEY(KEY_STR, "cache.cache_dir", .def = "\"/var/cache/determined\"",
+        .help = "directory of the cache"),
+    KEY(KEY_MAP, "webhooks", .def = "{}", .help = "calls to other services"),
+    KEY(KEY_STR, "webhooks.base_url", .def = "\"\"",
+        .help = "address of this master in webhook messages"),
+    KEY(KEY_STR, "webhooks.signing_key", .def = "null", .flags = KEY_SECRET,
+        .help = "key that signs calls; null: a random key"),
+    STRING_LIST("feature_switches", "one switch", .def = "[]",
+                .help = "experimental features to turn on"),
+    KEY(KEY_LIST, "reserved_ports", .def = "[]", .help = "ports tasks must not use"),
+    KEY(KEY_INT, "reserved_ports[]", .bounds = FROM_TO(1, 65535), .help = "one port"),
+    KEY(KEY_MAP, "resource_manager", .def = "{}", .help = "manager of the machines"),
+    KEY(KEY_STR, "resource_manager.type", .def = "\"agent\"",
+        .words = WORDS("agent", "kubernetes", "slurm", "pbs"),
+        .later_words = WORDS("kubernetes", "slurm", "pbs"),
+        .help = "type of resource manager"),
+    KEY(KEY_STR, "resource_manager.cluster_name", .help = "name, if there are several"),
+    SCHEDULER_KEYS("resource_manager.scheduler", .def = "{}", ),
+    KEY(KEY_STR, "resource_manager.default_aux_resource_pool", .def = "\"default\"",
+        .help = "default pool for tasks without slots"),
+    KEY(KEY_STR, "resource_manager.default_compute_resource_pool", .def = "\"default\"",
+        .help = "default pool for tasks with slots"),
+    KEY(KEY_BOOL, "resource_manager.no_default_resource_pools", .def = "false",
+        .help = "every task must name a pool"),
+    KEY(KEY_BOOL, "resource_manager.require_authentication", .def = "false",
+        .not_built = "certificates of agents are not built yet; they join by a token",
+        .help = "agents must present a certificate"),
+    KEY(KEY_STR, "resource_manager.client_ca",
+        .not_built = "certificates of agents are not built yet; they join by a token",
+        .help = "CA of the agents' certificates"),
+    KEY(KEY_LIST, "resource_pools", .def = "[]", .help = "groups of agents"),
+    KEY(KEY_MAP, "resource_pools[]", .help = "one pool"),
+    KEY(KEY_STR, "resource_pools[].pool_name", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,
+        .help = "name of the pool"),
+    KEY(KEY_STR, "resource_pools[].description", .def = "\"\"",
+        .help = "description of the pool"),
+    KEY(KEY_MAP, "resource_pools[].provider", .flags = KEY_FREE,
+        .not_built = "starting machines in a cloud is not built yet",
+        .help = "cloud that provides the agents"),
+    SCHEDULER_KEYS("resource_pools[].scheduler", .def = "null", ),
+    KEY(KEY_INT, "resource_pools[].max_aux_containers_per_agent", .def = "100",
+        .bounds = FROM_TO(0, 2147483647), .help = "most tasks without slots per agent"),
+    TASK_DEFAULTS_KEYS("resource_pools[].task_container_defaults", .def = "null", ),
+    KEY(KEY_DURATION, "resource_pools[].agent_reconnect_wait", .def = "25",
+        .help = "how long to wait for a silent agent"),
+    KEY(KEY_BOOL, "resource_pools[].agent_reattach_enabled",
+        .flags = KEY_DROPPED | KEY_DEPRECATED, .help = "obsolete: always on"),
+    KEY(KEY_LIST, "additional_resource_managers", .def = "[]", .flags = KEY_FREE,
+        .not_built = "several resource managers are not built yet",
+        .help = "more resource managers"),
+    TASK_DEFAULTS_KEYS("task_container_defaults", .def = "{}", ),
+};
+
+struct key_table master_key_table(void)
+{
+    return (struct key_table){keys, ARRAY_LEN(keys)};
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_head.c - opens, repairs, reads and writes the head of a ring. */
+#include "libdet/ring/ring_head.h"
+
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "libdet/ring/ring_segment.h"
+
+enum { LOAD_TRIES = 100000, OPEN_TRIES = 2000 };
+#define HEAD_MAGIC UINT64_C(0x31676e6972746564) /* "detring1" */
+
+_Static_assert(sizeof(struct ring_head_slot) == 64 &&
+                   sizeof(struct ring_head) <= HEAD_BYTES,
+               "the head is as large as its file");
+_Static_assert(sizeof(struct ring_state) == STATE_WORDS * sizeof(uint64_t),
+               "a state is copied by words");
+
+/* ---- words ----------------------------------------------------------------------- */
+
+static uint64_t seal_of(uint64_t value)
+{
+    return crc32c(0, &value, sizeof(value)) & 0xffff;
+}
+
+uint64_t ring_word_seal(uint64_t value)
+{
+    return value << 16 | seal_of(value);
+}
+
+bool ring_word_unseal(uint64_t word, uint64_t *ret_value)
+{
+    *ret_value = word >> 16;
+    return seal_of(word >> 16) == (word & 0xffff);
+}
+
+uint64_t ring_word_value(const _Atomic uint64_t *word)
+{
+    uint64_t value;
+
+    return ring_word_unseal(atomic_load_explicit(word, memory_order_acquire), &value)
+               ? value
+               : 0;
+}
+
+/* ---- the state ------------------------------------------------------------------- */
+
+static uint64_t check_of(const uint64_t *words, uint64_t commits)
+{
+    return crc32c(crc32c(0, words, STATE_WORDS * sizeof(*words)), &commits,
+                  sizeof(commits));
+}
+
+static bool is_plausible(const struct ring_state *state)
+{
+    return state->segment <= RING_NUMBER_MOST && state->number <= RING_NUMBER_MOST &&
+           state->base <= RING_NUMBER_MOST && state->capacity <= RING_NUMBER_MOST &&
+           state->offset <= state->capacity && state->offset % 8 == 0;
+}
+
+/* The used slot is not written before `commits` has moved on twice.  So equal counts
+ * before and after mean that one state was read.  For that, the words of a slot are
+ * loaded and stored in order (acquire, release). */
+bool ring_head_load(struct ring_head *head, struct ring_state *ret_state)
+{
+    for (int i = 0; i < LOAD_TRIES; i++) {
+        uint64_t word = atomic_load(&head->commits);
+        uint64_t commits;
+        /* Sealed, because a count one lower would be valid too: the state before. */
+        bool is_whole = ring_word_unseal(word, &commits);
+        struct ring_head_slot *slot = &head->slot[commits & 1];
+        uint64_t words[STATE_WORDS];
+        uint64_t check;
+
+        for (int w = 0; w < STATE_WORDS; w++)
+            words[w] = atomic_load_explicit(&slot->word[w], memory_order_acquire);
+        check = atomic_load_explicit(&slot->check, memory_order_acquire);
+        if (atomic_load(&head->commits) != word)
+            continue;
+        memcpy(ret_state, words, sizeof(words));
+        return is_whole && check == check_of(words, commits) && is_plausible(ret_state);
+    }
+    return false;
+}
+
+void ring_head_commit(struct ring_head *head, const struct ring_state *state)
+{
+    uint64_t commits =
+        (atomic_load_explicit(&head->commits, memory_order_relaxed) >> 16) + 1;
+    struct ring_head_slot *slot = &head->slot[commits & 1];
+    uint64_t words[STATE_WORDS];
+
+    commits &= RING_NUMBER_MOST;
+    memcpy(words, state, sizeof(words));
+    for (int w = 0; w < STATE_WORDS; w++)
+        atomic_store_explicit(&slot->word[w], words[w], memory_order_release);
+    atomic_store_explicit(&slot->check, check_of(words, commits), memory_order_release);
+    /* Sequentially consistent with the reader's `sleeps`: either the reader sees the
+     * record before it sleeps, or the writer sees that it sleeps. */
+    atomic_store(&head->commits, ring_word_seal(commits));
+}
+
+/* ---- refusals -------------------------------------------------------------------- */
+
+/* The slot is empty while it is written.  Words are stored and loaded in order, as
+ * those of a state. */
+void ring_head_refuse(struct ring_head_refusal *slot,
+                      const struct ring_refusal *refusal)
+{
+    uint64_t words[REFUSAL_WORDS];
+
+    memcpy(words, refusal->text, sizeof(words));
+    atomic_store(&slot->number, 0);
+    atomic_store(&slot->status, (uint64_t)refusal->status);
+    for (int w = 0; w < REFUSAL_WORDS; w++)
+        atomic_store_explicit(&slot->word[w], words[w], memory_order_release);
+    atomic_store(&slot->number, ring_word_seal(refusal->number));
+}
+
+bool ring_head_refusal_load(const struct ring_head_refusal *slot,
+                            struct ring_refusal *ret_refusal)
+{
+    uint64_t number = ring_word_value(&slot->number);
+    uint64_t status = atomic_load(&slot->status);
+    uint64_t words[REFUSAL_WORDS];
+
+    for (int w = 0; w < REFUSAL_WORDS; w++)
+        words[w] = atomic_load_explicit(&slot->word[w], memory_order_acquire);
+    if (!number || ring_word_value(&slot->number) != number)
+        return false;
+    memcpy(ret_refusal->text, words, sizeof(words));
+    ret_refusal->text[sizeof(ret_refusal->text) - 1] = '\0';
+    ret_refusal->number = number;
+    /* Any process of the task can write there; an unknown code reads as FAILED. */
+    ret_refusal->status =
+        status && status <= DET_FULL ? (det_status)status : DET_FAILED;
+    return true;
+}
+
+/* ---- finding the state again ----------------------------------------------------- */
+
+/* Continues after the last complete record.  Its put may not have returned:
+ * the record counts, because no failure was returned either. */
+static det_status add_segment(struct ring_segment *segment, struct ring_state *state,
+                              struct err *err)
+{
+    struct ring_segment_range range = {SEGMENT_HEADER, segment->size, state->number + 1,
+                                       RING_NUMBER_MOST};
+    uint64_t end = SEGMENT_HEADER;
+    struct ring_segment_record record;
+    det_status status;
+
+    while (!(status = ring_segment_next(segment, &range, &record, err))) {
+        state->number = record.number;
+        range.least = record.number + 1;
+        end = range.at;
+    }
+    if (status != DET_NOT_FOUND)
+        return status;
+    /* Made ahead and unused so far. */
+    if (!segment->has_head && end == SEGMENT_HEADER)
+        return DET_OK;
+    state->base =
+        segment->has_head ? segment->head.base : state->base + state->capacity;
+    if (segment->has_head && segment->head.first > state->number)
+        state->number = segment->head.first - 1;
+    state->segment = segment->index;
+    state->offset = MIN(end, segment->size / 8 * 8);
+    state->capacity = segment->size;
+    return DET_OK;
+}
+
+det_status ring_head_find_state(struct io *io, const char *dir,
+                                const struct ring_head *head,
+                                struct ring_state *ret_state, struct err *err)
+{
+    struct ring_state state = {0};
+    uint64_t index = 0;
+
+    for (;;) {
+        struct ring_segment segment = {0};
+        det_status status = ring_segment_after(io, dir, index, &index, err);
+
+        if (status)
+            return status;
+        if (!index)
+            break;
+        status = ring_segment_open(io, dir, index, &segment, err);
+        if (!status)
+            status = add_segment(&segment, &state, err);
+        ring_segment_close(&segment);
+        /* The reader may have removed it meanwhile. */
+        if (status && status != DET_NOT_FOUND)
+            return status;
+    }
+    /* All segments may be gone, but no number may be given twice. */
+    state.number = MAX(state.number, ring_word_value(&head->stored));
+    *ret_state = state;
+    return DET_OK;
+}
+
+/* ---- the file -------------------------------------------------------------------- */
+
+bool ring_head_is_whole(const struct ring_head_file *head)
+{
+    uint64_t size;
+
+    return head->head && !io_size(head->file, &size, NULL) && size >= HEAD_BYTES;
+}
+
+static det_status map_head(struct ring_head_file *head, struct err *err)
+{
+    det_status status = io_map(head->file, HEAD_BYTES, &head->map, err);
+
+    head->head = (struct ring_head *)(void *)head->map.data;
+    return status;
+}
+
+/* The caller holds the file exclusively. */
+static det_status mend(struct io *io, const char *dir, struct ring_head *head,
+                       struct err *err)
+{
+    struct ring_state state;
+    uint64_t unused;
+
+    shared_lock_reset(&head->lock);
+    atomic_store(&head->sleeps, 0);
+    atomic_store(&head->prepared, 0);
+    atomic_store(&head->lost, ring_word_seal(0));
+    if (!ring_word_unseal(atomic_load(&head->freed), &unused))
+        atomic_store(&head->freed, ring_word_seal(0));
+    if (!ring_head_load(head, &state)) {
+        det_status status = ring_head_find_state(io, dir, head, &state, err);
+
+        if (status)
+            return status;
+        /* The ring was never written to, so nothing was stored. */
+        if (state.segment == 0 && atomic_load(&head->stored) == 0)
+            atomic_store(&head->stored, ring_word_seal(0));
+        ring_head_commit(head, &state);
+    }
+    head->magic = HEAD_MAGIC;
+    return DET_OK;
+}
+
+/* Takes the lock exclusively, repairs the head, and then shares the lock.  DET_BUSY:
+ * try again. */
+static det_status enter_alone(struct io *io, const char *dir,
+                              struct ring_head_file *head, struct err *err)
+{
+    det_status status = io_reserve(head->file, HEAD_BYTES, err);
+
+    if (!status)
+        status = map_head(head, err);
+    if (!status)
+        status = mend(io, dir, head->head, err);
+    if (!status)
+        status = io_lock_shared(head->file, err);
+    if (status)
+        io_unmap(&head->map);
+    return status;
+}
+
+static det_status enter(struct io *io, const char *dir, struct ring_head_file *head,
+                        struct err *err)
+{
+    det_status status = io_lock(head->file, err);
+
+    if (!status)
+        return enter_alone(io, dir, head, err);
+    if (status == DET_BUSY)
+        status = io_lock_shared(head->file, err);
+    return status ? status : map_head(head, err);
+}
+
+static det_status open_file(struct io *io, const char *dir, struct ring_head_file *head,
+                            struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    det_status status = io_mkdir(io, dir, true, err);
+
+    if (status)
+        return status;
+    buf_printf(&path, "%s/head", dir);
+    if (path.status)
+        return err_default(err, path.status);
+    return io_open(io, path.data, IO_WRITE | IO_CREATE | IO_PRIVATE | IO_PLAIN,
+                   &head->file, err);
+}
+
+det_status ring_head_open(struct io *io, const char *dir,
+                          struct ring_head_file *ret_head, struct err *err)
+{
+    struct ring_head_file head = {0};
+    _Atomic uint32_t nobody = 0;
+    det_status status = open_file(io, dir, &head, err);
+
+    if (status)
+        return status;
+    status = enter(io, dir, &head, err);
+    for (int i = 0; status == DET_BUSY && i < OPEN_TRIES; i++) {
+        /* Another process holds the lock exclusively, for the moment of a repair. */
+        shared_wait(&nobody, 0, 1);
+        status = enter(io, dir, &head, err);
+    }
+    if (status) {
+        ring_head_close(&head);
+        return status;
+    }
+    *ret_head = head;
+    return DET_OK;
+}
+
+det_status ring_head_look(struct io *io, const char *dir,
+                          struct ring_head_file *ret_head, struct err *err)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct ring_head_file head = {0};
+    uint64_t size = 0;
+    det_status status;
+
+    buf_printf(&path, "%s/head", dir);
+    if (path.status)
+        return err_default(err, path.status);
+    status = io_open(io, path.data, IO_READ | IO_PLAIN, &head.file, err);
+    if (!status)
+        status = io_size(head.file, &size, err);
+    if (!status && size >= HEAD_BYTES)
+        status = io_map_read(head.file, HEAD_BYTES, &head.map, err);
+    if (status && status != DET_NOT_FOUND) {
+        ring_head_close(&head);
+        return status;
+    }
+    head.head = (struct ring_head *)(void *)head.map.data;
+    *ret_head = head;
+    return DET_OK;
+}
+
+void ring_head_close(struct ring_head_file *head)
+{
+    io_unmap(&head->map);
+    io_close(head->file);
+    *head = (struct ring_head_file){0};
+}

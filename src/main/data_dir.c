@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "main/data_dir.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "base/memory/arena.h"
+#include "libdet/client/runfile.h"
+
+static det_status make_absolute(const char *path, struct arena *mem,
+                                const char **ret_path, struct err *err)
+{
+    char here[4096];
+
+    if (*path == '/') {
+        *ret_path = arena_strdup(mem, path);
+    } else {
+        if (!getcwd(here, sizeof(here)))
+            return err_errno(err, errno, "cannot find the current directory");
+        *ret_path = arena_printf(mem, "%s/%s", here, path);
+    }
+    return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+/* Follows symlinks. */
+static det_status check_folder(const char *path, bool *ret_is_there, struct err *err)
+{
+    struct stat found;
+
+    *ret_is_there = !stat(path, &found);
+    if (*ret_is_there && !S_ISDIR(found.st_mode))
+        return err_set(err, DET_INVALID, "'%s' is not a folder", path);
+    return DET_OK;
+}
+
+det_status data_dir_find(const char *given, struct arena *mem, const char **ret_path,
+                         bool *ret_is_there, struct err *err)
+{
+    det_status st = given ? make_absolute(given, mem, ret_path, err)
+                          : runfile_data_dir(mem, ret_path, err);
+
+    return st ? st : check_folder(*ret_path, ret_is_there, err);
+}
+
+det_status data_dir_open(const char *given, struct arena *mem, const char **ret_path,
+                         struct err *err)
+{
+    bool is_there;
+    det_status st = data_dir_find(given, mem, ret_path, &is_there, err);
+
+    return st ? st : io_mkdir(io_system(), *ret_path, true, err);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_dir.h - the data directory of a master or an agent. */
+#ifndef MAIN_DATA_DIR_H
+#define MAIN_DATA_DIR_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct arena;
+
+/* `given` as an absolute path, or the default.  It may not exist.  DET_INVALID: it
+ * exists, and is not a folder. */
+det_status data_dir_find(const char *given, struct arena *mem, const char **ret_path,
+                         bool *ret_is_there, struct err *err);
+/* The same; creates it if it does not exist. */
+det_status data_dir_open(const char *given, struct arena *mem, const char **ret_path,
+                         struct err *err);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* end_process.h - ends another process. */
+#ifndef MAIN_END_PROCESS_H
+#define MAIN_END_PROCESS_H
+
+#include <stdbool.h>
+
+/* Sends SIGTERM and waits until the process is gone; false: it is still there. */
+bool end_process(int pid, int most_seconds);
+
+#endif

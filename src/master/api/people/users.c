@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/api/people/users.h"
+
+#include <string.h>
+
+#include "master/api/api.h"
+#include "master/api/listing.h"
+#include "master/api/render.h"
+#include "master/request/auth.h"
+#include "master/request/password.h"
+#include "store/page.h"
+#include "store/people/session.h"
+#include "store/people/user.h"
+#include "store/store.h"
+#include "wire/bodies.h"
+#include "wire/queries.h"
+
+enum { SESSION_DAYS = 7, COOKIE_SIZE = 256 };
+
+/* ---- sessions -------------------------------------------------------------------- */
+
+struct login_state {
+    bool is_known;    /* the user exists and has a local password */
+    struct user user; /* as it was when its password was checked */
+    const char *hash;
+    struct session session;
+};
+
+static bool same_seal(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* The user may have been changed or deactivated since its password was checked. */
+static det_status recheck_user(struct db *db, struct login_state *login,
+                               struct arena *mem, struct err *err)
+{
+    const char *checked = login->user.password;
+    det_status st = store_user_get(db, login->user.id, mem, &login->user, err);
+
+    if (st == DET_NOT_FOUND || (!st && !same_seal(checked, login->user.password)))
+        return err_set(err, DET_UNAUTHENTICATED, "invalid credentials");
+    if (!st && !login->user.is_active)
+        return err_set(err, DET_FORBIDDEN, "user is not active");
+    return st;
+}
+
+static det_status write_session(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    struct login_state *login = req->state;
+    det_status st = recheck_user(db, login, &req->mem, err);
+
+    login->user.last_auth_us = login->session.created_us;
+    if (!st)
+        st = store_user_seen(db, login->user.id, login->user.last_auth_us, err);
+    if (!st)
+        st = store_session_add(db, &login->session, &login->session.id, err);
+    return st;
+}
+
+/* Browsers use a cookie; programs send the token of the body as a header.  Scripts cannot
+ * read the cookie (HttpOnly), and requests of other sites do not carry it (SameSite). */
+static void set_cookie(struct request *req, const char *token, int seconds)
+{
+    char value[COOKIE_SIZE];
+
+    snprintf(value, sizeof(value),
+             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
+             auth_cookie(req->master->auth), token, seconds);
+    request_header(req, "Set-Cookie", value);
+}
+
+/* The local owner of the master has the rights of an administrator. */
+static void render_rights(struct request *req, bool is_admin)
+{
+    jw_bool(&req->w, "mayAdminister",
+            !req->master->is_read_only && !req->caller.allocation_id &&
+                (is_admin || auth_peer_is_owner(req->x)));
+}
+
+static det_status login_done(struct request *req)
+{
+    struct login_state *login = req->state;
+    const char *token =
+        auth_token(req->master->auth, TOKEN_SESSION, login->session.id, &req->mem);
+
+    if (!token)
+        return DET_NOMEM;
+    set_cookie(req, token, SESSION_DAYS * 86400);
+    jw_object(&req->w, NULL);
+    jw_str(&req->w, "token", token);
+    render_user(&req->w, "user", &login->user);
+    render_rights(req, login->user.is_admin);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* On the login lane, one at a time: Argon2id is slow and needs much memory. */
+static det_status login_check(struct request *req)
+{
+    struct login_state *login = req->state;
+    det_status st =
+        password_check(login->is_known ? &login->user : NULL, login->hash, req->err);
+
+    auth_login_end(req->master->auth);
+    if (st)
+        return st;
+    if (!login->user.is_active)
+        return err_set(req->err, DET_FORBIDDEN, "user is not active");
+    if (!login->user.password && !auth_peer_is_owner(req->x))
+        return err_set(req->err, DET_FORBIDDEN,
+                       "user '%s' has no password yet, so only the user that runs this "
+                       "master may log in as it, from the same machine; set one with "
+                       "'det user change-password'",
+                       login->user.username);
+    login->session.user_id = login->user.id;
+    login->session.created_us = master_now_us(req->master);
+    login->session.expires_us =
+        login->session.created_us + (int64_t)SESSION_DAYS * 86400 * 1000000;
+    return request_write(req, write_session, login_done);
+}
+
+det_status api_login(struct request *req)
+{
+    const struct login_body *body = req->body;
+    struct login_state *login = arena_new(&req->mem, struct login_state);
+    det_status st;
+
+    if (!body->username || !*body->username)
+        return err_set(req->err, DET_INVALID, "the user name is missing");
+    if (!login)
+        return DET_NOMEM;
+    login->hash = password_hash(body->password, body->is_hashed, &req->mem);
+    if (!login->hash)
+        return DET_NOMEM;
+    st = store_user_named(req->db, body->username, &req->mem, &login->user, req->err);
+    if (st && st != DET_NOT_FOUND)
+        return st;
+    login->is_known = !st && !login->user.is_remote;
+    st = auth_login_begin(req->master->auth, req->err);
+    if (st)
+        return st;
+    req->state = login;
+    return request_move(req, req->master->logins, login_check);
+}
+
+static det_status drop_session(struct write_job *job, struct db *db, struct err *err)
+{
+    return store_session_drop(db, REQUEST_OF(job)->caller.session_id, err);
+}
+
+static det_status logout_done(struct request *req)
+{
+    set_cookie(req, "", 0);
+    return DET_OK;
+}
+
+det_status api_logout(struct request *req)
+{
+    return request_write(req, drop_session, logout_done);
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static det_status reply_user(struct request *req, int64_t id)
+{
+    struct user user;
+    det_status st = store_user_get(req->db, id, &req->mem, &user, req->err);
+
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    render_user(&req->w, "user", &user);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+det_status users_render_caller(struct request *req)
+{
+    struct user user;
+    det_status st =
+        store_user_get(req->db, req->caller.user_id, &req->mem, &user, req->err);
+
+    if (st)
+        return st;
+    render_user(&req->w, "user", &user);
+    render_rights(req, req->caller.is_admin);
+    return DET_OK;
+}
+
+det_status api_get_me(struct request *req)
+{
+    det_status st;
+
+    jw_object(&req->w, NULL);
+    st = users_render_caller(req);
+    jw_end_object(&req->w);
+    return st;
+}
+
+det_status api_get_user(struct request *req)
+{
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    return st ? st : reply_user(req, id);
+}
+
+det_status api_get_user_by_name(struct request *req)
+{
+    struct user user;
+    det_status st = store_user_named(req->db, req->arg[0], &req->mem, &user, req->err);
+
+    return st ? st : reply_user(req, user.id);
+}
+
+static bool is_wanted(const struct users_query *query, const struct user *user)
+{
+    if (query->has_active && query->active != user->is_active)
+        return false;
+    if (query->has_admin && query->admin != user->is_admin)
+        return false;
+    return !query->name || strcasestr(user->username, query->name);
+}
+
+det_status api_list_users(struct request *req)
+{
+    const struct users_query *query = req->query;
+    struct page page = {.offset = query->offset, .limit = query->limit};
+    struct user *users;
+    uint32_t count = 0;
+    int64_t total = 0;
+    det_status st = store_user_list(req->db, &req->mem, &users, &count, req->err);
+
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (is_wanted(query, &users[i]))
+            users[total++] = users[i];
+    if (!st)
+        st = listing_cut_page(&page, total, req->err);
+    if (st)
+        return st;
+    jw_object(&req->w, NULL);
+    jw_array(&req->w, "users");
+    for (int64_t i = page.start; i < page.end; i++)
+        render_user(&req->w, NULL,
+                    &users[listing_is_descending(query->order_by) ? total - 1 - i : i]);
+    jw_end_array(&req->w);
+    render_page(&req->w, &page);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* ---- changing -------------------------------------------------------------------- */
+
+struct user_state {
+    int64_t id; /* 0: a new one */
+    struct patch_user_body change;
+    const char *hash; /* NULL: the password stays */
+    const char *sealed;
+    struct user user; /* new, or the result */
+};
+
+static det_status reply_changed(struct request *req)
+{
+    struct user_state *state = req->state;
+
+    jw_object(&req->w, NULL);
+    render_user(&req->w, "user", &state->user);
+    jw_end_object(&req->w);
+    return DET_OK;
+}
+
+static det_status add_user(struct write_job *job, struct db *db, struct err *err)
+{
+    struct user_state *state = REQUEST_OF(job)->state;
+
+    state->user.password = state->sealed;
+    return store_user_add(db, &state->user, &state->user.id, err);
+}
+
+static void apply_change(struct user *user, const struct user_state *state)
+{
+    const struct patch_user_body *change = &state->change;
+
+    if (change->username)
+        user->username = change->username;
+    if (change->display_name)
+        user->display_name = change->display_name;
+    if (change->has_admin)
+        user->is_admin = change->admin;
+    if (change->has_active)
+        user->is_active = change->active;
+    if (state->hash)
+        user->password = state->sealed;
+}
+
+/* Changes the current row: another call may have changed it meanwhile. */
+static det_status put_user(struct write_job *job, struct db *db, struct err *err)
+{
+    struct request *req = REQUEST_OF(job);
+    struct user_state *state = req->state;
+    const struct patch_user_body *change = &state->change;
+    bool ends_sessions = state->hash || (change->has_active && !change->active);
+    struct user user;
+    det_status st = store_user_get(db, state->id, &req->mem, &user, err);
+
+    if (st)
+        return st;
+    apply_change(&user, state);
+    if (change->has_active && user.is_active && !user.password &&
+        !req->master->is_loopback)
+        return err_set(err, DET_STATE, "user '%s' has no password yet; set one first",
+                       user.username);
+    user.modified_us = master_now_us(req->master);
+    state->user = user;
+    st = store_user_put(db, &user, err);
+    if (!st && ends_sessions)
+        st = store_sessions_drop_of(db, state->id, err);
+    return st;
+}
+
+/* On the login lane. */
+static det_status seal_and_write(struct request *req)
+{
+    struct user_state *state = req->state;
+    det_status st = DET_OK;
+
+    if (state->hash)
+        st = password_seal(state->hash, &req->mem, &state->sealed, req->err);
+    if (st)
+        return st;
+    return request_write(req, state->id ? put_user : add_user, reply_changed);
+}
+
+static det_status check_name(const char *name, struct err *err)
+{
+    size_t len = name ? strlen(name) : 0;
+
+    if (!len || len > 64 || strpbrk(name, " \t\r\n/"))
+        return err_set(
+            err, DET_INVALID,
+            "a user name must have 1 to 64 characters, no spaces and no '/'");
+    return DET_OK;
+}
+
+/* Blank passwords are allowed only if other machines cannot reach the master. */
+static det_status hash_password(struct request *req, struct user_state *state,
+                                const char *password, bool is_hashed)
+{
+    state->hash = password_hash(password, is_hashed, &req->mem);
+    if (!state->hash)
+        return DET_NOMEM;
+    if (!*state->hash && !req->master->is_loopback)
+        return err_set(
+            req->err, DET_INVALID,
+            "the password must not be blank: this master can be reached from "
+            "other machines");
+    return DET_OK;
+}
+
+det_status api_create_user(struct request *req)
+{
+    const struct create_user_body *body = req->body;
+    struct user_state *state = arena_new(&req->mem, struct user_state);
+    det_status st = check_name(body->user.username, req->err);
+
+    if (st)
+        return st;
+    if (!state)
+        return DET_NOMEM;
+    state->user = (struct user){
+        .username = body->user.username,
+        .display_name = body->user.display_name,
+        .is_admin = body->user.has_admin && body->user.admin,
+        .is_active = !body->user.has_active || body->user.active,
+        .is_remote = body->user.remote,
+    };
+    state->user.modified_us = master_now_us(req->master);
+    st = hash_password(req, state, body->password, body->is_hashed);
+    if (st)
+        return st;
+    req->state = state;
+    return request_move(req, req->master->logins, seal_and_write);
+}
+
+/* Users may change their own display name and password.  Only administrators and the local
+ * owner may change the rest. */
+static det_status may_patch(struct request *req, int64_t id,
+                            const struct patch_user_body *body)
+{
+    bool is_own = id == req->caller.user_id && !body->username && !body->has_admin &&
+                  !body->has_active;
+
+    if (is_own || req->caller.is_admin || auth_peer_is_owner(req->x))
+        return DET_OK;
+    return err_set(req->err, DET_FORBIDDEN, "only an administrator may do this");
+}
+
+static det_status patch_user(struct request *req, int64_t id,
+                             const struct patch_user_body *body)
+{
+    struct user_state *state = arena_new(&req->mem, struct user_state);
+    det_status st = may_patch(req, id, body);
+
+    if (!st && body->username)
+        st = check_name(body->username, req->err);
+    if (!st && !state)
+        st = DET_NOMEM;
+    if (!st)
+        st = store_user_get(req->db, id, &req->mem, &state->user, req->err);
+    if (st)
+        return st;
+    state->id = id;
+    state->change = *body;
+    if (body->has_password)
+        st = hash_password(req, state, body->password, body->is_hashed);
+    if (st)
+        return st;
+    req->state = state;
+    return request_move(req, req->master->logins, seal_and_write);
+}
+
+det_status api_patch_user(struct request *req)
+{
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    return st ? st : patch_user(req, id, req->body);
+}
+
+det_status api_set_password(struct request *req)
+{
+    struct patch_user_body body = {.has_password = true, .is_hashed = true};
+    int64_t id;
+    det_status st = request_id(req, 0, &id);
+
+    if (st)
+        return st;
+    body.password = json_str(req->tree, NULL);
+    if (!body.password)
+        return err_set(req->err, DET_INVALID, "the body must be the new password");
+    return patch_user(req, id, &body);
+}

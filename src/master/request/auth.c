@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/request/auth.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "base/memory/mem.h"
+#include "base/rng.h"
+#include "data/base64.h"
+#include "data/text.h"
+#include "master/request/caller_cache.h"
+#include "master/request/request.h"
+#include "store/people/caller.h"
+#include "store/people/user.h"
+#include "store/task/allocation.h"
+
+#define COOKIE "auth"
+
+enum {
+    TOKEN_BYTES = 24, /* of an agent's token */
+    AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
+    TOKEN_MEMORY = 64 << 10,
+    COOKIE_DIGITS = 8,
+    COOKIE_NAME = 16,
+    LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
+};
+
+struct auth {
+    unsigned char key[crypto_auth_KEYBYTES];
+    char agent_token[AGENT_TOKEN_LEN + 1];
+    _Atomic int logins_waiting;
+    struct caller_cache *callers;
+    char cookie[COOKIE_NAME];
+};
+
+/* ---- files ----------------------------------------------------------------------- */
+
+/* Reads a secret file, or creates it with random bytes. */
+static det_status open_secret_file(struct io *io, const char *path, void *bytes,
+                                   size_t len, struct err *err)
+{
+    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    det_status st = io_read_file(io, path, &have, err);
+
+    if (!st && have.len != len)
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is not %zu bytes long; remove it to have a new one made",
+                       path, len);
+    if (!st) {
+        memcpy(bytes, have.data, len);
+        return DET_OK;
+    }
+    if (st != DET_NOT_FOUND)
+        return st;
+    st = rng_secret(bytes, len, err);
+    return st ? st : io_replace(io, path, bytes, len, true, err);
+}
+
+/* A short token would be easy to guess, and anybody could use an empty one. */
+static bool is_agent_token(const struct buf *text)
+{
+    size_t digits = text->data ? strspn(text->data, "0123456789abcdefABCDEF") : 0;
+
+    return digits == AGENT_TOKEN_LEN &&
+           digits + strspn(text->data + digits, "\r\n") == text->len;
+}
+
+static det_status open_agent_token_file(struct io *io, const char *path,
+                                        struct auth *auth, struct err *err)
+{
+    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    unsigned char bytes[TOKEN_BYTES];
+    det_status st = io_read_file(io, path, &have, err);
+
+    if (!st && !is_agent_token(&have))
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is not a line of %d hexadecimal digits; remove it to have "
+                       "a new one made",
+                       path, AGENT_TOKEN_LEN);
+    if (!st) {
+        memcpy(auth->agent_token, have.data, AGENT_TOKEN_LEN);
+        return DET_OK; /* mem_new() has set the final 0 */
+    }
+    if (st != DET_NOT_FOUND)
+        return st;
+    st = rng_secret(bytes, sizeof(bytes), err);
+    if (st)
+        return st;
+    hex_encode(auth->agent_token, bytes, sizeof(bytes));
+    buf_clear(&have);
+    buf_printf(&have, "%s\n", auth->agent_token);
+    if (have.status)
+        return err_default(err, have.status);
+    return io_replace(io, path, have.data, have.len, true, err);
+}
+
+/* The digits are derived from the key, which stays the same as long as the data.  They do
+ * not reveal it. */
+static void name_cookie(struct auth *auth)
+{
+    static const unsigned char message[] = "the name of the cookie";
+    unsigned char mac[crypto_auth_BYTES];
+    char digits[COOKIE_DIGITS + 1];
+
+    crypto_auth(mac, message, sizeof(message), auth->key);
+    hex_encode(digits, mac, COOKIE_DIGITS / 2);
+    snprintf(auth->cookie, sizeof(auth->cookie), COOKIE "_%s", digits);
+}
+
+det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
+                    struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16384);
+    const char *key_path = arena_printf(&mem, "%s/secret.key", data_dir);
+    const char *token_path = arena_printf(&mem, "%s/agent.token", data_dir);
+    struct auth *auth = mem_new(struct auth);
+    det_status st = DET_OK;
+
+    if (!auth || !key_path || !token_path)
+        st = err_default(err, DET_NOMEM);
+    else if (sodium_init() < 0)
+        st = err_set(err, DET_FAILED, "libsodium cannot start");
+    if (!st)
+        st = open_secret_file(io, key_path, auth->key, sizeof(auth->key), err);
+    if (!st)
+        st = open_agent_token_file(io, token_path, auth, err);
+    if (!st)
+        st = caller_cache_new(&auth->callers, err);
+    if (!st)
+        name_cookie(auth);
+    if (st) {
+        mem_free(auth);
+        return st;
+    }
+    *ret_auth = auth;
+    return DET_OK;
+}
+
+void auth_free(struct auth *auth)
+{
+    if (!auth)
+        return;
+    caller_cache_free(auth->callers);
+    sodium_memzero(auth, sizeof(*auth));
+    mem_free(auth);
+}
+
+/* ---- tokens ---------------------------------------------------------------------- */
+
+enum { MAC_TEXT = 2 * crypto_auth_BYTES + 1 };
+
+static void token_mac(const struct auth *auth, char kind, int64_t id,
+                      char text[MAC_TEXT])
+{
+    unsigned char mac[crypto_auth_BYTES];
+    char message[32];
+    int len = snprintf(message, sizeof(message), "%c%" PRId64, kind, id);
+
+    crypto_auth(mac, (const unsigned char *)message, (unsigned long long)len,
+                auth->key);
+    hex_encode(text, mac, sizeof(mac));
+}
+
+const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
+                       struct arena *mem)
+{
+    char mac[MAC_TEXT];
+
+    token_mac(auth, (char)kind, id, mac);
+    return arena_printf(mem, "%c%" PRId64 ".%s", (char)kind, id, mac);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+
+    return len == strlen(b) && sodium_memcmp(a, b, len) == 0;
+}
+
+/* The kind and number of a token; false if this master did not issue it. */
+static bool open_token(const struct auth *auth, const char *token, char *ret_kind,
+                       int64_t *ret_id)
+{
+    const char *dot = strchr(token, '.');
+    char number[24];
+    char mac[MAC_TEXT];
+    size_t len = dot ? (size_t)(dot - token) : 0;
+
+    if (len < 2 || len > sizeof(number))
+        return false;
+    memcpy(number, token + 1, len - 1);
+    number[len - 1] = '\0';
+    if (!parse_i64(number, ret_id))
+        return false;
+    if (token[0] != TOKEN_SESSION && token[0] != TOKEN_USER && token[0] != TOKEN_TASK)
+        return false;
+    token_mac(auth, token[0], *ret_id, mac);
+    *ret_kind = token[0];
+    return same_text(mac, dot + 1);
+}
+
+/* ---- callers --------------------------------------------------------------------- */
+
+static det_status refuse_caller(struct request *req, const char *why)
+{
+    return err_set(req->err, DET_UNAUTHENTICATED, "%s", why);
+}
+
+static det_status caller_by_session(struct request *req, int64_t id,
+                                    struct caller_view *ret_caller)
+{
+    det_status st =
+        store_caller_by_session(req->db, id, &req->mem, ret_caller, req->err);
+
+    if (st == DET_NOT_FOUND)
+        return refuse_caller(req, "this session was closed; log in again");
+    if (!st && ret_caller->expires_us < master_now_us(req->master))
+        return refuse_caller(req, "this session has expired; log in again");
+    req->caller.session_id = id;
+    return st;
+}
+
+/* After the end of its allocation, a task's own token still opens these routes: how the
+ * task ended, its last output, and its supervisor's calls, which learn about the end that
+ * way.  The handler refuses late reports itself and tells the supervisor why. */
+static bool is_final_report(char kind, enum route_id id)
+{
+    return kind == TOKEN_TASK &&
+           (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit ||
+            id == ROUTE_ID_report_batch || id == ROUTE_ID_share_state ||
+            id == ROUTE_ID_share_alive);
+}
+
+static det_status caller_by_allocation(struct request *req, char kind, int64_t id,
+                                       struct caller_view *ret_caller)
+{
+    det_status st =
+        store_caller_by_allocation(req->db, id, &req->mem, ret_caller, req->err);
+
+    if (st == DET_NOT_FOUND)
+        return refuse_caller(req, "this task's allocation is gone");
+    if (!st && ret_caller->is_over && !is_final_report(kind, req->route->id))
+        return refuse_caller(req, "this task's allocation is over");
+    if (!st && kind == TOKEN_TASK) {
+        req->caller.allocation_id = id;
+        req->caller.allocation = ret_caller->allocation;
+        req->caller.task_id = ret_caller->task_id;
+        req->caller.trial_id = ret_caller->trial_id;
+        req->caller.experiment_id = ret_caller->experiment_id;
+    }
+    return st;
+}
+
+/* *ret_expires_us: how long the result is valid if nothing is written. */
+static det_status look_up_caller(struct request *req, char kind, int64_t id,
+                                 int64_t *ret_expires_us)
+{
+    struct caller_view view;
+    det_status st = kind == TOKEN_SESSION ? caller_by_session(req, id, &view)
+                                          : caller_by_allocation(req, kind, id, &view);
+
+    if (st)
+        return st;
+    if (!view.is_active)
+        return refuse_caller(req, "invalid credentials");
+    req->caller.user_id = view.user_id;
+    req->caller.username = view.username;
+    req->caller.is_admin = view.is_admin;
+    /* an ended allocation is looked up each time: some of its calls are still allowed */
+    *ret_expires_us = kind == TOKEN_SESSION ? view.expires_us
+                      : view.is_over        ? 0
+                                            : INT64_MAX;
+    return DET_OK;
+}
+
+static const char *bearer(const char *header)
+{
+    return header && !strncmp(header, "Bearer ", 7) ? header + 7 : NULL;
+}
+
+/* Whether another site's page makes this call.  A browser sends our cookie with such calls
+ * too, and names the origin in Sec-Fetch-Site.  SameSite keeps the cookie from pages of
+ * other machines; this check keeps it from pages of other ports on this machine.  A
+ * navigation is fine: only the person sees the answer. */
+static bool is_cross_site(const struct net_exchange *x)
+{
+    const char *site = net_request_header(x, "Sec-Fetch-Site");
+    const char *mode = net_request_header(x, "Sec-Fetch-Mode");
+    bool is_link =
+        net_request_method(x) == NET_GET && mode && !strcmp(mode, "navigate");
+
+    return site && strcmp(site, "same-origin") && strcmp(site, "none") && !is_link;
+}
+
+const char *auth_cookie(const struct auth *auth)
+{
+    return auth->cookie;
+}
+
+bool auth_is_cookie(const char *pair)
+{
+    size_t digits;
+
+    if (strncmp(pair, COOKIE, strlen(COOKIE)))
+        return false;
+    pair += strlen(COOKIE);
+    digits = *pair == '_' ? strspn(pair + 1, "0123456789abcdef") : 0;
+    pair += digits ? digits + 1 : 0;
+    return pair[strspn(pair, " \t")] == '='; /* browsers trim names */
+}
+
+/* Finds the value in "a=1; auth=TOKEN; b=2".  Names and values of other cookies may contain
+ * our name. */
+static const char *find_cookie(const char *cookies, const char *name, struct arena *mem)
+{
+    size_t len = strlen(name);
+
+    while (*cookies) {
+        cookies += strspn(cookies, "; \t");
+        if (!strncmp(cookies, name, len) && cookies[len] == '=')
+            return arena_strndup(mem, cookies + len + 1,
+                                 strcspn(cookies + len + 1, "; \t"));
+        cookies += strcspn(cookies, ";");
+    }
+    return NULL;
+}
+
+static const char *cookie_token(const struct auth *auth, const struct net_exchange *x,
+                                struct arena *mem)
+{
+    const char *cookies = is_cross_site(x) ? NULL : net_request_header(x, "Cookie");
+    const char *token = cookies ? find_cookie(cookies, auth->cookie, mem) : NULL;
+
+    return token || !cookies ? token : find_cookie(cookies, COOKIE, mem);
+}
+
+static const char *find_token(const struct auth *auth, const struct net_exchange *x,
+                              struct arena *mem)
+{
+    const char *token =
+        bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
+
+    if (!token)
+        token = bearer(net_request_header(x, "Authorization"));
+    return token ? token : cookie_token(auth, x, mem);
+}
+
+bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
+    const char *token = find_token(auth, x, &mem);
+    char kind;
+    int64_t id;
+
+    return token &&
+           (same_text(token, auth->agent_token) || open_token(auth, token, &kind, &id));
+}
+
+/* A task may only use paths that name its own records. */
+static det_status check_own_path(struct request *req)
+{
+    const struct caller *c = &req->caller;
+    const struct {
+        const char *prefix;
+        const char *text; /* the first variable part must be this, or, if NULL, */
+        int64_t number;   /* this number */
+    } rules[] = {
+        {"/api/v1/trials/{", NULL, c->trial_id},
+        {"/api/v1/runs/{", NULL, c->trial_id},
+        {"/api/v1/experiments/{", NULL, c->experiment_id},
+        {"/api/v1/allocations/{", c->allocation, 0},
+        {"/api/v1/det/allocations/{", c->allocation, 0},
+        {"/api/v1/tasks/{", c->task_id, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        int64_t number = -1;
+
+        if (strncmp(req->route->path, rules[i].prefix, strlen(rules[i].prefix)))
+            continue;
+        if (rules[i].text
+                ? !strcmp(rules[i].text, req->arg[0])
+                : parse_i64(req->arg[0], &number) && number == rules[i].number)
+            return DET_OK;
+        return err_set(req->err, DET_FORBIDDEN,
+                       "a task's token opens only its own task");
+    }
+    return DET_OK;
+}
+
+static det_status check_agent(struct request *req)
+{
+    const char *token = bearer(net_request_header(req->x, "Authorization"));
+
+    if (!token || !same_text(token, req->master->auth->agent_token))
+        return refuse_caller(req,
+                             "wrong agent token; it is in the file agent.token of the "
+                             "master's data directory");
+    return DET_OK;
+}
+
+/* An agent may deliver the final logs and reports of a task that ran on it.  The task's own
+ * token may be invalid by then, if the key changed or its owner became inactive. */
+static det_status accept_stand_in(struct request *req)
+{
+    struct allocation row;
+    struct caller_view view;
+    det_status st =
+        store_allocation_get(req->db, req->arg[0], &req->mem, &row, req->err);
+
+    if (!st)
+        st = caller_by_allocation(req, TOKEN_TASK, row.id, &view);
+    if (st)
+        return st;
+    req->caller.user_id = view.user_id;
+    req->caller.username = view.username;
+    return DET_OK;
+}
+
+static bool is_stand_in(struct request *req)
+{
+    const char *token = bearer(net_request_header(req->x, "Authorization"));
+
+    return token && same_text(token, req->master->auth->agent_token) &&
+           (req->route->id == ROUTE_ID_share_logs ||
+            req->route->id == ROUTE_ID_report_batch);
+}
+
+static det_status find_caller(struct request *req)
+{
+    struct caller_cache *cache = req->master->auth->callers;
+    uint64_t age =
+        caller_cache_age(cache); /* before the lookup: a change during it counts */
+    const char *token = find_token(req->master->auth, req->x, &req->mem);
+    int64_t expires_us = 0;
+    char kind;
+    int64_t id;
+    det_status st;
+
+    if (!token)
+        return req->mem.has_failed ? err_default(req->err, DET_NOMEM)
+                                   : refuse_caller(req, "token missing");
+    if (!open_token(req->master->auth, token, &kind, &id))
+        return refuse_caller(req, "invalid credentials");
+    st = look_up_caller(req, kind, id, &expires_us);
+    if (!st)
+        caller_cache_keep(cache, token, age, expires_us, &req->caller);
+    return st;
+}
+
+bool auth_find_cached(struct request *req)
+{
+    const char *token = find_token(req->master->auth, req->x, &req->mem);
+
+    return token &&
+           caller_cache_find(req->master->auth->callers, token,
+                             master_now_us(req->master), &req->mem, &req->caller);
+}
+
+det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
+{
+    bool needs_none = req->master->is_read_only && !req->caller.session_id;
+    const char *token =
+        needs_none ? NULL : find_token(req->master->auth, req->x, &req->mem);
+
+    *ret_watch = (struct auth_watch){
+        .token = arena_strdup(&req->mem, token)}; /* the headers go with the answer */
+    return req->mem.has_failed ? err_default(req->err, DET_NOMEM) : DET_OK;
+}
+
+/* Whether the session or the allocation of a token is still valid. */
+static bool is_token_valid(struct request *req, const char *token,
+                           int64_t *ret_expires_us)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
+    struct caller_view view = {0};
+    char kind;
+    int64_t id;
+    det_status st;
+
+    if (!open_token(req->master->auth, token, &kind, &id))
+        return false;
+    *ret_expires_us = INT64_MAX;
+    st = kind == TOKEN_SESSION
+             ? store_caller_by_session(req->db, id, &mem, &view, req->err)
+             : store_caller_by_allocation(req->db, id, &mem, &view, req->err);
+    if (st)
+        return st != DET_NOT_FOUND; /* the lookup failed: the next call tries again */
+    if (kind == TOKEN_SESSION)
+        *ret_expires_us = view.expires_us;
+    return view.is_active && (kind == TOKEN_SESSION || !view.is_over) &&
+           *ret_expires_us >= master_now_us(req->master);
+}
+
+bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
+{
+    uint64_t age = caller_cache_age(req->master->auth->callers);
+
+    if (!watch->token ||
+        (watch->age == age && watch->expires_us >= master_now_us(req->master)))
+        return true;
+    if (!is_token_valid(req, watch->token, &watch->expires_us))
+        return false;
+    watch->age = age;
+    return true;
+}
+
+void auth_drop_cache(struct auth *auth)
+{
+    caller_cache_forget(auth->callers);
+}
+
+/* A local caller of a read-only master reads as the first user, without a session. */
+static det_status act_as_first_user(struct request *req)
+{
+    struct user user;
+    det_status st = store_user_named(req->db, "determined", &req->mem, &user, req->err);
+
+    if (st)
+        return st;
+    req->caller = (struct caller){.user_id = user.id, .username = user.username};
+    return DET_OK;
+}
+
+det_status auth_find_user(struct request *req, bool *ret_is_signed_in)
+{
+    det_status st = auth_find_cached(req) ? DET_OK : find_caller(req);
+
+    /* anonymous callers are allowed; a failed lookup is an error */
+    if (st == DET_UNAUTHENTICATED && req->master->is_read_only &&
+        auth_peer_is_owner(req->x))
+        st = act_as_first_user(req);
+    if (st && st != DET_UNAUTHENTICATED)
+        return st;
+    *ret_is_signed_in = !st && !req->caller.allocation_id;
+    if (st)
+        *req->err = (struct err){0};
+    return DET_OK;
+}
+
+/* On a read-only master; see master_set_read_only().  The caller may send a cookie of
+ * another master on this machine, because cookies ignore ports. */
+static det_status check_reader(struct request *req)
+{
+    const struct route *route = req->route;
+    det_status st;
+
+    /* the WebUI's page and files need no caller and no query */
+    if (route->method == ROUTE_GET && route->auth == ROUTE_OPEN)
+        return DET_OK;
+    st = req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
+    if (st != DET_UNAUTHENTICATED)
+        return st;
+    if (route->method != ROUTE_GET)
+        return err_set(req->err, DET_FORBIDDEN,
+                       "this server is read-only: it shows runs recorded without a "
+                       "master, and nothing can be changed or started here");
+    if (!auth_peer_is_owner(req->x))
+        return refuse_caller(req,
+                             "only the user who started this server may read from it, "
+                             "on the same machine");
+    return act_as_first_user(req);
+}
+
+det_status auth_check(struct request *req)
+{
+    enum route_auth auth = req->route->auth;
+    det_status st;
+
+    if (req->master->is_read_only)
+        return check_reader(req);
+    if (auth == ROUTE_OPEN)
+        return DET_OK;
+    if (auth == ROUTE_AGENT)
+        return check_agent(req);
+    if (is_stand_in(req))
+        return accept_stand_in(req);
+    st = req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
+    if (st)
+        return st;
+    if (req->caller.allocation_id && auth != ROUTE_TASK)
+        return err_set(req->err, DET_FORBIDDEN, "this call is not for a task's token");
+    if (auth == ROUTE_ADMIN && !req->caller.is_admin && !auth_peer_is_owner(req->x))
+        return err_set(req->err, DET_FORBIDDEN, "only an administrator may do this");
+    return req->caller.allocation_id ? check_own_path(req) : DET_OK;
+}
+
+/* ---- logins --------------------------------------------------------------------- */
+
+det_status auth_login_begin(struct auth *auth, struct err *err)
+{
+    if (atomic_fetch_add(&auth->logins_waiting, 1) < LOGINS_WAITING)
+        return DET_OK;
+    atomic_fetch_sub(&auth->logins_waiting, 1);
+    return err_set(err, DET_BUSY, "too many logins at once; try again");
+}
+
+void auth_login_end(struct auth *auth)
+{
+    int before = atomic_fetch_sub(&auth->logins_waiting, 1);
+
+    assert(before > 0);
+    (void)before;
+}
+
+/* The socket of a proxy tells who runs the proxy, not who calls. */
+static bool is_forwarded(const struct net_exchange *x)
+{
+    static const char *const signs[] = {"Forwarded", "X-Forwarded-For", "Via"};
+
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if (net_request_header(x, signs[i]))
+            return true;
+    return false;
+}
+
+bool auth_peer_is_owner(const struct net_exchange *x)
+{
+    uint32_t uid;
+
+    return !is_forwarded(x) && net_peer_is_loopback(x) && net_peer_uid(x, &uid) &&
+           (uid == 0 || uid == (uint32_t)geteuid());
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* auth.h - authenticates callers by their tokens.
+ *
+ * A token is a kind, a number and a message authentication code over both.  The key of the
+ * code is in a file that only its owner can read, so the database holds no secret in clear.
+ *
+ *   s<session>.<mac>     a user's session, until it expires or is closed
+ *   u<allocation>.<mac>  DET_USER_TOKEN: acts as the owner until the allocation ends
+ *   a<allocation>.<mac>  DET_SESSION_TOKEN: opens the routes for tasks, for its own
+ *                        task; after the end only its final reports
+ *
+ * All agents join with one token, which has its own file.
+ *
+ * A blank password works only for callers on this machine whose socket belongs to the user
+ * that runs the master, or to root.  A forwarded call (with a Forwarded, X-Forwarded-For or
+ * Via header) never counts as local, because the socket is the proxy's.  A proxy on this
+ * machine must add one of these headers; otherwise all its callers count as the owner. */
+#ifndef MASTER_REQUEST_AUTH_H
+#define MASTER_REQUEST_AUTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct auth;
+struct io;
+struct net_exchange;
+struct request;
+
+/* Reads the key and the agents' token from `data_dir`, or creates them there. */
+det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
+                    struct err *err);
+void auth_free(struct auth *auth);
+
+/* Fills req->caller and checks it against the route.  DET_UNAUTHENTICATED or
+ * DET_FORBIDDEN. */
+det_status auth_check(struct request *req);
+
+/* Whether the headers hold a token that this master issued.  It may have expired since,
+ * which only the store knows.  Does not block. */
+bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x);
+/* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
+ * no query. */
+bool auth_find_cached(struct request *req);
+/* For open routes that show more to signed-in users.  If a user with a session calls, fills
+ * req->caller.  Anonymous callers are allowed; a failed lookup is an error. */
+det_status auth_find_user(struct request *req, bool *ret_is_signed_in);
+/* For replies that take long: auth_watch_begin() remembers the caller's token, and
+ * auth_watch_is_valid() tells later whether the token is still valid.  It asks the store
+ * only if something was written in between that may have changed that. */
+struct auth_watch {
+    const char *token; /* in req->mem; NULL: the call needed none */
+    uint64_t age;      /* of the caller cache, at the last lookup */
+    int64_t expires_us;
+};
+det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch);
+bool auth_watch_is_valid(struct request *req, struct auth_watch *watch);
+/* Call this after a write of a session, a user or the end of an allocation, before its
+ * caller is answered.  All callers are looked up again. */
+void auth_drop_cache(struct auth *auth);
+
+/* The name of this master's cookie: "auth_" and eight digits.  Cookies ignore ports, and
+ * the masters of one host must not sign each other's users out.  The master also accepts
+ * "auth", which Determined's clients use. */
+const char *auth_cookie(const struct auth *auth);
+/* Whether "name=value..." is the session cookie of any master.  Programs behind the proxy
+ * must not see these. */
+bool auth_is_cookie(const char *pair);
+
+enum token_kind { TOKEN_SESSION = 's', TOKEN_USER = 'u', TOKEN_TASK = 'a' };
+/* In `mem`; NULL: no memory. */
+const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
+                       struct arena *mem);
+
+/* Counts the logins that wait for the lane that checks passwords.  DET_BUSY: too many. */
+det_status auth_login_begin(struct auth *auth, struct err *err);
+void auth_login_end(struct auth *auth);
+/* Whether the caller is the local owner, who may use a blank password (see above). */
+bool auth_peer_is_owner(const struct net_exchange *x);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* origin_guard.c - web pages must not call a local master.
+ *
+ * A page can make a browser call any address.  Two headers reveal it: `Origin` names its
+ * site; and if its own name resolves to us, `Host` holds that name.  A page cannot forge an
+ * address in `Host`, so addresses are allowed.  A name must be a loopback name or ours. */
+#include "master/request/origin_guard.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "master/master_impl.h"
+#include "net/net.h"
+
+enum { HOST_MAX = 256 };
+
+/* Cuts "host:port" or "[v6]:port" down to the host. */
+static bool host_of(const char *text, char host[HOST_MAX])
+{
+    size_t len;
+
+    if (*text == '[') {
+        text++;
+        len = strcspn(text, "]");
+    } else {
+        len = strcspn(text, ":");
+    }
+    if (!len || len >= HOST_MAX)
+        return false;
+    if (len > 1 && text[len - 1] == '.')
+        len--; /* "name." is the same name, fully qualified */
+    memcpy(host, text, len);
+    host[len] = '\0';
+    return true;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, bytes) == 1 ||
+           inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+bool origin_guard_is_loopback(const char *host)
+{
+    return !strcasecmp(host, "localhost") || !strcmp(host, "::1") ||
+           (!strncmp(host, "127.", 4) && is_address(host));
+}
+
+static bool is_own_host(const struct master *master, const char *host)
+{
+    char name[HOST_MAX] = "";
+
+    if (origin_guard_is_loopback(host) || is_address(host) ||
+        !strcasecmp(host, master->host))
+        return true;
+    if (master->is_loopback || gethostname(name, sizeof(name) - 1))
+        return false;
+    /* Exactly: "gpu1.evil.example" is not "gpu1".  To use the machine's name with its
+     * domain, let the master listen on that name. */
+    return !strcasecmp(host, name);
+}
+
+det_status origin_guard_check(const struct master *master, const struct net_exchange *x,
+                              struct err *err)
+{
+    const char *host_header = net_request_header(x, "Host");
+    const char *origin = net_request_header(x, "Origin");
+    const char *origin_host = origin ? strstr(origin, "://") : NULL;
+    char host[HOST_MAX];
+
+    if (!host_header || !host_of(host_header, host) || !is_own_host(master, host))
+        return err_set(err, DET_FORBIDDEN,
+                       "the host name '%.100s' is not one of this master's",
+                       host_header ? host_header : "");
+    if (origin && (!origin_host || strcasecmp(origin_host + 3, host_header)))
+        return err_set(err, DET_FORBIDDEN,
+                       "a page of '%.100s' may not call this master", origin);
+    return DET_OK;
+}

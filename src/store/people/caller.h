@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* caller.h - the user or task behind a token. */
+#ifndef STORE_PEOPLE_CALLER_H
+#define STORE_PEOPLE_CALLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct arena;
+struct db;
+
+struct caller_view {
+    int64_t user_id;
+    const char *username;
+    bool is_admin;
+    bool is_active;
+    int64_t expires_us; /* of a session */
+    /* of an allocation's token: */
+    bool is_over;
+    const char *allocation; /* its name */
+    const char *task_id;
+    int64_t trial_id;
+    int64_t experiment_id;
+};
+/* DET_NOT_FOUND: no such session or allocation. */
+det_status store_caller_by_session(struct db *db, int64_t session_id, struct arena *mem,
+                                   struct caller_view *ret_caller, struct err *err);
+det_status store_caller_by_allocation(struct db *db, int64_t allocation_id,
+                                      struct arena *mem, struct caller_view *ret_caller,
+                                      struct err *err);
+
+#endif

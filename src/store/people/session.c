@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c - rows of `sessions`.
+ *
+ * Ids come from a counter: the number of a dropped session is never used again, so its
+ * token stays invalid. */
+#include "store/people/session.h"
+
+#include "model/field.h"
+#include "store/engine/db.h"
+#include "store/engine/row.h"
+#include "store/setting.h"
+#include "store/sql_tables.h"
+
+enum { SESSION_ADD, SESSION_DROP, SESSION_DROP_OF, SESSIONS_EXPIRE };
+
+static const struct sql session_sql[] = {
+    SQL(SESSION_ADD, "INSERT INTO sessions (id, user_id, created_us, expires_us)"
+                     " VALUES ($1, $2, $3, $4)"),
+    SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = $1"),
+    SQL(SESSION_DROP_OF, "DELETE FROM sessions WHERE user_id = $1"),
+    SQL(SESSIONS_EXPIRE, "DELETE FROM sessions WHERE expires_us < $1"),
+};
+const struct sql_table session_sql_table = SQL_TABLE(session_sql);
+
+static const struct field session_fields[] = {
+    FIELD(I64, session, id, "its number"),
+    FIELD(I64, session, user_id, "its owner"),
+    FIELD(I64, session, created_us, "when it began"),
+    FIELD(I64, session, expires_us, "when it ends"),
+    FIELD_END,
+};
+
+det_status store_session_add(struct db *db, const struct session *row, int64_t *ret_id,
+                             struct err *err)
+{
+    struct session session = *row;
+    det_status st = store_number_next(db, "store.session", 1, &session.id, err);
+
+    if (!st)
+        st = row_put(db, &session_sql[SESSION_ADD], session_fields, &session, err);
+    if (!st)
+        *ret_id = session.id;
+    return st;
+}
+
+det_status store_session_drop(struct db *db, int64_t id, struct err *err)
+{
+    return run_with_id(db, &session_sql[SESSION_DROP], id, err);
+}
+
+det_status store_sessions_drop_of(struct db *db, int64_t user_id, struct err *err)
+{
+    return run_with_id(db, &session_sql[SESSION_DROP_OF], user_id, err);
+}
+
+det_status store_sessions_expire(struct db *db, int64_t now_us, struct err *err)
+{
+    return run_with_id(db, &session_sql[SESSIONS_EXPIRE], now_us, err);
+}

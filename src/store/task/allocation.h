@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocation.h - rows of allocations and of their shares. */
+#ifndef STORE_TASK_ALLOCATION_H
+#define STORE_TASK_ALLOCATION_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct allocation;
+struct arena;
+struct db;
+struct share;
+
+det_status store_allocation_put(struct db *db, const struct allocation *row,
+                                struct err *err);
+det_status store_share_put(struct db *db, const struct share *row, struct err *err);
+
+det_status store_allocation_get(struct db *db, const char *name, struct arena *mem,
+                                struct allocation *ret_row, struct err *err);
+det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
+                                  struct allocation *ret_row, struct err *err);
+/* Only the name on the wire; in `mem`. */
+det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
+                                 const char **ret_name, struct err *err);
+/* Of a task: unfinished ones first, then the most recently ended. */
+det_status store_allocations_of_task(struct db *db, const char *task_id,
+                                     struct arena *mem, struct allocation **ret_rows,
+                                     uint32_t *ret_count, struct err *err);
+/* All that are not over. */
+det_status store_allocations_live(struct db *db, struct arena *mem,
+                                  struct allocation **ret_rows, uint32_t *ret_count,
+                                  struct err *err);
+det_status store_shares_of(struct db *db, int64_t allocation_id, struct arena *mem,
+                           struct share **ret_rows, uint32_t *ret_count,
+                           struct err *err);
+/* Of all allocations that are not over, by allocation and rank. */
+det_status store_shares_live(struct db *db, struct arena *mem, struct share **ret_rows,
+                             uint32_t *ret_count, struct err *err);
+
+#endif
