@@ -14,13 +14,18 @@
 #include "wire/queries.h"
 
 const struct route routes[ROUTE_COUNT] = {
-#define ROUTE(id_, file_, method_, path_, auth_, query_, body_, reply_, summary_)      \
+#define ROUTE(id_, file_, method_, path_, who_, object_, permission_, task_, lane_,    \
+              query_, body_, reply_, summary_)                                         \
     {.id = ROUTE_ID_##id_,                                                             \
      .name = #id_,                                                                     \
      .file = file_,                                                                    \
      .method = ROUTE_##method_,                                                        \
      .path = path_,                                                                    \
-     .auth = ROUTE_##auth_,                                                            \
+     .who = ROUTE_##who_,                                                              \
+     .object = ROUTE_OBJECT_##object_,                                                 \
+     .permission = PERMISSION_##permission_,                                           \
+     .task = ROUTE_TASK_##task_,                                                       \
+     .lane = ROUTE_LANE_##lane_,                                                       \
      .query = query_##_fields,                                                         \
      .query_size = sizeof(struct query_),                                              \
      .body = body_##_fields,                                                           \
@@ -33,8 +38,13 @@ const struct route routes[ROUTE_COUNT] = {
 
 const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
                                           "DELETE", "ANY",  NULL};
-const char *const route_auth_names[] = {"anybody", "user",  "task",
-                                        "admin",   "agent", NULL};
+const char *const route_who_names[] = {
+    "anybody", "user",       "self",     "owner",
+    "admin",   "supervisor", "stand-in", "agent", NULL};
+const char *const route_object_names[] = {
+    "none",      "user",    "experiment", "trial", "checkpoint", "allocation", "task",
+    "workspace", "project", "group",      "token", "list",       "named",      NULL};
+const char *const route_task_names[] = {"no", "own", "as user", NULL};
 
 /* ---- finding ---------------------------------------------------------------------
  *

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/permission.h"
 
 struct arena;
 struct field;
@@ -28,12 +29,44 @@ enum route_method {
     ROUTE_ANY, /* all methods, also those that no other row has */
 };
 
-enum route_auth {
-    ROUTE_OPEN,  /* anybody who reaches the port */
-    ROUTE_USER,  /* a user's session */
-    ROUTE_TASK,  /* a user's session, or the token of a task */
-    ROUTE_ADMIN, /* an administrator's session */
-    ROUTE_AGENT, /* the agents' token */
+/* The columns of rights.h, which explains them. */
+enum route_who {
+    ROUTE_OPEN,
+    ROUTE_USER,
+    ROUTE_SELF,
+    ROUTE_OWNER,
+    ROUTE_ADMIN,
+    ROUTE_SUPERVISOR,
+    ROUTE_STAND_IN,
+    ROUTE_AGENT,
+};
+
+enum route_object {
+    ROUTE_OBJECT_none,
+    ROUTE_OBJECT_user,
+    ROUTE_OBJECT_experiment,
+    ROUTE_OBJECT_trial,
+    ROUTE_OBJECT_checkpoint,
+    ROUTE_OBJECT_allocation,
+    ROUTE_OBJECT_task,
+    ROUTE_OBJECT_workspace,
+    ROUTE_OBJECT_project,
+    ROUTE_OBJECT_group,
+    ROUTE_OBJECT_token,
+    ROUTE_OBJECT_list,
+    ROUTE_OBJECT_named,
+};
+
+enum route_task {
+    ROUTE_TASK_NO,
+    ROUTE_TASK_OWN,
+    ROUTE_TASK_AS_USER,
+};
+
+/* The thread of the handler. */
+enum route_lane {
+    ROUTE_LANE_WORKER,
+    ROUTE_LANE_QUICK, /* the one that received the call, if it is small and its caller cached */
 };
 
 enum route_id {
@@ -51,7 +84,11 @@ struct route {
     /* With {names} for its variable parts.  The last may be {name...}: the rest of the
      * path, with its slashes, or "". */
     const char *path;
-    enum route_auth auth;
+    enum route_who who;
+    enum route_object object;
+    enum permission permission;
+    enum route_task task;
+    enum route_lane lane;
     const struct field *query; /* NULL: none */
     size_t query_size;
     const struct field *body; /* NULL: none, or the handler reads the tree itself */
@@ -62,7 +99,9 @@ struct route {
 
 extern const struct route routes[ROUTE_COUNT];
 extern const char *const route_method_names[];
-extern const char *const route_auth_names[];
+extern const char *const route_who_names[];    /* "owner" */
+extern const char *const route_object_names[]; /* "experiment" */
+extern const char *const route_task_names[];   /* "own" */
 
 enum { ROUTE_ARGS = 4 };
 

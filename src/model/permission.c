@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/permission.h"
+
+#include <stddef.h>
+
+enum { SCOPE_WORKSPACE = 0, SCOPE_CLUSTER = 1 };
+
+const struct permission_row permissions[PERMISSION_COUNT] = {
+#define PERMISSION(name_, number_, scope_) {#name_, number_, SCOPE_##scope_},
+#define ROLE(number, name, mask)
+#include "model/permission_list.h"
+#undef ROLE
+#undef PERMISSION
+};
+
+_Static_assert(PERMISSION_COUNT <= 64, "a mask has 64 bits");
+#define ALL_PERMISSIONS (UINT64_MAX >> (64 - PERMISSION_COUNT))
+
+const struct role roles[ROLE_COUNT] = {
+#define PERMISSION(name, number, scope)
+#define ROLE(number_, name_, mask_) {number_, #name_, (mask_) & ALL_PERMISSIONS},
+#include "model/permission_list.h"
+#undef ROLE
+#undef PERMISSION
+};
+
+const struct role *role_find(int64_t id)
+{
+    for (int i = 0; i < ROLE_COUNT; i++)
+        if (roles[i].id == id)
+            return &roles[i];
+    return NULL;
+}
+
+bool role_fits_workspace(const struct role *role)
+{
+    for (int i = 0; i < PERMISSION_COUNT; i++)
+        if (permissions[i].is_cluster_only && (role->mask >> i & 1))
+            return false;
+    return true;
+}
+
+bool grants_allow(const struct grants *grants, enum permission permission,
+                  int64_t workspace_id)
+{
+    if (grants->cluster >> permission & 1)
+        return true;
+    for (uint32_t i = 0; workspace_id && i < grants->count; i++)
+        if (grants->grant[i].workspace_id == workspace_id &&
+            (grants->grant[i].mask >> permission & 1))
+            return true;
+    return false;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/rights.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+const struct rights_field_rule rights_field_rules[] = {
+    {ROUTE_ID_patch_user, "admin", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
+    {ROUTE_ID_patch_user, "active", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
+    {ROUTE_ID_patch_user, "remote", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
+    {ROUTE_ID_patch_user, "agentUserGroup", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
+};
+const int rights_field_rule_count =
+    (int)(sizeof(rights_field_rules) / sizeof(rights_field_rules[0]));
+
+/* ---- callers that are not users ---------------------------------------------------- */
+
+static bool is_for_supervisor(const struct route *row)
+{
+    return row->who == ROUTE_SUPERVISOR || row->who == ROUTE_STAND_IN;
+}
+
+static bool is_for_agent(const struct route *row)
+{
+    return row->who == ROUTE_AGENT || row->who == ROUTE_STAND_IN;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+bool rights_is_own(const struct caller *caller, const struct rights_object *object)
+{
+    switch (object->kind) {
+    case ROUTE_OBJECT_none:
+        return true;
+    case ROUTE_OBJECT_user:
+        return false;
+    case ROUTE_OBJECT_experiment:
+        return object->experiment_id && object->experiment_id == caller->experiment_id;
+    case ROUTE_OBJECT_trial:
+    case ROUTE_OBJECT_checkpoint:
+        return object->trial_id && object->trial_id == caller->trial_id;
+    case ROUTE_OBJECT_allocation:
+        return object->allocation_id && object->allocation_id == caller->allocation_id;
+    case ROUTE_OBJECT_task:
+        return is_same(object->task_id, caller->task_id);
+    case ROUTE_OBJECT_workspace:
+    case ROUTE_OBJECT_project:
+    case ROUTE_OBJECT_group:
+    case ROUTE_OBJECT_token:
+    case ROUTE_OBJECT_list:
+    case ROUTE_OBJECT_named:
+        return false;
+    }
+    return false;
+}
+
+/* ---- users ---------------------------------------------------------------------- */
+
+static bool is_owner(const struct caller *caller, const struct rights_object *object)
+{
+    return caller->user_id && (object->owner_id == caller->user_id ||
+                               object->co_owner_id == caller->user_id);
+}
+
+static bool may_basic(enum route_who who, const struct caller *caller,
+                      const struct rights_object *object)
+{
+    switch (who) {
+    case ROUTE_OPEN:
+    case ROUTE_USER:
+        return true;
+    case ROUTE_SELF:
+    case ROUTE_OWNER:
+        return caller->is_admin || is_owner(caller, object);
+    case ROUTE_ADMIN:
+        return caller->is_admin;
+    case ROUTE_SUPERVISOR:
+    case ROUTE_STAND_IN:
+    case ROUTE_AGENT:
+        return false;
+    }
+    return false;
+}
+
+/* The rights on a task of an experiment are those on the experiment; the rights on a job have
+ * their own names. */
+static enum permission permission_on(enum permission permission,
+                                     const struct rights_object *object)
+{
+    static const struct {
+        enum permission of_experiment;
+        enum permission of_job;
+    } pairs[] = {
+        {PERMISSION_CREATE_EXPERIMENT, PERMISSION_CREATE_NSC},
+        {PERMISSION_VIEW_EXPERIMENT_METADATA, PERMISSION_VIEW_NSC},
+        {PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, PERMISSION_VIEW_NSC},
+        {PERMISSION_UPDATE_EXPERIMENT, PERMISSION_UPDATE_NSC},
+        {PERMISSION_UPDATE_EXPERIMENT_METADATA, PERMISSION_UPDATE_NSC},
+        {PERMISSION_DELETE_EXPERIMENT, PERMISSION_UPDATE_NSC},
+    };
+
+    for (size_t i = 0; object->is_job && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        if (pairs[i].of_experiment == permission)
+            return pairs[i].of_job;
+    return permission;
+}
+
+/* What one needs to know that the object exists. */
+static enum permission permission_to_see(const struct rights_object *object)
+{
+    switch (object->kind) {
+    case ROUTE_OBJECT_experiment:
+    case ROUTE_OBJECT_trial:
+    case ROUTE_OBJECT_checkpoint:
+    case ROUTE_OBJECT_allocation:
+    case ROUTE_OBJECT_task:
+        return object->is_job ? PERMISSION_VIEW_NSC
+                              : PERMISSION_VIEW_EXPERIMENT_METADATA;
+    case ROUTE_OBJECT_workspace:
+        return PERMISSION_VIEW_WORKSPACE;
+    case ROUTE_OBJECT_project:
+        return PERMISSION_VIEW_PROJECT;
+    case ROUTE_OBJECT_none:
+    case ROUTE_OBJECT_user:
+    case ROUTE_OBJECT_group:
+    case ROUTE_OBJECT_token:
+    case ROUTE_OBJECT_list:
+    case ROUTE_OBJECT_named:
+        return PERMISSION_NONE; /* everybody knows */
+    }
+    return PERMISSION_NONE;
+}
+
+static bool may_rbac(enum route_who who, enum permission permission,
+                     const struct caller *caller, const struct rights_object *object)
+{
+    if (who == ROUTE_SUPERVISOR || who == ROUTE_STAND_IN || who == ROUTE_AGENT)
+        return false;
+    if (who == ROUTE_SELF && is_owner(caller, object))
+        return true;
+    if (permission == PERMISSION_NONE) /* a row for users has one, or is for all */
+        return who == ROUTE_OPEN || who == ROUTE_USER;
+    return grants_allow(caller->grants, permission_on(permission, object),
+                        object->workspace_id);
+}
+
+static enum rights_answer decide_user(const struct route *row,
+                                      const struct caller *caller,
+                                      const struct rights_object *object)
+{
+    enum permission see = permission_to_see(object);
+
+    if (caller->grants
+            ? may_rbac(row->who, row->permission, caller, object)
+            : may_basic(row->who, caller, object))
+        return RIGHTS_ALLOWED;
+    if (caller->grants && see != PERMISSION_NONE &&
+        !grants_allow(caller->grants, see, object->workspace_id))
+        return RIGHTS_HIDDEN;
+    return RIGHTS_FORBIDDEN;
+}
+
+/* ---- the decision --------------------------------------------------------------- */
+
+enum rights_answer rights_decide(const struct route *row, const struct caller *caller,
+                                 const struct rights_object *object)
+{
+    bool may;
+
+    if (row->who == ROUTE_OPEN)
+        return RIGHTS_ALLOWED;
+    switch (caller->kind) {
+    case CALLER_NOBODY:
+        return RIGHTS_SIGN_IN;
+    case CALLER_USER:
+        return decide_user(row, caller, object);
+    case CALLER_TASK:
+        if (row->task == ROUTE_TASK_AS_USER)
+            return decide_user(row, caller, object);
+        may = row->task == ROUTE_TASK_OWN && rights_is_own(caller, object);
+        return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+    case CALLER_SUPERVISOR:
+        may = (is_for_supervisor(row) || row->task == ROUTE_TASK_OWN) &&
+              rights_is_own(caller, object);
+        return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+    case CALLER_AGENT:
+        return is_for_agent(row) ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+    }
+    return RIGHTS_FORBIDDEN;
+}
+
+static enum rights_answer admit_user(const struct route *row,
+                                     const struct caller *caller)
+{
+    bool may = row->who == ROUTE_USER || row->who == ROUTE_SELF ||
+               row->who == ROUTE_OWNER || row->who == ROUTE_ADMIN;
+
+    if (may && row->who == ROUTE_ADMIN && !caller->grants)
+        may = caller->is_admin;
+    return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+}
+
+enum rights_answer rights_admit(const struct route *row, const struct caller *caller)
+{
+    bool may = false;
+
+    if (row->who == ROUTE_OPEN)
+        return RIGHTS_ALLOWED;
+    switch (caller->kind) {
+    case CALLER_NOBODY:
+        return RIGHTS_SIGN_IN;
+    case CALLER_USER:
+        return admit_user(row, caller);
+    case CALLER_TASK:
+        may = row->task != ROUTE_TASK_NO;
+        break;
+    case CALLER_SUPERVISOR:
+        may = is_for_supervisor(row) || row->task == ROUTE_TASK_OWN;
+        break;
+    case CALLER_AGENT:
+        may = is_for_agent(row);
+        break;
+    }
+    return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+}
+
+bool rights_need_owner(const struct route *row, const struct caller *caller)
+{
+    bool as_user = caller->kind == CALLER_USER ||
+                   (caller->kind == CALLER_TASK && row->task == ROUTE_TASK_AS_USER);
+
+    if (!as_user || row->who == ROUTE_OPEN)
+        return false;
+    if (caller->grants)
+        return row->permission != PERMISSION_NONE;
+    return (row->who == ROUTE_SELF || row->who == ROUTE_OWNER) && !caller->is_admin;
+}
+
+const char *rights_reason(const struct route *row, const struct caller *caller)
+{
+    if (caller->kind == CALLER_TASK || caller->kind == CALLER_SUPERVISOR)
+        return row->task == ROUTE_TASK_NO && !is_for_supervisor(row)
+                   ? "this call is not for a task's token"
+                   : "a task's token opens only its own task";
+    if (caller->kind == CALLER_AGENT)
+        return "this call is not for the agents' token";
+    if (caller->grants)
+        return "user does not have permission; ask an administrator of the workspace for "
+               "a role that allows it";
+    switch (row->who) {
+    case ROUTE_SELF:
+    case ROUTE_ADMIN:
+        return "only an administrator may do this";
+    case ROUTE_OWNER:
+        return "only the owner or an administrator may do this";
+    case ROUTE_SUPERVISOR:
+    case ROUTE_STAND_IN:
+        return "only the supervisor of the task may do this";
+    case ROUTE_AGENT:
+        return "only an agent may do this";
+    case ROUTE_OPEN:
+    case ROUTE_USER:
+        break;
+    }
+    return "user does not have permission";
+}
