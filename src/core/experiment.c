@@ -107,6 +107,7 @@ static det_status add_submitted(struct core *core, const struct core_event *even
         .state = event->submitted.activate ? EXPERIMENT_ACTIVE : EXPERIMENT_PAUSED,
         .job_id = event->submitted.job_id,
         .owner_id = event->submitted.owner_id,
+        .starter_id = event->submitted.owner_id,
         .project_id = event->submitted.project_id,
         .parent_id = event->submitted.parent_id,
         .resource_pool = pool->name,

@@ -26,6 +26,7 @@ const struct field experiment_fields[] = {
     FIELD(I64, experiment, trials, "trials created so far"),
     FIELD(I64, experiment, search_seq, "inputs given to the searcher"),
     FIELD(I64, experiment, snapshot_seq, "inputs in the last snapshot"),
+    FIELD(I64, experiment, starter_id, "the user as whom its runs act"),
     FIELD_END,
 };
 

@@ -39,6 +39,7 @@ struct experiment {
     int64_t trials;       /* created so far */
     int64_t search_seq;   /* inputs given to the searcher so far */
     int64_t snapshot_seq; /* ... when its last snapshot was taken */
+    int64_t starter_id;   /* who submitted or last continued it; its runs act as that user */
 };
 
 struct trial {

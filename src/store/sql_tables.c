@@ -28,6 +28,7 @@
     X(metric_rows_sql_table)                                                           \
     X(metric_summary_sql_table)                                                        \
     X(migrate_sql_table)                                                               \
+    X(owner_sql_table)                                                                 \
     X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(removal_sql_table)                                                               \

@@ -16,13 +16,17 @@ struct caller_view {
     const char *username;
     bool is_admin;
     bool is_active;
-    int64_t expires_us; /* of a session */
+    const char *nonce; /* the random digits of its token; "": issued before 0018 */
+    /* of a session or access token: */
+    int64_t expires_us;
+    bool is_revoked;
     /* of an allocation's token: */
     bool is_over;
     const char *allocation; /* its name */
     const char *task_id;
     int64_t trial_id;
     int64_t experiment_id;
+    int64_t owner_id; /* of the experiment or job; user_id is who started the run */
 };
 /* DET_NOT_FOUND: no such session or allocation. */
 det_status store_caller_by_session(struct db *db, int64_t session_id, struct arena *mem,

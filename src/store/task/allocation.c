@@ -11,6 +11,7 @@
 #include "store/checkpoint/removal.h"
 #include "store/engine/db.h"
 #include "store/engine/row.h"
+#include "store/nonce.h"
 #include "store/sql_tables.h"
 
 #define ALLOCATION_COLUMNS                                                             \
@@ -28,6 +29,7 @@ enum {
     ALLOCATION_PUT,
     ALLOCATION_BY_ID,
     ALLOCATION_NAME,
+    ALLOCATION_NONCE,
     ALLOCATION_BY_NAME,
     ALLOCATIONS_OF_TASK,
     ALLOCATIONS_LIVE,
@@ -38,10 +40,10 @@ enum {
 
 static const struct sql allocation_sql[] = {
     SQL(ALLOCATION_PUT,
-        "INSERT INTO allocations (" ALLOCATION_COLUMNS ")"
+        "INSERT INTO allocations (" ALLOCATION_COLUMNS ", nonce)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
         "$16,"
-        "  $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)"
+        "  $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)"
         " ON CONFLICT (id) DO UPDATE SET trial_id = $2, experiment_id = $3, task_id = "
         "$4,"
         "  name = $5, run_id = $6, state = $7, resource_pool = $8, slots = $9,"
@@ -53,6 +55,7 @@ static const struct sql allocation_sql[] = {
     SQL(ALLOCATION_BY_ID,
         "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE id = $1"),
     SQL(ALLOCATION_NAME, "SELECT name FROM allocations WHERE id = $1"),
+    SQL(ALLOCATION_NONCE, "SELECT nonce FROM allocations WHERE id = $1"),
     SQL(ALLOCATION_BY_NAME, "SELECT " ALLOCATION_COLUMNS " FROM allocations"
                             " WHERE name = $1 ORDER BY id DESC LIMIT 1"),
     SQL(ALLOCATIONS_OF_TASK,
@@ -75,11 +78,25 @@ static const struct sql allocation_sql[] = {
 };
 const struct sql_table allocation_sql_table = SQL_TABLE(allocation_sql);
 
+/* The random digits of its tokens are made with the row and stay. */
+static det_status put_row(struct db *db, const struct allocation *row, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[ALLOCATION_PUT], err);
+    char nonce[NONCE_TEXT];
+    det_status st = nonce_make(nonce, err);
+
+    if (st)
+        return st;
+    db_bind_record(&q, allocation_fields, row);
+    db_bind_str(&q, nonce);
+    return db_run(&q);
+}
+
 det_status store_allocation_put(struct db *db, const struct allocation *row,
                                 struct err *err)
 {
-    det_status st =
-        row_put(db, &allocation_sql[ALLOCATION_PUT], allocation_fields, row, err);
+    det_status st = put_row(db, row, err);
 
     if (!st && row->state == ALLOCATION_TERMINATED && row->exit != EXIT_CLEAN)
         st = sweep_allocation(db, row->id, err);
@@ -143,22 +160,33 @@ static det_status allocations_get(struct db_query *q, struct arena *mem,
     return st;
 }
 
-det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
-                                 const char **ret_name, struct err *err)
+static det_status read_text(struct db *db, int sql, int64_t id, struct arena *mem,
+                            const char **ret_text, struct err *err)
 {
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &allocation_sql[ALLOCATION_NAME], err);
-    const char *name = NULL;
+    CLEANUP(db_query_done) struct db_query q = db_query(db, &allocation_sql[sql], err);
+    const char *text = NULL;
 
     db_bind_i64(&q, id);
     if (db_next(&q))
-        name = db_col_str(&q, mem);
+        text = db_col_str(&q, mem);
     if (q.status)
         return q.status;
-    if (!name)
+    if (!text)
         return err_set(err, DET_NOT_FOUND, "allocation %" PRId64 " not found", id);
-    *ret_name = name;
+    *ret_text = text;
     return DET_OK;
+}
+
+det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
+                                 const char **ret_name, struct err *err)
+{
+    return read_text(db, ALLOCATION_NAME, id, mem, ret_name, err);
+}
+
+det_status store_allocation_nonce(struct db *db, int64_t id, struct arena *mem,
+                                  const char **ret_nonce, struct err *err)
+{
+    return read_text(db, ALLOCATION_NONCE, id, mem, ret_nonce, err);
 }
 
 det_status store_allocations_of_task(struct db *db, const char *task_id,

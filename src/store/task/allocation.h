@@ -23,6 +23,9 @@ det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
 /* Only the name on the wire; in `mem`. */
 det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
                                  const char **ret_name, struct err *err);
+/* The random digits of its tokens; "": they were issued before tokens had any. */
+det_status store_allocation_nonce(struct db *db, int64_t id, struct arena *mem,
+                                  const char **ret_nonce, struct err *err);
 /* Of a task: unfinished ones first, then the most recently ended. */
 det_status store_allocations_of_task(struct db *db, const char *task_id,
                                      struct arena *mem, struct allocation **ret_rows,

@@ -182,6 +182,7 @@ static det_status submit_continued(struct request *req)
     const struct json *over = state->over;
 
     state->view.row.config = state->config.json;
+    state->view.row.starter_id = req->caller.user_id;
     event.continued.row = &state->view.row;
     event.continued.past = state->past;
     event.continued.past_count = state->past_count;
