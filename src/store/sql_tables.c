@@ -13,6 +13,7 @@
     X(experiment_delete_sql_table)                                                     \
     X(experiment_edit_sql_table)                                                       \
     X(experiment_sql_table)                                                            \
+    X(grants_sql_table)                                                                \
     X(job_sql_table)                                                                   \
     X(journal_sql_table)                                                               \
     X(level_page_sql_table)                                                            \

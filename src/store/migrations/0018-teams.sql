@@ -87,6 +87,9 @@ CREATE TABLE role_assignments (
     PRIMARY KEY (user_id, group_id, workspace_id, role_id)
 );
 CREATE INDEX role_assignments_by_workspace ON role_assignments (workspace_id);
+-- Administrators keep their rights when the mode becomes rbac.
+INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
+    SELECT 1, id, 0, 0 FROM users WHERE is_admin;
 
 CREATE TABLE user_settings (
     user_id BIGINT NOT NULL,
