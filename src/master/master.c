@@ -365,6 +365,8 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->exec = config->exec;
     master->net = config->net;
     master->config = config->tree;
+    master->is_rbac = !strcmp(
+        json_str(json_path(config->tree, "security.authz.type"), "basic"), "rbac");
     master->port = config->port;
     master->on_fatal = config->on_fatal;
     master->fatal_arg = config->arg;

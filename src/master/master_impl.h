@@ -61,6 +61,7 @@ struct master {
     struct collector *collector;
     struct net_server *server;
     bool is_loopback;          /* it listens only on this machine */
+    bool is_rbac;              /* security.authz.type is rbac (wire/rights.h) */
     _Atomic bool is_read_only; /* see master_set_read_only() */
 
     _Atomic bool is_ready; /* before that, requests are answered with DET_BUSY */

@@ -18,7 +18,7 @@ _Static_assert(PERMISSION_COUNT <= 64, "a mask has 64 bits");
 
 const struct role roles[ROLE_COUNT] = {
 #define PERMISSION(name, number, scope)
-#define ROLE(number_, name_, mask_) {number_, #name_, (mask_) & ALL_PERMISSIONS},
+#define ROLE(number_, name_, mask_) {number_, #name_, (mask_)&ALL_PERMISSIONS},
 #include "model/permission_list.h"
 #undef ROLE
 #undef PERMISSION
@@ -50,4 +50,12 @@ bool grants_allow(const struct grants *grants, enum permission permission,
             (grants->grant[i].mask >> permission & 1))
             return true;
     return false;
+}
+
+bool scope_has(const struct scope *scope, int64_t workspace_id)
+{
+    for (uint32_t i = 0; !scope->is_all && i < scope->count; i++)
+        if (scope->workspace[i] == workspace_id)
+            return true;
+    return scope->is_all;
 }

@@ -46,12 +46,20 @@ struct grants {
     const struct grant {
         int64_t workspace_id;
         uint64_t mask;
-    } *grant;
+    } * grant;
     uint32_t count;
 };
 
 /* workspace_id 0: on the cluster. */
 bool grants_allow(const struct grants *grants, enum permission permission,
                   int64_t workspace_id);
+
+/* The workspaces that a caller may see into.  Zeroed: none. */
+struct scope {
+    bool is_all;
+    const int64_t *workspace;
+    uint32_t count;
+};
+bool scope_has(const struct scope *scope, int64_t workspace_id);
 
 #endif

@@ -2,7 +2,7 @@
 #include "store/nonce.h"
 
 #include "base/rng.h"
-#include "data/text.h"
+#include "data/base64.h"
 
 det_status nonce_make(char nonce[NONCE_TEXT], struct err *err)
 {

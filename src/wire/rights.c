@@ -16,7 +16,7 @@ const int rights_field_rule_count =
 
 /* ---- callers that are not users ---------------------------------------------------- */
 
-static bool is_for_supervisor(const struct route *row)
+bool rights_is_for_supervisor(const struct route *row)
 {
     return row->who == ROUTE_SUPERVISOR || row->who == ROUTE_STAND_IN;
 }
@@ -154,9 +154,8 @@ static enum rights_answer decide_user(const struct route *row,
 {
     enum permission see = permission_to_see(object);
 
-    if (caller->grants
-            ? may_rbac(row->who, row->permission, caller, object)
-            : may_basic(row->who, caller, object))
+    if (caller->grants ? may_rbac(row->who, row->permission, caller, object)
+                       : may_basic(row->who, caller, object))
         return RIGHTS_ALLOWED;
     if (caller->grants && see != PERMISSION_NONE &&
         !grants_allow(caller->grants, see, object->workspace_id))
@@ -184,7 +183,7 @@ enum rights_answer rights_decide(const struct route *row, const struct caller *c
         may = row->task == ROUTE_TASK_OWN && rights_is_own(caller, object);
         return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
     case CALLER_SUPERVISOR:
-        may = (is_for_supervisor(row) || row->task == ROUTE_TASK_OWN) &&
+        may = (rights_is_for_supervisor(row) || row->task == ROUTE_TASK_OWN) &&
               rights_is_own(caller, object);
         return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
     case CALLER_AGENT:
@@ -219,7 +218,7 @@ enum rights_answer rights_admit(const struct route *row, const struct caller *ca
         may = row->task != ROUTE_TASK_NO;
         break;
     case CALLER_SUPERVISOR:
-        may = is_for_supervisor(row) || row->task == ROUTE_TASK_OWN;
+        may = rights_is_for_supervisor(row) || row->task == ROUTE_TASK_OWN;
         break;
     case CALLER_AGENT:
         may = is_for_agent(row);
@@ -243,13 +242,14 @@ bool rights_need_owner(const struct route *row, const struct caller *caller)
 const char *rights_reason(const struct route *row, const struct caller *caller)
 {
     if (caller->kind == CALLER_TASK || caller->kind == CALLER_SUPERVISOR)
-        return row->task == ROUTE_TASK_NO && !is_for_supervisor(row)
+        return row->task == ROUTE_TASK_NO && !rights_is_for_supervisor(row)
                    ? "this call is not for a task's token"
                    : "a task's token opens only its own task";
     if (caller->kind == CALLER_AGENT)
         return "this call is not for the agents' token";
     if (caller->grants)
-        return "user does not have permission; ask an administrator of the workspace for "
+        return "user does not have permission; ask an administrator of the workspace "
+               "for "
                "a role that allows it";
     switch (row->who) {
     case ROUTE_SELF:

@@ -86,6 +86,8 @@ enum rights_answer rights_decide(const struct route *row, const struct caller *c
 /* Whether rights_decide() looks at the object's owner or workspace for this caller.  If not,
  * the ids in the path are enough. */
 bool rights_need_owner(const struct route *row, const struct caller *caller);
+/* Whether a supervisor may call it after its run has ended. */
+bool rights_is_for_supervisor(const struct route *row);
 /* Whether a task or supervisor is the one that the object belongs to. */
 bool rights_is_own(const struct caller *caller, const struct rights_object *object);
 /* Why a call was refused, in one sentence; static text. */

@@ -62,7 +62,7 @@ ROUTE(get_best_metric, "experiments/experiments", GET, "/api/v1/experiments/{id}
 ROUTE(get_metric_names, "experiments/experiments", GET, "/api/v1/det/experiments/{id}/metric-names", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "names", "Groups and names of an experiment's metrics")
 ROUTE(trials_table, "pages/trial_table", GET, "/api/v1/det/experiments/{id}/trials-table", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, trials_table_query, none, "hparams, trials, importance", "All trials in compact rows, and the importance of hyperparameters")
 ROUTE(get_lineage, "experiments/lineage", GET, "/api/v1/det/experiments/{id}/lineage", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "ancestors, forks, checkpoints", "The ancestors, forks and start checkpoints of an experiment")
-ROUTE(check_config, "experiments/config_check", POST, "/api/v1/det/check", USER, none, NONE, NO, WORKER, none, check_body, "problems, completed", "Check a configuration without submitting it")
+ROUTE(check_config, "experiments/config_check", POST, "/api/v1/det/check", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, check_body, "problems, completed", "Check a configuration without submitting it")
 ROUTE(preview_gc, "reports/checkpoint_removals", GET, "/experiments/{id}/preview_gc", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, preview_gc_query, none, "checkpoints, metric_name", "Which checkpoints another policy would delete")
 ROUTE(preview_search, "experiments/experiment_create", POST, "/api/v1/preview-hp-search", USER, none, NONE, NO, WORKER, none, none, "summary", "Preview the trials of a search")
 
@@ -93,7 +93,7 @@ ROUTE(report_early_exit, "reports/metrics", POST, "/api/v1/trials/{id}/early_exi
 ROUTE(report_runner, "reports/metrics", POST, "/api/v1/trials/{id}/runner/metadata", OWNER, trial, UPDATE_EXPERIMENT, OWN, WORKER, none, runner_metadata_body, "nothing", "Report what the trial is doing")
 ROUTE(report_checkpoint, "reports/checkpoints", POST, "/api/v1/checkpoints", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, checkpoint_body, "nothing", "Report a complete checkpoint")
 ROUTE(report_batch, "reports/reports", POST, "/api/v1/allocations/{id}/reports", STAND_IN, allocation, NONE, NO, WORKER, none, bytes_body, "stored and refused", "Store reports from a task's ring")
-ROUTE(start_run, "reports/metrics", POST, "/api/v1/runs/start", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "storageId", "A training process starts")
+ROUTE(start_run, "reports/metrics", POST, "/api/v1/runs/start", USER, none, NONE, OWN, WORKER, none, none, "storageId", "A training process starts")
 ROUTE(get_run_metadata, "reports/metrics", GET, "/api/v1/runs/{id}/metadata", USER, trial, VIEW_EXPERIMENT_METADATA, OWN, WORKER, none, none, "metadata", "Show a trial's metadata")
 ROUTE(post_run_metadata, "reports/metrics", POST, "/api/v1/runs/{id}/metadata", OWNER, trial, UPDATE_EXPERIMENT_METADATA, OWN, WORKER, none, run_metadata_body, "metadata", "Merge into a trial's metadata")
 ROUTE(post_task_logs, "reports/logs", POST, "/api/v1/task/logs", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "nothing", "Store log lines of a task")

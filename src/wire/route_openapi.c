@@ -135,7 +135,9 @@ static void write_operation(struct json_writer *w, const struct route *route)
     jw_object(w, lower[route->method]);
     jw_str(w, "operationId", route->name);
     jw_str(w, "summary", route->summary);
-    jw_str(w, "x-det-auth", route_auth_names[route->auth]);
+    jw_str(w, "x-det-who", route_who_names[route->who]);
+    if (route->permission != PERMISSION_NONE)
+        jw_str(w, "x-det-permission", permissions[route->permission].name);
     write_parameters(w, route);
     write_body(w, route);
     jw_object(w, "responses");

@@ -125,8 +125,11 @@ static void put_call(struct buf *out, const struct route *r)
     static const char *const who[] = {
         [ROUTE_OPEN] = "anybody",
         [ROUTE_USER] = "a user",
-        [ROUTE_TASK] = "a user, or the task it is about",
+        [ROUTE_SELF] = "the user itself, or an administrator",
+        [ROUTE_OWNER] = "its owner, or an administrator",
         [ROUTE_ADMIN] = "an administrator",
+        [ROUTE_SUPERVISOR] = "the supervisor of the task",
+        [ROUTE_STAND_IN] = "the supervisor of the task, or its agent",
         [ROUTE_AGENT] = "an agent",
     };
     const char *method = route_method_names[r->method];
@@ -143,7 +146,7 @@ static void put_call(struct buf *out, const struct route *r)
         put_fields(out, "", r->body);
     buf_printf(out, "<dt>gives<dd>");
     put_text(out, r->reply);
-    buf_printf(out, "\n<dt>for<dd>%s</dl></details>\n", who[r->auth]);
+    buf_printf(out, "\n<dt>for<dd>%s</dl></details>\n", who[r->who]);
 }
 
 static void put_section(struct buf *out, size_t first)

@@ -49,7 +49,13 @@ static void write_routes(struct buf *out)
         jw_str(&w, "name", routes[i].name);
         jw_str(&w, "method", route_method_names[routes[i].method]);
         jw_str(&w, "path", routes[i].path);
-        jw_str(&w, "auth", route_auth_names[routes[i].auth]);
+        jw_str(&w, "who", route_who_names[routes[i].who]);
+        jw_str(&w, "object", route_object_names[routes[i].object]);
+        jw_str(&w, "task", route_task_names[routes[i].task]);
+        jw_str(&w, "permission",
+               routes[i].permission == PERMISSION_NONE
+                   ? ""
+                   : permissions[routes[i].permission].name);
         jw_str(&w, "file", routes[i].file);
         jw_str(&w, "summary", routes[i].summary);
         end_row(&w);

@@ -23,6 +23,7 @@ const struct field task_spec_fields[] = {
     FIELD(I64, task_spec, shares, "how many there are"),
     FIELD_REQUIRED(STR, task_spec, task_id, "the task"),
     FIELD(STR, task_spec, container_id, "the share's own id"),
+    FIELD(STR, task_spec, supervisor_token, "the credential of its supervisor"),
     FIELD(I64S, task_spec, slots, "its slots on the agent"),
     FIELD(STR, task_spec, device_type, "cpu or cuda"),
     FIELD(TREE, task_spec, entrypoint, "what to run"),

@@ -23,6 +23,7 @@ struct task_spec {
     int64_t shares; /* of the allocation, one a node; 0 or absent: 1 */
     const char *task_id;
     const char *container_id;
+    const char *supervisor_token; /* NULL: of a master that did not give one */
     struct field_i64s slots;
     const char *device_type;       /* "cpu" or "cuda" */
     const struct json *entrypoint; /* a string, a list of strings, or null */

@@ -113,7 +113,9 @@ static det_status open_spools(struct supervisor *s, struct err *err)
 static det_status open_links(struct supervisor *s, struct err *err)
 {
     const char *url = spec_master(&s->spec);
-    const char *token = spec_variable(&s->spec, "DET_SESSION_TOKEN");
+    const char *token = s->spec.supervisor_token
+                            ? s->spec.supervisor_token
+                            : spec_variable(&s->spec, "DET_SESSION_TOKEN");
     const char *cluster = spec_variable(&s->spec, "DET_CLUSTER_ID");
     det_status status;
 

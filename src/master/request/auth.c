@@ -16,7 +16,9 @@
 #include "data/text.h"
 #include "master/request/caller_cache.h"
 #include "master/request/request.h"
+#include "master/request/token.h"
 #include "store/people/caller.h"
+#include "store/people/grants.h"
 #include "store/people/user.h"
 #include "store/task/allocation.h"
 
@@ -151,31 +153,6 @@ void auth_free(struct auth *auth)
     mem_free(auth);
 }
 
-/* ---- tokens ---------------------------------------------------------------------- */
-
-enum { MAC_TEXT = 2 * crypto_auth_BYTES + 1 };
-
-static void token_mac(const struct auth *auth, char kind, int64_t id,
-                      char text[MAC_TEXT])
-{
-    unsigned char mac[crypto_auth_BYTES];
-    char message[32];
-    int len = snprintf(message, sizeof(message), "%c%" PRId64, kind, id);
-
-    crypto_auth(mac, (const unsigned char *)message, (unsigned long long)len,
-                auth->key);
-    hex_encode(text, mac, sizeof(mac));
-}
-
-const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
-                       struct arena *mem)
-{
-    char mac[MAC_TEXT];
-
-    token_mac(auth, (char)kind, id, mac);
-    return arena_printf(mem, "%c%" PRId64 ".%s", (char)kind, id, mac);
-}
-
 static bool same_text(const char *a, const char *b)
 {
     size_t len = strlen(a);
@@ -183,26 +160,14 @@ static bool same_text(const char *a, const char *b)
     return len == strlen(b) && sodium_memcmp(a, b, len) == 0;
 }
 
-/* The kind and number of a token; false if this master did not issue it. */
-static bool open_token(const struct auth *auth, const char *token, char *ret_kind,
-                       int64_t *ret_id)
-{
-    const char *dot = strchr(token, '.');
-    char number[24];
-    char mac[MAC_TEXT];
-    size_t len = dot ? (size_t)(dot - token) : 0;
+/* ---- tokens ---------------------------------------------------------------------- */
 
-    if (len < 2 || len > sizeof(number))
-        return false;
-    memcpy(number, token + 1, len - 1);
-    number[len - 1] = '\0';
-    if (!parse_i64(number, ret_id))
-        return false;
-    if (token[0] != TOKEN_SESSION && token[0] != TOKEN_USER && token[0] != TOKEN_TASK)
-        return false;
-    token_mac(auth, token[0], *ret_id, mac);
-    *ret_kind = token[0];
-    return same_text(mac, dot + 1);
+const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
+                       const char *nonce, struct arena *mem)
+{
+    const struct token token = {.kind = kind, .id = id, .nonce = nonce};
+
+    return token_write(auth->key, &token, mem);
 }
 
 /* ---- callers --------------------------------------------------------------------- */
@@ -212,58 +177,96 @@ static det_status refuse_caller(struct request *req, const char *why)
     return err_set(req->err, DET_UNAUTHENTICATED, "%s", why);
 }
 
-static det_status caller_by_session(struct request *req, int64_t id,
+static det_status caller_by_session(struct request *req, const struct token *token,
                                     struct caller_view *ret_caller)
 {
     det_status st =
-        store_caller_by_session(req->db, id, &req->mem, ret_caller, req->err);
+        store_caller_by_session(req->db, token->id, &req->mem, ret_caller, req->err);
 
-    if (st == DET_NOT_FOUND)
+    if (st == DET_NOT_FOUND || (!st && strcmp(token->nonce, ret_caller->nonce)))
         return refuse_caller(req, "this session was closed; log in again");
+    if (!st && ret_caller->is_revoked)
+        return refuse_caller(req, "user access token revoked");
     if (!st && ret_caller->expires_us < master_now_us(req->master))
         return refuse_caller(req, "this session has expired; log in again");
-    req->caller.session_id = id;
+    req->caller.kind = CALLER_USER;
+    req->caller.session_id = token->id;
     return st;
 }
 
-/* After the end of its allocation, a task's own token still opens these routes: how the
- * task ended, its last output, and its supervisor's calls, which learn about the end that
- * way.  The handler refuses late reports itself and tells the supervisor why. */
-static bool is_final_report(char kind, enum route_id id)
+/* Supervisors of runs that began before they had a token of their own use the task's. */
+static enum caller_kind kind_of_run(const struct token *token)
 {
-    return kind == TOKEN_TASK &&
-           (id == ROUTE_ID_share_logs || id == ROUTE_ID_share_exit ||
-            id == ROUTE_ID_report_batch || id == ROUTE_ID_share_state ||
-            id == ROUTE_ID_share_alive);
+    if (token->kind == TOKEN_SUPERVISOR ||
+        (token->kind == TOKEN_TASK && !*token->nonce))
+        return CALLER_SUPERVISOR;
+    return token->kind == TOKEN_TASK ? CALLER_TASK : CALLER_USER;
 }
 
-static det_status caller_by_allocation(struct request *req, char kind, int64_t id,
+static void fill_run(struct caller *caller, int64_t id, const struct caller_view *view)
+{
+    caller->allocation_id = id;
+    caller->allocation = view->allocation;
+    caller->task_id = view->task_id;
+    caller->trial_id = view->trial_id;
+    caller->experiment_id = view->experiment_id;
+}
+
+/* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
+ * access.c lets it call what is for supervisors alone. */
+static det_status caller_by_allocation(struct request *req, const struct token *token,
                                        struct caller_view *ret_caller)
 {
     det_status st =
-        store_caller_by_allocation(req->db, id, &req->mem, ret_caller, req->err);
+        store_caller_by_allocation(req->db, token->id, &req->mem, ret_caller, req->err);
 
-    if (st == DET_NOT_FOUND)
+    if (st == DET_NOT_FOUND || (!st && strcmp(token->nonce, ret_caller->nonce)))
         return refuse_caller(req, "this task's allocation is gone");
-    if (!st && ret_caller->is_over && !is_final_report(kind, req->route->id))
+    if (st)
+        return st;
+    req->caller.kind = kind_of_run(token);
+    if (ret_caller->is_over && (req->caller.kind != CALLER_SUPERVISOR ||
+                                !rights_is_for_supervisor(req->route)))
         return refuse_caller(req, "this task's allocation is over");
-    if (!st && kind == TOKEN_TASK) {
-        req->caller.allocation_id = id;
-        req->caller.allocation = ret_caller->allocation;
-        req->caller.task_id = ret_caller->task_id;
-        req->caller.trial_id = ret_caller->trial_id;
-        req->caller.experiment_id = ret_caller->experiment_id;
-    }
+    if (req->caller.kind == CALLER_USER)
+        req->caller.run_of = token->id;
+    else
+        fill_run(&req->caller, token->id, ret_caller);
+    /* An administrator who continues another user's experiment runs that user's code. */
+    ret_caller->is_admin =
+        ret_caller->is_admin && ret_caller->user_id == ret_caller->owner_id;
+    return DET_OK;
+}
+
+/* Mode rbac.  An administrator may do everything in it too, so that nobody is locked out. */
+static det_status load_grants(struct request *req, const struct caller_view *view)
+{
+    bool is_own = !view->owner_id || view->owner_id == view->user_id;
+    struct grants *grants;
+    det_status st;
+
+    if (!req->master->is_rbac)
+        return DET_OK;
+    grants = arena_new(&req->mem, struct grants);
+    if (!grants)
+        return err_default(req->err, DET_NOMEM);
+    st = store_grants_of(req->db, view->user_id, &req->mem, grants, req->err);
+    if (!is_own) /* as above: another user's code does not get rights on the cluster */
+        grants->cluster = 0;
+    if (view->is_admin)
+        grants->cluster = UINT64_MAX;
+    req->caller.grants = grants;
     return st;
 }
 
 /* *ret_expires_us: how long the result is valid if nothing is written. */
-static det_status look_up_caller(struct request *req, char kind, int64_t id,
+static det_status look_up_caller(struct request *req, const struct token *token,
                                  int64_t *ret_expires_us)
 {
+    bool is_session = token->kind == TOKEN_SESSION;
     struct caller_view view;
-    det_status st = kind == TOKEN_SESSION ? caller_by_session(req, id, &view)
-                                          : caller_by_allocation(req, kind, id, &view);
+    det_status st = is_session ? caller_by_session(req, token, &view)
+                               : caller_by_allocation(req, token, &view);
 
     if (st)
         return st;
@@ -273,10 +276,8 @@ static det_status look_up_caller(struct request *req, char kind, int64_t id,
     req->caller.username = view.username;
     req->caller.is_admin = view.is_admin;
     /* an ended allocation is looked up each time: some of its calls are still allowed */
-    *ret_expires_us = kind == TOKEN_SESSION ? view.expires_us
-                      : view.is_over        ? 0
-                                            : INT64_MAX;
-    return DET_OK;
+    *ret_expires_us = is_session ? view.expires_us : view.is_over ? 0 : INT64_MAX;
+    return load_grants(req, &view);
 }
 
 static const char *bearer(const char *header)
@@ -354,60 +355,23 @@ static const char *find_token(const struct auth *auth, const struct net_exchange
 bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
-    const char *token = find_token(auth, x, &mem);
-    char kind;
-    int64_t id;
+    const char *text = find_token(auth, x, &mem);
+    struct token token;
 
-    return token &&
-           (same_text(token, auth->agent_token) || open_token(auth, token, &kind, &id));
+    return text && (same_text(text, auth->agent_token) ||
+                    token_read(auth->key, text, &mem, &token));
 }
 
-/* A task may only use paths that name its own records. */
-static det_status check_own_path(struct request *req)
+static bool has_agent_token(struct request *req)
 {
-    const struct caller *c = &req->caller;
-    const struct {
-        const char *prefix;
-        const char *text; /* the first variable part must be this, or, if NULL, */
-        int64_t number;   /* this number */
-    } rules[] = {
-        {"/api/v1/trials/{", NULL, c->trial_id},
-        {"/api/v1/runs/{", NULL, c->trial_id},
-        {"/api/v1/experiments/{", NULL, c->experiment_id},
-        {"/api/v1/allocations/{", c->allocation, 0},
-        {"/api/v1/det/allocations/{", c->allocation, 0},
-        {"/api/v1/tasks/{", c->task_id, 0},
-    };
+    const char *text = bearer(net_request_header(req->x, "Authorization"));
 
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        int64_t number = -1;
-
-        if (strncmp(req->route->path, rules[i].prefix, strlen(rules[i].prefix)))
-            continue;
-        if (rules[i].text
-                ? !strcmp(rules[i].text, req->arg[0])
-                : parse_i64(req->arg[0], &number) && number == rules[i].number)
-            return DET_OK;
-        return err_set(req->err, DET_FORBIDDEN,
-                       "a task's token opens only its own task");
-    }
-    return DET_OK;
-}
-
-static det_status check_agent(struct request *req)
-{
-    const char *token = bearer(net_request_header(req->x, "Authorization"));
-
-    if (!token || !same_text(token, req->master->auth->agent_token))
-        return refuse_caller(req,
-                             "wrong agent token; it is in the file agent.token of the "
-                             "master's data directory");
-    return DET_OK;
+    return text && same_text(text, req->master->auth->agent_token);
 }
 
 /* An agent may deliver the final logs and reports of a task that ran on it.  The task's own
  * token may be invalid by then, if the key changed or its owner became inactive. */
-static det_status accept_stand_in(struct request *req)
+static det_status stand_in(struct request *req)
 {
     struct allocation row;
     struct caller_view view;
@@ -415,21 +379,23 @@ static det_status accept_stand_in(struct request *req)
         store_allocation_get(req->db, req->arg[0], &req->mem, &row, req->err);
 
     if (!st)
-        st = caller_by_allocation(req, TOKEN_TASK, row.id, &view);
+        st = store_caller_by_allocation(req->db, row.id, &req->mem, &view, req->err);
     if (st)
         return st;
+    fill_run(&req->caller, row.id, &view);
     req->caller.user_id = view.user_id;
     req->caller.username = view.username;
     return DET_OK;
 }
 
-static bool is_stand_in(struct request *req)
+static det_status find_agent(struct request *req)
 {
-    const char *token = bearer(net_request_header(req->x, "Authorization"));
-
-    return token && same_text(token, req->master->auth->agent_token) &&
-           (req->route->id == ROUTE_ID_share_logs ||
-            req->route->id == ROUTE_ID_report_batch);
+    if (!has_agent_token(req))
+        return refuse_caller(req,
+                             "wrong agent token; it is in the file agent.token of the "
+                             "master's data directory");
+    req->caller.kind = CALLER_AGENT;
+    return req->route->who == ROUTE_STAND_IN ? stand_in(req) : DET_OK;
 }
 
 static det_status find_caller(struct request *req)
@@ -437,20 +403,19 @@ static det_status find_caller(struct request *req)
     struct caller_cache *cache = req->master->auth->callers;
     uint64_t age =
         caller_cache_age(cache); /* before the lookup: a change during it counts */
-    const char *token = find_token(req->master->auth, req->x, &req->mem);
+    const char *text = find_token(req->master->auth, req->x, &req->mem);
     int64_t expires_us = 0;
-    char kind;
-    int64_t id;
+    struct token token;
     det_status st;
 
-    if (!token)
+    if (!text)
         return req->mem.has_failed ? err_default(req->err, DET_NOMEM)
                                    : refuse_caller(req, "token missing");
-    if (!open_token(req->master->auth, token, &kind, &id))
+    if (!token_read(req->master->auth->key, text, &req->mem, &token))
         return refuse_caller(req, "invalid credentials");
-    st = look_up_caller(req, kind, id, &expires_us);
-    if (!st)
-        caller_cache_keep(cache, token, age, expires_us, &req->caller);
+    st = look_up_caller(req, &token, &expires_us);
+    if (!st && !req->caller.grants) /* the cache has no room for them */
+        caller_cache_keep(cache, text, age, expires_us, &req->caller);
     return st;
 }
 
@@ -475,26 +440,26 @@ det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
 }
 
 /* Whether the session or the allocation of a token is still valid. */
-static bool is_token_valid(struct request *req, const char *token,
+static bool is_token_valid(struct request *req, const char *text,
                            int64_t *ret_expires_us)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(TOKEN_MEMORY);
     struct caller_view view = {0};
-    char kind;
-    int64_t id;
+    struct token token;
+    bool is_session;
     det_status st;
 
-    if (!open_token(req->master->auth, token, &kind, &id))
+    if (!token_read(req->master->auth->key, text, &mem, &token))
         return false;
-    *ret_expires_us = INT64_MAX;
-    st = kind == TOKEN_SESSION
-             ? store_caller_by_session(req->db, id, &mem, &view, req->err)
-             : store_caller_by_allocation(req->db, id, &mem, &view, req->err);
+    is_session = token.kind == TOKEN_SESSION;
+    st = is_session
+             ? store_caller_by_session(req->db, token.id, &mem, &view, req->err)
+             : store_caller_by_allocation(req->db, token.id, &mem, &view, req->err);
     if (st)
         return st != DET_NOT_FOUND; /* the lookup failed: the next call tries again */
-    if (kind == TOKEN_SESSION)
-        *ret_expires_us = view.expires_us;
-    return view.is_active && (kind == TOKEN_SESSION || !view.is_over) &&
+    *ret_expires_us = is_session ? view.expires_us : INT64_MAX;
+    return view.is_active && !view.is_revoked && !view.is_over &&
+           !strcmp(view.nonce, token.nonce) &&
            *ret_expires_us >= master_now_us(req->master);
 }
 
@@ -524,7 +489,8 @@ static det_status act_as_first_user(struct request *req)
 
     if (st)
         return st;
-    req->caller = (struct caller){.user_id = user.id, .username = user.username};
+    req->caller = (struct caller){
+        .kind = CALLER_USER, .user_id = user.id, .username = user.username};
     return DET_OK;
 }
 
@@ -538,7 +504,7 @@ det_status auth_find_user(struct request *req, bool *ret_is_signed_in)
         st = act_as_first_user(req);
     if (st && st != DET_UNAUTHENTICATED)
         return st;
-    *ret_is_signed_in = !st && !req->caller.allocation_id;
+    *ret_is_signed_in = !st && req->caller.kind == CALLER_USER;
     if (st)
         *req->err = (struct err){0};
     return DET_OK;
@@ -552,7 +518,7 @@ static det_status check_reader(struct request *req)
     det_status st;
 
     /* the WebUI's page and files need no caller and no query */
-    if (route->method == ROUTE_GET && route->auth == ROUTE_OPEN)
+    if (route->method == ROUTE_GET && route->who == ROUTE_OPEN)
         return DET_OK;
     st = req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
     if (st != DET_UNAUTHENTICATED)
@@ -570,25 +536,15 @@ static det_status check_reader(struct request *req)
 
 det_status auth_check(struct request *req)
 {
-    enum route_auth auth = req->route->auth;
-    det_status st;
+    enum route_who who = req->route->who;
 
     if (req->master->is_read_only)
         return check_reader(req);
-    if (auth == ROUTE_OPEN)
+    if (who == ROUTE_OPEN)
         return DET_OK;
-    if (auth == ROUTE_AGENT)
-        return check_agent(req);
-    if (is_stand_in(req))
-        return accept_stand_in(req);
-    st = req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
-    if (st)
-        return st;
-    if (req->caller.allocation_id && auth != ROUTE_TASK)
-        return err_set(req->err, DET_FORBIDDEN, "this call is not for a task's token");
-    if (auth == ROUTE_ADMIN && !req->caller.is_admin && !auth_peer_is_owner(req->x))
-        return err_set(req->err, DET_FORBIDDEN, "only an administrator may do this");
-    return req->caller.allocation_id ? check_own_path(req) : DET_OK;
+    if (who == ROUTE_AGENT || (who == ROUTE_STAND_IN && has_agent_token(req)))
+        return find_agent(req);
+    return req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
 }
 
 /* ---- logins --------------------------------------------------------------------- */

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auth.h - authenticates callers by their tokens.
  *
- * A token is a kind, a number and a message authentication code over both.  The key of the
- * code is in a file that only its owner can read, so the database holds no secret in clear.
+ * token.h describes the tokens.  The key of their codes is in a file that only its owner can
+ * read, so the database holds no secret in clear.
  *
- *   s<session>.<mac>     a user's session, until it expires or is closed
- *   u<allocation>.<mac>  DET_USER_TOKEN: acts as the owner until the allocation ends
- *   a<allocation>.<mac>  DET_SESSION_TOKEN: opens the routes for tasks, for its own
- *                        task; after the end only its final reports
+ *   a session, an access token   until it expires, is closed or revoked
+ *   DET_USER_TOKEN     acts as the user who started the run until the run ends
+ *   DET_SESSION_TOKEN  opens the routes for tasks, for its own task, until the run ends
+ *   the supervisor's   likewise, and after the end what the supervisor has not delivered
  *
  * All agents join with one token, which has its own file.
  *
- * A blank password works only for callers on this machine whose socket belongs to the user
- * that runs the master, or to root.  A forwarded call (with a Forwarded, X-Forwarded-For or
- * Via header) never counts as local, because the socket is the proxy's.  A proxy on this
- * machine must add one of these headers; otherwise all its callers count as the owner. */
+ * The rights of a call come from its token alone.  The socket opens a blank password and
+ * nothing else: while the master serves this machine alone, a caller on this machine whose
+ * socket belongs to the user that runs the master, or to root, may log in with one.  A
+ * forwarded call (with a Forwarded, X-Forwarded-For or Via header) never counts as local,
+ * because the socket is the proxy's. */
 #ifndef MASTER_REQUEST_AUTH_H
 #define MASTER_REQUEST_AUTH_H
 
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "master/request/token.h"
 
 struct arena;
 struct auth;
@@ -34,8 +36,8 @@ det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
                     struct err *err);
 void auth_free(struct auth *auth);
 
-/* Fills req->caller and checks it against the route.  DET_UNAUTHENTICATED or
- * DET_FORBIDDEN. */
+/* Finds out who calls and fills req->caller; access.h decides what that caller may.
+ * DET_UNAUTHENTICATED. */
 det_status auth_check(struct request *req);
 
 /* Whether the headers hold a token that this master issued.  It may have expired since,
@@ -69,15 +71,14 @@ const char *auth_cookie(const struct auth *auth);
  * must not see these. */
 bool auth_is_cookie(const char *pair);
 
-enum token_kind { TOKEN_SESSION = 's', TOKEN_USER = 'u', TOKEN_TASK = 'a' };
-/* In `mem`; NULL: no memory. */
+/* The token of a row; in `mem`; NULL: no memory. */
 const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
-                       struct arena *mem);
+                       const char *nonce, struct arena *mem);
 
 /* Counts the logins that wait for the lane that checks passwords.  DET_BUSY: too many. */
 det_status auth_login_begin(struct auth *auth, struct err *err);
 void auth_login_end(struct auth *auth);
-/* Whether the caller is the local owner, who may use a blank password (see above). */
+/* Whether the caller sits at this machine as the user that runs the master, or as root. */
 bool auth_peer_is_owner(const struct net_exchange *x);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/thread/lock.h"
 #include "master/request/request.h"
 
-enum { PLACES = 1024, TOKEN_MOST = 96, NAME_MOST = 96 };
+enum { PLACES = 1024, TOKEN_MOST = 128, NAME_MOST = 96 };
 
 struct place {
     uint64_t age; /* 0: free */

@@ -9,6 +9,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/tasks/proxy.h"
+#include "master/request/access.h"
 #include "master/request/auth.h"
 #include "master/request/error_body.h"
 #include "master/request/origin_guard.h"
@@ -31,7 +32,8 @@ static size_t body_limit(const struct route *route)
 {
     if (route->id == ROUTE_ID_create_experiment)
         return SIZE_MAX;
-    return route->auth == ROUTE_TASK ? TASK_BODY : SMALL_BODY;
+    return route->task != ROUTE_TASK_NO || rights_is_for_supervisor(route) ? TASK_BODY
+                                                                           : SMALL_BODY;
 }
 
 static det_status read_body(struct request *req)
@@ -129,7 +131,7 @@ size_t dispatch_body_limit(void *arg, const struct net_exchange *x)
     if (!atomic_load(&master->is_ready) ||
         !to_route_method(net_request_method(x), &method) ||
         route_find(method, net_request_path(x), &mem, &match, NULL) ||
-        match.route->auth == ROUTE_OPEN || !auth_has_signed_token(master->auth, x))
+        match.route->who == ROUTE_OPEN || !auth_has_signed_token(master->auth, x))
         return OPEN_BODY;
     if (match.route->id == ROUTE_ID_proxy)
         return NET_BODY_LATER;
@@ -153,10 +155,12 @@ static det_status handle_request(struct request *req)
     void *query;
     det_status st = origin_guard_check(req->master, req->x, req->err);
 
-    if (!st)
+    if (!st && !req->route)
         st = find_route(req);
     if (!st)
         st = auth_check(req);
+    if (!st)
+        st = access_check_call(req);
     if (st == DET_UNAUTHENTICATED && req->route->id == ROUTE_ID_proxy)
         return proxy_sign_in(req);
     if (!st)
@@ -172,6 +176,8 @@ static det_status handle_request(struct request *req)
                           req->err);
     if (!st && req->route->method != ROUTE_GET && req->route->method != ROUTE_ANY)
         st = read_body(req);
+    if (!st)
+        st = access_check_fields(req);
     return st ? st : api_handlers[req->route->id](req);
 }
 
@@ -190,15 +196,16 @@ static void run_first_handler(struct work *work)
  * not run handlers. */
 static bool is_quick(struct request *req)
 {
-    static const char trials[] = "/api/v1/trials/";
-    const char *path = net_request_path(req->x);
+    struct err ignored;
     bool may_be;
     size_t len;
 
     (void)net_request_body(req->x, &len);
+    req->err = &ignored;
     may_be = len <= QUICK_BODY && net_request_method(req->x) == NET_POST &&
-             !strncmp(path, trials, sizeof(trials) - 1) && strstr(path, "/metrics") &&
-             !executor_is_single(req->master->exec) && auth_find_cached(req);
+             !executor_is_single(req->master->exec) && !find_route(req) &&
+             req->route->lane == ROUTE_LANE_QUICK && auth_find_cached(req);
+    req->err = NULL;
     if (may_be)
         req->db = store_reader_take_idle(req->master->store);
     /* Only a request that runs now: one that waits is looked up again, because its token

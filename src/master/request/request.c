@@ -13,6 +13,7 @@
 
 #include "base/memory/mem.h"
 #include "data/text.h"
+#include "master/request/access.h"
 #include "master/request/auth.h"
 #include "master/request/error_body.h"
 #include "master/request/request_impl.h"
@@ -101,6 +102,8 @@ void request_run_handler(struct request *req, handler_fn *handler)
     req->next = NEXT_REPLY;
     if (!st) {
         st = handler(req);
+        if (!st)
+            st = access_assert_checked(req);
         store_reader_give(store, req->db);
     }
     req->db = NULL;
@@ -143,7 +146,7 @@ static void job_done(struct write_job *job)
 {
     struct request *req = REQUEST_OF(job);
 
-    if (req->route->auth != ROUTE_TASK)
+    if (req->caller.kind == CALLER_USER)
         auth_drop_cache(req->master->auth);
     if (!job->status && req->committed)
         req->committed(req);

@@ -31,6 +31,7 @@
 #include "master/request/waits.h"
 #include "net/net.h"
 #include "store/store.h"
+#include "wire/rights.h"
 #include "wire/route.h"
 
 struct request;
@@ -52,18 +53,6 @@ enum request_next {
     NEXT_RELAY,
 };
 
-struct caller {
-    int64_t user_id;
-    const char *username;
-    bool is_admin;
-    int64_t session_id;     /* 0: not a user's session */
-    int64_t allocation_id;  /* > 0: a task calls, with its own token */
-    const char *allocation; /* its name */
-    const char *task_id;
-    int64_t trial_id;
-    int64_t experiment_id;
-};
-
 enum { REQUEST_HEADERS = 12 }; /* with the end of the list */
 
 struct request {
@@ -75,7 +64,8 @@ struct request {
     const void *body;        /* likewise */
     const struct json *tree; /* the body before decoding; NULL: none */
     struct caller caller;
-    bool is_known; /* auth_find_cached() has filled `caller` */
+    bool is_known;       /* auth_find_cached() has filled `caller` */
+    bool is_access_open; /* every object of this call was checked (access.h) */
     struct arena mem;
     struct buf out;
     struct json_writer w;                /* writes into `out` */

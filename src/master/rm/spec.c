@@ -30,6 +30,7 @@ struct parts {
     struct experiment_view experiment;
     struct job_view job;
     struct user owner;
+    const char *nonce;       /* of the tokens */
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
     const struct json *environment_variables;
@@ -102,6 +103,8 @@ static det_status load_parts(struct parts *p, struct db *db, int64_t id, int64_t
     det_status st = store_allocation_by_id(db, id, p->mem, &p->allocation, err);
 
     if (!st)
+        st = store_allocation_nonce(db, id, p->mem, &p->nonce, err);
+    if (!st)
         st = find_share(p, db, rank, err);
     if (st)
         return st;
@@ -119,14 +122,14 @@ static void env_i64(struct json_writer *w, const char *name, int64_t value)
 static void write_identity(struct json_writer *w, const struct parts *p)
 {
     const struct auth *auth = p->master->auth;
+    int64_t id = p->allocation.id;
 
     jw_str(w, "DET_TASK_ID", p->allocation.task_id);
     jw_str(w, "DET_ALLOCATION_ID", p->allocation.name);
     jw_str(w, "DET_RESOURCES_ID", p->share.container_id);
     jw_str(w, "DET_CONTAINER_ID", p->share.container_id);
-    jw_str(w, "DET_SESSION_TOKEN",
-           auth_token(auth, TOKEN_TASK, p->allocation.id, p->mem));
-    jw_str(w, "DET_USER_TOKEN", auth_token(auth, TOKEN_USER, p->allocation.id, p->mem));
+    jw_str(w, "DET_SESSION_TOKEN", auth_token(auth, TOKEN_TASK, id, p->nonce, p->mem));
+    jw_str(w, "DET_USER_TOKEN", auth_token(auth, TOKEN_USER, id, p->nonce, p->mem));
     jw_str(w, "DET_USER", p->owner.username);
     jw_str(w, "DET_USE_TLS", "false");
     jw_str(w, "DET_SEGMENT_ENABLED", "false");
@@ -247,6 +250,8 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "taskId", p.allocation.task_id);
     jw_str(w, "containerId", p.share.container_id);
     jw_raw(w, "slots", p.share.slots);
+    jw_str(w, "supervisorToken",
+           auth_token(master->auth, TOKEN_SUPERVISOR, p.allocation.id, p.nonce, &mem));
     jw_json(w, "entrypoint", p.entrypoint);
     jw_bool(w, "context", p.has_files);
     jw_str(w, "tcdStartupHook",

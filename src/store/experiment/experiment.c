@@ -31,7 +31,8 @@ static const struct sql experiment_sql[] = {
     SQL(EXPERIMENT_ADD,
         "INSERT INTO experiments (id, state, job_id, owner_id, project_id, parent_id,"
         "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"
-        "  progress, trials, search_seq, snapshot_seq, starter_id, name, description, labels,"
+        "  progress, trials, search_seq, snapshot_seq, starter_id, name, description, "
+        "labels,"
         "  searcher_type, searcher_metric, smaller_is_better, log_retention_days,"
         "  files_size, is_unmanaged, external_id)"
         " VALUES ($1, $2, $3, $4, $5, $6, $9, $10, $11, $12, $13, $14, $15, $16, $17,"
@@ -292,6 +293,17 @@ static void build_bounds(struct sql_build *b, const struct experiment_query *que
     sql_build_ids(b, "NOT e.id", &query->not_ids);
 }
 
+static void build_scope(struct sql_build *b, const struct scope *scope)
+{
+    if (scope->is_all)
+        return;
+    buf_puts(&b->text, " AND e.project_id IN (SELECT p.id FROM projects p"
+                       " WHERE p.workspace_id IN (0");
+    for (uint32_t i = 0; i < scope->count; i++)
+        buf_printf(&b->text, ", %" PRId64, scope->workspace[i]);
+    buf_puts(&b->text, "))");
+}
+
 static void build_where(struct sql_build *b, const struct experiment_query *query)
 {
     buf_puts(&b->text, " WHERE 1 = 1");
@@ -314,6 +326,7 @@ static void build_where(struct sql_build *b, const struct experiment_query *quer
     build_bounds(b, query);
     if (query->project_id)
         buf_printf(&b->text, " AND e.project_id = %" PRId64, query->project_id);
+    build_scope(b, &query->scope);
 }
 
 static det_status count_rows(struct db *db, const struct experiment_query *query,

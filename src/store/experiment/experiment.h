@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/permission.h"
 #include "model/records.h"
 #include "store/page.h"
 
@@ -76,8 +77,9 @@ struct experiment_query {
     struct field_i64s not_ids;
     int64_t id_gt, id_gte, id_lt, id_lte; /* 0: no bound */
     int64_t project_id;                   /* 0: all */
-    bool without_config;                  /* leave configurations out: NULL */
-    const char *sort;                     /* SORT_BY_*; NULL: by id */
+    struct scope scope;
+    bool without_config; /* leave configurations out: NULL */
+    const char *sort;    /* SORT_BY_*; NULL: by id */
     bool is_descending;
     struct page page;
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/memory/arena.h"
+#include "base/memory/vec.h"
 #include "data/text.h"
 #include "store/engine/db.h"
 #include "store/sql_tables.h"
@@ -21,12 +22,13 @@ enum {
     OWNER_OF_PROJECT,
     OWNER_OF_GROUP,
     OWNER_OF_TOKEN,
+    OWNER_PROJECTS,
 };
 
 /* Columns: owner, second owner, workspace, experiment, trial, allocation, task, is a job.  An
  * experiment whose project is gone has workspace 0, where no role applies. */
 #define EXPERIMENTS " JOIN experiments e ON e.id = "
-#define PROJECT " LEFT JOIN projects p ON p.id = e.project_id"
+#define PROJECT     " LEFT JOIN projects p ON p.id = e.project_id"
 
 static const struct sql owner_sql[] = {
     SQL(OWNER_OF_USER, "SELECT id, 0, 0, 0, 0, 0, '', FALSE FROM users WHERE id = $1"),
@@ -35,7 +37,8 @@ static const struct sql owner_sql[] = {
         "  FROM experiments e" PROJECT " WHERE e.id = $1"),
     SQL(OWNER_OF_TRIAL,
         "SELECT e.owner_id, 0, COALESCE(p.workspace_id, 0), e.id, t.id, 0, t.task_id,"
-        "  FALSE FROM trials t" EXPERIMENTS "t.experiment_id" PROJECT " WHERE t.id = $1"),
+        "  FALSE FROM trials t" EXPERIMENTS "t.experiment_id" PROJECT
+        " WHERE t.id = $1"),
     SQL(OWNER_OF_CHECKPOINT,
         "SELECT e.owner_id, 0, COALESCE(p.workspace_id, 0), e.id, c.trial_id, 0,"
         "  c.task_id, FALSE FROM checkpoints c" EXPERIMENTS "c.experiment_id" PROJECT
@@ -62,6 +65,7 @@ static const struct sql owner_sql[] = {
                         " WHERE id = $1"),
     SQL(OWNER_OF_TOKEN, "SELECT user_id, 0, 0, 0, 0, 0, '', FALSE FROM sessions"
                         " WHERE id = $1 AND is_access_token"),
+    SQL(OWNER_PROJECTS, "SELECT id, workspace_id FROM projects ORDER BY id"),
 };
 const struct sql_table owner_sql_table = SQL_TABLE(owner_sql);
 
@@ -132,4 +136,28 @@ det_status store_owner_find_id(struct db *db, enum route_object kind, int64_t id
 
     snprintf(name, sizeof(name), "%" PRId64, id);
     return store_owner_find(db, kind, name, mem, ret_object, err);
+}
+
+det_status store_owner_projects(struct db *db, const struct scope *scope,
+                                struct arena *mem, struct field_i64s *ret_ids,
+                                struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &owner_sql[OWNER_PROJECTS], err);
+    VEC(int64_t) ids = {0};
+
+    while (db_next(&q)) {
+        int64_t id = db_col_i64(&q);
+
+        if (scope_has(scope, db_col_i64(&q)) && !vec_push(&ids, id))
+            q.status = err_default(err, DET_NOMEM);
+    }
+    *ret_ids = (struct field_i64s){.at = arena_array(mem, int64_t, ids.count + 1),
+                                   .count = ids.count};
+    if (!q.status && !ret_ids->at)
+        q.status = err_default(err, DET_NOMEM);
+    for (size_t i = 0; !q.status && i < ids.count; i++)
+        ret_ids->at[i] = ids.at[i];
+    vec_done(&ids);
+    return q.status;
 }

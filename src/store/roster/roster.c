@@ -46,7 +46,7 @@ enum {
     " e.owner_id, e.start_us, e.end_us, e.progress,"                                   \
     " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"                    \
     "  WHERE n.experiment_id = e.id) ELSE e.trials END,"                               \
-    " e.checkpoint_size, e.checkpoint_count, e.priority, e.is_archived,"               \
+    " e.checkpoint_size, e.checkpoint_count, e.priority, e.project_id, e.is_archived," \
     " COALESCE(e.searcher_type, ''), COALESCE(e.resource_pool, ''),"                   \
     " (SELECT b.best_metric FROM trials b WHERE b.experiment_id = e.id"                \
     "  AND b.best_rank IS NOT NULL ORDER BY b.best_rank, b.id LIMIT 1),"               \
@@ -405,6 +405,7 @@ static bool read_columns(struct roster *roster, struct roster_row *row,
     row->checkpoint_size = db_col_i64(q);
     row->checkpoint_count = db_col_i64(q);
     row->priority = db_col_i64(q);
+    row->project_id = db_col_i64(q);
     row->is_archived = db_col_bool(q);
     searcher = db_col_str(q, mem);
     pool = db_col_str(q, mem);

@@ -44,6 +44,7 @@ struct roster_row {
     int64_t checkpoint_size;
     int64_t checkpoint_count;
     int64_t priority;
+    int64_t project_id;
     double progress;
     double best_metric;
     /* name, id, description, labels, folded; then NUL, then the labels unfolded, if

@@ -53,9 +53,25 @@ struct wanted {
     const bool *owners; /* by place; NULL: any */
     const bool *searchers;
     const bool *pools;
-    struct field_strs labels; /* each with ROSTER_BETWEEN on both sides */
+    struct field_strs labels;          /* each with ROSTER_BETWEEN on both sides */
+    const struct field_i64s *projects; /* NULL: any */
     enum roster_archived archived;
 };
+
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Whether the place is in use, by an experiment that may be shown. */
+static bool is_shown(const struct roster_row *row, const struct field_i64s *projects)
+{
+    return row->id &&
+           (!projects || bsearch(&row->project_id, projects->at, projects->count,
+                                 sizeof(int64_t), compare_ids));
+}
 
 /* NULL in *ret_set: any. */
 static bool wanted_names(const struct roster_names *names, const struct field_strs *any,
@@ -97,6 +113,7 @@ static bool wanted_of(const struct roster *roster, const struct roster_query *qu
     if (wanted->states >> EXPERIMENT_ACTIVE & 1)
         wanted->states |= running;
     wanted->archived = query->archived;
+    wanted->projects = query->projects;
     if (query->search && *query->search) {
         text = arena_strdup(mem, query->search);
         if (!text)
@@ -127,7 +144,7 @@ static bool has_labels(const struct roster_row *row, const struct field_strs *la
 /* The cheap filters: everything except states and text. */
 static bool is_wanted(const struct roster_row *row, const struct wanted *wanted)
 {
-    if (!row->id)
+    if (!is_shown(row, wanted->projects))
         return false;
     if (wanted->archived != ROSTER_ALL &&
         row->is_archived != (wanted->archived == ROSTER_ARCHIVED))
@@ -482,7 +499,8 @@ static void sort_values(struct roster_values *values)
 
 /* Counts the rows per name; `offset` is that of the name's place in the row. */
 static bool count_names(const struct roster *roster, const struct roster_names *names,
-                        size_t offset, struct arena *mem, struct roster_values *ret)
+                        const struct field_i64s *projects, size_t offset,
+                        struct arena *mem, struct roster_values *ret)
 {
     int64_t *counts = arena_array(mem, int64_t, names->names.count + 1);
     struct roster_value *at =
@@ -495,7 +513,7 @@ static bool count_names(const struct roster *roster, const struct roster_names *
         uint32_t place;
 
         memcpy(&place, (const char *)row + offset, sizeof(place));
-        if (row->id)
+        if (is_shown(row, projects))
             counts[place]++;
     }
     ret->at = at;
@@ -549,15 +567,15 @@ static bool count_labels_of(const struct roster_row *row, struct map *found,
     return true;
 }
 
-static bool count_labels(const struct roster *roster, struct arena *mem,
-                         struct roster_values *ret)
+static bool count_labels(const struct roster *roster, const struct field_i64s *projects,
+                         struct arena *mem, struct roster_values *ret)
 {
     struct map found = {0};
     struct roster_value *value;
     bool is_fine = true;
 
     for (size_t i = 0; is_fine && i < roster->rows.count; i++)
-        if (roster->rows.at[i].id && roster->rows.at[i].labels_len)
+        if (is_shown(&roster->rows.at[i], projects) && roster->rows.at[i].labels_len)
             is_fine = count_labels_of(&roster->rows.at[i], &found, mem);
     ret->at = arena_array(mem, struct roster_value, found.count + 1);
     for (size_t i = 0; ret->at && (value = map_next(&found, &i));)
@@ -569,16 +587,28 @@ static bool count_labels(const struct roster *roster, struct arena *mem,
     return true;
 }
 
-static bool count_values(const struct roster *roster, struct arena *mem,
-                         struct roster_page *page)
+static bool count_values(const struct roster *roster, const struct field_i64s *projects,
+                         struct arena *mem, struct roster_page *page)
 {
-    return count_names(roster, &roster->owners, offsetof(struct roster_row, owner), mem,
-                       &page->users) &&
-           count_names(roster, &roster->searchers,
+    return count_names(roster, &roster->owners, projects,
+                       offsetof(struct roster_row, owner), mem, &page->users) &&
+           count_names(roster, &roster->searchers, projects,
                        offsetof(struct roster_row, searcher), mem, &page->searchers) &&
-           count_names(roster, &roster->pools, offsetof(struct roster_row, pool), mem,
-                       &page->pools) &&
-           count_labels(roster, mem, &page->labels);
+           count_names(roster, &roster->pools, projects,
+                       offsetof(struct roster_row, pool), mem, &page->pools) &&
+           count_labels(roster, projects, mem, &page->labels);
+}
+
+static int64_t count_shown(const struct roster *roster,
+                           const struct field_i64s *projects)
+{
+    int64_t count = 0;
+
+    if (!projects)
+        return roster->count;
+    for (size_t i = 0; i < roster->rows.count; i++)
+        count += is_shown(&roster->rows.at[i], projects);
+    return count;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -589,7 +619,7 @@ det_status roster_find(struct roster *roster, struct db *db,
 {
     CLEANUP(mem_freep)
     struct item *items = mem_array(roster->rows.count + 1, sizeof(*items));
-    struct roster_page page = {.all = roster->count};
+    struct roster_page page = {.all = count_shown(roster, query->projects)};
     struct find find = {.items = items};
     det_status st = order_of(roster, query, mem, &find.order, err);
 
@@ -600,7 +630,7 @@ det_status roster_find(struct roster *roster, struct db *db,
     st = walk_rows(roster, db, &find, page.states, err);
     if (!st)
         st = choose_page(&find, query, mem, &page, err);
-    if (!st && query->with_values && !count_values(roster, mem, &page))
+    if (!st && query->with_values && !count_values(roster, query->projects, mem, &page))
         st = err_default(err, DET_NOMEM);
     if (!st)
         *ret_page = page;

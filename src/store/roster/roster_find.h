@@ -55,10 +55,12 @@ enum roster_archived { ROSTER_ALL, ROSTER_NOT_ARCHIVED, ROSTER_ARCHIVED };
 struct roster_query {
     const char *search; /* anywhere in id, name, description or labels; NULL: all */
     uint32_t states;    /* a bit each; EXPERIMENT_ACTIVE: all running kinds; 0: all */
-    struct field_strs users;     /* any of these */
-    struct field_strs labels;    /* all of these */
-    struct field_strs searchers; /* any of these */
-    struct field_strs pools;     /* any of these */
+    struct field_strs users;           /* any of these */
+    struct field_strs labels;          /* all of these */
+    struct field_strs searchers;       /* any of these */
+    struct field_strs pools;           /* any of these */
+    const struct field_i64s *projects; /* only these, ascending; NULL: all.  The others
+                                        * are not counted anywhere. */
     enum roster_archived archived;
     enum roster_sort
         sort; /* then by id; rows without a value come last in either direction */

@@ -147,6 +147,7 @@ static void list(struct world *w, struct experiment_query query, const char *wan
     struct buf text = BUF_INIT;
     uint32_t count;
 
+    query.scope.is_all = true;
     CHECK_OK(store_experiment_list(w->db, &query, &w->mem, &rows, &count, &test_err));
     for (uint32_t i = 0; i < count; i++)
         buf_printf(&text, "%s%d", i ? " " : "", (int)rows[i].row.id);
@@ -560,6 +561,7 @@ TEST(people_and_sessions)
     struct user row;
     struct user *rows;
     struct session session = {.user_id = 1, .expires_us = 50};
+    const char *nonce;
     int64_t id;
     int64_t second;
     uint32_t count;
@@ -586,17 +588,17 @@ TEST(people_and_sessions)
     CHECK_EQ(count, 2);
     CHECK_NULL(rows[1].password);
 
-    CHECK_OK(store_session_add(w.db, &session, &id, &test_err));
+    CHECK_OK(store_session_add(w.db, &session, &w.mem, &id, &nonce, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 1);
     CHECK_OK(store_session_drop(w.db, id, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 0);
-    CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
+    CHECK_OK(store_session_add(w.db, &session, &w.mem, &second, &nonce, &test_err));
     CHECK(second != id); /* an old token must not open a new session */
     CHECK_OK(store_sessions_expire(w.db, 50, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 1); /* the last valid moment */
     CHECK_OK(store_sessions_expire(w.db, 51, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 0);
-    CHECK_OK(store_session_add(w.db, &session, &second, &test_err));
+    CHECK_OK(store_session_add(w.db, &session, &w.mem, &second, &nonce, &test_err));
     CHECK_OK(store_sessions_drop_of(w.db, 1, &test_err));
     CHECK_EQ(count_of(w.db, "sessions"), 0);
     world_done(&w);

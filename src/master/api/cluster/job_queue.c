@@ -9,6 +9,7 @@
 #include "master/api/cluster/disabled_slots.h"
 #include "master/api/listing.h"
 #include "master/api/render.h"
+#include "master/request/access.h"
 #include "store/page.h"
 #include "store/task/agent.h"
 #include "store/task/allocation.h"
@@ -60,6 +61,20 @@ static uint32_t keep_pool(struct queue_view *jobs, uint32_t count, const char *p
     return kept;
 }
 
+static uint32_t keep_visible(struct request *req, struct queue_view *jobs,
+                             uint32_t count)
+{
+    uint32_t kept = 0;
+
+    access_names_nothing(req);
+    for (uint32_t i = 0; i < count; i++)
+        if (jobs[i].experiment_id
+                ? access_shows_id(req, ROUTE_OBJECT_experiment, jobs[i].experiment_id)
+                : access_shows(req, ROUTE_OBJECT_task, jobs[i].job_id))
+            jobs[kept++] = jobs[i];
+    return kept;
+}
+
 det_status api_list_jobs(struct request *req)
 {
     const struct jobs_query *in = req->query;
@@ -69,7 +84,7 @@ det_status api_list_jobs(struct request *req)
     det_status st = store_queue_list(req->db, &req->mem, &jobs, &count, req->err);
 
     if (!st)
-        count = keep_pool(jobs, count, in->resource_pool);
+        count = keep_visible(req, jobs, keep_pool(jobs, count, in->resource_pool));
     if (!st)
         st = listing_cut_page(&page, count, req->err);
     if (st)
@@ -135,9 +150,14 @@ static det_status read_update(struct request *req, const struct json *update,
     st = store_queue_find(req->db, json_str(json_find(update, "job_id"), ""),
                           &event->resources.experiment_id, &event->resources.job_id,
                           req->err);
-    if (!st && event->resources.job_id)
-        event->kind = EVENT_JOB_RESOURCES;
-    return st;
+    if (st)
+        return st;
+    if (!event->resources.job_id)
+        return access_check_id(req, ROUTE_OBJECT_experiment,
+                               event->resources.experiment_id);
+    event->kind = EVENT_JOB_RESOURCES;
+    return access_check(req, ROUTE_OBJECT_task,
+                        json_str(json_find(update, "job_id"), ""));
 }
 
 static det_status next_update(struct request *req)

@@ -14,6 +14,7 @@
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_continue.h"
+#include "master/request/access.h"
 #include "search/preview.h"
 #include "search/searcher.h"
 #include "wire/page_bodies.h"
@@ -75,12 +76,15 @@ static det_status check_text(struct request *req, struct config_report *report,
     if (body->continues && strcmp(kind, "experiment") != 0)
         return err_set(req->err, DET_INVALID, "only an experiment can be continued");
     if (body->continues) {
-        st = experiment_continue_check(req, body->continues, body->config, report,
-                                       &config);
+        st = access_check_id(req, ROUTE_OBJECT_experiment, body->continues);
+        if (!st)
+            st = experiment_continue_check(req, body->continues, body->config, report,
+                                           &config);
         *ret_checked =
             (struct checked){config.tree, config.searcher, config.hyperparameters};
         return st;
     }
+    access_names_nothing(req);
     if (!strcmp(kind, "experiment"))
         return check_experiment(req, body->config, report, ret_checked);
     if (!strcmp(kind, "job"))

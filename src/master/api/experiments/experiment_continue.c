@@ -21,6 +21,7 @@
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_create.h"
 #include "master/api/submit.h"
+#include "master/request/access.h"
 #include "store/checkpoint/collect.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_continue.h"
@@ -286,7 +287,9 @@ det_status api_continue_experiment(struct request *req)
 
     if (!state)
         return err_default(req->err, DET_NOMEM);
-    st = read_rows(req, body->id, state);
+    st = access_check_id(req, ROUTE_OBJECT_experiment, body->id);
+    if (!st)
+        st = read_rows(req, body->id, state);
     if (!st)
         st = read_override(req, body->override_config, &state->over);
     if (!st)

@@ -13,6 +13,7 @@
 #include "master/api/api.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
+#include "master/request/access.h"
 #include "search/preview.h"
 #include "search/searcher.h"
 #include "store/checkpoint/checkpoint.h"
@@ -122,12 +123,18 @@ static det_status find_warm_start(struct request *req, const struct create_state
     det_status st;
 
     *ret_uuid = NULL;
-    if (config->source_trial_id)
-        return find_source(req, config, ret_uuid);
+    if (config->source_trial_id) {
+        st = access_check_as(req, ROUTE_ID_list_trial_checkpoints, ROUTE_OBJECT_trial,
+                             config->source_trial_id);
+        return st ? st : find_source(req, config, ret_uuid);
+    }
     if (!config->source_checkpoint_uuid)
         return DET_OK;
-    st = store_checkpoint_get(req->db, config->source_checkpoint_uuid, &req->mem, &row,
-                              req->err);
+    st = access_check_name_as(req, ROUTE_ID_get_checkpoint, ROUTE_OBJECT_checkpoint,
+                              config->source_checkpoint_uuid);
+    if (!st)
+        st = store_checkpoint_get(req->db, config->source_checkpoint_uuid, &req->mem,
+                                  &row, req->err);
     if (!st && row.state != CHECKPOINT_COMPLETED)
         st = err_set(req->err, DET_INVALID,
                      "no trial can start from checkpoint '%s': it is %s", row.uuid,
@@ -225,13 +232,19 @@ static det_status hold_warm_start(struct write_job *job, struct db *db, struct e
 static det_status check_ids(struct request *req)
 {
     const struct create_experiment_body *body = req->body;
+    int64_t project_id = body->project_id ? body->project_id : 1;
     struct experiment_view parent;
+    det_status st = DET_OK;
 
     if (body->project_id < 0 || body->project_id > 1)
         return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
                        body->project_id);
-    if (!body->parent_id)
-        return DET_OK;
+    st = access_check_id(req, ROUTE_OBJECT_project, project_id);
+    if (!st && body->parent_id)
+        st = access_check_as(req, ROUTE_ID_get_model_def, ROUTE_OBJECT_experiment,
+                             body->parent_id);
+    if (st || !body->parent_id)
+        return st;
     return store_experiment_get(req->db, body->parent_id, &req->mem, &parent, req->err);
 }
 

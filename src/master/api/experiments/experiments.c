@@ -12,6 +12,7 @@
 #include "master/background/collector.h"
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
+#include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_delete.h"
 #include "store/experiment/experiment_edit.h"
@@ -59,6 +60,8 @@ det_status api_list_experiments(struct request *req)
         listing_states(&in->states, experiment_state_names, &query.states, req->err);
 
     fill_query(&query, in);
+    if (!st)
+        st = access_scope(req, &query.scope);
     if (!st)
         st = store_experiment_list(req->db, &query, &req->mem, &rows, &count, req->err);
     if (st)

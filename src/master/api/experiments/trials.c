@@ -11,6 +11,7 @@
 #include "master/api/api.h"
 #include "master/api/listing.h"
 #include "master/api/render.h"
+#include "master/request/access.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
@@ -300,8 +301,10 @@ det_status api_trial_series(struct request *req)
     const struct series_query *in = req->query;
     struct wanted *series = NULL;
     uint32_t count = 0;
-    det_status st = list_series(req, &series, &count);
+    det_status st = access_check_ids(req, ROUTE_OBJECT_trial, &in->trial_ids);
 
+    if (!st)
+        st = list_series(req, &series, &count);
     if (st)
         return st;
     jw_object(&req->w, NULL);

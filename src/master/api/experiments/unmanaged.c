@@ -15,6 +15,7 @@
 #include "master/api/experiments/experiment_create.h"
 #include "master/api/experiments/trials.h"
 #include "master/changes/change_notes.h"
+#include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
@@ -57,8 +58,10 @@ det_status api_put_experiment(struct request *req)
         st = store_unmanaged_find(req->db, req->arg[0], &id, req->err);
     if (st)
         return st;
-    if (id)
-        return experiment_create_reply(req, id, false);
+    if (id) {
+        st = access_check_as(req, ROUTE_ID_get_experiment, ROUTE_OBJECT_experiment, id);
+        return st ? st : experiment_create_reply(req, id, false);
+    }
     if (!body->create_experiment_request.config)
         return err_set(req->err, DET_INVALID,
                        "there is no experiment with external id '%s', and "
@@ -110,9 +113,11 @@ static det_status make_trial(struct request *req, const struct create_trial_body
     struct trial *row = arena_new(&req->mem, struct trial);
     struct core_event event = {.kind = EVENT_UNMANAGED_TRIAL};
     struct experiment_view experiment;
-    det_status st = store_experiment_get(req->db, body->experiment_id, &req->mem,
-                                         &experiment, req->err);
+    det_status st = access_check_id(req, ROUTE_OBJECT_experiment, body->experiment_id);
 
+    if (!st)
+        st = store_experiment_get(req->db, body->experiment_id, &req->mem, &experiment,
+                                  req->err);
     if (st)
         return st;
     if (!row)
@@ -166,7 +171,9 @@ det_status api_put_trial(struct request *req)
     task = make_task_id(req, experiment, body->external_trial_id);
     if (!task)
         return DET_NOMEM;
-    st = store_unmanaged_find_trial(req->db, experiment, task, &id, req->err);
+    st = access_check_id(req, ROUTE_OBJECT_experiment, experiment);
+    if (!st)
+        st = store_unmanaged_find_trial(req->db, experiment, task, &id, req->err);
     if (st)
         return st;
     return id ? trials_reply(req, id)

@@ -20,6 +20,7 @@
 #include "master/api/api.h"
 #include "master/changes/changes.h"
 #include "master/changes/pacer.h"
+#include "master/request/access.h"
 #include "master/request/auth.h"
 #include "master/request/request_stream.h"
 #include "master/request/waits.h"
@@ -249,6 +250,39 @@ static void write_changes(struct request *req, const struct listening *l,
     event_end(req, out, l->cursor);
 }
 
+static bool is_visible(struct request *req, const struct change *change)
+{
+    switch (change->kind) {
+    case CHANGE_EXPERIMENT:
+        return access_shows_id(req, ROUTE_OBJECT_experiment, change->id);
+    case CHANGE_TRIAL:
+    case CHANGE_METRICS:
+    case CHANGE_CHECKPOINT:
+        return access_shows_id(req, ROUTE_OBJECT_trial, change->id);
+    case CHANGE_LOGS:
+    case CHANGE_JOB:
+        return access_shows(req, ROUTE_OBJECT_task, change->text);
+    case CHANGE_AGENT:
+    case CHANGE_QUEUE:
+    case CHANGE_DELETED:
+    case CHANGE_KINDS:
+        break;
+    }
+    return true;
+}
+
+/* Mode rbac: drops what the listener may not see. */
+static void keep_visible(struct request *req, struct change_list *list)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; req->caller.grants && i < list->count; i++)
+        if (is_visible(req, &list->at[i]))
+            list->at[kept++] = list->at[i];
+    if (req->caller.grants)
+        list->count = kept;
+}
+
 /* ---- the stream ------------------------------------------------------------------ */
 
 /* Writes the events that are due; `out` stays empty if there are none. */
@@ -266,6 +300,7 @@ static det_status write_events(struct request *req, struct listening *l,
                       req->err);
     if (st)
         return st;
+    keep_visible(req, &list);
     if (l->says_reset || list.is_reset)
         write_reset(req, l, out);
     else if (list.count)
@@ -321,6 +356,7 @@ det_status api_changes(struct request *req)
     uint64_t since;
     det_status st = l ? read_filter(req, &l->filter) : DET_NOMEM;
 
+    access_names_nothing(req); /* keep_visible() */
     if (!st)
         st = auth_watch_begin(req, &l->auth);
     if (st)

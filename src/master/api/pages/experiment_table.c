@@ -13,10 +13,12 @@
 #include "master/api/experiments/experiments.h"
 #include "master/background/janitor.h"
 #include "master/changes/changes.h"
+#include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_delete.h"
 #include "store/experiment/experiment_edit.h"
 #include "store/experiment/unmanaged.h"
+#include "store/people/owner.h"
 #include "store/roster/roster_find.h"
 #include "store/roster/roster_view.h"
 #include "store/store.h"
@@ -326,6 +328,23 @@ static void render_counts(struct json_writer *w, const struct roster_page *page,
     jw_end_object(w);
 }
 
+/* The projects whose experiments the caller may see; NULL: all. */
+static det_status choose_projects(struct request *req,
+                                  const struct field_i64s **ret_projects)
+{
+    struct field_i64s *projects = arena_new(&req->mem, struct field_i64s);
+    struct scope scope;
+    det_status st = access_scope(req, &scope);
+
+    *ret_projects = NULL;
+    if (st || scope.is_all)
+        return st;
+    if (!projects)
+        return err_default(req->err, DET_NOMEM);
+    *ret_projects = projects;
+    return store_owner_projects(req->db, &scope, &req->mem, projects, req->err);
+}
+
 det_status api_find_experiments(struct request *req)
 {
     const struct find_experiments_query *in = req->query;
@@ -333,8 +352,10 @@ det_status api_find_experiments(struct request *req)
     struct roster_query query = {0};
     struct roster_page page = {0};
     bool has_rows;
-    det_status st = query_from(req, in, &query);
+    det_status st = choose_projects(req, &query.projects);
 
+    if (!st)
+        st = query_from(req, in, &query);
     if (!st)
         st = columns_from(in->columns, &req->mem, &fields, req->err);
     if (st)
@@ -372,6 +393,7 @@ enum act_kind {
 struct act {
     enum act_kind kind;
     enum experiment_action action; /* of ACT_EVENT */
+    enum route_id same_as;         /* the call that does this to one experiment */
     const char *label;
     const int64_t *ids;
     size_t count;
@@ -459,7 +481,7 @@ static det_status write_changes(struct write_job *job, struct db *db, struct err
     struct act *act = req->state;
 
     for (size_t i = act->at; i < act->end; i++) {
-        det_status st = change_one(act, act->ids[i], db, err);
+        det_status st = act->errors[i] ? DET_OK : change_one(act, act->ids[i], db, err);
 
         if (st && !is_refusal(st))
             return st;
@@ -578,7 +600,7 @@ static det_status act_next(struct request *req)
     choose_chunk(act);
     act->item_count = act->unmanaged_count = 0;
     for (size_t i = act->at; i < act->end; i++) {
-        det_status st = plan_one(req, i);
+        det_status st = act->errors[i] ? DET_OK : plan_one(req, i);
 
         if (st)
             return st;
@@ -598,20 +620,22 @@ static det_status kind_from(const char *name, struct act *act, struct err *err)
         const char *name;
         enum act_kind kind;
         enum experiment_action action;
-    } known[] = {{"pause", ACT_EVENT, ACTION_PAUSE},
-                 {"activate", ACT_EVENT, ACTION_ACTIVATE},
-                 {"cancel", ACT_EVENT, ACTION_CANCEL},
-                 {"kill", ACT_EVENT, ACTION_KILL},
-                 {"archive", ACT_ARCHIVE, 0},
-                 {"unarchive", ACT_UNARCHIVE, 0},
-                 {"delete", ACT_DELETE, 0},
-                 {"label", ACT_LABEL, 0},
-                 {"unlabel", ACT_UNLABEL, 0}};
+        enum route_id same_as;
+    } known[] = {{"pause", ACT_EVENT, ACTION_PAUSE, ROUTE_ID_pause_experiment},
+                 {"activate", ACT_EVENT, ACTION_ACTIVATE, ROUTE_ID_activate_experiment},
+                 {"cancel", ACT_EVENT, ACTION_CANCEL, ROUTE_ID_cancel_experiment},
+                 {"kill", ACT_EVENT, ACTION_KILL, ROUTE_ID_kill_experiment},
+                 {"archive", ACT_ARCHIVE, 0, ROUTE_ID_archive_experiment},
+                 {"unarchive", ACT_UNARCHIVE, 0, ROUTE_ID_unarchive_experiment},
+                 {"delete", ACT_DELETE, 0, ROUTE_ID_delete_experiment},
+                 {"label", ACT_LABEL, 0, ROUTE_ID_put_label},
+                 {"unlabel", ACT_UNLABEL, 0, ROUTE_ID_delete_label}};
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i].name, name)) {
             act->kind = known[i].kind;
             act->action = known[i].action;
+            act->same_as = known[i].same_as;
             return DET_OK;
         }
     return err_set(err, DET_INVALID,
@@ -641,6 +665,22 @@ static det_status act_new(struct request *req,
     return req->mem.has_failed ? DET_NOMEM : DET_OK;
 }
 
+/* What the caller may not do to one experiment is refused for that one. */
+static det_status check_rights(struct request *req, struct act *act)
+{
+    access_names_nothing(req);
+    for (size_t i = 0; i < act->count; i++) {
+        det_status st =
+            access_check_as(req, act->same_as, ROUTE_OBJECT_experiment, act->ids[i]);
+
+        if (st == DET_FORBIDDEN || st == DET_NOT_FOUND)
+            keep_error(req, i, st, req->err->text);
+        else if (st)
+            return st;
+    }
+    return DET_OK;
+}
+
 det_status api_act_on_experiments(struct request *req)
 {
     const struct act_on_experiments_body *body = req->body;
@@ -659,5 +699,8 @@ det_status api_act_on_experiments(struct request *req)
         (!act->label || !*act->label))
         return err_set(req->err, DET_INVALID, "'%s' needs a label that is not empty",
                        body->action);
+    st = check_rights(req, act);
+    if (st)
+        return st;
     return act->kind == ACT_EVENT ? act_next(req) : change_next(req);
 }

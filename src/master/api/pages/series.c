@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "master/api/api.h"
+#include "master/request/access.h"
 #include "store/experiment/trial_view.h"
 #include "store/metric/metric_names.h"
 #include "store/metric/metric_summary.h"
@@ -347,6 +348,9 @@ det_status api_get_series(struct request *req)
     uint32_t count = 0;
     det_status st = read_ask(req, &ask);
 
+    access_names_nothing(req); /* until a trial is named */
+    for (uint32_t i = 0; !st && i < ask.trials; i++)
+        st = access_check_id(req, ROUTE_OBJECT_trial, ask.trial[i]);
     if (!st && !ask.metrics)
         st = choose_metrics(req, &ask, &names, &count);
     if (!st && (uint64_t)ask.trials * ask.metrics > LINES_MOST)

@@ -24,6 +24,7 @@ struct login_state {
     struct user user; /* as it was when its password was checked */
     const char *hash;
     struct session session;
+    const char *nonce;
 };
 
 static bool same_seal(const char *a, const char *b)
@@ -55,7 +56,8 @@ static det_status write_session(struct write_job *job, struct db *db, struct err
     if (!st)
         st = store_user_seen(db, login->user.id, login->user.last_auth_us, err);
     if (!st)
-        st = store_session_add(db, &login->session, &login->session.id, err);
+        st = store_session_add(db, &login->session, &req->mem, &login->session.id,
+                               &login->nonce, err);
     return st;
 }
 
@@ -71,19 +73,17 @@ static void set_cookie(struct request *req, const char *token, int seconds)
     request_header(req, "Set-Cookie", value);
 }
 
-/* The local owner of the master has the rights of an administrator. */
 static void render_rights(struct request *req, bool is_admin)
 {
     jw_bool(&req->w, "mayAdminister",
-            !req->master->is_read_only && !req->caller.allocation_id &&
-                (is_admin || auth_peer_is_owner(req->x)));
+            !req->master->is_read_only && !req->caller.allocation_id && is_admin);
 }
 
 static det_status login_done(struct request *req)
 {
     struct login_state *login = req->state;
-    const char *token =
-        auth_token(req->master->auth, TOKEN_SESSION, login->session.id, &req->mem);
+    const char *token = auth_token(req->master->auth, TOKEN_SESSION, login->session.id,
+                                   login->nonce, &req->mem);
 
     if (!token)
         return DET_NOMEM;
@@ -108,7 +108,8 @@ static det_status login_check(struct request *req)
         return st;
     if (!login->user.is_active)
         return err_set(req->err, DET_FORBIDDEN, "user is not active");
-    if (!login->user.password && !auth_peer_is_owner(req->x))
+    if (!login->user.password &&
+        !(req->master->is_loopback && auth_peer_is_owner(req->x)))
         return err_set(req->err, DET_FORBIDDEN,
                        "user '%s' has no password yet, so only the user that runs this "
                        "master may log in as it, from the same machine; set one with "
@@ -384,26 +385,13 @@ det_status api_create_user(struct request *req)
     return request_move(req, req->master->logins, seal_and_write);
 }
 
-/* Users may change their own display name and password.  Only administrators and the local
- * owner may change the rest. */
-static det_status may_patch(struct request *req, int64_t id,
-                            const struct patch_user_body *body)
-{
-    bool is_own = id == req->caller.user_id && !body->username && !body->has_admin &&
-                  !body->has_active;
-
-    if (is_own || req->caller.is_admin || auth_peer_is_owner(req->x))
-        return DET_OK;
-    return err_set(req->err, DET_FORBIDDEN, "only an administrator may do this");
-}
-
 static det_status patch_user(struct request *req, int64_t id,
                              const struct patch_user_body *body)
 {
     struct user_state *state = arena_new(&req->mem, struct user_state);
-    det_status st = may_patch(req, id, body);
+    det_status st = DET_OK;
 
-    if (!st && body->username)
+    if (body->username)
         st = check_name(body->username, req->err);
     if (!st && !state)
         st = DET_NOMEM;

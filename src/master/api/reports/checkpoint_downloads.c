@@ -296,8 +296,6 @@ static det_status find_checkpoint(struct request *req, struct checkpoint *ret_ro
         return err_set(req->err, DET_INVALID, "'%s' is not a checkpoint's uuid",
                        req->arg[0]);
     st = store_checkpoint_get(req->db, req->arg[0], &req->mem, ret_row, req->err);
-    if (!st)
-        st = checkpoints_check_may_read(req, ret_row);
     if (!st &&
         (ret_row->state == CHECKPOINT_DELETED || ret_row->state == CHECKPOINT_DELETING))
         st = err_set(req->err, DET_NOT_FOUND,

@@ -12,6 +12,7 @@
 #include "master/background/collector.h"
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
+#include "master/request/access.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/collect.h"
 #include "store/checkpoint/removal.h"
@@ -66,7 +67,9 @@ static det_status check_deletion(struct request *req)
         if (!uuid_is_valid(uuid))
             return err_set(req->err, DET_INVALID, "'%.100s' is not a checkpoint's uuid",
                            uuid);
-        st = store_checkpoint_may_remove(req->db, uuid, req->err);
+        st = access_check(req, ROUTE_OBJECT_checkpoint, uuid);
+        if (!st)
+            st = store_checkpoint_may_remove(req->db, uuid, req->err);
         if (st == DET_NOT_FOUND) /* the reference says 400 */
             return err_set(req->err, DET_INVALID, "checkpoint '%s' not found", uuid);
         if (st)
@@ -99,6 +102,7 @@ det_status api_delete_checkpoints(struct request *req)
 
     if (!list || list->kind != JSON_ARRAY)
         return err_set(req->err, DET_INVALID, "the body needs a list checkpointUuids");
+    access_names_nothing(req); /* until check_deletion() finds a name */
     st = check_deletion(req);
     if (st == DET_STATE)
         return request_event(req, &nothing, recheck_deletion);

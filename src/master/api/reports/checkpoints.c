@@ -11,6 +11,7 @@
 #include "master/changes/change_notes.h"
 #include "master/changes/changes.h"
 #include "master/heart/journal.h"
+#include "master/request/access.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
@@ -193,6 +194,8 @@ det_status api_report_checkpoint(struct request *req)
 
     if (!st)
         st = find_maker(req, body, &maker);
+    if (!st)
+        st = access_check(req, ROUTE_OBJECT_allocation, maker.name);
     if (!st && !maker.trial_id)
         st = err_set(req->err, DET_STATE,
                      "task %s is a job: only trials have checkpoints", maker.task_id);
@@ -211,27 +214,6 @@ det_status api_report_checkpoint(struct request *req)
 
 /* ---- showing --------------------------------------------------------------------- */
 
-/* A trial's task may read the checkpoints of its own experiment and the one it starts from,
- * because a checkpoint's reply contains the configuration of its experiment.  A job may read
- * every checkpoint that its owner may read. */
-det_status checkpoints_check_may_read(struct request *req, const struct checkpoint *row)
-{
-    const struct caller *caller = &req->caller;
-    struct trial_view trial;
-    det_status st;
-
-    if (!caller->allocation_id || row->experiment_id == caller->experiment_id ||
-        !caller->trial_id)
-        return DET_OK;
-    st = store_trial_get(req->db, caller->trial_id, &req->mem, &trial, req->err);
-    if (st)
-        return st;
-    if (trial.row.warm_start && !strcmp(trial.row.warm_start, row->uuid))
-        return DET_OK;
-    return err_set(req->err, DET_FORBIDDEN,
-                   "a task's token opens only checkpoints of its own experiment");
-}
-
 static det_status reply_checkpoint(struct request *req)
 {
     struct checkpoint row;
@@ -241,8 +223,6 @@ static det_status reply_checkpoint(struct request *req)
         return err_set(req->err, DET_INVALID, "'%s' is not a checkpoint's uuid",
                        req->arg[0]);
     st = store_checkpoint_get(req->db, req->arg[0], &req->mem, &row, req->err);
-    if (!st)
-        st = checkpoints_check_may_read(req, &row);
     if (st)
         return st;
     jw_object(&req->w, NULL);
@@ -389,20 +369,20 @@ det_status api_patch_checkpoints(struct request *req)
 
     if (!list || list->kind != JSON_ARRAY)
         return err_set(req->err, DET_INVALID, "the body needs a list of checkpoints");
+    access_names_nothing(req);
     json_each(item, list) {
         const char *uuid = json_str(json_find(item, "uuid"), "");
         struct checkpoint row;
         int64_t size_bytes;
-        det_status st = store_checkpoint_get(req->db, uuid, &req->mem, &row, req->err);
+        det_status st = access_check(req, ROUTE_OBJECT_checkpoint, uuid);
 
+        if (!st)
+            st = store_checkpoint_get(req->db, uuid, &req->mem, &row, req->err);
         if (!st)
             st = sum_sizes(json_path(item, "resources.resources"), &size_bytes,
                            req->err);
         if (st)
             return st;
-        if (req->caller.allocation_id && row.trial_id != req->caller.trial_id)
-            return err_set(req->err, DET_FORBIDDEN,
-                           "a task's token opens only its own task");
     }
     return request_write(req, write_resources, resources_written);
 }

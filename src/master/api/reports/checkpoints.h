@@ -14,10 +14,6 @@ struct checkpoint_body;
 struct db;
 struct request;
 
-/* DET_FORBIDDEN: a task asks for a checkpoint that it may not read. */
-det_status checkpoints_check_may_read(struct request *req,
-                                      const struct checkpoint *row);
-
 /* The row of a checkpoint that `maker` reports at `now_us`, in `mem`; borrows from the
  * body and the allocation. */
 det_status checkpoints_from_body(const struct checkpoint_body *body,

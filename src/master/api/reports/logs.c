@@ -13,6 +13,7 @@
 #include "master/background/log_policies.h"
 #include "master/changes/changes.h"
 #include "master/heart/heart.h"
+#include "master/request/access.h"
 #include "master/request/request_stream.h"
 #include "master/request/waits.h"
 #include "store/experiment/trial.h"
@@ -360,10 +361,9 @@ det_status api_post_task_logs(struct request *req)
         if (st)
             return st;
     }
-    if (req->caller.task_id && strcmp(req->caller.task_id, state->batch.task_id))
-        return err_set(req->err, DET_FORBIDDEN,
-                       "a task's token opens only its own task");
-    st = find_trial(req, state);
+    st = access_check(req, ROUTE_OBJECT_task, state->batch.task_id);
+    if (!st)
+        st = find_trial(req, state);
     return st ? st : store_lines(req, state);
 }
 

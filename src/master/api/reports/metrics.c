@@ -15,6 +15,7 @@
 #include "master/changes/changes.h"
 #include "master/heart/heart.h"
 #include "master/heart/journal.h"
+#include "master/request/access.h"
 #include "master/request/request_stream.h"
 #include "store/experiment/trial.h"
 #include "store/experiment/trial_view.h"
@@ -392,16 +393,17 @@ static det_status stream_reports(struct request *req, const char *group)
     const struct metrics_query *in = req->query;
     struct reading *reading = arena_new(&req->mem, struct reading);
 
+    det_status st = access_check_ids(req, ROUTE_OBJECT_trial, &in->trial_ids);
+
     if (!reading)
         return DET_NOMEM;
-    for (size_t i = 0; i < in->trial_ids.count; i++) {
+    for (size_t i = 0; !st && i < in->trial_ids.count; i++) {
         struct trial_view trial;
-        det_status st =
-            store_trial_get(req->db, in->trial_ids.at[i], &req->mem, &trial, req->err);
 
-        if (st)
-            return st;
+        st = store_trial_get(req->db, in->trial_ids.at[i], &req->mem, &trial, req->err);
     }
+    if (st)
+        return st;
     reading->trials = in->trial_ids;
     reading->query.group = group && *group ? group : NULL;
     reading->query.with_archived = in->with_archived;

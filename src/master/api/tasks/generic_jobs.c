@@ -11,9 +11,11 @@
 #include "config/job_config.h"
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
+#include "master/api/listing.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
 #include "master/api/tasks/tasks.h"
+#include "master/request/access.h"
 #include "store/page.h"
 #include "store/task/allocation.h"
 #include "store/task/job.h"
@@ -134,7 +136,12 @@ det_status api_create_generic_task(struct request *req)
     if (body->project_id < 0 || body->project_id > 1)
         return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
                        body->project_id);
-    st = load_config(req, state);
+    st = access_check_id(req, ROUTE_OBJECT_project, 1);
+    if (!st && body->forked_from && *body->forked_from)
+        st = access_check_name_as(req, ROUTE_ID_get_task_config, ROUTE_OBJECT_task,
+                                  body->forked_from);
+    if (!st)
+        st = load_config(req, state);
     if (!st)
         st = load_files(req, state);
     net_request_drop_body(req->x);
@@ -217,20 +224,40 @@ det_status api_get_task_config(struct request *req)
     return text.status;
 }
 
+/* Who sees only some of them gets a page of those: all are read, and the page is cut here. */
+static det_status list_rows(struct request *req, bool with_ended, struct page *page,
+                            struct job_view **ret_rows)
+{
+    struct page whole = {0};
+    struct scope scope;
+    uint32_t count = 0, kept = 0;
+    det_status st = access_scope(req, &scope);
+
+    if (!st)
+        st = store_job_list(req->db, with_ended, scope.is_all ? page : &whole,
+                            &req->mem, ret_rows, &count, req->err);
+    if (st || scope.is_all)
+        return st;
+    for (uint32_t i = 0; i < count; i++)
+        if (access_shows(req, ROUTE_OBJECT_task, (*ret_rows)[i].row.task_id))
+            (*ret_rows)[kept++] = (*ret_rows)[i];
+    st = listing_cut_page(page, kept, req->err);
+    *ret_rows += page->start;
+    return st;
+}
+
 det_status api_list_generic_tasks(struct request *req)
 {
     const struct generic_tasks_query *in = req->query;
     struct page page = {.offset = in->offset, .limit = in->limit};
-    struct job_view *rows;
-    uint32_t count = 0;
-    det_status st =
-        store_job_list(req->db, in->all, &page, &req->mem, &rows, &count, req->err);
+    struct job_view *rows = NULL;
+    det_status st = list_rows(req, in->all, &page, &rows);
 
     if (st)
         return st;
     jw_object(&req->w, NULL);
     jw_array(&req->w, "tasks");
-    for (uint32_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < page.end - page.start; i++)
         tasks_render_job(&req->w, NULL, &rows[i], NULL, 0);
     jw_end_array(&req->w);
     render_page(&req->w, &page);

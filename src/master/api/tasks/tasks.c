@@ -10,6 +10,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/render.h"
+#include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
@@ -138,8 +139,10 @@ det_status api_list_tasks(struct request *req)
 
     jw_object(&req->w, NULL);
     jw_object(&req->w, "allocationIdToSummary");
+    access_names_nothing(req);
     for (uint32_t i = 0; !st && i < live.allocation_count; i++)
-        st = render_summary(req, &live.allocations[i], &live, &at);
+        if (access_shows(req, ROUTE_OBJECT_task, live.allocations[i].task_id))
+            st = render_summary(req, &live.allocations[i], &live, &at);
     jw_end_object(&req->w);
     jw_end_object(&req->w);
     return st;

@@ -17,6 +17,7 @@
 #include "master/api/listing.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
+#include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/page.h"
@@ -216,7 +217,8 @@ static det_status list_rows(struct request *req, struct job_view **ret_rows,
         store_job_list(req->db, in->all, &whole, &req->mem, ret_rows, &count, req->err);
 
     for (uint32_t i = 0; !st && i < count; i++)
-        if (is_wanted(in, &(*ret_rows)[i]))
+        if (is_wanted(in, &(*ret_rows)[i]) &&
+            access_shows(req, ROUTE_OBJECT_task, (*ret_rows)[i].row.task_id))
             (*ret_rows)[kept++] = (*ret_rows)[i];
     if (!st)
         sort_rows(in, *ret_rows, kept);
@@ -232,6 +234,7 @@ det_status api_list_tensorboards(struct request *req)
     uint32_t count = 0;
     det_status st = list_rows(req, &rows, &count);
 
+    access_names_nothing(req);
     if (!st)
         st = listing_cut_page(&page, count, req->err);
     jw_object(&req->w, NULL);
@@ -352,13 +355,20 @@ static det_status check_sources(struct request *req)
     for (size_t i = 0; !st && i < body->experiment_ids.count; i++) {
         struct experiment_view row;
 
-        st = store_experiment_get(req->db, body->experiment_ids.at[i], &req->mem, &row,
-                                  req->err);
+        st = access_check_as(req, ROUTE_ID_get_experiment, ROUTE_OBJECT_experiment,
+                             body->experiment_ids.at[i]);
+        if (!st)
+            st = store_experiment_get(req->db, body->experiment_ids.at[i], &req->mem,
+                                      &row, req->err);
     }
     for (size_t i = 0; !st && i < body->trial_ids.count; i++) {
         struct trial_view row;
 
-        st = store_trial_get(req->db, body->trial_ids.at[i], &req->mem, &row, req->err);
+        st = access_check_as(req, ROUTE_ID_get_trial, ROUTE_OBJECT_trial,
+                             body->trial_ids.at[i]);
+        if (!st)
+            st = store_trial_get(req->db, body->trial_ids.at[i], &req->mem, &row,
+                                 req->err);
     }
     return st;
 }
@@ -435,7 +445,9 @@ det_status api_launch_tensorboard(struct request *req)
     if (body->workspace_id < 0 || body->workspace_id > 1)
         return err_set(req->err, DET_NOT_FOUND, "workspace '%" PRId64 "' not found",
                        body->workspace_id);
-    st = read_sources(req, launch);
+    st = access_check_id(req, ROUTE_OBJECT_workspace, 1);
+    if (!st)
+        st = read_sources(req, launch);
     if (!st)
         st = load_config(req, launch);
     return st ? st : submit_board(req, launch);

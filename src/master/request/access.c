@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/request/access.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory/arena.h"
+#include "data/text.h"
+#include "master/request/request.h"
+#include "store/people/owner.h"
+
+static det_status refuse(struct request *req, const struct route *row,
+                         enum rights_answer answer, const char *name)
+{
+    switch (answer) {
+    case RIGHTS_ALLOWED:
+        return DET_OK;
+    case RIGHTS_SIGN_IN:
+        return err_set(req->err, DET_UNAUTHENTICATED, "token missing");
+    case RIGHTS_FORBIDDEN:
+        return err_set(req->err, DET_FORBIDDEN, "%s", rights_reason(row, &req->caller));
+    case RIGHTS_HIDDEN:
+        return err_set(req->err, DET_NOT_FOUND,
+                       "'%s' not found, please check your permissions.", name);
+    }
+    return err_default(req->err, DET_FORBIDDEN);
+}
+
+/* The record of a task or supervisor that a part of the path names, without a query. */
+static bool is_own_part(const struct caller *caller, enum route_object kind,
+                        const char *name)
+{
+    int64_t id = 0;
+    struct rights_object object = {.kind = kind, .task_id = name};
+
+    if (kind == ROUTE_OBJECT_allocation)
+        object.allocation_id = caller->allocation && !strcmp(name, caller->allocation)
+                                   ? caller->allocation_id
+                                   : 0;
+    else if (kind == ROUTE_OBJECT_trial && parse_i64(name, &id))
+        object.trial_id = id;
+    else if (kind == ROUTE_OBJECT_experiment && parse_i64(name, &id))
+        object.experiment_id = id;
+    return rights_is_own(caller, &object);
+}
+
+static bool is_run(const struct caller *caller)
+{
+    return caller->kind == CALLER_TASK || caller->kind == CALLER_SUPERVISOR;
+}
+
+static det_status check_object(struct request *req, const struct route *row,
+                               enum route_object kind, const char *name)
+{
+    struct rights_object object = {.kind = kind};
+    enum rights_answer answer = rights_admit(row, &req->caller);
+    det_status st;
+
+    if (answer != RIGHTS_ALLOWED)
+        return refuse(req, row, answer, name);
+    if (is_run(&req->caller) && is_own_part(&req->caller, kind, name))
+        return DET_OK;
+    if (!rights_need_owner(row, &req->caller) && !is_run(&req->caller))
+        return DET_OK;
+    st = store_owner_find(req->db, kind, name, &req->mem, &object, req->err);
+    return st ? st : refuse(req, row, rights_decide(row, &req->caller, &object), name);
+}
+
+det_status access_check_call(struct request *req)
+{
+    const struct route *row = req->route;
+    const struct rights_object nothing = {.kind = ROUTE_OBJECT_none};
+
+    switch (row->object) {
+    case ROUTE_OBJECT_none:
+        req->is_access_open = true;
+        return refuse(req, row, rights_decide(row, &req->caller, &nothing), "");
+    case ROUTE_OBJECT_list:
+    case ROUTE_OBJECT_named:
+        return refuse(req, row, rights_admit(row, &req->caller), "");
+    case ROUTE_OBJECT_user:
+    case ROUTE_OBJECT_experiment:
+    case ROUTE_OBJECT_trial:
+    case ROUTE_OBJECT_checkpoint:
+    case ROUTE_OBJECT_allocation:
+    case ROUTE_OBJECT_task:
+    case ROUTE_OBJECT_workspace:
+    case ROUTE_OBJECT_project:
+    case ROUTE_OBJECT_group:
+    case ROUTE_OBJECT_token:
+        break;
+    }
+    req->is_access_open = true;
+    return check_object(req, row, row->object, req->arg[0]);
+}
+
+/* A field that needs more than its row is checked like a call of its own on the same object. */
+det_status access_check_fields(struct request *req)
+{
+    det_status st = DET_OK;
+
+    for (int i = 0; !st && i < rights_field_rule_count; i++) {
+        const struct rights_field_rule *rule = &rights_field_rules[i];
+        struct route row = *req->route;
+
+        if (rule->route != row.id || !json_find(req->tree, rule->field))
+            continue;
+        row.who = rule->who;
+        row.permission = rule->permission;
+        st = check_object(req, &row, row.object, req->arg[0]);
+    }
+    return st;
+}
+
+det_status access_check(struct request *req, enum route_object kind, const char *name)
+{
+    return access_check_name_as(req, req->route->id, kind, name);
+}
+
+det_status access_check_id(struct request *req, enum route_object kind, int64_t id)
+{
+    return access_check_as(req, req->route->id, kind, id);
+}
+
+det_status access_check_as(struct request *req, enum route_id row,
+                           enum route_object kind, int64_t id)
+{
+    char name[24];
+
+    snprintf(name, sizeof(name), "%" PRId64, id);
+    return access_check_name_as(req, row, kind, name);
+}
+
+/* A bulk call answers for each object, so one refusal does not close the call. */
+det_status access_check_name_as(struct request *req, enum route_id row,
+                                enum route_object kind, const char *name)
+{
+    req->is_access_open = true;
+    return check_object(req, &routes[row], kind, name);
+}
+
+det_status access_check_ids(struct request *req, enum route_object kind,
+                            const struct field_i64s *ids)
+{
+    det_status st = DET_OK;
+
+    req->is_access_open = true;
+    for (size_t i = 0; !st && i < ids->count; i++)
+        st = access_check_id(req, kind, ids->at[i]);
+    return st;
+}
+
+void access_names_nothing(struct request *req)
+{
+    req->is_access_open = true;
+}
+
+/* ---- lists ----------------------------------------------------------------------- */
+
+det_status access_scope(struct request *req, struct scope *ret_scope)
+{
+    const struct grants *grants = req->caller.grants;
+    enum permission permission = req->route->permission;
+    int64_t *list;
+
+    req->is_access_open = true;
+    *ret_scope = (struct scope){.is_all = true};
+    if (!grants || grants_allow(grants, permission, 0))
+        return DET_OK;
+    list = arena_array(&req->mem, int64_t, grants->count + 1);
+    if (!list)
+        return err_default(req->err, DET_NOMEM);
+    *ret_scope = (struct scope){.workspace = list};
+    for (uint32_t i = 0; i < grants->count; i++)
+        if (grants->grant[i].mask >> permission & 1)
+            list[ret_scope->count++] = grants->grant[i].workspace_id;
+    return DET_OK;
+}
+
+/* A failed lookup hides the object. */
+bool access_shows(struct request *req, enum route_object kind, const char *name)
+{
+    struct err *err = req->err;
+    struct err ignored = {0};
+    bool shows;
+
+    req->is_access_open = true;
+    req->err = &ignored;
+    shows = !check_object(req, req->route, kind, name);
+    req->err = err;
+    return shows;
+}
+
+bool access_shows_id(struct request *req, enum route_object kind, int64_t id)
+{
+    char name[24];
+
+    snprintf(name, sizeof(name), "%" PRId64, id);
+    return access_shows(req, kind, name);
+}
+
+det_status access_assert_checked(struct request *req)
+{
+    if (!req->route || req->is_access_open)
+        return DET_OK;
+    return err_set(req->err, DET_FORBIDDEN,
+                   "this call was not checked for permissions; please report this");
+}
