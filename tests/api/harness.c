@@ -23,6 +23,7 @@
 #include "master/master.h"
 #include "net/net_system.h"
 #include "tests/api/coverage.h"
+#include "wire/rights.h"
 
 enum {
     BED_MEMORY = 512 << 20,
@@ -200,16 +201,31 @@ void bed_closep(struct bed **bed)
 
 /* ---- calls ---------------------------------------------------------------------- */
 
-static const char *token_header(struct bed *bed, enum who who)
+/* Whether only the supervisor of a task makes this call. */
+static bool is_of_supervisor(struct bed *bed, enum net_method method, const char *path)
 {
-    const char *tokens[] = {
-        [USER] = bed->user, [ADMIN] = bed->admin, [AGENT] = bed->agent_token,
-        [TASK] = bed->task, [OWNER] = bed->owner, [OTHER] = bed->other};
+    static const enum route_method of[] = {[NET_GET] = ROUTE_GET, [NET_POST] = ROUTE_POST};
+    const char *plain = arena_strndup(&bed->mem, path, strcspn(path, "?"));
+    struct route_match match;
+
+    return method <= NET_POST && !route_find(of[method], plain, &bed->mem, &match, NULL) &&
+           rights_is_for_supervisor(match.route);
+}
+
+static const char *token_header(struct bed *bed, enum who who, enum net_method method,
+                                const char *path)
+{
+    const char *tokens[] = {[USER] = bed->user,         [ADMIN] = bed->admin,
+                            [AGENT] = bed->agent_token, [TASK] = bed->task,
+                            [OWNER] = bed->owner,       [OTHER] = bed->other,
+                            [SUPERVISOR] = bed->supervisor};
 
     if (who == NOBODY)
         return NULL;
+    if (who == TASK && is_of_supervisor(bed, method, path))
+        who = SUPERVISOR;
     CHECK(tokens[who] != NULL);
-    if (who == TASK)
+    if (who == TASK || who == SUPERVISOR)
         return arena_printf(&bed->mem, "Grpc-Metadata-x-allocation-token: Bearer %s",
                             tokens[who]);
     return arena_printf(&bed->mem, "Authorization: Bearer %s", tokens[who]);
@@ -272,7 +288,7 @@ static struct reply call_now(struct bed *bed, const struct net_call *call)
 struct reply bed_call_bytes(struct bed *bed, enum who who, enum net_method method,
                             const char *path, const void *body, size_t len)
 {
-    const char *headers[] = {token_header(bed, who), NULL};
+    const char *headers[] = {token_header(bed, who, method, path), NULL};
     struct net_call call = {.method = method,
                             .path = path,
                             .headers = headers,
@@ -420,7 +436,7 @@ struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
 
     CHECK(p != NULL);
     coverage_note(method, path);
-    p->headers[0] = token_header(bed, who);
+    p->headers[0] = token_header(bed, who, method, path);
     p->out = (struct buf)BUF_INIT;
     p->pieces = (struct buf)BUF_INIT;
     p->call = (struct net_call){.method = method,

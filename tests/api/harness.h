@@ -41,9 +41,10 @@ enum who {
     ADMIN,  /* admin, by login */
     NOBODY, /* no token */
     AGENT,  /* the agents' token */
-    TASK,   /* DET_SESSION_TOKEN of bed->task */
+    TASK,   /* DET_SESSION_TOKEN of bed->task, or its supervisor for a supervisor's call */
     OWNER,  /* DET_USER_TOKEN of bed->task */
     OTHER,  /* bed->other: whatever the test put there */
+    SUPERVISOR,
 };
 
 struct bed {
@@ -64,6 +65,7 @@ struct bed {
     const char *admin;
     const char *agent_token;
     const char *task; /* tokens of the share that speaks */
+    const char *supervisor;
     const char *owner;
     const char *other;
     struct clock clock; /* the system's clock plus these offsets */

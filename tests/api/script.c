@@ -191,13 +191,14 @@ struct share agent_start(struct agent *agent)
         fail_msg("agent %s is told to kill %s", agent->name, command.allocation);
     share.task = share_env(&share, "DET_SESSION_TOKEN");
     share.owner = share_env(&share, "DET_USER_TOKEN");
+    share.supervisor = json_str(json_get(share.spec, "supervisorToken"), NULL);
     share.task_id = share_env(&share, "DET_TASK_ID");
     share.container = share_env(&share, "DET_CONTAINER_ID");
     share.experiment =
         json_i64(json_at(share.spec, "environment.DET_EXPERIMENT_ID"), -1);
     share.trial = json_i64(json_at(share.spec, "environment.DET_TRIAL_ID"), -1);
     share.run = json_i64(json_at(share.spec, "environment.DET_TRIAL_RUN_ID"), -1);
-    CHECK(share.task && share.owner && share.task_id && share.container);
+    CHECK(share.task && share.owner && share.supervisor && share.task_id && share.container);
     share_speak(&share);
     return share;
 }
@@ -226,6 +227,7 @@ void share_speak(struct share *share)
 
     bed->task = share->task;
     bed->owner = share->owner;
+    bed->supervisor = share->supervisor;
     json_set(&bed->mem, kept, "allocation", json_new_str(&bed->mem, share->allocation));
     json_set(&bed->mem, kept, "task_id", json_new_str(&bed->mem, share->task_id));
     json_set(&bed->mem, kept, "container", json_new_str(&bed->mem, share->container));
@@ -245,6 +247,7 @@ static struct reply speak(struct share *share, enum net_method method, const cha
                           const char *body, int status)
 {
     share->bed->task = share->task;
+    share->bed->supervisor = share->supervisor;
     return expect(share->bed, TASK, method, path, body, status);
 }
 

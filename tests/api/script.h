@@ -40,6 +40,7 @@ struct share {
     int64_t rank;
     struct json *spec;
     const char *task; /* tokens */
+    const char *supervisor;
     const char *owner;
     const char *task_id;
     const char *container;

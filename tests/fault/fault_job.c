@@ -100,7 +100,7 @@ static void fetch(struct life *life)
                 continue;
             CHECK_STR(json_str(json_get(env, "DET_TASK_TYPE"), ""), "GENERIC");
             life->allocation = name;
-            life->token = json_str(json_get(env, "DET_SESSION_TOKEN"), NULL);
+            life->token = json_str(json_path(command, "spec.supervisorToken"), NULL);
         }
     }
     if (!life->token)

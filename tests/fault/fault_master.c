@@ -86,7 +86,7 @@ static void fetch(struct life *life)
             continue;
         CHECK_STR(json_str(json_get(command, "kind"), ""), "START");
         life->allocation = json_str(json_get(command, "allocation"), NULL);
-        life->token = json_str(json_get(env, "DET_SESSION_TOKEN"), NULL);
+        life->token = json_str(json_path(command, "spec.supervisorToken"), NULL);
         life->trial = json_i64(json_get(env, "DET_TRIAL_ID"), -1);
         life->experiment = json_i64(json_get(env, "DET_EXPERIMENT_ID"), -1);
     }

@@ -145,7 +145,7 @@ static void start_process(struct agent_machine *agent, const struct json *comman
     p->allocation =
         arena_strdup(&w->mem, json_str(json_get(command, "allocation"), ""));
     p->rank = json_i64(json_get(command, "rank"), -1);
-    p->token = arena_strdup(&w->mem, json_str(json_get(env, "DET_SESSION_TOKEN"), ""));
+    p->token = arena_strdup(&w->mem, json_str(json_path(command, "spec.supervisorToken"), ""));
     p->experiment = json_i64(json_get(env, "DET_EXPERIMENT_ID"), -1);
     p->trial = json_i64(json_get(env, "DET_TRIAL_ID"), -1);
     p->run = json_i64(json_get(env, "DET_TRIAL_RUN_ID"), -1);
