@@ -583,12 +583,12 @@ TEST(a_run_whose_end_was_reported_reports_no_more)
     add_loss(&batch, "training", 1, 1);
     CHECK_EQ(send(&batch, 0), 1);
     add_loss(&batch, "training", 2, 1);
-    first = bed->task;
+    first = bed->supervisor;
     share_exit(&share, "FAILED", 1);
     send_refused(&batch, 400, "\"code\":9");
     next = agent_run(&agent); /* a later run is there */
     CHECK_EQ(next.run, 2);
-    bed->task = first;
+    bed->supervisor = first;
     send_refused(&batch, 400, "\"code\":9");
     share_speak(&next);
     CHECK_EQ(count_of(bed, "training_metrics"), 1);

@@ -163,7 +163,7 @@ TEST(a_line_sent_twice_is_stored_once)
         POST("of none", "/api/v1/det/allocations/9.x.1/logs",
              "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 2,"
              " 'lines': [[3, 'c']]}",
-             404, NULL),
+             403, NULL),
         GET("of the task", "/api/v1/tasks/${share.task_id}/logs?sources=task", 200,
             "lines#3; lines.0.result.taskId=${share.task_id}; lines.2.result.log~c"),
         GET("fields", "/api/v1/tasks/${share.task_id}/logs/fields", 200,

@@ -72,7 +72,7 @@ TEST(an_allocation_is_shown_from_its_start_to_its_end)
         POST("no exit", "/api/v1/det/allocations/${share.allocation}/exit", "{}", 400,
              NULL, TASK),
         POST("exit of none", "/api/v1/det/allocations/9.x.1/exit", "{'exit': 'CLEAN'}",
-             404, NULL),
+             403, NULL),
         END_STEPS};
     static const struct step over[] = {
         GET("over", "/api/v1/allocations/${share.allocation}", 200,
@@ -81,7 +81,7 @@ TEST(an_allocation_is_shown_from_its_start_to_its_end)
         GET("its next run", "/api/v1/tasks/${share.task_id}", 200,
             "task.allocations#2"),
         POST("late", "/api/v1/det/allocations/${share.allocation}/state",
-             "{'rank': 0, 'state': 'RUNNING'}", 400, "error.error~over"),
+             "{'rank': 0, 'state': 'RUNNING'}", 400, "error.error~over", TASK),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};

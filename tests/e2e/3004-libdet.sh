@@ -11,7 +11,7 @@ says 'experiment 1 is COMPLETED'
 same 'with six trials' 6 "$(det e list-trials 1 --csv | grep -c ,COMPLETED,)"
 same 'each with 100 training reports' 100 "$(det t metrics 1 --csv | grep -c ,training,loss,)"
 same 'and 20 validations' 20 "$(det t metrics 1 --csv | grep -c ,validation,accuracy,)"
-same 'and two checkpoints, some of which may go' 12 "$(det e list-checkpoints 1 --csv | grep -c ',COMPLETED,\|,DELETED,\|,PARTIALLY_DELETED,')"
+same 'and two checkpoints, some of which may go' 12 "$(det e list-checkpoints 1 --csv | tail -n +2 | grep -vc ',ERROR,')"
 
 # ---- disturbed and undisturbed
 

@@ -64,6 +64,8 @@ static det_status check_object(struct request *req, const struct route *row,
     if (!rights_need_owner(row, &req->caller) && !is_run(&req->caller))
         return DET_OK;
     st = store_owner_find(req->db, kind, name, &req->mem, &object, req->err);
+    if (st == DET_NOT_FOUND && row->task != ROUTE_TASK_AS_USER && is_run(&req->caller))
+        return refuse(req, row, RIGHTS_FORBIDDEN, name); /* tells a task nothing */
     return st ? st : refuse(req, row, rights_decide(row, &req->caller, &object), name);
 }
 

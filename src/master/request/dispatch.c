@@ -161,8 +161,10 @@ static det_status handle_request(struct request *req)
         st = auth_check(req);
     if (!st)
         st = access_check_call(req);
-    if (st == DET_UNAUTHENTICATED && req->route->id == ROUTE_ID_proxy)
+    if (st == DET_UNAUTHENTICATED && req->route->id == ROUTE_ID_proxy) {
+        req->is_access_open = true; /* the reply is an invitation or a refusal */
         return proxy_sign_in(req);
+    }
     if (!st)
         st = check_problem(req);
     if (st)

@@ -8,7 +8,6 @@
 #include "base/memory/arena.h"
 #include "data/base64.h"
 #include "data/text.h"
-#include "store/nonce.h"
 
 enum { MAC_TEXT = 2 * crypto_auth_BYTES + 1, HEAD_MOST = 64 };
 
@@ -46,29 +45,29 @@ static bool read_head(char *head, struct token *ret_token)
 {
     char *dot = strchr(head, '.');
 
+    *ret_token = (struct token){.kind = (enum token_kind)head[0]};
     if (dot) {
         if (strlen(dot + 1) != NONCE_TEXT - 1)
             return false;
+        memcpy(ret_token->nonce, dot + 1, NONCE_TEXT);
         *dot = '\0';
     }
-    *ret_token =
-        (struct token){.kind = (enum token_kind)head[0], .nonce = dot ? dot + 1 : ""};
     return is_kind(head[0]) && parse_i64(head + 1, &ret_token->id);
 }
 
-bool token_read(const unsigned char *key, const char *text, struct arena *mem,
-                struct token *ret_token)
+bool token_read(const unsigned char *key, const char *text, struct token *ret_token)
 {
     const char *code = strrchr(text, '.');
     size_t len = code ? (size_t)(code - text) : 0;
     char mac[MAC_TEXT];
-    char *head;
+    char head[HEAD_MOST];
 
-    if (!code || len >= HEAD_MOST || strlen(code + 1) != MAC_TEXT - 1)
+    if (!code || len >= sizeof(head) || strlen(code + 1) != MAC_TEXT - 1)
         return false;
     write_mac(key, text, len, mac);
     if (sodium_memcmp(mac, code + 1, MAC_TEXT - 1))
         return false;
-    head = arena_strndup(mem, text, len);
-    return head && read_head(head, ret_token);
+    memcpy(head, text, len);
+    head[len] = '\0';
+    return read_head(head, ret_token);
 }

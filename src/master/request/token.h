@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/nonce.h"
+
 struct arena;
 
 enum token_kind {
@@ -27,14 +29,13 @@ enum token_kind {
 struct token {
     enum token_kind kind;
     int64_t id;
-    const char *nonce; /* "": issued before tokens had one */
+    char nonce[NONCE_TEXT]; /* "": issued before tokens had one */
 };
 
 /* `key` has crypto_auth_KEYBYTES bytes.  In `mem`; NULL: no memory. */
 const char *token_write(const unsigned char *key, const struct token *token,
                         struct arena *mem);
-/* False: it was not issued with this key, or memory is short. */
-bool token_read(const unsigned char *key, const char *text, struct arena *mem,
-                struct token *ret_token);
+/* False: it was not issued with this key. */
+bool token_read(const unsigned char *key, const char *text, struct token *ret_token);
 
 #endif

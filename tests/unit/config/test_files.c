@@ -71,7 +71,6 @@ TEST(what_a_master_cannot_do_yet_is_refused)
         "db: {host: h}",
         "logging: {type: elastic, host: h}",
         "security: {tls: {cert: a, key: b}}",
-        "security: {authz: {type: rbac}}",
         "resource_pools: [{pool_name: default, provider: {type: aws}}]",
         "additional_resource_managers: [{}]",
         "checkpoint_storage: {type: s3, bucket: b}",

@@ -260,7 +260,8 @@ TEST(every_sort_of_the_api_works)
     add_experiment(&w, 1, SIMPLE_CONFIG);
     add_trial(&w, 1, 1);
     for (size_t i = 0; i < ARRAY_LEN(experiments); i++) {
-        struct experiment_query query = {.sort = name, .is_descending = i % 2};
+        struct experiment_query query = {
+            .sort = name, .is_descending = i % 2, .scope.is_all = true};
         struct experiment_view *rows;
 
         (void)snprintf(name, sizeof(name), "SORT_BY_%s", experiments[i]);
