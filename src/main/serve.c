@@ -39,6 +39,7 @@
 #include "libdet/client/runfile.h"
 #include "main/data_dir.h"
 #include "main/end_process.h"
+#include "main/initial_password.h"
 #include "main/local_agent.h"
 #include "master/master.h"
 #include "net/net.h"
@@ -65,6 +66,7 @@ struct serving {
     struct net *net;
     struct master *master;
     const struct json *config;
+    const char *initial_password; /* NULL: none was given */
     int ready_fd;  /* the parent in the foreground waits here; -1: none */
     int agent_pid; /* 0: none */
     bool is_own_child;
@@ -80,15 +82,9 @@ struct serving {
 static struct json *overrides_of(const struct serve_options *options, struct arena *mem)
 {
     struct json *tree = json_new(mem, JSON_OBJECT);
-    struct json *security = json_new(mem, JSON_OBJECT);
 
     if (options->has_port)
         json_set(mem, tree, "port", json_new_i64(mem, options->port));
-    if (options->initial_password) {
-        json_set(mem, security, "initial_user_password",
-                 json_new_str(mem, options->initial_password));
-        json_set(mem, tree, "security", security);
-    }
     return tree;
 }
 
@@ -257,6 +253,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
                     ? s->options->host
                     : json_str(json_get(s->config, "host"), "127.0.0.1"),
         .port = port,
+        .initial_password = s->initial_password,
         /* one thread fills a core at 60,000 reports per second; the other cores are for
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
@@ -659,6 +656,9 @@ int serve_main(const struct serve_options *options)
     s.agent_dir = local_agent_dir(&mem, s.data_dir);
     if (!s.agent_dir)
         return cli_report(DET_NOMEM, &err);
+    st = initial_password_read(options, &mem, &s.initial_password, &err);
+    if (st)
+        return cli_report(st, &err);
     if (options->background && !go_background(&s, &code))
         return code;
     s.umask = umask(077); /* our files are private */

@@ -149,12 +149,37 @@ TEST(a_new_password_ends_the_sessions_of_the_old_one)
              "{'username': 'determined', 'password': 'New-Word-22'}", 200, "token?",
              NOBODY),
         POST("not a word", "/api/v1/users/2/password", "{}", 400, NULL, ADMIN),
-        POST("by its own call", "/api/v1/users/2/password", "'hashed-by-the-client'",
-             200, NULL, ADMIN),
-        POST("hashed", "/api/v1/auth/login",
-             "{'username': 'determined', 'password': 'hashed-by-the-client',"
-             " 'isHashed': true}",
-             200, "token?", NOBODY),
+        POST("by its own call", "/api/v1/users/2/password", "'Third-Word-3'", 200, NULL,
+             ADMIN),
+        POST("third", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Third-Word-3'}", 200, "token?",
+             NOBODY),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
+TEST(a_password_has_at_least_eight_characters)
+{
+    static const struct step steps[] = {
+        POST("new user", "/api/v1/users",
+             "{'user': {'username': 'ann'}, 'password': 'seven77'}", 400,
+             "error.error=a password must have at least 8 characters", ADMIN),
+        PATCH("change", "/api/v1/users/2", "{'password': '1'}", 400, NULL),
+        POST("by its own call", "/api/v1/users/2/password", "'1'", 400, NULL, ADMIN),
+        PATCH("umlauts", "/api/v1/users/2",
+              "{'password': '\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4'}", 400, NULL),
+        /* a hash hides the length, but must be one */
+        PATCH("no hash", "/api/v1/users/2", "{'password': '1', 'isHashed': true}", 400,
+              "error.error~SHA-512"),
+        GET("nothing changed", "/api/v1/me", 200, NULL),
+        PATCH(
+            "a hash", "/api/v1/users/2",
+            "{'password': '5362e4e4a383cf16daeceb4e16ee733d6214ce15ff23ceff9ff36c7bbcd9"
+            "884dee47b4f0b4c83331c7d91af64ee8da09ab5135a12378d4d97ebf3e300d0ac3bb',"
+            " 'isHashed': true}",
+            200, NULL),
         END_STEPS};
     BED(bed, NULL);
 

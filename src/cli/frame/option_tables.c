@@ -331,8 +331,10 @@ const struct cli_opt checkpoint_restore_opts[] = {
         TEXT(0, "data-dir", struct_, data_dir, "DIR",                                  \
              "data directory (default: ~/.local/share/det)"),                          \
         TEXT(0, "config", struct_, config, "FILE", "configuration file"),              \
+        TEXT(0, "initial-password-file", struct_, initial_password_file, "FILE",       \
+             "file with the password for users without one ('-': standard input)"),    \
         TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
-             "password of the users of a new master")
+             "the same on the command line, where other users may see it")
 
 const struct cli_opt serve_opts[] = {
     SERVING_OPTS(serve_options),

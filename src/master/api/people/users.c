@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
 #include "master/api/render.h"
@@ -96,8 +97,23 @@ static det_status login_done(struct request *req)
     return DET_OK;
 }
 
+/* Never the password; control characters in the name must not make lines of their own. */
+static void log_failed_login(const struct request *req, const char *why)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+    char name[65];
+    size_t len = 0;
+
+    for (const char *at = body->username; *at && len + 1 < sizeof(name); at++)
+        name[len++] = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+    name[len] = '\0';
+    net_peer_address(req->x, address);
+    log_warn("a login as '%s' from %s failed: %s", name, address, why);
+}
+
 /* On the login lane, one at a time: Argon2id is slow and needs much memory. */
-static det_status login_check(struct request *req)
+static det_status check_login(struct request *req)
 {
     struct login_state *login = req->state;
     det_status st =
@@ -119,7 +135,18 @@ static det_status login_check(struct request *req)
     login->session.created_us = master_now_us(req->master);
     login->session.expires_us =
         login->session.created_us + (int64_t)SESSION_DAYS * 86400 * 1000000;
-    return request_write(req, write_session, login_done);
+    return DET_OK;
+}
+
+static det_status login_check(struct request *req)
+{
+    det_status st = check_login(req);
+
+    if (!st)
+        return request_write(req, write_session, login_done);
+    if (st == DET_UNAUTHENTICATED || st == DET_FORBIDDEN)
+        log_failed_login(req, req->err->text);
+    return st;
 }
 
 det_status api_login(struct request *req)
@@ -345,10 +372,18 @@ static det_status check_name(const char *name, struct err *err)
     return DET_OK;
 }
 
-/* Blank passwords are allowed only if other machines cannot reach the master. */
+/* A client's hash hides the length of the password: clients check it.  Blank passwords are
+ * allowed only if other machines cannot reach the master. */
 static det_status hash_password(struct request *req, struct user_state *state,
                                 const char *password, bool is_hashed)
 {
+    det_status st = DET_OK;
+
+    if (password && *password)
+        st = is_hashed ? password_check_hash(password, req->err)
+                       : password_check_length(password, req->err);
+    if (st)
+        return st;
     state->hash = password_hash(password, is_hashed, &req->mem);
     if (!state->hash)
         return DET_NOMEM;
@@ -419,7 +454,7 @@ det_status api_patch_user(struct request *req)
 
 det_status api_set_password(struct request *req)
 {
-    struct patch_user_body body = {.has_password = true, .is_hashed = true};
+    struct patch_user_body body = {.has_password = true};
     int64_t id;
     det_status st = request_id(req, 0, &id);
 
