@@ -213,15 +213,13 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
     uid_t uid = (uid_t)json_i64(json_get(user, "uid"), 0);
     gid_t gid = (gid_t)json_i64(json_get(user, "gid"), 0);
     struct io_stat found;
-    det_status st;
+    det_status st = close_files(s, err);
 
-    if (!uid || geteuid() != 0)
-        return DET_OK;
+    if (st || !uid || geteuid() != 0)
+        return st;
     if (!path)
         return err_default(err, DET_NOMEM);
-    st = close_files(s, err);
-    if (!st)
-        st = io_mkdir(io_system(), path, true, err);
+    st = io_mkdir(io_system(), path, true, err);
     if (!st)
         st = io_stat(io_system(), s->data_dir, &found, err);
     if (st)
@@ -231,6 +229,31 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
         return err_errno(err, errno, "cannot give the tasks of user %u access to '%s'",
                          (unsigned)uid, s->data_dir);
     return DET_OK;
+}
+
+/* Tasks of several Unix users store checkpoints: each may add its own and remove none of
+ * others, as in /tmp.  (Tasks list the folder for drafts that earlier runs left.) */
+static void open_to_linked_users(void *arg)
+{
+    const struct serving *s = arg;
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct io_stat found;
+    struct err err = {0};
+    det_status st;
+
+    if (geteuid() != 0)
+        return;
+    buf_printf(&path, "%s/checkpoints", s->data_dir);
+    st = path.status ? err_default(&err, path.status)
+                     : io_mkdir(io_system(), path.data, true, &err);
+    if (!st)
+        st = io_stat(io_system(), s->data_dir, &found, &err);
+    if (!st && (chmod(path.data, 01777) || chmod(s->data_dir, found.mode | 0011)))
+        st = err_errno(&err, errno,
+                       "cannot give the tasks of linked users access to '%s'",
+                       s->data_dir);
+    if (st)
+        log_warn("%s", err.text);
 }
 
 /* ---- the master ------------------------------------------------------------------ */
@@ -260,6 +283,8 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
         .tree = s->config,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
         .on_fatal = on_fatal,
+        .on_link = open_to_linked_users,
+        .arg = s,
     };
     const char *host = config.host;
     det_status st = master_new(&config, &s->master, err);

@@ -118,6 +118,7 @@ struct first_start {
     char cluster_id[UUID_TEXT];
     int64_t entropy;
     bool has_blank; /* an active user has a blank password */
+    bool has_link;  /* the tasks of a user run with another Unix identity */
 };
 
 static det_status add_users(struct first_start *first, struct db *db, struct err *err)
@@ -150,6 +151,7 @@ static det_status look_at_passwords(struct first_start *first, struct db *db,
     det_status st = store_user_list(db, &mem, &users, &count, err);
 
     for (uint32_t i = 0; !st && i < count; i++) {
+        first->has_link = first->has_link || users[i].agent_user;
         if (users[i].password || !users[i].is_active)
             continue;
         if (first->password) {
@@ -265,6 +267,8 @@ static det_status load_identity(struct master *master, bool *ret_has_blank,
     if (!master->cluster_id)
         return err_default(err, DET_NOMEM);
     *ret_has_blank = first.has_blank;
+    if (first.has_link && master->on_link)
+        master->on_link(master->fatal_arg);
     return check_initial_password(master, first.has_blank, err);
 }
 
@@ -418,6 +422,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         json_str(json_path(config->tree, "security.authz.type"), "basic"), "rbac");
     master->port = config->port;
     master->on_fatal = config->on_fatal;
+    master->on_link = config->on_link;
     master->fatal_arg = config->arg;
     master->core_config.checks_invariants = config->checks_invariants || DET_DEBUG;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);

@@ -42,7 +42,10 @@ struct master_config {
                                      the configuration says */
     bool checks_invariants;       /* see struct core_config; debug builds always do */
     void (*on_fatal)(void *arg, const char *sentence); /* the process must end now */
-    void *arg;
+    /* a user was linked with a Unix identity (on a worker), or is at the start; NULL:
+     * nobody wants to know */
+    void (*on_link)(void *arg);
+    void *arg; /* of both */
 };
 
 /* Copies the strings of `config`; opens nothing yet. */

@@ -41,7 +41,8 @@ struct master {
     const char *agent_token_path;
     struct core_config core_config;
     void (*on_fatal)(void *arg, const char *sentence);
-    void *fatal_arg;
+    void (*on_link)(void *arg);
+    void *fatal_arg; /* of both */
 
     struct lane *workers;
     struct lane *logins;

@@ -43,3 +43,22 @@ PID=$(jq .pid "$T/line/master.json")
 ok 'and ps does not show it' sh -c "! tr '\0' ' ' </proc/$PID/cmdline | grep -q 'seen by all'"
 det stop --data-dir "$T/line" >/dev/null 2>&1
 det stop --data-dir "$T/first" >/dev/null 2>&1
+
+# A forgotten password.
+det serve --background --port 0 --no-agent --data-dir "$DIR" >/dev/null 2>&1
+reset() { printf '%s\n' "$2" | det user reset-password "$1" --data-dir "$DIR"; }
+fails 2 'a short one is refused' reset admin short
+ok 'the owner of the data directory sets a new one' reset admin 'another word'
+says 'Set the password of admin'
+same 'the old one opens no more' 401 "$(login_as admin 'from a file')"
+same 'the new one does' 200 "$(login_as admin 'another word')"
+same 'no ticket is left' 0 "$(find "$DIR" -name 'reset-*' | wc -l)"
+fails 4 'an unknown user is named' reset nobody 'another word'
+says "'nobody' not found"
+if [ "$(id -u)" = 0 ]; then
+    chmod 755 "$T"
+    fails 3 'other users of the machine cannot' sh -c "echo 'another word' | setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent '$DET' user reset-password admin --data-dir '$DIR'"
+fi
+det stop --data-dir "$DIR" >/dev/null 2>&1
+fails 4 'it needs a master that runs' reset admin 'another word'
+says 'no master runs in'

@@ -103,6 +103,9 @@ RUN(user_whoami);
 RUN(user_list);
 RUN(user_create);
 RUN(user_change_password);
+/* user_admin.c */
+RUN(user_link);
+RUN(user_reset_password);
 /* config.c */
 RUN(config_check);
 RUN(config_explain);

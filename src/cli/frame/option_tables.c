@@ -283,6 +283,23 @@ const struct cli_opt password_opts[] = {
     END,
 };
 
+const struct cli_opt user_link_opts[] = {
+    NUMBER(0, "agent-uid", user_link_options, uid, "UID", 0, 4294967294,
+           "user number of the tasks"),
+    NUMBER(0, "agent-gid", user_link_options, gid, "GID", 0, 4294967294,
+           "group number of the tasks"),
+    TEXT(0, "agent-user", user_link_options, user, "NAME", "user name of the tasks"),
+    TEXT(0, "agent-group", user_link_options, group, "NAME", "group name of the tasks"),
+    FLAG(0, "remove", user_link_options, remove, "end the link"),
+    END,
+};
+
+const struct cli_opt user_reset_opts[] = {
+    TEXT(0, "data-dir", user_reset_options, data_dir, "DIR",
+         "data directory of the master (default: ~/.local/share/det)"),
+    END,
+};
+
 const struct cli_opt kind_opts[] = {
     TEXT('k', "kind", kind_options, kind, "KIND", "kind of configuration",
          .def = "experiment", CHOICES("experiment", "master", "agent", "job")),

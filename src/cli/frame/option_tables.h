@@ -32,6 +32,8 @@ extern const struct cli_opt job_update_opts[];
 extern const struct cli_opt user_create_opts[];
 extern const struct cli_opt user_list_opts[];
 extern const struct cli_opt password_opts[];
+extern const struct cli_opt user_link_opts[];
+extern const struct cli_opt user_reset_opts[];
 extern const struct cli_opt kind_opts[];
 extern const struct cli_opt report_opts[];
 extern const struct cli_opt checkpoint_save_opts[];

@@ -217,7 +217,7 @@ static void write_info(struct json_writer *w, const struct parts *p)
 
 /* The user that runs the task, if it is not the agent's own.  "root" is the default name in
  * a configuration that sets only numbers; it is not sent. */
-static void write_user(struct json_writer *w, const struct json *config)
+static void write_default_user(struct json_writer *w, const struct json *config)
 {
     const struct json *user = json_path(config, "security.default_task");
     const char *name = json_str(json_get(user, "user"), "root");
@@ -231,6 +231,22 @@ static void write_user(struct json_writer *w, const struct json *config)
     jw_i64(w, "gid", json_i64(json_get(user, "gid"), 0));
     jw_str(w, "name", strcmp(name, "root") != 0 ? name : NULL);
     jw_str(w, "group", strcmp(group, "root") != 0 ? group : NULL);
+    jw_end_object(w);
+}
+
+/* An owner that is linked with a Unix identity outranks the configuration. */
+static void write_user(struct json_writer *w, const struct parts *p)
+{
+    if (!p->owner.agent_user) {
+        write_default_user(w, p->master->config);
+        return;
+    }
+    jw_object(w, "user");
+    jw_i64(w, "uid", p->owner.agent_uid);
+    jw_i64(w, "gid", p->owner.agent_gid);
+    jw_str(w, "name", p->owner.agent_user);
+    jw_str(w, "group", p->owner.agent_group);
+    jw_bool(w, "isLink", true);
     jw_end_object(w);
 }
 
@@ -257,7 +273,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "tcdStartupHook",
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
-    write_user(w, master->config);
+    write_user(w, &p);
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
     jw_object(w, "environment");

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
+#include "master/api/people/agent_user.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
 #include "master/request/password.h"
@@ -286,13 +287,16 @@ struct user_state {
     struct patch_user_body change;
     const char *hash; /* NULL: the password stays */
     const char *sealed;
-    struct user user; /* new, or the result */
+    struct user agent; /* the new identity of its tasks, if that is changed */
+    struct user user;  /* new, or the result */
 };
 
 static det_status reply_changed(struct request *req)
 {
     struct user_state *state = req->state;
 
+    if (state->user.agent_user && req->master->on_link)
+        req->master->on_link(req->master->fatal_arg);
     jw_object(&req->w, NULL);
     render_user(&req->w, "user", &state->user);
     jw_end_object(&req->w);
@@ -321,6 +325,12 @@ static void apply_change(struct user *user, const struct user_state *state)
         user->is_active = change->active;
     if (state->hash)
         user->password = state->sealed;
+    if (agent_user_is_given(change->agent_user_group)) {
+        user->agent_uid = state->agent.agent_uid;
+        user->agent_gid = state->agent.agent_gid;
+        user->agent_user = state->agent.agent_user;
+        user->agent_group = state->agent.agent_group;
+    }
 }
 
 /* Changes the current row: another call may have changed it meanwhile. */
@@ -413,7 +423,10 @@ det_status api_create_user(struct request *req)
         .is_remote = body->user.remote,
     };
     state->user.modified_us = master_now_us(req->master);
-    st = hash_password(req, state, body->password, body->is_hashed);
+    if (agent_user_is_given(body->user.agent_user_group))
+        st = agent_user_read(body->user.agent_user_group, &state->user, req->err);
+    if (!st)
+        st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
         return st;
     req->state = state;
@@ -436,6 +449,10 @@ static det_status patch_user(struct request *req, int64_t id,
         return st;
     state->id = id;
     state->change = *body;
+    if (agent_user_is_given(body->agent_user_group))
+        st = agent_user_read(body->agent_user_group, &state->agent, req->err);
+    if (st)
+        return st;
     if (body->has_password)
         st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
