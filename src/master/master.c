@@ -22,6 +22,7 @@
 #include "master/heart/rendezvous.h"
 #include "master/master_impl.h"
 #include "master/request/auth.h"
+#include "master/request/client_address.h"
 #include "master/request/dispatch.h"
 #include "master/request/origin_guard.h"
 #include "master/request/password.h"
@@ -98,13 +99,15 @@ static det_status read_config(struct master *master, struct err *err)
 {
     const struct json *timeout =
         json_path(master->config, "task_container_defaults.preemption_timeout");
+    det_status st;
 
     master->cluster_name = json_str(json_get(master->config, "cluster_name"), "");
     master->core_config.preemption_timeout_us = json_i64(timeout, 3600) * 1000000;
     master->core_config.refuses_unfittable =
         json_bool(json_get(master->config, "launch_error"), true);
     master->core_config.snapshot_every = 256;
-    return read_pools(master, err);
+    st = read_pools(master, err);
+    return st ? st : client_address_read_config(master, err);
 }
 
 /* ---- first start: identity and users -------------------------------------------- */

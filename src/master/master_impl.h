@@ -7,6 +7,7 @@
 #include "base/thread/executor.h"
 #include "core/core.h"
 #include "master/master.h"
+#include "net/forwarded.h"
 
 struct agents;
 struct auth;
@@ -35,6 +36,7 @@ struct master {
     const char *host;
     uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;
+    struct net_ranges trusted_proxies;
     const char *cluster_id;
     const char *cluster_name;
     const char *id; /* of this start: the epoch of agents' command sequences */

@@ -29,6 +29,7 @@ const struct cli_noun cli_nouns[] = {
     {"tensorboard", "tb", "Run TensorBoard as a task"},
     {"master", NULL, "Show or run a master"},
     {"user", NULL, "Log in and out, manage accounts"},
+    {"audit", NULL, "Show who did what"},
     {"config", NULL, "Check and explain configuration files"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
@@ -328,6 +329,13 @@ const struct cli_command cli_commands[] = {
                 "For administrators.  Agents that run as root run new tasks of NAME "
                 "with these numbers; other agents refuse them, unless they run as "
                 "that user."),
+
+    COMMAND("audit", "list", "", run_audit_list, CLI_CALLS | CLI_LISTS,
+            "List changes, logins and refused calls",
+            OPTS(audit_list_opts, audit_list_options), ALIAS("ls"),
+            .help =
+                "For administrators; the newest first.  FIELDS names the fields that a "
+                "call carried, with the values of ids only."),
 
     COMMAND("config", "check", "FILE", run_config_check, 0,
             "Check a configuration file", OPTS(kind_opts, kind_options),

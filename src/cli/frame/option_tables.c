@@ -283,6 +283,18 @@ const struct cli_opt password_opts[] = {
     END,
 };
 
+const struct cli_opt audit_list_opts[] = {
+    TEXT(0, "user", audit_list_options, user, "NAME", "only this user"),
+    TEXT(0, "action", audit_list_options, action, "CALL",
+         "only this call, by name: patch_user"),
+    TEXT(0, "object", audit_list_options, object, "OBJECT",
+         "only this kind ('experiment'), or one of it ('experiment 3')"),
+    TEXT(0, "since", audit_list_options, since, "TIME", "only after this time"),
+    NUMBER(0, "limit", audit_list_options, limit, "N", 1, 1000000, "at most N entries",
+           .def = "100"),
+    END,
+};
+
 const struct cli_opt user_link_opts[] = {
     NUMBER(0, "agent-uid", user_link_options, uid, "UID", 0, 4294967294,
            "user number of the tasks"),

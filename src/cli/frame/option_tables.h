@@ -32,6 +32,7 @@ extern const struct cli_opt job_update_opts[];
 extern const struct cli_opt user_create_opts[];
 extern const struct cli_opt user_list_opts[];
 extern const struct cli_opt password_opts[];
+extern const struct cli_opt audit_list_opts[];
 extern const struct cli_opt user_link_opts[];
 extern const struct cli_opt user_reset_opts[];
 extern const struct cli_opt kind_opts[];

@@ -30,6 +30,7 @@ struct parts {
     struct experiment_view experiment;
     struct job_view job;
     struct user owner;
+    struct user starter;     /* whom this run acts as */
     const char *nonce;       /* of the tokens */
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
@@ -55,6 +56,15 @@ static det_status find_share(struct parts *p, struct db *db, int64_t rank,
                         p->allocation.name, rank);
 }
 
+/* 0: it was submitted before starters were noted, by its owner. */
+static det_status find_starter(struct parts *p, struct db *db, int64_t id,
+                               struct err *err)
+{
+    p->starter = p->owner;
+    return !id || id == p->owner.id ? DET_OK
+                                    : store_user_get(db, id, p->mem, &p->starter, err);
+}
+
 static det_status load_trial(struct parts *p, struct db *db, struct err *err)
 {
     struct experiment_config config;
@@ -66,6 +76,8 @@ static det_status load_trial(struct parts *p, struct db *db, struct err *err)
                                   &p->experiment, err);
     if (!st)
         st = store_user_get(db, p->experiment.row.owner_id, p->mem, &p->owner, err);
+    if (!st)
+        st = find_starter(p, db, p->experiment.row.starter_id, err);
     if (st)
         return st;
     json = p->experiment.row.config;
@@ -86,6 +98,8 @@ static det_status load_job(struct parts *p, struct db *db, struct err *err)
 
     if (!st)
         st = store_user_get(db, p->job.row.owner_id, p->mem, &p->owner, err);
+    if (!st)
+        st = find_starter(p, db, p->job.row.owner_id, err);
     if (!st)
         st = job_config_open(p->job.config, p->mem, &config, err);
     if (st)
@@ -234,18 +248,19 @@ static void write_default_user(struct json_writer *w, const struct json *config)
     jw_end_object(w);
 }
 
-/* An owner that is linked with a Unix identity outranks the configuration. */
+/* A user that is linked with a Unix identity outranks the configuration.  The run holds the
+ * token of whoever started it, so it has that user's identity too. */
 static void write_user(struct json_writer *w, const struct parts *p)
 {
-    if (!p->owner.agent_user) {
+    if (!p->starter.agent_user) {
         write_default_user(w, p->master->config);
         return;
     }
     jw_object(w, "user");
-    jw_i64(w, "uid", p->owner.agent_uid);
-    jw_i64(w, "gid", p->owner.agent_gid);
-    jw_str(w, "name", p->owner.agent_user);
-    jw_str(w, "group", p->owner.agent_group);
+    jw_i64(w, "uid", p->starter.agent_uid);
+    jw_i64(w, "gid", p->starter.agent_gid);
+    jw_str(w, "name", p->starter.agent_user);
+    jw_str(w, "group", p->starter.agent_group);
     jw_bool(w, "isLink", true);
     jw_end_object(w);
 }

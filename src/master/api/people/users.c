@@ -9,6 +9,7 @@
 #include "master/api/people/agent_user.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
+#include "master/request/client_address.h"
 #include "master/request/password.h"
 #include "store/page.h"
 #include "store/people/session.h"
@@ -109,7 +110,7 @@ static void log_failed_login(const struct request *req, const char *why)
     for (const char *at = body->username; *at && len + 1 < sizeof(name); at++)
         name[len++] = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
     name[len] = '\0';
-    net_peer_address(req->x, address);
+    client_address(req->master, req->x, address);
     log_warn("a login as '%s' from %s failed: %s", name, address, why);
 }
 
