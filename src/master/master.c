@@ -23,6 +23,7 @@
 #include "master/master_impl.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
+#include "master/request/login_limit.h"
 #include "master/request/dispatch.h"
 #include "master/request/origin_guard.h"
 #include "master/request/password.h"
@@ -353,6 +354,10 @@ static det_status build_handler_parts(struct master *master, struct err *err)
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
+        st = lane_new(master->exec, "slow-login", 1, &master->slow_logins, err);
+    if (!st)
+        st = login_limit_new(&master->login_limit, err);
+    if (!st)
         st = lane_new(master->exec, "janitor", 1, &master->chores, err);
     if (!st)
         st = lane_new(master->exec, "files", FILE_READERS, &master->files, err);
@@ -479,6 +484,7 @@ void master_free(struct master *master)
     log_policies_free(master->log_policies);
     pacer_free(master->pacer);
     waits_free(master->waits);
+    login_limit_free(master->login_limit);
     store_close(master->store);
     auth_free(master->auth);
     arena_done(&master->mem);

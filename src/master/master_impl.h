@@ -19,6 +19,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct log_policies;
+struct login_limit;
 struct proxy_activity;
 struct store;
 struct waits;
@@ -48,6 +49,8 @@ struct master {
 
     struct lane *workers;
     struct lane *logins;
+    struct lane *slow_logins; /* of doubtful addresses (login_limit.h) */
+    struct login_limit *login_limit;
     struct work warming; /* loads the table of experiments when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
     struct lane *files;  /* reads downloads: the storage may be slow */

@@ -272,6 +272,47 @@ TEST(a_reset_needs_a_file_in_the_data_directory_and_serves_once)
     bed_play(bed, steps);
 }
 
+#define WRONG                                                                          \
+    POST("wrong", "/api/v1/auth/login",                                                \
+         "{'username': 'determined', 'password': 'Wrong-Word-1'}", 401, NULL, NOBODY)
+
+TEST(guessing_is_slowed_down_and_nobody_else)
+{
+    static const struct step steps[] = {
+        PATCH("password", "/api/v1/users/2", "{'password': 'Right-Word-1'}", 200, NULL),
+        PATCH("another", "/api/v1/users/1", "{'password': 'Right-Word-2'}", 200, NULL,
+              ADMIN),
+        WRONG,
+        WRONG,
+        WRONG,
+        WRONG,
+        WRONG,
+        POST("later", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Right-Word-1'}", 429,
+             "error.error~try again in 1 s", NOBODY),
+        POST("blank", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': ''}", 401, NULL, NOBODY),
+        POST("another user", "/api/v1/auth/login",
+             "{'username': 'admin', 'password': 'Right-Word-2'}", 200, "token?",
+             NOBODY),
+        END_STEPS};
+    static const struct step after[] = {
+        POST("right", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Right-Word-1'}", 200, "token?",
+             NOBODY),
+        END_STEPS};
+    BED(bed, NULL);
+    struct reply reply;
+
+    bed_play(bed, steps);
+    reply = bed_call(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                     "{\"username\":\"determined\",\"password\":\"Wrong-Word-1\"}");
+    CHECK_EQ(reply.status, 429);
+    CHECK_HAS(reply.headers, "Retry-After: 1\n");
+    bed_pass(bed, 2);
+    bed_play(bed, after);
+}
+
 TEST(an_inactive_user_is_out_at_once)
 {
     static const struct step steps[] = {

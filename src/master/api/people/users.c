@@ -10,6 +10,8 @@
 #include "master/api/render.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
+#include "master/request/error_body.h"
+#include "master/request/login_limit.h"
 #include "master/request/password.h"
 #include "store/page.h"
 #include "store/people/session.h"
@@ -26,6 +28,8 @@ struct login_state {
     bool is_known;    /* the user exists and has a local password */
     struct user user; /* as it was when its password was checked */
     const char *hash;
+    bool is_counted; /* login_limit_end() must follow */
+    struct login_decision decision;
     struct session session;
     const char *nonce;
 };
@@ -140,10 +144,58 @@ static det_status check_login(struct request *req)
     return DET_OK;
 }
 
+/* A blank password is no guess, and costs no time: clients try it by themselves. */
+static det_status limit_login(struct request *req, struct login_state *login)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+
+    if (!*login->hash)
+        return DET_OK;
+    client_address(req->master, req->x, address);
+    login->decision = login_limit_begin(req->master->login_limit, address,
+                                        body->username, request_mono_us(req));
+    login->is_counted = login->decision.verdict != LOGIN_REFUSED;
+    return login->is_counted ? DET_OK : DET_BUSY;
+}
+
+static void count_login(struct request *req, const struct login_state *login,
+                        det_status st)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+
+    if (!login->is_counted)
+        return;
+    client_address(req->master, req->x, address);
+    login_limit_end(req->master->login_limit, address, body->username, &login->decision,
+                    !st                                                ? LOGIN_RIGHT
+                    : st == DET_UNAUTHENTICATED || st == DET_FORBIDDEN ? LOGIN_WRONG
+                                                                       : LOGIN_UNKNOWN,
+                    request_mono_us(req));
+}
+
+/* 429, which says when to try again. */
+static det_status reply_later(struct request *req, int64_t wait_us)
+{
+    int64_t seconds = (wait_us + 999999) / 1000000;
+
+    request_header(req, "Retry-After",
+                   arena_printf(&req->mem, "%lld", (long long)seconds));
+    error_body_write(&req->out, DET_BUSY,
+                     arena_printf(&req->mem,
+                                  "too many wrong logins for this user from this "
+                                  "address; try again in %lld s",
+                                  (long long)seconds));
+    req->http_status = 429;
+    return DET_OK;
+}
+
 static det_status login_check(struct request *req)
 {
     det_status st = check_login(req);
 
+    count_login(req, req->state, st);
     if (!st)
         return request_write(req, write_session, login_done);
     if (st == DET_UNAUTHENTICATED || st == DET_FORBIDDEN)
@@ -168,11 +220,18 @@ det_status api_login(struct request *req)
     if (st && st != DET_NOT_FOUND)
         return st;
     login->is_known = !st && !login->user.is_remote;
+    if (limit_login(req, login))
+        return reply_later(req, login->decision.wait_us);
     st = auth_login_begin(req->master->auth, req->err);
-    if (st)
+    if (st) {
+        count_login(req, login, st);
         return st;
+    }
     req->state = login;
-    return request_move(req, req->master->logins, login_check);
+    return request_move(req,
+                        login->decision.verdict == LOGIN_SLOW ? req->master->slow_logins
+                                                              : req->master->logins,
+                        login_check);
 }
 
 static det_status drop_session(struct write_job *job, struct db *db, struct err *err)
