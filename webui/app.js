@@ -37,16 +37,18 @@ const ROUTES = [
     ["/logs/:id", "logs"],
     ["/cluster", "cluster"],
     ["/settings", "settings"],
+    ["/audit", "audit"],
 ];
 
 // Pages without an entry in the navigation highlight the entry of their parent.
 const PARENT_PLACES = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
 
-const PLACES = [ // [address, label, whether it needs a cluster]; workspaces, models and users will be added here
+const PLACES = [ // [address, label, whether it needs a cluster, whether it is for administrators]; workspaces, models and users will be added here
     ["/", "Home"],
     ["/experiments", "Experiments"],
     ["/tasks", "Tasks", true],
     ["/cluster", "Cluster", true],
+    ["/audit", "Audit log", true, true],
 ];
 
 const main = h("main", {id: "main", tabindex: -1});
@@ -64,7 +66,7 @@ const currentRoute = () => match(ROUTES, location.pathname.slice(BASE.length) ||
 function drawFrame() {
     const address = location.pathname.slice(BASE.length) || "/";
     const here = PARENT_PLACES[address.split("/")[1]] || address;
-    fill(nav, PLACES.filter(([, , needsCluster]) => mayChange() || !needsCluster).map(([address, label]) => link(address, {
+    fill(nav, PLACES.filter(([, , needsCluster, isForAdmins]) => (mayChange() || !needsCluster) && (session.mayAdminister || !isForAdmins)).map(([address, label]) => link(address, {
         "aria-current": (address === "/" ? here === "/" : here.startsWith(address)) ? "page" : null}, label)));
     const name = session.user?.displayName || session.user?.username;
     if (!mayChange()) fill(person, link("/settings", {class: "who", title: "Nothing can be changed or started here. Open the settings.", "aria-label": "Local runs, read-only: settings"}, h("span", {class: "chip"}, "Local runs, read-only")));

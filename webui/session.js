@@ -24,7 +24,7 @@ export async function resumeSession() {
     startChangesAt(session.master.changesAt);
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
-    if (!isLoopback() || localStorage.getItem(SIGNED_OUT)) return false;
+    if (!isLoopback() || localStorage.getItem(SIGNED_OUT) || !session.master.usersWithoutPassword?.includes("determined")) return false;
     try {
         await signIn("determined", "");
         return true;

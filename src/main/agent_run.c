@@ -14,6 +14,7 @@
 #include "agent/agent.h"
 #include "base/compiler.h"
 #include "base/io/io.h"
+#include "base/io/map_guard.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
@@ -240,6 +241,7 @@ int agent_run_main(const char *master, const struct agent_run_options *options)
     sigaddset(&listening.set, SIGHUP);
     sigprocmask(SIG_BLOCK, &listening.set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    map_guard_install(); /* it drains the rings of tasks whose supervisors died */
     st = executor_threads_new(&clock_system, &config.exec, &err);
     if (!st)
         st = net_system_new(config.exec, &config.net, &err);

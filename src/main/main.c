@@ -33,6 +33,7 @@ static int run_master(const struct cli_invocation *in)
         .config = given->config,
         .slots = CLI_UNSET,
         .initial_password = given->initial_password,
+        .initial_password_file = given->initial_password_file,
         .no_agent = true,
     };
 

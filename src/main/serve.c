@@ -39,6 +39,7 @@
 #include "libdet/client/runfile.h"
 #include "main/data_dir.h"
 #include "main/end_process.h"
+#include "main/initial_password.h"
 #include "main/local_agent.h"
 #include "master/master.h"
 #include "net/net.h"
@@ -65,6 +66,7 @@ struct serving {
     struct net *net;
     struct master *master;
     const struct json *config;
+    const char *initial_password; /* NULL: none was given */
     int ready_fd;  /* the parent in the foreground waits here; -1: none */
     int agent_pid; /* 0: none */
     bool is_own_child;
@@ -80,15 +82,9 @@ struct serving {
 static struct json *overrides_of(const struct serve_options *options, struct arena *mem)
 {
     struct json *tree = json_new(mem, JSON_OBJECT);
-    struct json *security = json_new(mem, JSON_OBJECT);
 
     if (options->has_port)
         json_set(mem, tree, "port", json_new_i64(mem, options->port));
-    if (options->initial_password) {
-        json_set(mem, security, "initial_user_password",
-                 json_new_str(mem, options->initial_password));
-        json_set(mem, tree, "security", security);
-    }
     return tree;
 }
 
@@ -217,15 +213,13 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
     uid_t uid = (uid_t)json_i64(json_get(user, "uid"), 0);
     gid_t gid = (gid_t)json_i64(json_get(user, "gid"), 0);
     struct io_stat found;
-    det_status st;
+    det_status st = close_files(s, err);
 
-    if (!uid || geteuid() != 0)
-        return DET_OK;
+    if (st || !uid || geteuid() != 0)
+        return st;
     if (!path)
         return err_default(err, DET_NOMEM);
-    st = close_files(s, err);
-    if (!st)
-        st = io_mkdir(io_system(), path, true, err);
+    st = io_mkdir(io_system(), path, true, err);
     if (!st)
         st = io_stat(io_system(), s->data_dir, &found, err);
     if (st)
@@ -235,6 +229,31 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
         return err_errno(err, errno, "cannot give the tasks of user %u access to '%s'",
                          (unsigned)uid, s->data_dir);
     return DET_OK;
+}
+
+/* Tasks of several Unix users store checkpoints: each may add its own and remove none of
+ * others, as in /tmp.  (Tasks list the folder for drafts that earlier runs left.) */
+static void open_to_linked_users(void *arg)
+{
+    const struct serving *s = arg;
+    CLEANUP(buf_done) struct buf path = BUF_INIT;
+    struct io_stat found;
+    struct err err = {0};
+    det_status st;
+
+    if (geteuid() != 0)
+        return;
+    buf_printf(&path, "%s/checkpoints", s->data_dir);
+    st = path.status ? err_default(&err, path.status)
+                     : io_mkdir(io_system(), path.data, true, &err);
+    if (!st)
+        st = io_stat(io_system(), s->data_dir, &found, &err);
+    if (!st && (chmod(path.data, 01777) || chmod(s->data_dir, found.mode | 0011)))
+        st = err_errno(&err, errno,
+                       "cannot give the tasks of linked users access to '%s'",
+                       s->data_dir);
+    if (st)
+        log_warn("%s", err.text);
 }
 
 /* ---- the master ------------------------------------------------------------------ */
@@ -257,12 +276,15 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
                     ? s->options->host
                     : json_str(json_get(s->config, "host"), "127.0.0.1"),
         .port = port,
+        .initial_password = s->initial_password,
         /* one thread fills a core at 60,000 reports per second; the other cores are for
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
         .tree = s->config,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
         .on_fatal = on_fatal,
+        .on_link = open_to_linked_users,
+        .arg = s,
     };
     const char *host = config.host;
     det_status st = master_new(&config, &s->master, err);
@@ -659,6 +681,9 @@ int serve_main(const struct serve_options *options)
     s.agent_dir = local_agent_dir(&mem, s.data_dir);
     if (!s.agent_dir)
         return cli_report(DET_NOMEM, &err);
+    st = initial_password_read(options, &mem, &s.initial_password, &err);
+    if (st)
+        return cli_report(st, &err);
     if (options->background && !go_background(&s, &code))
         return code;
     s.umask = umask(077); /* our files are private */

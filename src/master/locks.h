@@ -14,6 +14,7 @@
  *      1    collector   (collector.c)           likewise, and the time of the next check
  *      1    rendezvous  (rendezvous.c)          meetings and their guests
  *      1    callers     (caller_cache.c)        cached callers
+ *      1    logins      (login_limit.c)         counts of failed logins
  *      1    pacer       (pacer.c)               whether it runs, and when somebody listened
  *      1    activity    (proxy_activity.c)      when programs behind the proxy were used
  *      1    policies    (log_policies.c)        compiled log policies and their users

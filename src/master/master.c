@@ -22,6 +22,8 @@
 #include "master/heart/rendezvous.h"
 #include "master/master_impl.h"
 #include "master/request/auth.h"
+#include "master/request/client_address.h"
+#include "master/request/login_limit.h"
 #include "master/request/dispatch.h"
 #include "master/request/origin_guard.h"
 #include "master/request/password.h"
@@ -98,13 +100,15 @@ static det_status read_config(struct master *master, struct err *err)
 {
     const struct json *timeout =
         json_path(master->config, "task_container_defaults.preemption_timeout");
+    det_status st;
 
     master->cluster_name = json_str(json_get(master->config, "cluster_name"), "");
     master->core_config.preemption_timeout_us = json_i64(timeout, 3600) * 1000000;
     master->core_config.refuses_unfittable =
         json_bool(json_get(master->config, "launch_error"), true);
     master->core_config.snapshot_every = 256;
-    return read_pools(master, err);
+    st = read_pools(master, err);
+    return st ? st : client_address_read_config(master, err);
 }
 
 /* ---- first start: identity and users -------------------------------------------- */
@@ -114,10 +118,11 @@ struct first_start {
     struct gate *gate;
     struct write_job job;
     unsigned char random[32];
-    const char *password; /* sealed; NULL: blank */
+    const char *password; /* sealed; NULL: blank passwords stay */
     char cluster_id[UUID_TEXT];
     int64_t entropy;
     bool has_blank; /* an active user has a blank password */
+    bool has_link;  /* the tasks of a user run with another Unix identity */
 };
 
 static det_status add_users(struct first_start *first, struct db *db, struct err *err)
@@ -132,7 +137,6 @@ static det_status add_users(struct first_start *first, struct db *db, struct err
         int64_t id;
         det_status st;
 
-        user.password = first->password;
         user.modified_us = master_now_us(first->master);
         st = store_user_add(db, &user, &id, err);
         if (st)
@@ -141,9 +145,9 @@ static det_status add_users(struct first_start *first, struct db *db, struct err
     return DET_OK;
 }
 
-/* Blank passwords are replaced once an initial password is given. */
-static det_status set_passwords(struct first_start *first, struct db *db,
-                                struct err *err)
+/* Finds out whether users have blank passwords, and replaces them if there is a password. */
+static det_status look_at_passwords(struct first_start *first, struct db *db,
+                                    struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
     struct user *users;
@@ -151,6 +155,7 @@ static det_status set_passwords(struct first_start *first, struct db *db,
     det_status st = store_user_list(db, &mem, &users, &count, err);
 
     for (uint32_t i = 0; !st && i < count; i++) {
+        first->has_link = first->has_link || users[i].agent_user;
         if (users[i].password || !users[i].is_active)
             continue;
         if (first->password) {
@@ -185,7 +190,12 @@ static det_status write_first_start(struct write_job *job, struct db *db,
         snprintf(first->cluster_id, sizeof(first->cluster_id), "%s", cluster_id);
         st = store_number_get(db, "entropy", 0, &first->entropy, err);
     }
-    return st ? st : set_passwords(first, db, err);
+    return st ? st : look_at_passwords(first, db, err);
+}
+
+static det_status write_passwords(struct write_job *job, struct db *db, struct err *err)
+{
+    return look_at_passwords(job->arg, db, err);
 }
 
 static void first_start_done(struct write_job *job)
@@ -195,49 +205,93 @@ static void first_start_done(struct write_job *job)
     gate_open(first->gate);
 }
 
-static det_status seal_initial_password(struct master *master,
-                                        struct first_start *first, struct err *err)
+/* Runs one job of the writer and waits for it. */
+static det_status write_and_wait(struct first_start *first, write_fn *run,
+                                 struct err *err)
 {
-    const char *password =
-        json_str(json_path(master->config, "security.initial_user_password"), "");
-    const char *hash = password_hash(password, false, &master->mem);
+    det_status st = gate_new(first->master->exec, &first->gate, err);
 
-    if (!hash)
-        return err_default(err, DET_NOMEM);
-    return password_seal(hash, &master->mem, &first->password, err);
+    if (st)
+        return st;
+    first->job = (struct write_job){.run = run, .done = first_start_done, .arg = first};
+    store_write(first->master->store, &first->job);
+    (void)gate_wait(first->gate, 0);
+    gate_free(first->gate);
+    return first->job.status
+               ? err_set(err, first->job.status, "%.1500s", first->job.err.text)
+               : DET_OK;
 }
 
-static det_status load_identity(struct master *master, struct err *err)
+static const char *initial_password(const struct master *master)
+{
+    return master->initial_password
+               ? master->initial_password
+               : json_str(json_path(master->config, "security.initial_user_password"),
+                          "");
+}
+
+/* Nothing that a person asked for is ignored; a password in the configuration stays there
+ * after the first start, which is no mistake. */
+static det_status check_initial_password(struct master *master, bool has_blank,
+                                         struct err *err)
+{
+    const char *password = initial_password(master);
+
+    if (master->initial_password && !has_blank)
+        return err_set(err, DET_STATE,
+                       "the initial password is for users without one, and every user "
+                       "of this master has one; change a password with 'det user "
+                       "change-password', or a forgotten one with 'det user "
+                       "reset-password NAME'");
+    if (has_blank && (*password || master->initial_password))
+        return password_check_length(password, err);
+    if (has_blank && !master->is_loopback)
+        return err_set(
+            err, DET_FORBIDDEN,
+            "the users still have blank passwords, so this master listens on "
+            "this machine only, not on '%s'; give them one with "
+            "--initial-password-file FILE or security.initial_user_password",
+            master->host);
+    return DET_OK;
+}
+
+/* *ret_has_blank: users have blank passwords, which set_initial_password() may replace. */
+static det_status load_identity(struct master *master, bool *ret_has_blank,
+                                struct err *err)
 {
     struct first_start first = {.master = master};
     det_status st = rng_secret(first.random, sizeof(first.random), err);
 
     if (!st)
-        st = seal_initial_password(master, &first, err);
-    if (!st)
-        st = gate_new(master->exec, &first.gate, err);
+        st = write_and_wait(&first, write_first_start, err);
     if (st)
         return st;
-    first.job = (struct write_job){
-        .run = write_first_start, .done = first_start_done, .arg = &first};
-    store_write(master->store, &first.job);
-    (void)gate_wait(first.gate, 0);
-    gate_free(first.gate);
-    if (first.job.status)
-        return err_set(err, first.job.status, "%.1500s", first.job.err.text);
-
     master->cluster_id = arena_strdup(&master->mem, first.cluster_id);
     master->core_config.entropy = (uint64_t)first.entropy;
     if (!master->cluster_id)
         return err_default(err, DET_NOMEM);
-    if (!master->is_loopback && first.has_blank)
-        return err_set(
-            err, DET_FORBIDDEN,
-            "the users still have blank passwords, so this master listens on "
-            "this machine only, not on '%s'; give them one with "
-            "--initial-password PASSWORD or security.initial_user_password",
-            master->host);
-    return DET_OK;
+    *ret_has_blank = first.has_blank;
+    if (first.has_link && master->on_link)
+        master->on_link(master->fatal_arg);
+    return check_initial_password(master, first.has_blank, err);
+}
+
+/* After the port is bound: a master that cannot listen must change no password. */
+static det_status set_initial_password(struct master *master, bool has_blank,
+                                       struct err *err)
+{
+    struct first_start first = {.master = master};
+    const char *password = initial_password(master);
+    const char *hash;
+    det_status st;
+
+    if (!*password || !has_blank)
+        return DET_OK;
+    hash = password_hash(password, false, &master->mem);
+    if (!hash)
+        return err_default(err, DET_NOMEM);
+    st = password_seal(hash, &master->mem, &first.password, err);
+    return st ? st : write_and_wait(&first, write_passwords, err);
 }
 
 /* ---- life ----------------------------------------------------------------------- */
@@ -300,6 +354,10 @@ static det_status build_handler_parts(struct master *master, struct err *err)
     if (!st)
         st = lane_new(master->exec, "login", 1, &master->logins, err);
     if (!st)
+        st = lane_new(master->exec, "slow-login", 1, &master->slow_logins, err);
+    if (!st)
+        st = login_limit_new(&master->login_limit, err);
+    if (!st)
         st = lane_new(master->exec, "janitor", 1, &master->chores, err);
     if (!st)
         st = lane_new(master->exec, "files", FILE_READERS, &master->files, err);
@@ -325,6 +383,7 @@ static det_status build_handler_parts(struct master *master, struct err *err)
  * again. */
 det_status master_start(struct master *master, struct err *err)
 {
+    bool has_blank = false;
     det_status st = make_id(master, err);
 
     if (!st)
@@ -334,9 +393,11 @@ det_status master_start(struct master *master, struct err *err)
     if (!st)
         st = open_store(master, err);
     if (!st)
-        st = load_identity(master, err);
+        st = load_identity(master, &has_blank, err);
     if (!st)
         st = open_server(master, master->port, err);
+    if (!st)
+        st = set_initial_password(master, has_blank, err);
     if (!st)
         st = build_handler_parts(master, err);
     if (!st)
@@ -369,6 +430,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
         json_str(json_path(config->tree, "security.authz.type"), "basic"), "rbac");
     master->port = config->port;
     master->on_fatal = config->on_fatal;
+    master->on_link = config->on_link;
     master->fatal_arg = config->arg;
     master->core_config.checks_invariants = config->checks_invariants || DET_DEBUG;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
@@ -376,6 +438,8 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->checkpoint_directory =
         arena_printf(&master->mem, "%s/checkpoints", config->data_dir);
     master->host = arena_strdup(&master->mem, config->host);
+    if (config->initial_password)
+        master->initial_password = arena_strdup(&master->mem, config->initial_password);
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
     if (master->mem.has_failed) {
@@ -420,6 +484,7 @@ void master_free(struct master *master)
     log_policies_free(master->log_policies);
     pacer_free(master->pacer);
     waits_free(master->waits);
+    login_limit_free(master->login_limit);
     store_close(master->store);
     auth_free(master->auth);
     arena_done(&master->mem);

@@ -36,18 +36,23 @@ struct master_config {
     const char *data_dir; /* exists; the caller holds its lock */
     const char *host;
     uint16_t port;
-    uint32_t http_threads;   /* 0: one */
-    const struct json *tree; /* the complete master configuration; borrowed */
-    bool checks_invariants;  /* see struct core_config; debug builds always do */
+    uint32_t http_threads;        /* 0: one */
+    const struct json *tree;      /* the complete master configuration; borrowed */
+    const char *initial_password; /* for users without one, given by a person; NULL: as
+                                     the configuration says */
+    bool checks_invariants;       /* see struct core_config; debug builds always do */
     void (*on_fatal)(void *arg, const char *sentence); /* the process must end now */
-    void *arg;
+    /* a user was linked with a Unix identity (on a worker), or is at the start; NULL:
+     * nobody wants to know */
+    void (*on_link)(void *arg);
+    void *arg; /* of both */
 };
 
 /* Copies the strings of `config`; opens nothing yet. */
 det_status master_new(const struct master_config *config, struct master **ret_master,
                       struct err *err);
 /* Opens or creates the store, binds the port, restores the heart and serves.
- * DET_FORBIDDEN: `host` is not loopback and users still have blank passwords.  DET_EXISTS:
+ * DET_STATE: an initial password was given, but every user has one.  DET_FORBIDDEN: `host` is not loopback and users still have blank passwords.  DET_EXISTS:
  * the port is in use.  After a failure only the functions below may be called. */
 det_status master_start(struct master *master, struct err *err);
 /* Makes the master read-only.  Existing sessions may still do everything; new ones are

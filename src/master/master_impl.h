@@ -7,6 +7,7 @@
 #include "base/thread/executor.h"
 #include "core/core.h"
 #include "master/master.h"
+#include "net/forwarded.h"
 
 struct agents;
 struct auth;
@@ -18,6 +19,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct log_policies;
+struct login_limit;
 struct proxy_activity;
 struct store;
 struct waits;
@@ -31,19 +33,24 @@ struct master {
     const struct json *config;
     const char *data_dir;
     const char *checkpoint_directory; /* if the configuration names none */
+    const char *initial_password;     /* NULL: as the configuration says */
     const char *host;
     uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;
+    struct net_ranges trusted_proxies;
     const char *cluster_id;
     const char *cluster_name;
     const char *id; /* of this start: the epoch of agents' command sequences */
     const char *agent_token_path;
     struct core_config core_config;
     void (*on_fatal)(void *arg, const char *sentence);
-    void *fatal_arg;
+    void (*on_link)(void *arg);
+    void *fatal_arg; /* of both */
 
     struct lane *workers;
     struct lane *logins;
+    struct lane *slow_logins; /* of doubtful addresses (login_limit.h) */
+    struct login_limit *login_limit;
     struct work warming; /* loads the table of experiments when a page is opened */
     struct lane *chores; /* the janitor's: files may take long to remove */
     struct lane *files;  /* reads downloads: the storage may be slow */

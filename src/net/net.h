@@ -50,6 +50,8 @@ enum net_method {
  * from another program that listens on that port by now. */
 #define NET_MARK "X-Det-Cluster"
 enum { NET_MARK_TEXT = 64 }; /* with the NUL */
+/* What a relayed request and its reply carry in `Via`. */
+#define NET_VIA "1.1 det"
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 

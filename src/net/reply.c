@@ -64,7 +64,7 @@ static det_status read_length(struct reply *reply, const char *value, struct err
     value += strspn(value, " \t");
     if (*value)
         return not_http(err, "its length is not a number");
-    if (reply->has_length && reply->left != length)
+    if (reply->has_length) /* even the same again: proxies may disagree on it */
         return not_http(err, "it has two lengths");
     reply->has_length = true;
     reply->left = reply->length = length;
@@ -252,6 +252,8 @@ static det_status feed_line(struct reply *reply, const char *bytes, size_t len,
         buf_cut(line, line->len - 1);
     if (memchr(line->data, '\0', line->len))
         return not_http(err, "a header has a NUL in it");
+    if (is_counted && memchr(line->data, '\r', line->len))
+        return not_http(err, "a header has a bare CR in it");
     st = read_line(reply, line->data, err);
     buf_clear(line);
     return st;

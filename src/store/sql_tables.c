@@ -6,6 +6,7 @@
     X(agent_sql_table)                                                                 \
     X(alive_sql_table)                                                                 \
     X(allocation_sql_table)                                                            \
+    X(audit_sql_table)                                                                 \
     X(caller_sql_table)                                                                \
     X(checkpoint_sql_table)                                                            \
     X(collect_sql_table)                                                               \

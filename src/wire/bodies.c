@@ -25,6 +25,8 @@ static const struct field user_part_fields[] = {
     FIELD_OPTIONAL(BOOL, user_part, admin, "whether the user is an administrator"),
     FIELD_OPTIONAL(BOOL, user_part, active, "whether the user may log in"),
     FIELD(BOOL, user_part, remote, "managed by another service"),
+    FIELD(TREE, user_part, agent_user_group,
+          "identity of its tasks: agentUid, agentGid, agentUser, agentGroup"),
     FIELD_END,
 };
 
@@ -44,6 +46,15 @@ const struct field patch_user_body_fields[] = {
     FIELD_OPTIONAL(BOOL, patch_user_body, active, "whether the user may log in"),
     FIELD_OPTIONAL(STR, patch_user_body, password, "a new password"),
     FIELD(BOOL, patch_user_body, is_hashed, "whether password is the salted SHA-512"),
+    FIELD(TREE, patch_user_body, agent_user_group,
+          "identity of its tasks: agentUid, agentGid, agentUser, agentGroup; all null: "
+          "none"),
+    FIELD_END,
+};
+
+const struct field reset_password_body_fields[] = {
+    FIELD_REQUIRED(STR, reset_password_body, ticket,
+                   "name of the file reset-TICKET in the data directory"),
     FIELD_END,
 };
 

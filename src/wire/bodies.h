@@ -40,6 +40,7 @@ struct user_part {
     bool active;
     bool has_active;
     bool remote;
+    const struct json *agent_user_group;
 };
 struct create_user_body {
     struct user_part user;
@@ -58,8 +59,14 @@ struct patch_user_body {
     const char *password;
     bool has_password;
     bool is_hashed;
+    const struct json *agent_user_group; /* an empty one removes it */
 };
 extern const struct field patch_user_body_fields[];
+
+struct reset_password_body {
+    const char *ticket;
+};
+extern const struct field reset_password_body_fields[];
 
 /* ---- experiments ----------------------------------------------------------------- */
 

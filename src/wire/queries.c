@@ -170,6 +170,17 @@ const struct field users_query_fields[] = {
     FIELD_END,
 };
 
+const struct field audit_query_fields[] = {
+    FIELD(STR, audit_query, user, "only this user"),
+    FIELD(STR, audit_query, action, "only this call, by name"),
+    FIELD(STR, audit_query, object,
+          "only this kind ('experiment'), or one of it ('experiment 3')"),
+    FIELD(STR, audit_query, since, "only after this time"),
+    FIELD(I64, audit_query, limit, "most entries; default 100, at most 1000"),
+    FIELD(I64, audit_query, before, "only entries before this one"),
+    FIELD_END,
+};
+
 const struct field preemption_query_fields[] = {
     FIELD(I64, preemption_query, timeout_seconds, "seconds to wait; 0: do not wait"),
     FIELD_END,

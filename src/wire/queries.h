@@ -171,6 +171,16 @@ struct users_query {
 };
 extern const struct field users_query_fields[];
 
+struct audit_query {
+    const char *user;
+    const char *action;
+    const char *object;
+    const char *since;
+    int64_t limit;
+    int64_t before;
+};
+extern const struct field audit_query_fields[];
+
 struct preemption_query {
     int64_t timeout_seconds;
 };

@@ -35,6 +35,8 @@ ROUTE(get_user, "people/users", GET, "/api/v1/users/{id}", USER, none, NONE, NO,
 ROUTE(get_user_by_name, "people/users", GET, "/api/v1/users/{name}/by-username", USER, none, NONE, NO, WORKER, none, none, "user", "Show a user by name")
 ROUTE(patch_user, "people/users", PATCH, "/api/v1/users/{id}", SELF, user, ADMINISTRATE_USER, NO, WORKER, none, patch_user_body, "user", "Change a user")
 ROUTE(set_password, "people/users", POST, "/api/v1/users/{id}/password", SELF, user, ADMINISTRATE_USER, NO, WORKER, none, none, "user", "Change a password; the body is the new password")
+ROUTE(reset_password, "people/reset_password", POST, "/api/v1/det/reset-password", OPEN, none, NONE, NO, WORKER, none, reset_password_body, "user", "Set a forgotten password, with a ticket from the data directory")
+ROUTE(list_audit, "people/audit", GET, "/api/v1/det/audit", ADMIN, none, ADMINISTRATE_USER, NO, WORKER, audit_query, none, "entries, next", "The audit log: who did what to which object from where")
 
 /* experiments */
 ROUTE(list_experiments, "experiments/experiments", GET, "/api/v1/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, experiments_query, none, "experiments", "List experiments")

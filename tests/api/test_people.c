@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/io/io.h"
+#include "data/json/json.h"
 #include "tests/api/script.h"
 
 enum { STRANGER = 65534 }; /* a user of the machine who does not run the master */
@@ -149,16 +151,166 @@ TEST(a_new_password_ends_the_sessions_of_the_old_one)
              "{'username': 'determined', 'password': 'New-Word-22'}", 200, "token?",
              NOBODY),
         POST("not a word", "/api/v1/users/2/password", "{}", 400, NULL, ADMIN),
-        POST("by its own call", "/api/v1/users/2/password", "'hashed-by-the-client'",
-             200, NULL, ADMIN),
-        POST("hashed", "/api/v1/auth/login",
-             "{'username': 'determined', 'password': 'hashed-by-the-client',"
-             " 'isHashed': true}",
-             200, "token?", NOBODY),
+        POST("by its own call", "/api/v1/users/2/password", "'Third-Word-3'", 200, NULL,
+             ADMIN),
+        POST("third", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Third-Word-3'}", 200, "token?",
+             NOBODY),
         END_STEPS};
     BED(bed, NULL);
 
     bed_play(bed, steps);
+}
+
+TEST(a_password_has_at_least_eight_characters)
+{
+    static const struct step steps[] = {
+        POST("new user", "/api/v1/users",
+             "{'user': {'username': 'ann'}, 'password': 'seven77'}", 400,
+             "error.error=a password must have at least 8 characters", ADMIN),
+        PATCH("change", "/api/v1/users/2", "{'password': '1'}", 400, NULL),
+        POST("by its own call", "/api/v1/users/2/password", "'1'", 400, NULL, ADMIN),
+        PATCH("umlauts", "/api/v1/users/2",
+              "{'password': '\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4'}", 400, NULL),
+        /* a hash hides the length, but must be one */
+        PATCH("no hash", "/api/v1/users/2", "{'password': '1', 'isHashed': true}", 400,
+              "error.error~SHA-512"),
+        GET("nothing changed", "/api/v1/me", 200, NULL),
+        PATCH(
+            "a hash", "/api/v1/users/2",
+            "{'password': '5362e4e4a383cf16daeceb4e16ee733d6214ce15ff23ceff9ff36c7bbcd9"
+            "884dee47b4f0b4c83331c7d91af64ee8da09ab5135a12378d4d97ebf3e300d0ac3bb',"
+            " 'isHashed': true}",
+            200, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
+TEST(a_user_is_linked_with_a_unix_identity)
+{
+    static const struct step linking[] = {
+        PATCH(
+            "part", "/api/v1/users/2", "{'agentUserGroup': {'agentUid': 7}}", 400,
+            "error.error=agentUid, agentGid, agentUser and agentGroup cannot be empty",
+            ADMIN),
+        PATCH("no name", "/api/v1/users/2",
+              "{'agentUserGroup': {'agentUid': 7, 'agentGid': 8, 'agentUser': '',"
+              " 'agentGroup': 'g'}}",
+              400, NULL, ADMIN),
+        PATCH("a path", "/api/v1/users/2",
+              "{'agentUserGroup': {'agentUid': 7, 'agentGid': 8, 'agentUser': '../x',"
+              " 'agentGroup': 'g'}}",
+              400, "error.error~without spaces", ADMIN),
+        PATCH("below zero", "/api/v1/users/2",
+              "{'agentUserGroup': {'agentUid': -1, 'agentGid': 8, 'agentUser': 'u',"
+              " 'agentGroup': 'g'}}",
+              400, "error.error~whole numbers", ADMIN),
+        PATCH("a list", "/api/v1/users/2", "{'agentUserGroup': [1]}", 400, NULL, ADMIN),
+        GET("unchanged", "/api/v1/users/2", 200, "user.agentUserGroup=null"),
+        PATCH("linked", "/api/v1/users/2",
+              "{'agentUserGroup': {'agentUid': 2000000000, 'agentGid': 8,"
+              " 'agentUser': 'u', 'agentGroup': 'g'}}",
+              200, "user.agentUserGroup.agentUid=2000000000", ADMIN),
+        PATCH("null changes nothing", "/api/v1/users/2",
+              "{'displayName': 'D', 'agentUserGroup': null}", 200,
+              "user.agentUserGroup.agentGroup=g", ADMIN),
+        GET("listed", "/api/v1/users?name=deter", 200,
+            "users.0.agentUserGroup.agentGid=8; users.0.agentUserGroup.agentUser=u"),
+        POST("e", "/api/v1/experiments", "{'config': $[single], 'activate': true}", 200,
+             NULL),
+        END_STEPS};
+    static const struct step removing[] = {
+        PATCH("removed", "/api/v1/users/2",
+              "{'agentUserGroup': {'agentUid': null, 'agentGid': null,"
+              " 'agentUser': null, 'agentGroup': null}}",
+              200, "user.agentUserGroup=null", ADMIN),
+        POST("at once", "/api/v1/users",
+             "{'user': {'username': 'ann', 'agentUserGroup': {'agentUid': 1,"
+             " 'agentGid': 2, 'agentUser': 'a', 'agentGroup': 'b'}}}",
+             200, "user.agentUserGroup.agentUid=1", ADMIN),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    bed_play(bed, linking);
+    share = agent_run(&agent);
+    CHECK_EQ(json_i64(json_path(share.spec, "user.uid"), 0), 2000000000);
+    CHECK_EQ(json_i64(json_path(share.spec, "user.gid"), 0), 8);
+    CHECK(json_bool(json_path(share.spec, "user.isLink"), false));
+    bed_play(bed, removing);
+}
+
+TEST(a_reset_needs_a_file_in_the_data_directory_and_serves_once)
+{
+    static const char hash[] =
+        "5362e4e4a383cf16daeceb4e16ee733d6214ce15ff23ceff9ff36c7bbcd9884d"
+        "ee47b4f0b4c83331c7d91af64ee8da09ab5135a12378d4d97ebf3e300d0ac3bb";
+    static const struct step steps[] = {
+        POST("no ticket", "/api/v1/det/reset-password", "{'ticket': '../x'}", 400, NULL,
+             NOBODY),
+        POST("unknown", "/api/v1/det/reset-password",
+             "{'ticket': '00000000000000000000000000000000'}", 403,
+             "error.error~no such ticket", NOBODY),
+        POST("reset", "/api/v1/det/reset-password",
+             "{'ticket': '0123456789abcdef0123456789abcdef'}", 200,
+             "user.username=determined", NOBODY),
+        GET("sessions ended", "/api/v1/me", 401, NULL),
+        POST("twice", "/api/v1/det/reset-password",
+             "{'ticket': '0123456789abcdef0123456789abcdef'}", 403, NULL, NOBODY),
+        END_STEPS};
+    BED(bed, NULL);
+    const char *path = arena_printf(
+        &bed->mem, "%s/reset-0123456789abcdef0123456789abcdef", bed->data_dir);
+    const char *text = arena_printf(
+        &bed->mem, "{\"username\":\"determined\",\"password\":\"%s\"}", hash);
+
+    CHECK_OK(io_replace(io_system(), path, text, strlen(text), true, &test_err));
+    bed_play(bed, steps);
+}
+
+#define WRONG                                                                          \
+    POST("wrong", "/api/v1/auth/login",                                                \
+         "{'username': 'determined', 'password': 'Wrong-Word-1'}", 401, NULL, NOBODY)
+
+TEST(guessing_is_slowed_down_and_nobody_else)
+{
+    static const struct step steps[] = {
+        PATCH("password", "/api/v1/users/2", "{'password': 'Right-Word-1'}", 200, NULL),
+        PATCH("another", "/api/v1/users/1", "{'password': 'Right-Word-2'}", 200, NULL,
+              ADMIN),
+        WRONG,
+        WRONG,
+        WRONG,
+        WRONG,
+        WRONG,
+        POST("later", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Right-Word-1'}", 429,
+             "error.error~try again in 1 s", NOBODY),
+        POST("blank", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': ''}", 401, NULL, NOBODY),
+        POST("another user", "/api/v1/auth/login",
+             "{'username': 'admin', 'password': 'Right-Word-2'}", 200, "token?",
+             NOBODY),
+        END_STEPS};
+    static const struct step after[] = {
+        POST("right", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': 'Right-Word-1'}", 200, "token?",
+             NOBODY),
+        END_STEPS};
+    BED(bed, NULL);
+    struct reply reply;
+
+    bed_play(bed, steps);
+    reply = bed_call(bed, NOBODY, NET_POST, "/api/v1/auth/login",
+                     "{\"username\":\"determined\",\"password\":\"Wrong-Word-1\"}");
+    CHECK_EQ(reply.status, 429);
+    CHECK_HAS(reply.headers, "Retry-After: 1\n");
+    bed_pass(bed, 2);
+    bed_play(bed, after);
 }
 
 TEST(an_inactive_user_is_out_at_once)
@@ -208,6 +360,9 @@ TEST(what_is_for_administrators_is_not_for_others)
         {"GET", "/api/v1/master/config", ""},
         {"POST", "/api/v1/users", "{\"user\":{\"username\":\"eve\",\"admin\":true}}"},
         {"PATCH", "/api/v1/users/2", "{\"admin\":true}"},
+        {"PATCH", "/api/v1/users/2",
+         "{\"agentUserGroup\":{\"agentUid\":0,\"agentGid\":0,\"agentUser\":\"r\","
+         "\"agentGroup\":\"r\"}}"},
         {"PATCH", "/api/v1/users/1", "{\"password\":\"mine\"}"},
         {"POST", "/api/v1/users/1/password", "\"mine\""},
         {"POST", "/api/v1/agents/a1/disable", ""},

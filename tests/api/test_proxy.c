@@ -198,6 +198,15 @@ TEST(nobody_looks_is_known_by_the_seconds)
     stage_close(&stage);
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
 /* ---- the way there --------------------------------------------------------------- */
 
 TEST(a_program_is_reached_and_never_sees_who_asks)
@@ -217,6 +226,7 @@ TEST(a_program_is_reached_and_never_sees_who_asks)
     CHECK_HAS(answer.data, "Cookie: mine=1; xauth=2\r\n");
     CHECK_HAS(answer.data, "X-Own: yes\r\n");
     CHECK_HAS(answer.data, "Host: localhost\r\n");
+    CHECK_EQ(count_of(answer.data, "Via: 1.1 det\r\n"), 2); /* there and back */
     CHECK_NULL(strstr(answer.data, bed->user));
     CHECK_NULL(strstr(answer.data, "secret"));
     CHECK_NULL(strstr(answer.data, "again"));
@@ -249,6 +259,29 @@ TEST(what_could_be_read_in_two_ways_does_not_reach_a_program)
     CHECK_HAS(answer.data, "HTTP/1.1 400");
     CHECK_NULL(strstr(answer.data, "X-Up"));
     buf_done(&answer);
+    stage_close(&stage);
+}
+
+TEST(two_lengths_and_bare_returns_are_refused)
+{
+    static const char *const lines[] = {
+        "Content-Length: 4\r\nContent-Length: 4\r\n\r\nabcd",
+        "Content-Length: 4\r\nContent-Length: 3\r\n\r\nabcd",
+        "X-Own: yes\rX-Two: no\r\n",
+        "X-Own: a\x01b\r\n",
+    };
+    BED(bed, NULL);
+    struct stage stage;
+
+    stage_open(&stage, bed);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct buf answer = BUF_INIT;
+
+        ask(&stage, i < 2 ? "POST" : "GET", "/echo", lines[i], &answer);
+        CHECK_HAS(answer.data, "HTTP/1.1 400");
+        CHECK_NULL(strstr(answer.data, "X-Up"));
+        buf_done(&answer);
+    }
     stage_close(&stage);
 }
 

@@ -50,4 +50,24 @@ touch "$HOME/end"
 ok 'which comes to its end' det e wait 1
 ok 'one that ends says nothing of the kind' tty -- det e create long/const.yaml long -f
 says_not 'keeps running'
-det stop >/dev/null 2>&1
+
+# Escape sequences in names and output.
+ESCAPE=$(printf '\033')
+raw() { ! grep -qF "$ESCAPE" "$OUT"; }
+api PATCH /api/v1/experiments/1 '{"labels": ["a\u001b]0;owned\u0007b"], "name": "n\u001b[2Jn"}' >/dev/null
+ok 'an experiment with escape sequences in its labels is described' det e describe 1
+ok 'without sending them' raw
+for command in 'e list' 'e list --csv' 'e describe 1 --json' 'e config 1'; do
+    # shellcheck disable=SC2086 # several words
+    ok "nor does det $command" det $command
+    raw
+    result $? '... send them'
+done
+printf '#!/bin/sh\nprintf "a\\033[31mred\\033[0m \\033[2Jclear \\033]0;title\\007\\rback\\n"\n' | folder colours
+create colours >/dev/null
+det e wait "$ID" >/dev/null
+ok 'logs on a terminal' tty -- det t logs 3
+same 'keep their colours' 1 "$(grep -cF "a$ESCAPE[31mred$ESCAPE[0m" "$OUT")"
+says '\x1b[2Jclear \x1b]0;title\x07'
+det t logs 3 >"$T/raw"
+same 'in a file they are as they were' 1 "$(grep -cF "$ESCAPE[2Jclear" "$T/raw")"

@@ -5,6 +5,12 @@ import {fill, h} from "../dom.js";
 import {session, signIn} from "../session.js";
 import {errorBox, field} from "../widgets.js";
 
+// Which of the first users still have no password; the master tells only who may use that.
+function blankHint(names) {
+    if (!names.length) return undefined;
+    return `${names.join(" and ")} ${names.length > 1 ? "have" : "has"} no password yet: leave it empty.`;
+}
+
 export async function page({root, query, title}) {
     title("Sign in");
     if (session.user) { // the user typed this address, or signed in in another tab
@@ -29,7 +35,7 @@ export async function page({root, query, title}) {
         }
     }}, h("div", {class: "signin-head"}, h("span", {class: "mark", "aria-hidden": "true"}), h("h1", "Sign in")),
     query.next && h("p", {class: "dim"}, "You will return to the page you came from."),
-    field("User", name), field("Password", password, "A new master has the users determined and admin, both without a password."), trouble, submit);
+    field("User", name), field("Password", password, blankHint(session.master?.usersWithoutPassword || [])), trouble, submit);
     fill(root, form, h("p", {class: "signin-foot dim"}, session.master?.clusterName || location.host));
     (name.value ? password : name).focus();
 }

@@ -60,6 +60,7 @@ struct ring_drain {
     uint32_t refusals;
     uint64_t damaged;
     bool was_full;
+    bool was_cut;
 
     struct lock lock;           /* guards the rest */
     struct ring_reader *reader; /* made on the lane; NULL: not yet */
@@ -148,6 +149,17 @@ static void note_full(struct ring_drain *drain)
     add_note(drain,
              "the task's ring of reports is full, or its disk: reports are refused "
              "until the master has taken what is there");
+}
+
+static void note_cut(struct ring_drain *drain)
+{
+    if (drain->was_cut || !drain->reader || !ring_is_cut(drain->reader))
+        return;
+    drain->was_cut = true;
+    add_note(drain,
+             "a process of the task truncated '%s/head': reports that are complete "
+             "are still sent, later ones may be refused",
+             drain->dir);
 }
 
 /* ---- the current batch ----------------------------------------------------------- */
@@ -340,6 +352,7 @@ static det_status send_round(struct master_sender *sender, struct sender_next *r
         return DET_OK;
     status = send_next(drain, !ending, &sent, &ret_next->is_done, err);
     note_full(drain);
+    note_cut(drain);
     if (status && status != DET_STATE && status != DET_UNAUTHENTICATED &&
         !master_link_may_retry(status))
         add_note(drain, "the reports are not sent any more: %s", err->text);
@@ -414,6 +427,7 @@ det_status ring_drain_rest(struct ring_drain *drain, struct err *err)
         sent = 0;
         status = send_next(drain, has_writers, &sent, &is_broken, err);
     }
+    note_cut(drain);
     return status;
 }
 

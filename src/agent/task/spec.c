@@ -14,6 +14,7 @@ static const struct field task_user_fields[] = {
     FIELD(I64, task_user, uid, "user number"),
     FIELD(I64, task_user, gid, "group number"),
     FIELD(STR, task_user, name, "user name"),
+    FIELD(BOOL, task_user, is_link, "whether both numbers count as they are"),
     FIELD_END,
 };
 

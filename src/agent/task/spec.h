@@ -15,6 +15,7 @@ struct task_user {
     int64_t uid;      /* 0 or absent: the agent's user */
     int64_t gid;      /* 0 or absent: the user's group on the machine */
     const char *name; /* for a machine that does not know the number */
+    bool is_link;     /* of the task's owner: both numbers count, 0 too */
 };
 
 struct task_spec {

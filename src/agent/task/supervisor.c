@@ -22,6 +22,7 @@
 #include "agent/task/ring_drain.h"
 #include "agent/task/supervisor_loop.h"
 #include "base/io/io.h"
+#include "base/io/map_guard.h"
 #include "base/log.h"
 #include "base/memory/mem.h"
 #include "base/thread/executor.h"
@@ -279,6 +280,7 @@ int supervisor_run(const char *dir)
         .io = s->io, .spec = &s->spec, .dir = dir, .mem = ARENA_INIT(START_MEM_LIMIT)};
     s->wake_fd = s->signal_fd = s->control_fd = -1;
     s->output[0] = s->output[1] = -1;
+    map_guard_install();
     status = open_all(s, &err);
     if (!status)
         status = open_lanes(s, &err);

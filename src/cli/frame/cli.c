@@ -37,38 +37,55 @@ det_status cli_nomem(struct cli *cli)
 
 /* ---- printing -------------------------------------------------------------------- */
 
-det_status cli_flush(struct cli *cli)
+static det_status write_all(struct cli *cli, const char *bytes, size_t len)
 {
-    size_t sent = 0;
-
-    if (cli->out.status)
-        return cli_nomem(cli);
-    while (sent < cli->out.len) {
-        ssize_t count = write(STDOUT_FILENO, cli->out.data + sent, cli->out.len - sent);
+    while (len) {
+        ssize_t count = write(STDOUT_FILENO, bytes, len);
 
         if (count < 0 && errno == EINTR)
             continue;
-        if (count < 0) {
-            int code = errno;
-
-            buf_clear(&cli->out);
-            return err_errno(cli->err, code, "cannot write the output");
-        }
-        sent += (size_t)count;
+        if (count < 0)
+            return err_errno(cli->err, errno, "cannot write the output");
+        bytes += count;
+        len -= (size_t)count;
     }
-    buf_clear(&cli->out);
     return DET_OK;
+}
+
+/* Names and labels are other people's: whatever a command prints, no escape sequence in it
+ * reaches a terminal, except colours. */
+det_status cli_flush(struct cli *cli)
+{
+    CLEANUP(buf_done) struct buf safe = BUF_INIT;
+    struct buf *out = &cli->out;
+    enum term_escapes how = cli->in->format == CLI_JSON ? TERM_JSON
+                            : cli->term.is_terminal     ? TERM_COLORS
+                                                        : TERM_PLAIN;
+    det_status st;
+
+    if (!out->status && !cli->is_raw && !term_is_harmless(out->data, out->len)) {
+        term_escape(&safe, out->data, out->len, how);
+        out = &safe;
+    }
+    if (out->status)
+        return cli_nomem(cli);
+    st = write_all(cli, out->data, out->len);
+    buf_clear(&cli->out);
+    return st;
 }
 
 void cli_note(struct cli *cli, const char *fmt, ...)
 {
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf safe = BUF_INIT;
     va_list args;
 
     (void)cli;
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    buf_vprintf(&text, fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    term_escape(&safe, text.data, text.len, TERM_PLAIN);
+    fprintf(stderr, "%s\n", safe.data);
 }
 
 det_status cli_print_table(struct cli *cli, struct table *table)

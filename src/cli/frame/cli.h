@@ -30,7 +30,8 @@ struct cli {
     struct buf out;             /* stdout; flushed at the end, or by cli_flush() */
     struct term term;           /* of stdout */
     struct local_master *local; /* of --local; NULL: none */
-    int exit_code;              /* of a command that succeeded */
+    bool is_raw;   /* the output is somebody's data, and not for a terminal */
+    int exit_code; /* of a command that succeeded */
 };
 
 /* ---- failing --------------------------------------------------------------------- */

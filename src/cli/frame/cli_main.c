@@ -20,7 +20,10 @@ int cli_report(det_status status, const struct err *err)
 {
     const char *text = err && err->text[0] ? err->text : det_status_text(status);
 
-    fprintf(stderr, "det: %s\n", text);
+    CLEANUP(buf_done) struct buf safe = BUF_INIT;
+
+    term_escape(&safe, text, strlen(text), TERM_PLAIN); /* it may quote names */
+    fprintf(stderr, "det: %s\n", safe.status ? "out of memory" : safe.data);
     return det_status_exit(status);
 }
 

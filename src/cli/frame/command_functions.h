@@ -103,6 +103,11 @@ RUN(user_whoami);
 RUN(user_list);
 RUN(user_create);
 RUN(user_change_password);
+/* audit.c */
+RUN(audit_list);
+/* user_admin.c */
+RUN(user_link);
+RUN(user_reset_password);
 /* config.c */
 RUN(config_check);
 RUN(config_explain);

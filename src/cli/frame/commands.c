@@ -29,6 +29,7 @@ const struct cli_noun cli_nouns[] = {
     {"tensorboard", "tb", "Run TensorBoard as a task"},
     {"master", NULL, "Show or run a master"},
     {"user", NULL, "Log in and out, manage accounts"},
+    {"audit", NULL, "Show who did what"},
     {"config", NULL, "Check and explain configuration files"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
@@ -314,6 +315,27 @@ const struct cli_command cli_commands[] = {
             OPTS(user_create_opts, user_create_options)),
     COMMAND("user", "change-password", "[NAME]", run_user_change_password, CLI_CALLS,
             "Change a password", OPTS(password_opts, password_options)),
+    COMMAND("user", "reset-password", "NAME", run_user_reset_password, 0,
+            "Set a forgotten password, as the owner of the data directory",
+            OPTS(user_reset_opts, user_reset_options),
+            .help =
+                "Needs no session, but write access to the data directory of a master "
+                "that runs.  Asks for the new password; without a terminal, reads it "
+                "from standard input.  Ends the sessions of the user."),
+    COMMAND("user", "link-with-agent-user", "NAME", run_user_link, CLI_CALLS,
+            "Run the tasks of a user as a Unix user",
+            OPTS(user_link_opts, user_link_options),
+            .help =
+                "For administrators.  Agents that run as root run new tasks of NAME "
+                "with these numbers; other agents refuse them, unless they run as "
+                "that user."),
+
+    COMMAND("audit", "list", "", run_audit_list, CLI_CALLS | CLI_LISTS,
+            "List changes, logins and refused calls",
+            OPTS(audit_list_opts, audit_list_options), ALIAS("ls"),
+            .help =
+                "For administrators; the newest first.  FIELDS names the fields that a "
+                "call carried, with the values of ids only."),
 
     COMMAND("config", "check", "FILE", run_config_check, 0,
             "Check a configuration file", OPTS(kind_opts, kind_options),

@@ -283,6 +283,35 @@ const struct cli_opt password_opts[] = {
     END,
 };
 
+const struct cli_opt audit_list_opts[] = {
+    TEXT(0, "user", audit_list_options, user, "NAME", "only this user"),
+    TEXT(0, "action", audit_list_options, action, "CALL",
+         "only this call, by name: patch_user"),
+    TEXT(0, "object", audit_list_options, object, "OBJECT",
+         "only this kind ('experiment'), or one of it ('experiment 3')"),
+    TEXT(0, "since", audit_list_options, since, "TIME", "only after this time"),
+    NUMBER(0, "limit", audit_list_options, limit, "N", 1, 1000000, "at most N entries",
+           .def = "100"),
+    END,
+};
+
+const struct cli_opt user_link_opts[] = {
+    NUMBER(0, "agent-uid", user_link_options, uid, "UID", 0, 4294967294,
+           "user number of the tasks"),
+    NUMBER(0, "agent-gid", user_link_options, gid, "GID", 0, 4294967294,
+           "group number of the tasks"),
+    TEXT(0, "agent-user", user_link_options, user, "NAME", "user name of the tasks"),
+    TEXT(0, "agent-group", user_link_options, group, "NAME", "group name of the tasks"),
+    FLAG(0, "remove", user_link_options, remove, "end the link"),
+    END,
+};
+
+const struct cli_opt user_reset_opts[] = {
+    TEXT(0, "data-dir", user_reset_options, data_dir, "DIR",
+         "data directory of the master (default: ~/.local/share/det)"),
+    END,
+};
+
 const struct cli_opt kind_opts[] = {
     TEXT('k', "kind", kind_options, kind, "KIND", "kind of configuration",
          .def = "experiment", CHOICES("experiment", "master", "agent", "job")),
@@ -331,8 +360,10 @@ const struct cli_opt checkpoint_restore_opts[] = {
         TEXT(0, "data-dir", struct_, data_dir, "DIR",                                  \
              "data directory (default: ~/.local/share/det)"),                          \
         TEXT(0, "config", struct_, config, "FILE", "configuration file"),              \
+        TEXT(0, "initial-password-file", struct_, initial_password_file, "FILE",       \
+             "file with the password for users without one ('-': standard input)"),    \
         TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
-             "password of the users of a new master")
+             "the same on the command line, where other users may see it")
 
 const struct cli_opt serve_opts[] = {
     SERVING_OPTS(serve_options),

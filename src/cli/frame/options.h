@@ -136,6 +136,26 @@ struct password_options {
     const char *password;
 };
 
+struct audit_list_options {
+    const char *user;
+    const char *action;
+    const char *object;
+    const char *since;
+    int64_t limit;
+};
+
+struct user_link_options {
+    int64_t uid; /* CLI_UNSET: not given */
+    int64_t gid;
+    const char *user;
+    const char *group;
+    bool remove;
+};
+
+struct user_reset_options {
+    const char *data_dir;
+};
+
 struct user_list_options {
     bool all;
 };

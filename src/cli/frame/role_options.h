@@ -18,6 +18,7 @@ struct serve_options {
     const char *config;
     int64_t slots; /* CLI_UNSET: all GPUs, else all cores */
     const char *initial_password;
+    const char *initial_password_file; /* "-": standard input */
     bool background;
     bool no_agent;
 };
@@ -31,6 +32,7 @@ struct master_run_options {
     const char *data_dir;
     const char *config;
     const char *initial_password;
+    const char *initial_password_file;
 };
 
 /* det agent run; `--master` is a global option (globals.master) */

@@ -241,9 +241,10 @@ static void put_labels(struct cli *cli, const struct json *labels)
     if (!json_first(labels))
         return;
     cli_put(cli, "  labels       ");
-    json_each(label, labels)
-        cli_put(cli, "%s%s", label == json_first(labels) ? "" : ", ",
-                json_str(label, ""));
+    json_each(label, labels) {
+        cli_put(cli, "%s", label == json_first(labels) ? "" : ", ");
+        term_put(&cli->out, json_str(label, ""), SIZE_MAX);
+    }
     cli_put(cli, "\n");
 }
 

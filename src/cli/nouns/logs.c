@@ -160,6 +160,7 @@ static det_status write_out(struct reader *reader, const char *text, size_t len)
                              reader->options->output);
         return DET_OK;
     }
+    cli->is_raw = !cli->term.is_terminal;
     buf_add(&cli->out, text, len);
     /* when following, print each line at once; otherwise large pieces are cheaper */
     if (cli->out.len > FLUSH_BYTES || reader->options->follow)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* user.c - `det user`: logging in and out, accounts and passwords. */
+#include "cli/nouns/user.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +112,8 @@ det_status run_user_list(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- accounts -------------------------------------------------------------------- */
 
-/* The given one, or one that is asked for, twice on a terminal. */
-static det_status new_password(struct cli *cli, const char *given, const char *user,
-                               const char **ret_password)
+det_status user_new_password(struct cli *cli, const char *given, const char *user,
+                             const char **ret_password)
 {
     const char *again;
     det_status st = DET_OK;
@@ -139,7 +140,7 @@ det_status run_user_create(struct cli *cli, const struct cli_invocation *in)
     struct json_writer w = JSON_WRITER(&body);
     char hash[AUTH_HASH_TEXT];
     const char *password;
-    det_status st = new_password(cli, options->password, in->args[0], &password);
+    det_status st = user_new_password(cli, options->password, in->args[0], &password);
 
     if (st)
         return st;
@@ -165,9 +166,8 @@ det_status run_user_create(struct cli *cli, const struct cli_invocation *in)
     return st;
 }
 
-/* The user that is named, else the caller. */
-static det_status find_user(struct cli *cli, const struct cli_invocation *in,
-                            const char **ret_name, int64_t *ret_id)
+det_status user_find(struct cli *cli, const struct cli_invocation *in,
+                     const char **ret_name, int64_t *ret_id)
 {
     struct json *reply;
     det_status st;
@@ -191,10 +191,10 @@ det_status run_user_change_password(struct cli *cli, const struct cli_invocation
     const char *name, *password, *body;
     const char *me;
     int64_t id;
-    det_status st = find_user(cli, in, &name, &id);
+    det_status st = user_find(cli, in, &name, &id);
 
     if (!st)
-        st = new_password(cli, options->password, name, &password);
+        st = user_new_password(cli, options->password, name, &password);
     if (st)
         return st;
     auth_hash(password, hash);

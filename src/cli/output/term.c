@@ -138,6 +138,82 @@ void term_put(struct buf *out, const char *text, size_t width)
         buf_puts(out, "…");
 }
 
+/* ---- control characters ---------------------------------------------------------- */
+
+/* Line breaks and tabs excepted; DEL and the C1 codes included. */
+static bool is_control(uint32_t c)
+{
+    return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
+}
+
+/* The length of an escape sequence that sets colours ("\x1b[1;31m"), else 0. */
+static size_t color_sequence(const char *text, size_t left)
+{
+    size_t len = 2;
+
+    if (left < 3 || text[0] != '\033' || text[1] != '[')
+        return 0;
+    while (len < left && len < 32 &&
+           ((text[len] >= '0' && text[len] <= '9') || text[len] == ';'))
+        len++;
+    return len < left && text[len] == 'm' ? len + 1 : 0;
+}
+
+/* One character that is valid and no control, or one that is not; 0 in *ret_control: it is
+ * harmless.  A byte that is not UTF-8 is harmless, unless it is a C1 code by itself. */
+static size_t read_char(const char *text, size_t left, uint32_t *ret_control)
+{
+    size_t len = utf8_char(text, left);
+    uint32_t c = len ? decode_char(text, len) : (unsigned char)*text;
+
+    *ret_control = is_control(c) ? c : 0;
+    if (!c)
+        *ret_control = UINT32_MAX; /* a NUL */
+    return len ? len : 1;
+}
+
+bool term_is_harmless(const char *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        uint32_t control;
+
+        at += read_char(text + at, len - at, &control);
+        if (control)
+            return false;
+    }
+    return true;
+}
+
+static void write_control(struct buf *out, uint32_t c, enum term_escapes how)
+{
+    c = c == UINT32_MAX ? 0 : c;
+    if (how == TERM_JSON)
+        buf_printf(out, "\\u%04x", (unsigned)c);
+    else if (c == '\r')
+        buf_puts(out, "\\r");
+    else
+        buf_printf(out, "\\x%02x", (unsigned)c);
+}
+
+void term_escape(struct buf *out, const char *text, size_t len, enum term_escapes how)
+{
+    for (size_t at = 0; at < len;) {
+        uint32_t control;
+        size_t skip = how == TERM_COLORS ? color_sequence(text + at, len - at) : 0;
+
+        if (skip) {
+            buf_add(out, text + at, skip);
+        } else {
+            skip = read_char(text + at, len - at, &control);
+            if (control)
+                write_control(out, control, how);
+            else
+                buf_add(out, text + at, skip);
+        }
+        at += skip;
+    }
+}
+
 /* ---- colours --------------------------------------------------------------------- */
 
 static const char *const codes[] = {

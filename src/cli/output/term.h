@@ -24,6 +24,17 @@ size_t term_width(const char *text);
  * become '?': names must not send escape sequences to the terminal. */
 void term_put(struct buf *out, const char *text, size_t width);
 
+/* Adds the text with its control characters written out ("\x1b", "\r"), except line breaks
+ * and tabs: it must not move the cursor, change the title or answer for the terminal. */
+enum term_escapes {
+    TERM_PLAIN,  /* all control characters */
+    TERM_COLORS, /* except those that only set colours: our own, and those of logs */
+    TERM_JSON,   /* as "\u001b" */
+};
+void term_escape(struct buf *out, const char *text, size_t len, enum term_escapes how);
+/* Whether term_escape() would change nothing. */
+bool term_is_harmless(const char *text, size_t len);
+
 enum term_color {
     COLOR_NONE,
     COLOR_RED,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/io/map_guard.h"
 #include "libdet/ring/ring_segment.h"
 
 enum { LOAD_TRIES = 100000, OPEN_TRIES = 2000 };
@@ -205,15 +206,32 @@ bool ring_head_is_whole(const struct ring_head_file *head)
 {
     uint64_t size;
 
-    return head->head && !io_size(head->file, &size, NULL) && size >= HEAD_BYTES;
+    return head->head && !map_guard_is_broken(&head->map) &&
+           !io_size(head->file, &size, NULL) && size >= HEAD_BYTES;
+}
+
+static void unmap_head(struct ring_head_file *head)
+{
+    map_guard_remove(&head->map);
+    io_unmap(&head->map);
+    head->head = NULL;
+}
+
+/* Any process of the task may truncate the file at any time (map_guard.h). */
+static det_status guard_head(struct ring_head_file *head, det_status status,
+                             struct err *err)
+{
+    if (!status && head->map.data)
+        status = map_guard_add(&head->map, err);
+    head->head = (struct ring_head *)(void *)head->map.data;
+    if (status)
+        unmap_head(head);
+    return status;
 }
 
 static det_status map_head(struct ring_head_file *head, struct err *err)
 {
-    det_status status = io_map(head->file, HEAD_BYTES, &head->map, err);
-
-    head->head = (struct ring_head *)(void *)head->map.data;
-    return status;
+    return guard_head(head, io_map(head->file, HEAD_BYTES, &head->map, err), err);
 }
 
 /* The caller holds the file exclusively. */
@@ -257,7 +275,7 @@ static det_status enter_alone(struct io *io, const char *dir,
     if (!status)
         status = io_lock_shared(head->file, err);
     if (status)
-        io_unmap(&head->map);
+        unmap_head(head);
     return status;
 }
 
@@ -326,19 +344,19 @@ det_status ring_head_look(struct io *io, const char *dir,
     if (!status)
         status = io_size(head.file, &size, err);
     if (!status && size >= HEAD_BYTES)
-        status = io_map_read(head.file, HEAD_BYTES, &head.map, err);
+        status =
+            guard_head(&head, io_map_read(head.file, HEAD_BYTES, &head.map, err), err);
     if (status && status != DET_NOT_FOUND) {
         ring_head_close(&head);
         return status;
     }
-    head.head = (struct ring_head *)(void *)head.map.data;
     *ret_head = head;
     return DET_OK;
 }
 
 void ring_head_close(struct ring_head_file *head)
 {
-    io_unmap(&head->map);
+    unmap_head(head);
     io_close(head->file);
     *head = (struct ring_head_file){0};
 }

@@ -21,7 +21,8 @@
  * The reader may be root while the folder belongs to its task.  So the reader never
  * takes the mutex (its holder trusts pointers in the mapped memory), opens plain files
  * only, reads segments with io_read_at() instead of mapping them (a truncated file is
- * then an end, not a signal), and limits every number it reads. */
+ * then an end, not a signal), guards its map of the head (base/io/map_guard.h), and limits
+ * every number it reads. */
 #ifndef LIBDET_RING_RING_HEAD_H
 #define LIBDET_RING_RING_HEAD_H
 
@@ -93,7 +94,7 @@ det_status ring_head_open(struct io *io, const char *dir,
 det_status ring_head_look(struct io *io, const char *dir,
                           struct ring_head_file *ret_head, struct err *err);
 void ring_head_close(struct ring_head_file *head);
-/* Whether the file is still as long as its map. */
+/* Whether the file is still as long as its map, and was all the time. */
 bool ring_head_is_whole(const struct ring_head_file *head);
 
 /* Returns false if the state is damaged. */

@@ -416,6 +416,11 @@ void ring_rewind(struct ring_reader *reader)
                           MAX(reader->stored + 1, reader->passed.at[0].first)};
 }
 
+bool ring_is_cut(const struct ring_reader *reader)
+{
+    return reader->head.head && !ring_head_is_whole(&reader->head);
+}
+
 uint32_t ring_turned_away(const struct ring_reader *reader)
 {
     return ring_head_is_whole(&reader->head)

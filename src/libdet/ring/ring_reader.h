@@ -38,6 +38,9 @@ void ring_refuse(struct ring_reader *reader, uint64_t number, det_status status,
 /* Starts reading again after the last stored record, because a batch was refused or
  * lost. */
 void ring_rewind(struct ring_reader *reader);
+/* Whether the head was truncated.  Records are then found by looking at all segments, and
+ * the writers hear no more of what was stored. */
+bool ring_is_cut(const struct ring_reader *reader);
 /* The number of puts that found the ring or the disk full, for a log message. */
 uint32_t ring_turned_away(const struct ring_reader *reader);
 /* Sleeps until a record is put, and a few milliseconds more for those that follow, or

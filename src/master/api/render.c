@@ -24,7 +24,16 @@ void render_user(struct json_writer *w, const char *key, const struct user *user
     jw_bool(w, "active", user->is_active);
     jw_bool(w, "remote", user->is_remote);
     jw_str(w, "displayName", user->display_name ? user->display_name : "");
-    jw_null(w, "agentUserGroup");
+    if (user->agent_user) {
+        jw_object(w, "agentUserGroup");
+        jw_i64(w, "agentUid", user->agent_uid);
+        jw_i64(w, "agentGid", user->agent_gid);
+        jw_str(w, "agentUser", user->agent_user);
+        jw_str(w, "agentGroup", user->agent_group);
+        jw_end_object(w);
+    } else {
+        jw_null(w, "agentUserGroup");
+    }
     jw_time(w, "modifiedAt", user->modified_us);
     jw_time(w, "lastAuthAt", user->last_auth_us);
     jw_end_object(w);

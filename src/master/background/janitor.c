@@ -27,6 +27,7 @@
 #include "store/experiment/experiment_delete.h"
 #include "store/log/log_compact.h"
 #include "store/metric/metric_compact.h"
+#include "store/people/audit.h"
 #include "store/people/session.h"
 #include "store/store.h"
 
@@ -153,6 +154,22 @@ static int64_t retention_days(const struct janitor *janitor)
     return json_i64(days, -1);
 }
 
+static det_status expire_audit(struct janitor *janitor, struct db *db, int64_t *removed,
+                               struct err *err)
+{
+    int64_t days = json_i64(
+        json_path(janitor->master->config, "retention_policy.audit_retention_days"),
+        365);
+    int64_t rows = 0;
+    det_status st = DET_OK;
+
+    if (days >= 0)
+        st = store_audit_expire(
+            db, master_now_us(janitor->master) - days * 86400 * 1000000, &rows, err);
+    *removed += rows;
+    return st;
+}
+
 static det_status run_step(struct write_job *job, struct db *db, struct err *err)
 {
     struct janitor *janitor = job->arg;
@@ -176,6 +193,8 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
                               retention_days(janitor), &removed, err);
         if (!st)
             st = store_sessions_expire(db, master_now_us(janitor->master), err);
+        if (!st)
+            st = expire_audit(janitor, db, &removed, err);
         janitor->did_work =
             !st && removed > 0; /* it removes a bounded number at a time */
         break;

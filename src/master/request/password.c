@@ -19,6 +19,31 @@ static const char client_salt[] = "GubPEmmotfiK9TMD6Zdw";
 
 enum { SEAL_OPS = 3, SEAL_BYTES = 32 << 20 };
 
+det_status password_check_length(const char *password, struct err *err)
+{
+    size_t count = 0;
+
+    for (const char *at = password; *at; at++)
+        count += ((unsigned char)*at & 0xc0) != 0x80; /* characters, not bytes */
+    return count >= PASSWORD_LEAST
+               ? DET_OK
+               : err_set(err, DET_INVALID,
+                         "a password must have at least %d characters", PASSWORD_LEAST);
+}
+
+det_status password_check_hash(const char *hash, struct err *err)
+{
+    size_t len = strspn(hash, "0123456789abcdefABCDEF");
+
+    return len == 2 * crypto_hash_sha512_BYTES && !hash[len]
+               ? DET_OK
+               : err_set(
+                     err, DET_INVALID,
+                     "isHashed is true, but the password is not a salted SHA-512 in "
+                     "hexadecimal digits; send the password itself with isHashed "
+                     "false");
+}
+
 const char *password_hash(const char *password, bool is_hashed, struct arena *mem)
 {
     unsigned char hash[crypto_hash_sha512_BYTES];

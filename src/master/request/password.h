@@ -12,6 +12,12 @@
 struct arena;
 struct user;
 
+enum { PASSWORD_LEAST = 8 }; /* characters */
+
+/* DET_INVALID: the password is too short; blank ones too. */
+det_status password_check_length(const char *password, struct err *err);
+/* A hash hides the length, but it must be one: DET_INVALID if it is not a SHA-512 in hex. */
+det_status password_check_hash(const char *hash, struct err *err);
 /* The client's hash of a password; "" stays "".  NULL: no memory. */
 const char *password_hash(const char *password, bool is_hashed, struct arena *mem);
 /* The stored form of a client's hash; NULL for the blank password. */

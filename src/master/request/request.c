@@ -11,13 +11,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory/mem.h"
 #include "data/text.h"
 #include "master/request/access.h"
+#include "master/request/audit.h"
 #include "master/request/auth.h"
 #include "master/request/error_body.h"
 #include "master/request/request_impl.h"
 #include "master/request/waits.h"
+#include "store/people/audit.h"
 
 enum {
     ANSWER_TRIES = 5,
@@ -37,8 +40,7 @@ void request_free(struct request *req)
         gate_open(master->drained);
 }
 
-/* Sends the reply or the error, and ends the request. */
-static void send_reply(struct request *req, det_status status, const char *text)
+static void finish_reply(struct request *req, det_status status, const char *text)
 {
     const char *type = req->content_type ? req->content_type : "application/json";
     int http = status ? det_status_http(status) : req->http_status;
@@ -58,6 +60,42 @@ static void send_reply(struct request *req, det_status status, const char *text)
     }
     net_answer(req->x, http, type, req->header, &req->out);
     request_free(req);
+}
+
+static det_status write_audit(struct write_job *job, struct db *db, struct err *err)
+{
+    const struct request *req = job->arg;
+
+    return store_audit_add(db, req->audit, err);
+}
+
+/* The change is committed, so it is answered in any case. */
+static void audit_written(struct write_job *job)
+{
+    struct request *req = job->arg;
+    const struct audit *row = req->audit;
+
+    if (job->status)
+        log_error("the audit log lacks %s of %s %s by '%s' from %s (%d): %s",
+                  row->action, row->object_kind, row->object_id, row->username,
+                  row->address, (int)row->status, job->err.text);
+    finish_reply(req, req->answer, req->answer_text);
+}
+
+/* Sends the reply or the error, and ends the request; what belongs into the audit log is
+ * written there first. */
+static void send_reply(struct request *req, det_status status, const char *text)
+{
+    req->audit = audit_row(req, status ? det_status_http(status) : req->http_status);
+    if (!req->audit) {
+        finish_reply(req, status, text);
+        return;
+    }
+    req->answer = status;
+    req->answer_text = text ? arena_strdup(&req->mem, text) : NULL;
+    req->audit_job =
+        (struct write_job){.run = write_audit, .done = audit_written, .arg = req};
+    store_write(req->master->store, &req->audit_job);
 }
 
 void request_header(struct request *req, const char *name, const char *value)

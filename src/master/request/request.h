@@ -34,6 +34,7 @@
 #include "wire/rights.h"
 #include "wire/route.h"
 
+struct audit;
 struct request;
 
 typedef det_status handler_fn(struct request *req);
@@ -98,6 +99,10 @@ struct request {
     /* Called on the writer lane after each commit of a request_write() job.  Must be
      * short.  May be NULL. */
     void (*committed)(struct request *req);
+    const struct audit *audit;  /* the row that is written before the answer */
+    struct write_job audit_job; /* ... with it */
+    det_status answer;          /* the answer that waits for it */
+    const char *answer_text;
     int64_t
         experiment_id; /* of the trial in the path, for change_notes.h; 0: unknown */
     void (*ended)(struct request *req); /* called once, at the very end; may be NULL */

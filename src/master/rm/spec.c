@@ -30,6 +30,7 @@ struct parts {
     struct experiment_view experiment;
     struct job_view job;
     struct user owner;
+    struct user starter;     /* whom this run acts as */
     const char *nonce;       /* of the tokens */
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
@@ -55,6 +56,15 @@ static det_status find_share(struct parts *p, struct db *db, int64_t rank,
                         p->allocation.name, rank);
 }
 
+/* 0: it was submitted before starters were noted, by its owner. */
+static det_status find_starter(struct parts *p, struct db *db, int64_t id,
+                               struct err *err)
+{
+    p->starter = p->owner;
+    return !id || id == p->owner.id ? DET_OK
+                                    : store_user_get(db, id, p->mem, &p->starter, err);
+}
+
 static det_status load_trial(struct parts *p, struct db *db, struct err *err)
 {
     struct experiment_config config;
@@ -66,6 +76,8 @@ static det_status load_trial(struct parts *p, struct db *db, struct err *err)
                                   &p->experiment, err);
     if (!st)
         st = store_user_get(db, p->experiment.row.owner_id, p->mem, &p->owner, err);
+    if (!st)
+        st = find_starter(p, db, p->experiment.row.starter_id, err);
     if (st)
         return st;
     json = p->experiment.row.config;
@@ -86,6 +98,8 @@ static det_status load_job(struct parts *p, struct db *db, struct err *err)
 
     if (!st)
         st = store_user_get(db, p->job.row.owner_id, p->mem, &p->owner, err);
+    if (!st)
+        st = find_starter(p, db, p->job.row.owner_id, err);
     if (!st)
         st = job_config_open(p->job.config, p->mem, &config, err);
     if (st)
@@ -217,7 +231,7 @@ static void write_info(struct json_writer *w, const struct parts *p)
 
 /* The user that runs the task, if it is not the agent's own.  "root" is the default name in
  * a configuration that sets only numbers; it is not sent. */
-static void write_user(struct json_writer *w, const struct json *config)
+static void write_default_user(struct json_writer *w, const struct json *config)
 {
     const struct json *user = json_path(config, "security.default_task");
     const char *name = json_str(json_get(user, "user"), "root");
@@ -231,6 +245,23 @@ static void write_user(struct json_writer *w, const struct json *config)
     jw_i64(w, "gid", json_i64(json_get(user, "gid"), 0));
     jw_str(w, "name", strcmp(name, "root") != 0 ? name : NULL);
     jw_str(w, "group", strcmp(group, "root") != 0 ? group : NULL);
+    jw_end_object(w);
+}
+
+/* A user that is linked with a Unix identity outranks the configuration.  The run holds the
+ * token of whoever started it, so it has that user's identity too. */
+static void write_user(struct json_writer *w, const struct parts *p)
+{
+    if (!p->starter.agent_user) {
+        write_default_user(w, p->master->config);
+        return;
+    }
+    jw_object(w, "user");
+    jw_i64(w, "uid", p->starter.agent_uid);
+    jw_i64(w, "gid", p->starter.agent_gid);
+    jw_str(w, "name", p->starter.agent_user);
+    jw_str(w, "group", p->starter.agent_group);
+    jw_bool(w, "isLink", true);
     jw_end_object(w);
 }
 
@@ -257,7 +288,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "tcdStartupHook",
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
-    write_user(w, master->config);
+    write_user(w, &p);
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
     jw_object(w, "environment");

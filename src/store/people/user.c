@@ -14,7 +14,7 @@
 #define USER_COLUMNS                                                                   \
     "id, username, password, display_name, is_admin, is_active, is_remote, "           \
     "modified_us,"                                                                     \
-    " last_auth_us"
+    " last_auth_us, agent_uid, agent_gid, agent_user, agent_group"
 
 enum {
     USER_ADD,
@@ -27,10 +27,12 @@ enum {
 
 static const struct sql user_sql[] = {
     SQL(USER_ADD, "INSERT INTO users (" USER_COLUMNS ")"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
+                  "  $13)"),
     SQL(USER_PUT, "UPDATE users SET username = $2, password = $3, display_name = $4,"
                   "  is_admin = $5, is_active = $6, is_remote = $7, modified_us = $8,"
-                  "  last_auth_us = $9"
+                  "  last_auth_us = $9, agent_uid = $10, agent_gid = $11,"
+                  "  agent_user = $12, agent_group = $13"
                   " WHERE id = $1"),
     SQL(USER_GET, "SELECT " USER_COLUMNS " FROM users WHERE id = $1"),
     SQL(USER_NAMED, "SELECT " USER_COLUMNS " FROM users WHERE username = $1"),
@@ -49,6 +51,10 @@ const struct field user_fields[] = {
     FIELD(BOOL, user, is_remote, "a remote user"),
     FIELD(I64, user, modified_us, "when it was last changed"),
     FIELD(I64, user, last_auth_us, "when it last logged in"),
+    FIELD(I64, user, agent_uid, "user number of its tasks"),
+    FIELD(I64, user, agent_gid, "group number of its tasks"),
+    FIELD(STR, user, agent_user, "user name of its tasks"),
+    FIELD(STR, user, agent_group, "group name of its tasks"),
     FIELD_END,
 };
 

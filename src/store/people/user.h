@@ -22,6 +22,11 @@ struct user {
     bool is_remote;
     int64_t modified_us;
     int64_t last_auth_us;
+    /* the Unix identity of its tasks; agent_user NULL: none, the configuration's */
+    int64_t agent_uid;
+    int64_t agent_gid;
+    const char *agent_user;
+    const char *agent_group;
 };
 extern const struct field user_fields[];
 

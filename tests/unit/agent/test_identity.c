@@ -365,6 +365,44 @@ TEST(an_agent_that_is_not_root_refuses_in_the_log)
     fake_free(m);
 }
 
+/* Numbers of a link count as they are, 0 too. */
+static const char linked[] =
+    ",\"user\":{\"uid\":54321,\"gid\":0,\"name\":\"visitor\",\"isLink\":true}";
+
+TEST(a_linked_owner_gives_the_task_both_numbers)
+{
+    UNLESS(geteuid() == 0, "needs root");
+    struct fake_master *m = open_stage();
+    char dir[128];
+
+    run(m, "\"id -u; id -g\"", linked, dir);
+
+    CHECK_STR(m->output[0].data, "54321\n0\n");
+    fake_free(m);
+}
+
+TEST(an_agent_that_is_not_root_refuses_the_task_of_a_linked_owner)
+{
+    static const char *const users[] = {
+        linked, ",\"user\":{\"uid\":0,\"gid\":0,\"name\":\"root\",\"isLink\":true}"};
+    const uid_t uid = geteuid() == 0 ? 54000 : 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(users); i++) {
+        struct fake_master *m = open_stage();
+        char dir[128];
+        char path[160];
+
+        fake_place(m, "\"echo never\"", users[i], dir);
+        snprintf(path, sizeof(path), "%s/" TASK_DIR_SPEC, dir);
+        CHECK(!uid || (chown(dir, uid, uid) == 0 && chown(path, uid, uid) == 0));
+        CHECK_EQ(fake_wait(m, spawn_without(dir, -1, uid)), 0);
+        CHECK_STR(m->output[0].data, "");
+        CHECK_HAS(m->output[1].data, "is linked with user");
+        check_exit(dir, "FAILED", 1, "is linked with user");
+        fake_free(m);
+    }
+}
+
 TEST(an_agent_that_is_that_user_already_just_runs_the_task)
 {
     UNLESS(geteuid() == 0, "needs root");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <string.h>
+
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "cli/output/table.h"
@@ -154,5 +156,54 @@ TEST(without_memory_the_arena_remembers)
             table_print(&table, &term, &out);
         table_done(&table);
         CHECK_EQ(mem.has_failed || out.status, fault_fired());
+    }
+}
+
+static void check_escape(enum term_escapes how, const char *text, size_t len,
+                         const char *expected)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+    term_escape(&out, text, len, how);
+    CHECK_STR(out.data, expected);
+    CHECK_EQ(term_is_harmless(text, len),
+             !strcmp(text, expected) && strlen(text) == len);
+}
+#define CHECK_ESCAPE(how, text, expected)                                              \
+    check_escape((how), (text), sizeof(text) - 1, (expected))
+
+TEST(control_characters_are_written_out)
+{
+    CHECK_ESCAPE(TERM_PLAIN, "a\tb\nä…\xff", "a\tb\nä…\xff");
+    CHECK_ESCAPE(TERM_PLAIN, "\033]0;title\007", "\\x1b]0;title\\x07");
+    CHECK_ESCAPE(TERM_PLAIN, "one\rtwo\x7f\b", "one\\rtwo\\x7f\\x08");
+    CHECK_ESCAPE(TERM_PLAIN, "a\0b", "a\\x00b");
+    CHECK_ESCAPE(TERM_PLAIN,
+                 "\xc2\x9b"
+                 "2J"
+                 "\x9b",
+                 "\\x9b2J\\x9b"); /* CSI in one byte */
+    CHECK_ESCAPE(TERM_PLAIN, "\033[31mred", "\\x1b[31mred");
+    CHECK_ESCAPE(TERM_JSON, "\"\xc2\x9b\x7f\"", "\"\\u009b\\u007f\"");
+}
+
+TEST(of_escape_sequences_only_colours_pass)
+{
+    static const char *const harmful[] = {"\033[2J",   "\033[1A", "\033[6n", "\033[31",
+                                          "\033[?25l", "\033c",   "\033"};
+
+    check_escape(TERM_COLORS, "", 0, "");
+    for (size_t i = 0; i < ARRAY_LEN(harmful); i++) {
+        CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+        term_escape(&out, harmful[i], strlen(harmful[i]), TERM_COLORS);
+        CHECK_NULL(strchr(out.data, '\033'));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        CLEANUP(buf_done) struct buf out = BUF_INIT;
+        const char *text = i ? "\033[m" : "\033[1;38;5;208mx\033[0m";
+
+        term_escape(&out, text, strlen(text), TERM_COLORS);
+        CHECK_STR(out.data, text);
     }
 }

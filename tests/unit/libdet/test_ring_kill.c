@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io/map_guard.h"
 #include "base/rng.h"
 #include "libdet/ring/ring_head.h"
 #include "libdet/ring/ring_segment.h"
@@ -264,4 +265,76 @@ ON_DISK(a_head_cut_short_under_the_reader_costs_nothing_that_was_put)
     CHECK_OK(ring_stored(w->reader, 100, &test_err));
     ring_wake(w->reader);
     ring_wait(w->reader, -1);
+}
+
+/* A process of the task that truncates the head and fills it again, until it is killed. */
+static pid_t start_truncating(const char *head)
+{
+    pid_t child = fork_child();
+
+    if (child == 0)
+        for (;;)
+            if (truncate(head, 0) || truncate(head, HEAD_BYTES))
+                _exit(1);
+    return child;
+}
+
+static void use_reader(struct world *w, uint32_t round)
+{
+    buf_clear(&w->out);
+    (void)ring_read(w->reader, SIZE_MAX, &w->out, &w->batch, &test_err);
+    (void)ring_stored(w->reader, round, &test_err);
+    ring_refuse(w->reader, 1, DET_INVALID, "no");
+    (void)ring_turned_away(w->reader);
+    ring_wake(w->reader);
+    ring_wait(w->reader, -1);
+}
+
+/* Without the guard, one of the first thousand rounds ends this process with SIGBUS. */
+ON_DISK(a_head_that_is_truncated_all_the_time_does_not_end_its_reader)
+{
+    char head[160];
+    uint32_t cut = 0;
+    pid_t child;
+
+    map_guard_install();
+    open_ring(w);
+    put_many(w, 1, 20);
+    close_both(w);
+    snprintf(head, sizeof(head), "%s/head", w->dir);
+    child = start_truncating(head);
+    for (uint32_t i = 0; i < 200; i++) { /* a new agent opens it again */
+        if (ring_reader_open(&w->config, &w->reader, &test_err))
+            continue;
+        for (uint32_t round = 0; round < 100; round++)
+            use_reader(w, round);
+        cut += ring_is_cut(w->reader);
+        ring_reader_close(w->reader);
+        w->reader = NULL;
+    }
+    kill_writer(child);
+    CHECK(cut > 0);
+}
+
+ON_DISK(what_is_read_from_a_truncated_map_is_empty)
+{
+    struct io_file *file;
+    struct io_map map;
+    char path[160];
+
+    map_guard_install();
+    snprintf(path, sizeof(path), "%s.map", w->dir);
+    CHECK_OK(io_open(w->io, path, IO_WRITE | IO_CREATE, &file, &test_err));
+    CHECK_OK(io_reserve(file, HEAD_BYTES, &test_err));
+    CHECK_OK(io_map(file, HEAD_BYTES, &map, &test_err));
+    CHECK_OK(map_guard_add(&map, &test_err));
+    map.data[0] = 7;
+    CHECK(!map_guard_is_broken(&map));
+    CHECK_EQ(truncate(path, 0), 0);
+    CHECK_EQ(((volatile char *)map.data)[0], 0);
+    CHECK(map_guard_is_broken(&map));
+    map_guard_remove(&map);
+    CHECK(!map_guard_is_broken(&map));
+    io_unmap(&map);
+    io_close(file);
 }

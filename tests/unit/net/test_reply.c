@@ -110,6 +110,8 @@ TEST(bytes_that_are_not_http_are_refused)
         "HTTP/1.1 200 OK\r\nContent-Length: 1 2\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n",
+        "HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",

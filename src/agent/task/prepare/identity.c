@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* identity.c - the master says by number which user runs the tasks
- * (security.default_task); the agent's machine knows that user's name, home and groups.
+ * (security.default_task, or the identity that the owner is linked with); the agent's machine knows that user's name, home and groups.
  * Only the task changes its user: the supervisor stays root, so it can write where the
  * task cannot, and end what the task started.
  *
@@ -88,6 +88,29 @@ static det_status find_groups(struct identity *who, struct arena *mem, struct er
     return DET_OK;
 }
 
+static bool is_own(const struct task_user *user, const struct identity *who)
+{
+    if (user->is_link)
+        return who->uid == geteuid() && who->gid == getegid();
+    return !user->uid || who->uid == geteuid();
+}
+
+static det_status cannot_become(const struct task_user *user,
+                                const struct identity *who, struct err *err)
+{
+    if (!user->is_link)
+        return err_set(err, DET_FORBIDDEN,
+                       "this agent does not run as root, so it cannot run a task "
+                       "as user %u (security.default_task)",
+                       (unsigned)who->uid);
+    return err_set(
+        err, DET_FORBIDDEN,
+        "the owner of this task is linked with user %u and group %u, and this "
+        "agent, which runs as user %u and not as root, cannot become that; run "
+        "the agent as root, or unlink the user",
+        (unsigned)who->uid, (unsigned)who->gid, (unsigned)geteuid());
+}
+
 det_status identity_find(const struct task_user *user, struct arena *mem,
                          struct identity *ret_who, struct err *err)
 {
@@ -95,25 +118,22 @@ det_status identity_find(const struct task_user *user, struct arena *mem,
     struct passwd *entry = NULL;
     det_status status;
 
-    if (!user->uid || who.uid == geteuid()) {
+    if (is_own(user, &who)) {
         *ret_who = (struct identity){0};
         return DET_OK;
     }
     if (geteuid() != 0)
-        return err_set(err, DET_FORBIDDEN,
-                       "this agent does not run as root, so it cannot run a task "
-                       "as user %u (security.default_task)",
-                       (unsigned)who.uid);
+        return cannot_become(user, &who, err);
     status = look_up(who.uid, mem, &entry, err);
     if (status)
         return status;
-    if (!user->gid && !entry)
+    if (!user->gid && !entry && !user->is_link)
         return err_set(err, DET_INVALID,
                        "user %u is not known on this machine and has no group: set "
                        "security.default_task.gid as well",
                        (unsigned)who.uid);
     who.is_other = true;
-    who.gid = user->gid ? who.gid : entry->pw_gid;
+    who.gid = user->gid || user->is_link ? who.gid : entry->pw_gid;
     who.name = entry ? entry->pw_name : user->name;
     who.home = entry ? entry->pw_dir : NULL;
     status = find_groups(&who, mem, err);

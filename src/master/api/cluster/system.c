@@ -5,6 +5,7 @@
 #include "master/api/pages/change_stream.h"
 #include "master/api/people/users.h"
 #include "master/request/auth.h"
+#include "store/people/user.h"
 #include "wire/route_openapi.h"
 #include "wire/route_page.h"
 
@@ -73,6 +74,26 @@ det_status api_get_openapi(struct request *req)
     return DET_OK;
 }
 
+/* For the hint of the sign-in page.  Only those who may use a blank password learn of it. */
+static det_status render_blank_users(struct request *req)
+{
+    static const char *const names[] = {"determined", "admin"};
+    bool may_use = auth_peer_is_owner(req->x);
+
+    jw_array(&req->w, "usersWithoutPassword");
+    for (size_t i = 0; may_use && i < ARRAY_LEN(names); i++) {
+        struct user user;
+        det_status st = store_user_named(req->db, names[i], &req->mem, &user, req->err);
+
+        if (st && st != DET_NOT_FOUND)
+            return st;
+        if (!st && user.is_active && !user.password)
+            jw_str(&req->w, NULL, names[i]);
+    }
+    jw_end_array(&req->w);
+    return DET_OK;
+}
+
 det_status api_get_master(struct request *req)
 {
     struct json_writer *w = &req->w;
@@ -103,7 +124,8 @@ det_status api_get_master(struct request *req)
     jw_end_array(w);
     jw_null(w, "clusterMessage");
     change_stream_render_position(req);
-    if (is_signed_in) /* the WebUI needs both in one call */
+    st = render_blank_users(req);
+    if (!st && is_signed_in) /* the WebUI needs both in one call */
         st = users_render_caller(req);
     jw_end_object(w);
     return st;

@@ -3,10 +3,15 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
+#include "master/api/people/agent_user.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
+#include "master/request/client_address.h"
+#include "master/request/error_body.h"
+#include "master/request/login_limit.h"
 #include "master/request/password.h"
 #include "store/page.h"
 #include "store/people/session.h"
@@ -23,6 +28,8 @@ struct login_state {
     bool is_known;    /* the user exists and has a local password */
     struct user user; /* as it was when its password was checked */
     const char *hash;
+    bool is_counted; /* login_limit_end() must follow */
+    struct login_decision decision;
     struct session session;
     const char *nonce;
 };
@@ -96,8 +103,23 @@ static det_status login_done(struct request *req)
     return DET_OK;
 }
 
+/* Never the password; control characters in the name must not make lines of their own. */
+static void log_failed_login(const struct request *req, const char *why)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+    char name[65];
+    size_t len = 0;
+
+    for (const char *at = body->username; *at && len + 1 < sizeof(name); at++)
+        name[len++] = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+    name[len] = '\0';
+    client_address(req->master, req->x, address);
+    log_warn("a login as '%s' from %s failed: %s", name, address, why);
+}
+
 /* On the login lane, one at a time: Argon2id is slow and needs much memory. */
-static det_status login_check(struct request *req)
+static det_status check_login(struct request *req)
 {
     struct login_state *login = req->state;
     det_status st =
@@ -119,7 +141,66 @@ static det_status login_check(struct request *req)
     login->session.created_us = master_now_us(req->master);
     login->session.expires_us =
         login->session.created_us + (int64_t)SESSION_DAYS * 86400 * 1000000;
-    return request_write(req, write_session, login_done);
+    return DET_OK;
+}
+
+/* A blank password is no guess, and costs no time: clients try it by themselves. */
+static det_status limit_login(struct request *req, struct login_state *login)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+
+    if (!*login->hash)
+        return DET_OK;
+    client_address(req->master, req->x, address);
+    login->decision = login_limit_begin(req->master->login_limit, address,
+                                        body->username, request_mono_us(req));
+    login->is_counted = login->decision.verdict != LOGIN_REFUSED;
+    return login->is_counted ? DET_OK : DET_BUSY;
+}
+
+static void count_login(struct request *req, const struct login_state *login,
+                        det_status st)
+{
+    const struct login_body *body = req->body;
+    char address[NET_ADDRESS_TEXT];
+
+    if (!login->is_counted)
+        return;
+    client_address(req->master, req->x, address);
+    login_limit_end(req->master->login_limit, address, body->username, &login->decision,
+                    !st                                                ? LOGIN_RIGHT
+                    : st == DET_UNAUTHENTICATED || st == DET_FORBIDDEN ? LOGIN_WRONG
+                                                                       : LOGIN_UNKNOWN,
+                    request_mono_us(req));
+}
+
+/* 429, which says when to try again. */
+static det_status reply_later(struct request *req, int64_t wait_us)
+{
+    int64_t seconds = (wait_us + 999999) / 1000000;
+
+    request_header(req, "Retry-After",
+                   arena_printf(&req->mem, "%lld", (long long)seconds));
+    error_body_write(&req->out, DET_BUSY,
+                     arena_printf(&req->mem,
+                                  "too many wrong logins for this user from this "
+                                  "address; try again in %lld s",
+                                  (long long)seconds));
+    req->http_status = 429;
+    return DET_OK;
+}
+
+static det_status login_check(struct request *req)
+{
+    det_status st = check_login(req);
+
+    count_login(req, req->state, st);
+    if (!st)
+        return request_write(req, write_session, login_done);
+    if (st == DET_UNAUTHENTICATED || st == DET_FORBIDDEN)
+        log_failed_login(req, req->err->text);
+    return st;
 }
 
 det_status api_login(struct request *req)
@@ -139,11 +220,18 @@ det_status api_login(struct request *req)
     if (st && st != DET_NOT_FOUND)
         return st;
     login->is_known = !st && !login->user.is_remote;
+    if (limit_login(req, login))
+        return reply_later(req, login->decision.wait_us);
     st = auth_login_begin(req->master->auth, req->err);
-    if (st)
+    if (st) {
+        count_login(req, login, st);
         return st;
+    }
     req->state = login;
-    return request_move(req, req->master->logins, login_check);
+    return request_move(req,
+                        login->decision.verdict == LOGIN_SLOW ? req->master->slow_logins
+                                                              : req->master->logins,
+                        login_check);
 }
 
 static det_status drop_session(struct write_job *job, struct db *db, struct err *err)
@@ -259,13 +347,16 @@ struct user_state {
     struct patch_user_body change;
     const char *hash; /* NULL: the password stays */
     const char *sealed;
-    struct user user; /* new, or the result */
+    struct user agent; /* the new identity of its tasks, if that is changed */
+    struct user user;  /* new, or the result */
 };
 
 static det_status reply_changed(struct request *req)
 {
     struct user_state *state = req->state;
 
+    if (state->user.agent_user && req->master->on_link)
+        req->master->on_link(req->master->fatal_arg);
     jw_object(&req->w, NULL);
     render_user(&req->w, "user", &state->user);
     jw_end_object(&req->w);
@@ -294,6 +385,12 @@ static void apply_change(struct user *user, const struct user_state *state)
         user->is_active = change->active;
     if (state->hash)
         user->password = state->sealed;
+    if (agent_user_is_given(change->agent_user_group)) {
+        user->agent_uid = state->agent.agent_uid;
+        user->agent_gid = state->agent.agent_gid;
+        user->agent_user = state->agent.agent_user;
+        user->agent_group = state->agent.agent_group;
+    }
 }
 
 /* Changes the current row: another call may have changed it meanwhile. */
@@ -345,10 +442,18 @@ static det_status check_name(const char *name, struct err *err)
     return DET_OK;
 }
 
-/* Blank passwords are allowed only if other machines cannot reach the master. */
+/* A client's hash hides the length of the password: clients check it.  Blank passwords are
+ * allowed only if other machines cannot reach the master. */
 static det_status hash_password(struct request *req, struct user_state *state,
                                 const char *password, bool is_hashed)
 {
+    det_status st = DET_OK;
+
+    if (password && *password)
+        st = is_hashed ? password_check_hash(password, req->err)
+                       : password_check_length(password, req->err);
+    if (st)
+        return st;
     state->hash = password_hash(password, is_hashed, &req->mem);
     if (!state->hash)
         return DET_NOMEM;
@@ -378,7 +483,10 @@ det_status api_create_user(struct request *req)
         .is_remote = body->user.remote,
     };
     state->user.modified_us = master_now_us(req->master);
-    st = hash_password(req, state, body->password, body->is_hashed);
+    if (agent_user_is_given(body->user.agent_user_group))
+        st = agent_user_read(body->user.agent_user_group, &state->user, req->err);
+    if (!st)
+        st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
         return st;
     req->state = state;
@@ -401,6 +509,10 @@ static det_status patch_user(struct request *req, int64_t id,
         return st;
     state->id = id;
     state->change = *body;
+    if (agent_user_is_given(body->agent_user_group))
+        st = agent_user_read(body->agent_user_group, &state->agent, req->err);
+    if (st)
+        return st;
     if (body->has_password)
         st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
@@ -419,7 +531,7 @@ det_status api_patch_user(struct request *req)
 
 det_status api_set_password(struct request *req)
 {
-    struct patch_user_body body = {.has_password = true, .is_hashed = true};
+    struct patch_user_body body = {.has_password = true};
     int64_t id;
     det_status st = request_id(req, 0, &id);
 

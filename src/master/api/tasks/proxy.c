@@ -198,24 +198,54 @@ static const char *other_cookies(struct request *req, const char *cookies)
     return out.len ? arena_strdup(&req->mem, out.data) : NULL;
 }
 
+/* A bare CR or LF ends a line for some servers, other control characters are not allowed. */
+static bool has_no_controls(const char *value)
+{
+    for (; *value; value++)
+        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+            return false;
+    return true;
+}
+
+/* Refuses what the program could read in another way than the master did: with two lengths,
+ * a body may end in two places. */
+static det_status check_header(struct request *req, const char *name, const char *value,
+                               uint32_t *lengths)
+{
+    *lengths += !strcasecmp(name, "Content-Length");
+    if (*lengths > 1)
+        return err_set(req->err, DET_INVALID,
+                       "the request has two Content-Length headers");
+    if (!has_no_controls(value))
+        return err_set(req->err, DET_INVALID,
+                       "a header of the request has a control character in its value");
+    return DET_OK;
+}
+
 static det_status headers_up(struct request *req, const char *const **ret_headers)
 {
     const char **lines = arena_array(&req->mem, const char *, SENT_HEADERS + 1);
     const char *at = NULL;
     const char *name;
     const char *value;
+    uint32_t lengths = 0;
     size_t count = 0;
 
     if (!lines)
         return DET_NOMEM;
-    while (count < SENT_HEADERS &&
+    while (count < SENT_HEADERS - 1 &&
            net_request_next_header(req->x, &at, &name, &value)) {
+        det_status st = check_header(req, name, value, &lengths);
+
+        if (st)
+            return st;
         if (!strcasecmp(name, "Cookie"))
             lines[count] = other_cookies(req, value);
         else if (is_header_name(name) && is_passed_up(name))
             lines[count] = arena_printf(&req->mem, "%s: %s", name, value);
         count += lines[count] != NULL;
     }
+    lines[count++] = "Via: " NET_VIA; /* after those of proxies before us */
     lines[count] = NULL;
     *ret_headers = lines;
     return req->mem.has_failed ? DET_NOMEM : DET_OK;
