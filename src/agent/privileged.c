@@ -54,23 +54,6 @@ static int open_trusted(const char *path)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-det_status privileged_open_below(const char *root, const char *below, int *ret_fd,
-                                 struct err *err)
-{
-    CLEANUP(close_fd) int top = open_trusted(root);
-    int fd = top < 0 ? -1 : open_beneath(top, below, O_RDONLY | O_DIRECTORY);
-
-    if (fd < 0 && (errno == ELOOP || errno == EXDEV))
-        return err_set(err, DET_INVALID,
-                       "'%s' leads through a symlink below the storage root '%s'",
-                       below, root);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s%s%s'", root, below[0] ? "/" : "",
-                         below);
-    *ret_fd = fd;
-    return DET_OK;
-}
-
 /* ---- owners ---------------------------------------------------------------------- */
 
 static void closedirp(DIR **dir)
@@ -219,28 +202,62 @@ static bool set_fs_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count)
            (gid_t)syscall(SYS_setfsgid, -1) == gid;
 }
 
-void privileged_act_end(struct privileged_act *act)
+static void act_as_self(void)
 {
     static const gid_t none[1];
 
     /* Root's own groups give root nothing. */
-    if (act->is_other && !set_fs_user(geteuid(), getegid(), none, 0))
+    if (!set_fs_user(geteuid(), getegid(), none, 0))
         abort(); /* we do not know whose rights we have */
-    act->is_other = false;
 }
 
-det_status privileged_act_as(const struct identity *who, struct privileged_act *ret_act,
-                             struct err *err)
+/* Only this thread; `who` may be NULL or our own user. */
+static bool act_as(const struct identity *who)
 {
-    struct privileged_act act = {.is_other = who->is_other};
-
-    *ret_act = act;
-    if (!who->is_other ||
+    if (!who || !who->is_other ||
         set_fs_user(who->uid, who->gid, who->groups, who->group_count))
+        return true;
+    act_as_self();
+    return false;
+}
+
+det_status privileged_storage_open(const struct identity *who, const char *root,
+                                   const char *below,
+                                   struct privileged_storage *ret_storage,
+                                   struct err *err)
+{
+    struct privileged_storage storage = {.is_open = true, .is_other = who->is_other};
+    CLEANUP(close_fd) int top = -1;
+
+    if (!act_as(who))
+        return err_set(err, DET_FORBIDDEN, "cannot act as user %u", (unsigned)who->uid);
+    top = open_trusted(root);
+    storage.fd = top < 0 ? -1 : open_beneath(top, below, O_RDONLY | O_DIRECTORY);
+    if (storage.fd >= 0) {
+        snprintf(storage.path, sizeof(storage.path), "/proc/self/fd/%d", storage.fd);
+        *ret_storage = storage;
         return DET_OK;
-    privileged_act_end(&act);
-    ret_act->is_other = false;
-    return err_set(err, DET_FORBIDDEN, "cannot act as user %u", (unsigned)who->uid);
+    }
+    if (errno == ELOOP || errno == EXDEV)
+        (void)err_set(err, DET_INVALID,
+                      "'%s' leads through a symlink below the storage root '%s'", below,
+                      root);
+    else
+        (void)err_errno(err, errno, "cannot open '%s%s%s'", root, below[0] ? "/" : "",
+                        below);
+    if (who->is_other)
+        act_as_self();
+    return err ? err->status : DET_FAILED;
+}
+
+void privileged_storage_close(struct privileged_storage *storage)
+{
+    if (!storage->is_open)
+        return;
+    if (storage->is_other)
+        act_as_self();
+    close_fd(&storage->fd);
+    storage->is_open = false;
 }
 
 /* ---- mounting -------------------------------------------------------------------- */
@@ -384,14 +401,15 @@ static bool hide_tasks(const struct privileged_view *view, int self)
 /* All sources are opened before anything covers them. */
 static bool open_bind(struct privileged_bind *bind, const struct identity *who)
 {
-    struct privileged_act act = {0};
     CLEANUP(close_fd) int top = open_trusted(bind->root);
+    bool acts = bind->is_users && who && who->is_other;
     int fd;
 
-    if (bind->is_users && who && privileged_act_as(who, &act, NULL))
+    if (acts && !act_as(who))
         return false;
     fd = top < 0 ? -1 : open_beneath(top, bind->below, O_PATH | O_DIRECTORY);
-    privileged_act_end(&act);
+    if (acts)
+        act_as_self();
     bind->tree =
         fd < 0 ? -1
                : clone_tree(fd, inert | (bind->is_read_only ? MOUNT_ATTR_RDONLY : 0));
@@ -402,16 +420,17 @@ static bool open_bind(struct privileged_bind *bind, const struct identity *who)
 /* The user may cover whatever the user can reach: only the task sees it. */
 static bool place_bind(const struct privileged_bind *bind, const struct identity *who)
 {
-    struct privileged_act act = {0};
+    bool acts = bind->is_users && who && who->is_other;
     int target;
     bool is_done;
 
     if (bind->is_below_tmp)
         return attach_beneath(bind->tree, "/tmp", bind->target);
-    if (bind->is_users && who && privileged_act_as(who, &act, NULL))
+    if (acts && !act_as(who))
         return false;
     target = open_trusted(bind->target);
-    privileged_act_end(&act);
+    if (acts)
+        act_as_self();
     is_done = attach(bind->tree, target);
     close_fd(&target);
     return is_done;
@@ -504,10 +523,10 @@ static const char *open_binds(const struct privileged_view *view,
 }
 
 static const char *place_binds(const struct privileged_view *view,
-                               const struct identity *who)
+                               const struct identity *who, bool is_users)
 {
     for (size_t i = 0; i < view->bind_count; i++)
-        if (!place_bind(&view->binds[i], who))
+        if (view->binds[i].is_users == is_users && !place_bind(&view->binds[i], who))
             return view->binds[i].target;
     return NULL;
 }
@@ -541,11 +560,11 @@ const char *privileged_enter(const struct privileged_view *view,
     if (failed)
         return failed;
     mount_run(&trees);
-    failed = place_binds(view, who);
-    /* Last: a kept directory may hold the directory of tasks. */
+    failed = place_binds(view, who, false);
+    /* A kept directory may hold the directory of tasks. */
     if (!failed && view->tasks && !hide_tasks(view, trees.self))
         failed = "the directory of tasks";
-    return failed;
+    return failed ? failed : place_binds(view, who, true);
 }
 
 /* ---- namespaces ------------------------------------------------------------------ */

@@ -20,7 +20,7 @@
  *     first process   privileged_enter             mounts
  *                     privileged_become            the task's user, for good
  *     exec
- *   agent             act_as ... act_end           removals, with the task's rights
+ *   agent             storage_open ... close       removals, with the task's rights
  *
  * An isolated view, as the task sees it:
  *
@@ -35,8 +35,8 @@
  * with its last process.  In a user namespace (an agent that is not root) the same code
  * runs with rights over the namespace only.
  *
- * Threading: give, own_dir, let_pass and open_below may be called anywhere.  act_as
- * changes the calling thread only.  enter and become run between fork and exec: they
+ * Threading: give, own_dir and let_pass may be called anywhere.  storage_open changes
+ * the rights of the calling thread only.  enter and become run between fork and exec: they
  * neither allocate nor take locks. */
 #ifndef AGENT_PRIVILEGED_H
 #define AGENT_PRIVILEGED_H
@@ -72,20 +72,24 @@ det_status privileged_let_pass(const char *dir, struct err *err);
 /* Lets the task open /dev/stdout: the kernel checks who owns the pipe. */
 void privileged_give_pipe(const struct identity *who, int fd);
 
-/* Opens the directory `below` of `root` without following a symlink below `root`.
- * `below` is relative; "": the root itself. */
-det_status privileged_open_below(const char *root, const char *below, int *ret_fd,
-                                 struct err *err);
-
 /* ---- acting as the task's user --------------------------------------------------- */
 
-/* The file system rights of the calling thread, until privileged_act_end(). */
-struct privileged_act {
-    bool is_other;
+/* A directory, and the file system rights of the calling thread while it is open. */
+struct privileged_storage {
+    bool is_open;
+    bool is_other; /* the thread has the user's rights */
+    int fd;
+    char path[32]; /* leads to the descriptor */
 };
-det_status privileged_act_as(const struct identity *who, struct privileged_act *ret_act,
-                             struct err *err);
-void privileged_act_end(struct privileged_act *act);
+
+/* Opens the directory `below` of `root` as the user, without following a symlink below
+ * `root`; the calling thread keeps that user's rights until privileged_storage_close().
+ * `below` is relative; "": the root itself. */
+det_status privileged_storage_open(const struct identity *who, const char *root,
+                                   const char *below,
+                                   struct privileged_storage *ret_storage,
+                                   struct err *err);
+void privileged_storage_close(struct privileged_storage *storage);
 
 /* ---- views ----------------------------------------------------------------------- */
 

@@ -256,6 +256,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
         .tree = s->config,
+        .is_root = geteuid() == 0,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
         .on_fatal = on_fatal,
     };

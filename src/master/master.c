@@ -366,6 +366,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->net = config->net;
     master->config = config->tree;
     master->port = config->port;
+    master->is_root = config->is_root;
     master->on_fatal = config->on_fatal;
     master->fatal_arg = config->arg;
     master->core_config.checks_invariants = config->checks_invariants || DET_DEBUG;

@@ -42,6 +42,7 @@ const struct field task_spec_fields[] = {
     FIELD(I64, task_spec, shm_default, "the same, if it is not configured"),
     FIELD(TREE, task_spec, bind_mounts, "directories to mount"),
     FIELD(STRS, task_spec, storage_roots, "where checkpoints may be"),
+    FIELD(STR, task_spec, storage_directory, "where its own are"),
     FIELD(BOOL, task_spec, is_shared, "the master serves more than its machine"),
     FIELD(BOOL, task_spec, is_isolated, "whether it has its own namespaces"),
     FIELD(STRS, task_spec, bind_mount_roots, "where bind mounts may be"),

@@ -40,7 +40,8 @@ struct task_spec {
     int64_t shm_size;                /* of /dev/shm; 0: not configured */
     int64_t shm_default;             /* then, if it is isolated */
     const struct json *bind_mounts;  /* a list, or null */
-    struct field_strs storage_roots; /* where its checkpoints may be */
+    struct field_strs storage_roots; /* where checkpoints may be */
+    const char *storage_directory;   /* where its own are; NULL: not in a directory */
     bool is_shared;                  /* its master serves more than this machine */
     bool is_isolated;                /* by the agent, as the next */
     struct field_strs bind_mount_roots;

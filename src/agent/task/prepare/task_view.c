@@ -46,6 +46,24 @@ static det_status make_in_tmp(struct plan *plan, const char *below)
                 : err_default(plan->err, DET_NOMEM);
 }
 
+/* With a directory above it, or by itself. */
+static bool is_kept(struct plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->binds.count; i++) {
+        const char *kept = arena_printf(plan->mem, "/%s", plan->binds.at[i].below);
+
+        if (kept && path_under(path, kept))
+            return true;
+    }
+    return false;
+}
+
+/* Files that the task writes there would disappear with it. */
+static bool is_lost(struct plan *plan, const char *path)
+{
+    return path && path_under(path, "/tmp") && !is_kept(plan, path);
+}
+
 /* Keeps a directory that the private /tmp would cover; does nothing for others. */
 static det_status keep_path(struct plan *plan, const char *path)
 {
@@ -58,9 +76,8 @@ static det_status keep_path(struct plan *plan, const char *path)
 
     if (!below || !*below || !is_directory(plan, path))
         return DET_OK;
-    for (size_t i = 0; i < plan->binds.count; i++)
-        if (path_under(path, arena_printf(plan->mem, "/%s", plan->binds.at[i].below)))
-            return DET_OK; /* it is kept with a directory above it */
+    if (is_kept(plan, path))
+        return DET_OK;
     st = make_in_tmp(plan, below);
     return st ? st : add_bind(plan, &bind);
 }
@@ -90,15 +107,15 @@ static det_status keep_paths(struct plan *plan)
     const char *home = config->who->is_other ? config->who->home : getenv("HOME");
     det_status st = DET_OK;
 
-    for (size_t i = 0; i < storage->count && !st; i++) {
-        if (path_under(storage->at[i], "/tmp") && !is_directory(plan, storage->at[i]))
-            return err_set(
-                plan->err, DET_NOT_FOUND,
-                "the checkpoint storage '%s' is below /tmp, which is private "
-                "to this task, and does not exist: create it first",
-                storage->at[i]);
+    for (size_t i = 0; i < storage->count && !st; i++)
         st = keep_path(plan, storage->at[i]);
-    }
+    if (!st)
+        st = keep_path(plan, config->spec->storage_directory);
+    if (!st && is_lost(plan, config->spec->storage_directory))
+        return err_set(plan->err, DET_NOT_FOUND,
+                       "the checkpoint storage '%s' is below /tmp, which is private to "
+                       "this task, and does not exist: create it first",
+                       config->spec->storage_directory);
     if (!st)
         st = keep_path(plan, home);
     if (!st)
