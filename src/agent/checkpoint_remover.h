@@ -41,10 +41,10 @@ struct remover_run {
 /* DET_OK also if the directory does not exist. */
 struct remover_sweep {
     const char *directory;
-    const char *name;    /* of the directory, in the log; NULL: the same */
     const char *cluster; /* its id */
     const struct remover_run *runs;
     size_t count;
+    const char *name; /* of the directory, in the log; NULL: the same */
 };
 det_status remover_sweep(struct io *io, const struct remover_sweep *sweep,
                          struct arena *mem, struct err *err);
