@@ -161,10 +161,9 @@ for place in /etc/det-e2e "$T/elsewhere" "$T/storage/../elsewhere" "$T/storagene
         "! det e create saves/const.yaml saves --config checkpoint_storage.type=shared_fs --config checkpoint_storage.host_path='$place'"
     says 'is not below a directory that this master allows'
 done
-uuid() { det t list-checkpoints "$1" --csv 2>/dev/null | grep -o '[0-9a-f-]\{36\}' | head -1; }
 try saves --config checkpoint_storage.type=shared_fs --config "checkpoint_storage.host_path=$T/storage/anna"
 same 'storage below the root is used' COMPLETED "$(state "$ID")"
-UUID=$(ls "$T/storage/anna" | grep '^[0-9a-f-]*$' | head -1)
+UUID=$(basename "$(dirname "$(ls "$T"/storage/anna/*/weights)")")
 ok 'its checkpoint is there' test -f "$T/storage/anna/$UUID/weights"
 TOKEN=$(login)
 download() { curl -s -o "$T/got" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -H 'Accept: application/x-tar' "$URL/checkpoints/$UUID"; }
@@ -172,7 +171,7 @@ same 'and can be downloaded' 200 "$(download)"
 
 # The task's user replaces the storage by a link to a directory that is root's.
 mkdir -p "elsewhere/victim/$UUID"
-cp "$T/storage/anna/$UUID/"* "elsewhere/victim/$UUID"
+cp -r "$T/storage/anna/$UUID/"* "elsewhere/victim/$UUID"
 chmod 700 elsewhere
 as_user mv "$T/storage/anna" "$T/storage/moved"
 as_user ln -s "$T/elsewhere/victim" "$T/storage/anna"
@@ -192,6 +191,22 @@ soon 'a directory of root is not removed for a user' failed_removal 'ermission d
 ok '... although root could remove it' test -f "storage/anna/$UUID/weights"
 rm -rf storage/anna
 as_user mv "$T/storage/moved" "$T/storage/anna"
+
+# ---- an agent that cannot isolate
+
+setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$DET" agent run --config agent.yaml --master "$URL" --token-file "$T/m/agent.token" --id plain \
+    --data-dir "$T/b" --slots 0 >plain.log 2>&1 &
+PLAIN=$!
+soon 'an agent that cannot isolate joins' grep -q 'joined the master' plain.log
+kill $PLAIN
+wait $PLAIN
+same '... and says so once' 1 "$(grep -c 'tasks are not isolated from each other: the kernel refuses namespaces' plain.log)"
+ok '... with what to do' grep -q 'CAP_SYS_ADMIN' plain.log
+printf 'task_isolation: always\n' >>agent.yaml
+fails 11 'an agent that must isolate does not start' \
+    setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$DET" agent run --config agent.yaml --master "$URL" \
+    --token-file "$T/m/agent.token" --id plain --data-dir "$T/b" --slots 0
+says "task_isolation is 'always', but the kernel refuses namespaces"
 
 touch "$T/storage/stop"
 soon 'the first task ends' is_state COMPLETED 1
